@@ -27,6 +27,7 @@ from registry.checkpoints.plans.model import (
 from registry.checkpoints.plans.rendering import to_ddl
 from registry.checkpoints.plans.rules import (
     RESTART_RULES,
+    begun_variables,
     damage_changes,
     declared_changes,
     language_of,
@@ -49,6 +50,7 @@ from registry.formats.policies.spark_state import (
     RestartPlan,
     RestartSettings,
     StateChange,
+    StructType,
     VariablePlan,
     VariableStatus,
     plan_restart,
@@ -231,8 +233,9 @@ def _count(values: Mapping[str, str], name: str) -> int:
 
 def _variables(plan_: RestartPlan, plan: StatePlan, state: StoredState, filled: Filled | None) -> list[VariableCheck]:
     planned = {variable.name: variable for variable in plan.variables}
+    begun = begun_variables(plan, state)
     made = [
-        _variable(variable, planned.get(variable.name), plan, state, filled)
+        _variable(variable, planned.get(variable.name), plan, state, begun, filled)
         for variable in plan_.variables
         if internal_meaning(variable.name) is None
         and (variable.name != UNUSED_DEFAULT or variable.name in planned or variable.name in state.variables)
@@ -245,13 +248,14 @@ def _variable(
     planned: PlannedState | None,
     plan: StatePlan,
     state: StoredState,
+    begun: Sequence[tuple[PlannedState, StructType]],
     filled: Filled | None,
 ) -> VariableCheck:
     stored_variable = state.variables.get(variable_plan.name)
     changes = [_unwrapped(item, stored_variable, planned, state) for item in variable_plan.changes]
     status: CheckStatus = variable_plan.status
     if planned is None:
-        changes = list(removed_changes(variable_plan.name, plan, state))
+        changes = list(removed_changes(variable_plan.name, plan, state, begun))
         status = _status(changes, status)
     elif stored_variable is None:
         changes += declared_changes(planned, plan, state)

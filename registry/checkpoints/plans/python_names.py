@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from registry.checkpoints.plans.python_expressions import Bound, Imported, Unresolved
@@ -255,30 +255,38 @@ def roots(node: ast.AST | None) -> Iterator[str]:
 
 def _aliases(module: ast.Module, names: set[str]) -> set[str]:
     """The names, with those that may stand for the same objects, or parts of them: assigned, looped over, passed on."""
-    pairs: list[tuple[set[str], set[str]]] = []
-    functions = {node.name: node.args for node in ast.walk(module) if isinstance(node, FUNCTIONS)}
+    targets_of: dict[str, list[set[str]]] = {}
+
+    def shares(targets: set[str], sources: Iterable[str]) -> None:
+        for source in set(sources):
+            targets_of.setdefault(source, []).append(targets)
+
+    parameters = {
+        node.name: {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+        for node in ast.walk(module)
+        if isinstance(node, FUNCTIONS)
+    }
     for node in ast.walk(module):
         match node:
             case ast.Assign(targets=targets, value=value):
-                pairs.append(({n for each in targets for n in _stored(each)}, _shared(value)))
+                shares({n for each in targets for n in _stored(each)}, _shared(value))
             case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
-                pairs.append((_stored(target), _shared(value)))
+                shares(_stored(target), _shared(value))
             case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-                pairs.append((_stored(target), set(roots(value))))
+                shares(_stored(target), roots(value))
             case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
-                pairs.append((_stored(target), set(roots(value))))
+                shares(_stored(target), roots(value))
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=args, keywords=keywords) if (
-                name in functions
+                name in parameters
             ):
-                taken = {n for each in (*args, *(k.value for k in keywords)) for n in roots(each)}
-                pairs.append(({each.arg for each in ast.walk(functions[name]) if isinstance(each, ast.arg)}, taken))
-    grown = True
-    while grown:
-        grown = False
-        for targets_, sources in pairs:
-            if sources & names and not targets_ <= names:
+                shares(parameters[name], (n for each in (*args, *(k.value for k in keywords)) for n in roots(each)))
+    todo, added = list(names), set[int]()
+    while todo:
+        for targets_ in targets_of.pop(todo.pop(), ()):
+            if id(targets_) not in added:
+                added.add(id(targets_))
+                todo += targets_ - names
                 names |= targets_
-                grown = True
     return names - {"self", "cls"}
 
 

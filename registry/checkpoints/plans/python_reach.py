@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 from registry.checkpoints.plans.python_expressions import MAX_SHOWN, Unresolved
@@ -112,12 +113,17 @@ def end_words(node: ast.AST) -> str:
 def ending_functions(module: ast.Module) -> frozenset[str]:
     """The functions of the file's top level that may end the run when they are called, also through each other."""
     functions = {node.name: node for node in module.body if isinstance(node, FUNCTIONS)}
-    ending: set[str] = set()
-    has_grown = True
-    while has_grown:
-        new = {name for name, node in functions.items() if name not in ending and end_of(node, ending, returns=False)}
+    callers: dict[str, set[str]] = {}
+    for name, function in functions.items():
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                callers.setdefault(node.func.id, set()).add(name)
+    ending = {name for name, function in functions.items() if end_of(function, returns=False)}
+    todo = list(ending)
+    while todo:
+        new = callers.get(todo.pop(), set()) - ending
         ending |= new
-        has_grown = bool(new)
+        todo += new
     return frozenset(ending)
 
 
@@ -183,7 +189,7 @@ class Reach:
         self.methods: Mapping[str, Method] = {each.name: each for each in owner.body if isinstance(each, FUNCTIONS)}
         self.found: list[tuple[ast.Call, Method]] = []
         self.problems: list[Unresolved] = []
-        self.followed: list[str] = []
+        self.followed: set[str] = set()
         self._kept: set[str] = set()  # attributes of self that hold the handle
         self._seen: set[ast.AST] = set()
         self._stop: ast.AST | None = None  # what may have ended init by now
@@ -203,7 +209,7 @@ class Reach:
         if method.name in self.followed:
             self._refuse(at, f"`{method.name}` is called more than once; the check follows one call of each method")
             return
-        self.followed.append(method.name)
+        self.followed.add(method.name)
         makes_more = any(isinstance(each, ast.Yield | ast.YieldFrom | ast.Await) for each in ast.walk(method))
         if method.decorator_list or isinstance(method, ast.AsyncFunctionDef) or makes_more:
             self._refuse(
@@ -233,7 +239,7 @@ class Reach:
 
     def _keeps(self, statement: ast.Assign, method: Method, handles: set[str]) -> bool:
         """Whether it is `self.handle = handle`, which is remembered."""
-        own = _parameters(method)[0]
+        own = _own_name(method)
         match statement:
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=name), attr=kept)], value=ast.Name(id=handle)) if (
                 name == own and handle in handles
@@ -248,7 +254,7 @@ class Reach:
             case ast.Name(id=name):
                 return name in handles
             case ast.Attribute(value=ast.Name(id=owner), attr=name):
-                return owner == (_parameters(method) or [""])[0] and name in self._kept
+                return owner == _own_name(method) and name in self._kept
         return False
 
     def _node(self, node: ast.AST, around: ast.AST | None, method: Method, handles: set[str]) -> None:
@@ -268,9 +274,7 @@ class Reach:
             passed = [each for each in given if self._is_handle(each, method, handles)]
             if isinstance(on, ast.Call) and isinstance(on.func, ast.Name) and on.func.id == "super":
                 self._seen.update(passed)  # of Spark's own class, which does nothing
-            elif (
-                isinstance(on, ast.Name) and on.id == _parameters(method)[0] and verb in self.methods and around is None
-            ):
+            elif isinstance(on, ast.Name) and on.id == _own_name(method) and verb in self.methods and around is None:
                 self._seen.update((node, node.func, on, *passed))
                 self._pass_on(node, self.methods[verb], passed)
         elif self._is_handle(node, method, handles) and isinstance(node, ast.expr):
@@ -316,7 +320,7 @@ class Reach:
     def _left_over(self, owner: ast.ClassDef) -> None:
         """What declares state and wasn't come across, and what passes `self` to somewhere else."""
         for method in self.methods.values():
-            own = (_parameters(method) or [""])[0]
+            own = _own_name(method)
             used = {each.value for each in ast.walk(method) if isinstance(each, ast.Attribute)}
             for node in ast.walk(method):
                 if isinstance(node, ast.Name) and node.id == own and node not in used and self._kept:
@@ -330,7 +334,12 @@ class Reach:
                     ):
                         if node not in self._seen:
                             self._unknown(node)
-                if isinstance(node, ast.Attribute) and node.attr in self._kept and node not in self._seen | used:
+                if (
+                    isinstance(node, ast.Attribute)
+                    and node.attr in self._kept
+                    and node not in self._seen
+                    and node not in used
+                ):
                     self._refuse(
                         node,
                         "the handle is used outside of what `init` calls, so the check can't tell what is declared with it",
@@ -360,4 +369,10 @@ def _is_closing(item: ast.withitem) -> bool:
 
 def _parameters(method: Method) -> list[str]:
     given = method.args
-    return [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return [each.arg for each in chain(given.posonlyargs, given.args, given.kwonlyargs)]
+
+
+def _own_name(method: Method) -> str:
+    """What a method calls its object; empty where it takes none."""
+    given = method.args
+    return next((each.arg for each in chain(given.posonlyargs, given.args, given.kwonlyargs)), "")

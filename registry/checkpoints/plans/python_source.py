@@ -98,7 +98,8 @@ def _read(module: ast.Module, processor: str) -> StatePlan:
     targets.update((call, f"`{_verb(call)}`") for call in operators)
     problems = [*unreadable(module), *unreached(module, targets), *_class_problems(owner, outer), *reach.problems]
     attributes = _attributes(owner, outer)
-    calls = [_Declared(node, _verb(node), _scope(method, attributes, outer)) for node, method in reach.found]
+    scopes = {method: _scope(method, attributes, outer) for method in dict.fromkeys(each for _, each in reach.found)}
+    calls = [_Declared(node, _verb(node), scopes[method]) for node, method in reach.found]
     evaluator = Evaluator()
     plan = _plan(calls, evaluator, problems)
     settings, unknown_settings = _settings(module, outer, bound)
@@ -122,7 +123,7 @@ def _owner(module: ast.Module, processor: str, operators: list[ast.Call], bound:
     """The class that is meant: the one that is named, or passed to the one operator, or that alone declares state."""
     if len(operators) > 1 and not processor:
         raise Unresolved(operators[1], f"`{_verb(operators[1])}` is called more than once; say which class you mean")
-    passed = {_passed(each, module, bound): each for each in operators}
+    passed = _passed(operators, module, bound)
     for name, call in passed.items():
         if not (name or processor):
             raise Unresolved(call, "the check can't tell which class is passed here; say which one you mean")
@@ -160,17 +161,19 @@ def _declaring(root: ast.AST) -> list[ast.Attribute]:
     return [each for each in ast.walk(root) if isinstance(each, ast.Attribute) and each.attr in names]
 
 
-def _passed(call: ast.Call, module: ast.Module, bound: Counter[str]) -> str:
-    """The name of the class whose object a call takes as its processor; "" where it can't be known."""
-    given = next((each.value for each in call.keywords if each.arg == "statefulProcessor"), None)
-    if call.args and not isinstance(call.args[0], ast.Starred):
-        given = call.args[0]
-    if isinstance(given, ast.Name) and bound[given.id] == 1:
-        found = [value for node in ast.walk(module) for name, value in bindings(node) if name == given.id]
-        given = next((each for each in found if isinstance(each, ast.expr)), None)
-    if isinstance(given, ast.Call) and isinstance(given.func, ast.Name):
-        return given.func.id
-    return ""
+def _passed(operators: list[ast.Call], module: ast.Module, bound: Counter[str]) -> dict[str, ast.Call]:
+    """The names of the classes whose objects the calls take as processors; "" for one that can't be known."""
+    values = {name: value for node in ast.walk(module) for name, value in bindings(node) if isinstance(value, ast.expr)}
+    passed = {}
+    for call in operators:
+        given = next((each.value for each in call.keywords if each.arg == "statefulProcessor"), None)
+        if call.args and not isinstance(call.args[0], ast.Starred):
+            given = call.args[0]
+        if isinstance(given, ast.Name) and bound[given.id] == 1:
+            given = values.get(given.id)
+        made = given.func if isinstance(given, ast.Call) else None
+        passed[made.id if isinstance(made, ast.Name) else ""] = call
+    return passed
 
 
 def _class_problems(owner: ast.ClassDef, outer: Scope) -> Iterator[Unresolved]:

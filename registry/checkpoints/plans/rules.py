@@ -5,7 +5,6 @@ Each rule is a row of the table, as real restarts of Spark 4.2 showed it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -16,9 +15,9 @@ from registry.checkpoints.plans.model import APIS, SCALA_OPERATOR, Language, Pla
 from registry.checkpoints.plans.stored_state import StoredState, ttl_of
 from registry.errors import InvalidInput
 from registry.formats.name_similarity import name_likeness
-from registry.formats.policies.spark_state import StateChange, parse_struct
+from registry.formats.policies.spark_state import StateChange, StructType, parse_struct
 from registry.formats.policies.spark_state.rules import StateRule
-from registry.formats.policies.spark_state.schema_changes import LIKELY, change
+from registry.formats.policies.spark_state.schema_changes import LIKELY, MAX_CANDIDATES, change
 
 TIME_MODE_ERROR: Final = "STATE_STORE_INVALID_CONFIG_AFTER_RESTART"
 KIND_ERROR: Final = "STATE_STORE_INVALID_VARIABLE_TYPE_CHANGE"
@@ -346,23 +345,39 @@ def declared_changes(planned: PlannedState, plan: StatePlan, state: StoredState)
         yield change(RESTART_RULES["TTL_NEEDS_PROCESSING_TIME"], "", None, plan.time_mode or time_mode)
 
 
-def removed_changes(name: str, plan: StatePlan, state: StoredState) -> Iterable[StateChange]:
-    """What happens to a variable that the plan doesn't declare: its rows stay or go, and another may take its place."""
+def begun_variables(plan: StatePlan, state: StoredState) -> list[tuple[PlannedState, StructType]]:
+    """The planned variables that no committed batch has, each with its value's schema."""
+    return [(item, parse_struct(item.value)) for item in plan.variables if item.name not in state.committed]
+
+
+def removed_changes(
+    name: str, plan: StatePlan, state: StoredState, begun: Sequence[tuple[PlannedState, StructType]]
+) -> Iterable[StateChange]:
+    """What happens to a variable that the plan doesn't declare: its rows stay or go, and another may take its place.
+
+    `begun` is what `begun_variables` gives.
+    """
     is_deleted = name in plan.removed
     yield change(RESTART_RULES["ROWS_DELETED" if is_deleted else "ROWS_STAY"], "")
-    begun = [variable for variable in plan.variables if variable.name not in state.committed]
-    if is_deleted:  # said on purpose: a loss only where it looks like a rename
-        begun = [variable for variable in begun if _looks_like(name, variable, state)]
+    # Said on purpose: a loss only where it looks like a rename. Among very many, any may be the renamed one.
+    if is_deleted and len(begun) <= MAX_CANDIDATES:
+        begun = _like(name, begun, state)
     if begun:
         more = f" and {len(begun) - MAX_NAMED} more" if len(begun) > MAX_NAMED else ""
-        names = ", ".join(variable.name for variable in begun[:MAX_NAMED]) + more
+        names = ", ".join(variable.name for variable, _ in begun[:MAX_NAMED]) + more
         detail = "deleted" if is_deleted else "no longer declared"
         yield change(RESTART_RULES["VARIABLE_REPLACED"], "", name, names, detail=detail)
 
 
-def _looks_like(name: str, planned: PlannedState, state: StoredState) -> bool:
+def _like(
+    name: str, begun: Sequence[tuple[PlannedState, StructType]], state: StoredState
+) -> list[tuple[PlannedState, StructType]]:
     stored_variable = state.variables.get(name)
-    if stored_variable is None or stored_variable.kind != planned.kind:
-        return False
-    is_same = parse_struct(json.loads(stored_variable.newest.value_schema)) == parse_struct(planned.value)
-    return is_same or name_likeness(name, planned.name) >= LIKELY
+    if stored_variable is None:
+        return []
+    stored = parse_struct(stored_variable.newest.value_schema)
+    return [
+        (planned, value)
+        for planned, value in begun
+        if planned.kind == stored_variable.kind and (value == stored or name_likeness(name, planned.name) >= LIKELY)
+    ]

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final
 
@@ -47,12 +48,12 @@ class StoredState:
     last_batch: int | None = None
     info: OperatorInfo | None = None
 
-    @property
+    @cached_property
     def newest(self) -> Mapping[str, Family]:
         """The families of the newest schema file by name."""
         return {family.name: family for family in self.history[-1].content.families} if self.history else {}
 
-    @property
+    @cached_property
     def committed(self) -> Mapping[str, Family]:
         """The families of the newest schema file that a committed batch wrote, by name."""
         files = [file for file in self.history if self.is_committed(file)]
