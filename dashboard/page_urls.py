@@ -12,9 +12,7 @@ from dashboard.notifications import views as notifications
 from dashboard.notifications.forms import DigestForm
 from dashboard.people import views as people
 from dashboard.proposals import views as proposals
-from dashboard.registries import views as registries
 from dashboard.search import views as search
-from dashboard.sources import views as sources
 from dashboard.streams import views as streams
 from dashboard.subjects import edit_views
 from dashboard.subjects import views as subjects
@@ -34,24 +32,7 @@ urlpatterns = [
     path("people/change", people.PeopleFormView.as_view(), name="people_change"),
     path("tokens", people.TokenFormView.as_view(), name="tokens"),
     path("tokens/<int:token_id>/revoke", people.revoke, name="token_revoke"),
-    path("registries", registries.registry_list, name="registries"),
-    path("registries/connect", registries.connect, name="registry_connect"),
-    path("registries/<segment:registry>/connection", registries.connection, name="registry_connection"),
-    path("registries/<segment:registry>/test", registries.test, name="registry_test"),
-    path("registries/<segment:registry>/refresh", registries.refresh, name="registry_refresh"),
-    path("registries/<segment:registry>/disconnect", registries.disconnect, name="registry_disconnect"),
-    path("registries/<segment:registry>/moving", registries.moving, name="moving"),
-    path("registries/<segment:registry>/moving/export", registries.export, name="registry_export"),
-    path("registries/<segment:registry>/moving/import", registries.send, name="registry_import"),
-    path("registries/<segment:registry>/deleted", registries.deleted, name="deleted"),
-    path("registries/<segment:registry>/copies/<int:copy_id>", registries.copy, name="copy"),
-    path("registries/<segment:registry>/copies/<int:copy_id>/file", registries.copy_file, name="copy_file"),
-    path("registries/<segment:registry>/copies/<int:copy_id>/bring", registries.copy_bring, name="copy_bring"),
-    path("registries/<segment:registry>/copies/<int:copy_id>/forget", registries.copy_forget, name="copy_forget"),
-    path("registries/<segment:registry>/policy", registries.policy, name="policy"),
-    path("registries/<segment:registry>/policy/change", registries.change, name="policy_change"),
-    path("registries/<segment:registry>/policy/reset", registries.reset, name="policy_reset"),
-    path("registries/<segment:registry>/what-if", registries.what_if, name="what_if"),
+    path("", include("dashboard.registries.urls")),
     path("registries/<segment:registry>/subjects", subjects.subject_list, name="subjects"),
     path("registries/<segment:registry>/export", edit_views.export, name="subjects_export"),
     path("registries/<segment:registry>/deprecate", edit_views.deprecate, name="subjects_deprecate"),
@@ -97,18 +78,7 @@ urlpatterns = [
     path("fields", subjects.field, name="field"),
     path("decode", usage.decode, name="decode"),
     path("search", search.search, name="search"),
-    path("clusters/add", sources.cluster_add, name="cluster_add"),
-    path("clusters/<int:cluster_id>/edit", sources.cluster_edit, name="cluster_edit"),
-    path("clusters/<int:cluster_id>/remove", sources.cluster_remove, name="cluster_remove"),
-    path("sources", sources.source_list, name="sources"),
-    path("sources/add", sources.source_add, name="source_add"),
-    path("sources/discover", sources.source_discover, name="source_discover"),
-    path("sources/<int:source_id>", sources.source_page, name="source"),
-    path("sources/<int:source_id>/edit", sources.source_edit, name="source_edit"),
-    path("sources/<int:source_id>/remove", sources.source_remove, name="source_remove"),
-    path("sources/<int:source_id>/scan", sources.source_scan, name="source_scan"),
-    path("scans/<int:scan_id>/progress", sources.scan_progress, name="scan_progress"),
-    path("scans/<int:scan_id>/cancel", sources.scan_cancel, name="scan_cancel"),
+    path("", include("dashboard.sources.urls")),
     path("findings", findings.finding_list, name="findings"),
     path("findings/decide", findings.findings_decide, name="findings_decide"),
     path("findings/<int:finding_id>", findings.finding_page, name="finding"),
@@ -142,7 +112,7 @@ urlpatterns = [
     path("webhooks/add", notifications.WebhookFormView.as_view(), name="webhook_add"),
     path("webhooks/<slug:webhook>", notifications.webhook_page, name="webhook"),
     path("webhooks/<slug:webhook>/edit", notifications.WebhookEditView.as_view(), name="webhook_edit"),
-    path("webhooks/<slug:webhook>/remove", notifications.webhook_remove, name="webhook_remove"),
+    path("webhooks/<slug:webhook>/remove", notifications.WebhookRemoveView.as_view(), name="webhook_remove"),
     path("webhooks/<slug:webhook>/rotate", notifications.webhook_rotate, name="webhook_rotate"),
     path("webhooks/<slug:webhook>/test", notifications.webhook_test, name="webhook_test"),
     path("webhooks/<slug:webhook>/switch", notifications.webhook_switch, name="webhook_switch"),

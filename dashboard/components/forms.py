@@ -6,26 +6,38 @@ argument in `details["field"]`, and the form puts the error there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, cast
 
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.views import View
 
 from dashboard.components.frame import page_actor
 from dashboard.components.translation import later
-from dashboard.components.widgets import LONGEST_CHOICE, Problem, readable
+from dashboard.components.widgets import LONGEST_CHOICE, Frame, Problem, readable
 from registry.access.roles import Actor, require
-from registry.errors import Conflict, InvalidInput, NotAllowed, SchemadeskError, SecondPersonRequired
+from registry.errors import (
+    Conflict,
+    InvalidInput,
+    NotAllowed,
+    NotFound,
+    SchemadeskError,
+    SecondPersonRequired,
+    Unavailable,
+)
 
 _CLASSES: Final = {"textarea": "textarea", "select": "select", "checkbox": ""}
 #: attributes of an input for names and code
 CODE: Final = {"spellcheck": "false", "autocapitalize": "off", "autocomplete": "off", "class": "input-code"}
+#: errors that a form may show: all but those of rights
+NOT_OF_RIGHTS: Final = (Conflict, InvalidInput, NotFound, Unavailable)
 _NOT_UTC: Final = later("Enter a time in UTC, such as 2026-12-31T18:00.")
 
 
@@ -50,22 +62,29 @@ class StyledField(forms.BoundField):
 class CodeField(forms.CharField):
     """A name or pattern, in monospace."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(widget=forms.TextInput(attrs=CODE), **options)
+    def __init__(self, *, placeholder: str = "", **options: Any) -> None:
+        attrs = CODE | ({"placeholder": placeholder} if placeholder else {})
+        super().__init__(widget=forms.TextInput(attrs=attrs), **options)
 
 
 class NameChoiceField(forms.CharField):
-    """A name from a list that the page fills in (`fill_choices`); the service checks it. `empty_label` stands for no name."""
+    """A name from a list that the page fills in (`fill_choices`); the service checks it.
 
-    def __init__(self, *, empty_label: str = "", **options: Any) -> None:
+    `empty_label` stands for no name; before the names, or after them if the first is usual.
+    """
+
+    def __init__(self, *, empty_label: str = "", is_first_usual: bool = False, **options: Any) -> None:
         super().__init__(widget=forms.Select, required=not empty_label, **options)
-        self.empty_label = empty_label
+        self.empty_label, self.is_first_usual = empty_label, is_first_usual
         self.fill(())
 
     def fill(self, names: Iterable[str]) -> None:
         """Offer these names."""
         choices = [(name, readable(name)[:LONGEST_CHOICE]) for name in names]
-        cast(forms.Select, self.widget).choices = [("", self.empty_label), *choices] if self.empty_label else choices
+        none = [("", self.empty_label)] if self.empty_label else []
+        cast(forms.Select, self.widget).choices = [*choices, *none] if self.is_first_usual else [*none, *choices]
+        if self.is_first_usual and choices:
+            self.initial = choices[0][0]
 
 
 class LongTextField(forms.CharField):
@@ -96,13 +115,23 @@ class UtcDateTimeField(forms.DateTimeField):
             return super().prepare_value(value)
 
 
+@dataclass(frozen=True, slots=True)
+class FormSection:
+    """Fields of a long form under a title, by their names; a folded one shows them on demand."""
+
+    title: str
+    names: Sequence[str]
+    note: str = ""
+    is_folded: bool = False
+
+
 class ServiceForm(forms.Form):
     """A form that runs `service` with its fields as arguments.
 
     `label` is the button's, `success` the message after it ran, and `result` what the service returned. `permission` is checked
     before the fields, where the service would only check it after them. `conditional` names the fields that only some values or
     buttons of the form require. `refusals` are errors that are shown on the form with the `cure`
-    and `status`; others pass.
+    and `status`; others pass. `sections` divide a long form.
     """
 
     service: ClassVar[Callable[..., object]]
@@ -114,6 +143,7 @@ class ServiceForm(forms.Form):
     conditional: tuple[str, ...] = ()
     cure: ClassVar[str] = ""
     refusals: ClassVar[tuple[type[SchemadeskError], ...]] = (Conflict, InvalidInput)
+    sections: Sequence[FormSection] = ()
     result: Any = None
     status = 422
     bound_field_class = StyledField
@@ -158,6 +188,12 @@ class ServiceForm(forms.Form):
         return self.success
 
     @property
+    def drawn_sections(self) -> list[tuple[FormSection, list[forms.BoundField], bool]]:
+        """Each section with its fields, and whether they are shown at once: a fold opens for an error."""
+        drawn = ((section, [self[name] for name in section.names]) for section in self.sections)
+        return [(part, fields, not part.is_folded or any(field.errors for field in fields)) for part, fields in drawn]
+
+    @property
     def problem(self) -> Problem | None:
         """The first error, for the top of the page."""
         for name, errors in self.errors.items():
@@ -174,6 +210,10 @@ class ServiceFormView(View):
 
     http_method_names = ["post", "options"]  # as Django declares it
     form_class: type[ServiceForm] = ServiceForm
+
+    def make_form(self, data: Any, **route: Any) -> ServiceForm:
+        """The form with what was sent."""
+        return self.form_class(data)
 
     def target(self, **route: Any) -> dict[str, Any]:
         """What the service is run on, from the address."""
@@ -197,10 +237,56 @@ class ServiceFormView(View):
         actor = page_actor(request)
         if self.form_class.permission:
             require(actor, self.form_class.permission, registry=route.get("registry", ""))
-        form = self.form_class(request.POST)
+        form = self.make_form(request.POST, **route)
         if not form.run(actor, **self.target(**route)):
             return self.show(form, **route)
         return self.done(form, **route)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormPage:
+    """A page that is a form; `refused` says why the reader may not send it, `back_url` is where it leads unsent."""
+
+    frame: Frame
+    form: ServiceForm
+    back_url: str
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmPage(FormPage):
+    """A step that can't be taken back: what it loses and what stays."""
+
+    sentence: str
+    losses: tuple[str, ...]
+    stays: tuple[str, ...]
+
+
+class FormPageView(ServiceFormView):
+    """A page that is a form: GET shows it, POST runs it; `template` is given what `page` makes."""
+
+    http_method_names = ["get", "head", "post", "options"]
+    template: ClassVar[str] = "components/confirm.html"
+    error_status: ClassVar[int] = 422
+
+    def page(self, form: ServiceForm, **route: Any) -> FormPage:
+        """The page with the form."""
+        raise NotImplementedError
+
+    def get(self, request: HttpRequest, **route: Any) -> HttpResponse:
+        """The page with the form as it begins."""
+        return self.show(self.make_form(None, **route), **route)
+
+    def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The page with the form as it is."""
+        page = self.page(form, **route)
+        return render(self.request, self.template, {"page": page}, status=self.error_status if form.errors else 200)
+
+
+class ConfirmView(FormPageView):
+    """A page that asks before a step that can't be taken back; a conflict is its 409."""
+
+    error_status = 409
 
 
 def field_value(parse: Callable[..., Any], *given: Any) -> Any:

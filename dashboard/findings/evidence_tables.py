@@ -8,8 +8,7 @@ from typing import Any, Final
 from django.utils.translation import gettext
 
 from dashboard.components.translation import counted, later
-from dashboard.findings.presenters import Column, EvidenceTable
-from dashboard.sources.presenters import Bar, BarTable
+from dashboard.findings.presenters import Bar, BarTable, Column, EvidenceTable
 
 SHOWN_ROWS = 50
 #: numbers that name something; a separator of thousands would spoil them

@@ -17,10 +17,10 @@ from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import subject_url, whole_number
 from dashboard.components.translation import later
 from dashboard.components.widgets import ActiveFilter, Choice, Filter, Link, Paging, SearchBox, Section
-from dashboard.findings.presenters import Bulk, FindingList, FindingRow
+from dashboard.findings.presenters import Bulk, FindingList, FindingRow, Tally
+from dashboard.promotions.presenters import FindingOrigin
 from dashboard.sources.coverage import clean_of, coverage_of, unreadable_of
 from dashboard.sources.labels import given_text, source_badge, source_badges
-from dashboard.sources.presenters import FindingOrigin, Tally
 from registry.access.permission_filters import refusal_in_any, require_extent
 from registry.access.roles import Actor
 from registry.drift import selectors

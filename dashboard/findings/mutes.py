@@ -12,8 +12,8 @@ from django.utils.translation import gettext
 from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import Action, Choice, Crumb, Field, Link, Problem, Section
+from dashboard.findings.presenters import MutePage, MuteRow
 from dashboard.sources.labels import given_text
-from dashboard.sources.presenters import MutePage, MuteRow
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, refusal
 from registry.drift import selectors

@@ -19,11 +19,10 @@ from dashboard.findings.evidence import evidence_facts, evidence_tables
 from dashboard.findings.evidence_tables import bar_tables
 from dashboard.findings.finding_list import finding_row
 from dashboard.findings.mutes import still_blocking
-from dashboard.findings.presenters import FindingPage
+from dashboard.findings.presenters import Command, FindingPage, HistoryRow
 from dashboard.findings.related import affected, before_after, deployed_by_hour, observed, state_links, suspected
 from dashboard.promotions.request_list import request_row
-from dashboard.sources.page import scan_action
-from dashboard.sources.presenters import Command, HistoryRow
+from dashboard.sources.labels import scan_refusal
 from registry.access.roles import Actor, may, may_somewhere, refusal
 from registry.audit.selectors import AuditEntry, AuditFilter, list_events
 from registry.drift import selectors
@@ -106,7 +105,7 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
             else gettext("Account name. Empty: nobody. Not assigned yet."),
         ),
         mute=_mute(actor, info),
-        scan=scan_action(request, source, gettext("Scan source again")),
+        scan=_scan(actor, source),
         history=_history(actor, info),
         propose=_propose(actor, info, "" if comparison else observed_note) if can_propose(info) else None,
         drafts=tuple(answers.drafts),
@@ -132,6 +131,19 @@ def _is_under_way(request: RequestInfo) -> bool:
 def _post(label: str, name: str, info: FindingInfo, reason: str, tone: str = "plain") -> Action:
     url = reverse(f"ui:{name}", args=[info.id])
     return Action(label=label, url=url, method="post", allowed=not reason, reason=reason, tone=tone)
+
+
+def _scan(actor: Actor, source: SourceInfo) -> Action:
+    refused = scan_refusal(actor, source)
+    return Action(
+        label=gettext("Scan source again"),
+        url=reverse("ui:source_scan", args=[source.id]),
+        method="post",
+        allowed=not refused,
+        reason=refused,
+        tone="primary",
+        icon="scan-search",
+    )
 
 
 def _hidden(actor: Actor, info: FindingInfo) -> tuple[Fact, ...]:

@@ -1,30 +1,16 @@
-"""What is scanned, each scan, and what was found."""
+"""What was found: its evidence, whom it concerns, mutes."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
 from dashboard.compare.comparison import VersionComparison
-from dashboard.components.badges import FindingState, ScanState, Severity, SourceBadge
+from dashboard.components.badges import FindingState, Severity, Shown, SourceBadge
+from dashboard.components.diff import TextDiff
 from dashboard.components.widgets import Action, Environment, Fact, Field, Frame, Link, Paging, Problem, SearchBox
 from dashboard.promotions.plan import RequestRow
-from dashboard.sources.presenters import (
-    AdviceLine,
-    Affected,
-    BarTable,
-    BeforeAfter,
-    ClusterHead,
-    Command,
-    ConnectorView,
-    FieldGroup,
-    HistoryRow,
-    SuspectedList,
-    Tally,
-    TopicTable,
-    Unreadable,
-)
+from dashboard.sources.coverage import Unreadable
 from registry.promotions.selectors import DraftInfo
 
 
@@ -62,124 +48,134 @@ class EvidenceTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceRow:
-    """A source in the list. `read` says what the last scan read ("5,120 messages of 12 partitions").
+class AffectedRow:
+    """A client or a query that a finding concerns; `seen_at` is of a client that wasn't heard of for long."""
 
-    `scope` says what of the cluster (patterns, or how many topics), `how` mode and schedule.
-    """
-
-    url: str
-    kind: SourceBadge
     name: str
-    environment: Environment
-    state: ScanState
-    scanned_at: datetime | None = None
-    read: str = ""
-    open_findings: int = 0
-    findings_url: str = ""
-    next_scan_at: datetime | None = None
-    error: str = ""
-    scan: Action | None = None
-    context: str = ""
-    scope: str = ""
-    how: str = ""
+    sentence: str
+    url: str = ""
+    contact: str = ""
+    seen_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceGroup:
-    """The sources of a cluster, or those without one under a title."""
+class Affected:
+    """Whom a finding concerns; `hidden` clients aren't named, `usage_url` leads to all of them."""
+
+    clients: tuple[AffectedRow, ...] = ()
+    queries: tuple[AffectedRow, ...] = ()
+    hidden: int = 0
+    usage_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MuteRow:
+    """A mute; `patterns` are labels with their pattern."""
+
+    number: int
+    environment: Environment
+    patterns: tuple[tuple[str, str], ...]
+    reason: str
+    by: str
+    since: datetime
+    until: datetime | None
+    end: Action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MutePage:
+    """The mutes, and the form of a new one. `preview` says how many findings it would cover; `covered` are some."""
+
+    frame: Frame
+    rows: tuple[MuteRow, ...]
+    fields: tuple[Field, ...]
+    submit: Action
+    preview_url: str
+    preview: str = ""
+    covered: tuple[Link, ...] = ()
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryRow:
+    """A decision on a finding, or what a scan made of it, from the audit."""
+
+    at: datetime
+    who: str
+    what: tuple[str, ...]
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """A state with how many are in it; `url` is the list of them, `current` whether that is what is shown."""
+
+    look: Shown | SourceBadge
+    count: int
+    url: str
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """A value among others; `percent` of the largest, for the bar that is drawn beside the number.
+
+    `marks` are the deployments of that hour.
+    """
+
+    label: str
+    count: int
+    percent: int
+    marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BarTable:
+    """Counts by label, as a table with bars."""
 
     title: str
-    rows: tuple[SourceRow, ...]
-    cluster: ClusterHead | None = None
-
-    @property
-    def shared(self) -> tuple[str, ...]:
-        """The reasons for which several rows can't be scanned, or the only one: said once below them."""
-        reasons = Counter(row.scan.reason for row in self.rows if row.scan and not row.scan.allowed)
-        return tuple(reason for reason, rows in reasons.items() if rows > 1 or len(self.rows) == 1)
+    label: str
+    bars: tuple[Bar, ...]
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceList:
-    """The sources by cluster. `coverage` is one sentence ("214 of 230 topics scanned in 24 h; 3 unreadable: …").
+class Command:
+    """A command to copy; `anchor` is its element."""
 
-    `narrow` says what somebody sees of them who may not read all.
-    """
-
-    frame: Frame
-    groups: tuple[SourceGroup, ...]
-    add: Action
-    connect: Action | None = None
-    coverage: str = ""
-    narrow: str = ""
-    problems: tuple[Problem, ...] = ()
+    label: str
+    text: str
+    anchor: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceForm:
-    """The form that adds a source, or changes one (then `kinds` is empty): fields of the chosen `kind` in groups.
+class Suspected:
+    """Something that was done shortly before a finding began: how long before, in words, and where it is to be seen.
 
-    `also` leads to another way of adding one.
+    `url` is empty where it is nowhere to be seen, `elsewhere` says that it leads out of the product.
     """
 
-    frame: Frame
-    kind: SourceBadge
-    kinds: tuple[tuple[SourceBadge, str], ...]
-    groups: tuple[FieldGroup, ...]
-    submit: Action
-    back_url: str
-    lede: str = ""
-    problem: Problem | None = None
-    also: Link | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScanProgress:
-    """A scan as it runs or ended; the page asks `url` for it again each second while `running`.
-
-    `phase` says what it does now; `done` of `total` steps, `total` 0 where not known. Once done: `summary` in words
-    ("5,120 messages of 12 partitions read, 3 findings"), `notes` on what was left out, `read` as tables. `problem`
-    where it failed. `cancel` while it runs.
-    """
-
-    scan_id: int
-    state: ScanState
+    before: str
+    sentence: str
     url: str
-    running: bool
-    phase: str = ""
-    done: int = 0
-    total: int = 0
-    queued_at: datetime | None = None
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-    queued_by: str = ""
-    summary: str = ""
-    read: tuple[EvidenceTable, ...] = ()
-    notes: tuple[str, ...] = ()
-    problem: Problem | None = None
-    cancel: Action | None = None
-    detector: int | None = None
-
-    @property
-    def percent(self) -> int | None:
-        """How far, in percent; None where not known."""
-        return min(100, self.done * 100 // self.total) if self.total else None
+    elsewhere: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScanRow:
-    """A past scan. `took` in words ("12 s")."""
+class SuspectedList:
+    """When a finding began, and what was done in the hour before, the nearest first."""
 
-    scan_id: int
-    state: ScanState
-    started_at: datetime | None
-    queued_by: str
-    took: str = ""
-    read: str = ""
-    error: str = ""
-    url: str = ""
-    shown: bool = False
+    began: datetime
+    rows: tuple[Suspected, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeforeAfter:
+    """The value of a state variable before and after a batch, as DDL line by line; `batch` None where it isn't known."""
+
+    variable: str
+    batch: int | None
+    text: TextDiff
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,35 +209,6 @@ class FindingRow:
     rebaselined: str = ""
     resolving: tuple[Link, ...] = ()
     snooze: Action | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourcePage:
-    """One source: its facts, the scan that runs or ran last (or the one that was asked for), its topics and findings.
-
-    `connector` for a Debezium source, `advice` for a registry; `older` says that the scan shown is not the newest.
-    """
-
-    frame: Frame
-    kind: SourceBadge
-    name: str
-    environment: Environment
-    state: ScanState
-    facts: tuple[Fact, ...]
-    scan: Action
-    scan_id: int | None = None
-    progress: ScanProgress | None = None
-    scans: tuple[ScanRow, ...] = ()
-    findings: tuple[FindingRow, ...] = ()
-    findings_url: str = ""
-    next_scan_at: datetime | None = None
-    problem: Problem | None = None
-    actions: tuple[Action, ...] = ()
-    topics: TopicTable | None = None
-    connector: ConnectorView | None = None
-    advice: tuple[AdviceLine, ...] = ()
-    older: bool = False
-    newest_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

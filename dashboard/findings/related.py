@@ -19,7 +19,7 @@ from dashboard.components.diff import text_diff
 from dashboard.components.links import subject_url
 from dashboard.components.translation import counted, later, listing
 from dashboard.components.widgets import Link
-from dashboard.sources.presenters import Affected, AffectedRow, BeforeAfter, Suspected, SuspectedList
+from dashboard.findings.presenters import Affected, AffectedRow, BeforeAfter, Suspected, SuspectedList
 from dashboard.streams.queries import check_action
 from dashboard.streams.variables import fields_as_ddl
 from dashboard.usage.page import DOES_WORDS

@@ -21,9 +21,8 @@ from dashboard.promotions.plan import RequestRow, impact_of
 from dashboard.promotions.request_list import at_utc, request_row
 from dashboard.promotions.summary import clients_sentence
 from dashboard.runtime.missing import missing_parts
-from dashboard.sources.coverage import is_fresh
-from dashboard.sources.labels import listed
-from dashboard.sources.page import coverage_of, scan_state
+from dashboard.sources.coverage import coverage_of, is_fresh
+from dashboard.sources.labels import listed, scan_state
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may
 from registry.drift.selectors import FindingInfo, SourceInfo

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -39,8 +38,7 @@ from dashboard.jobs.runs import (
     schedule_rows,
     took,
 )
-from dashboard.sources.labels import lasting
-from dashboard.sources.page import scan_action
+from dashboard.sources.labels import lasting, scan_refusal
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, may, require
 from registry.audit import hash_chain
@@ -111,7 +109,7 @@ def _scans(request: HttpRequest) -> tuple[list[JobRow], str]:
 
 
 def _scan(request: HttpRequest, source: SourceInfo, logs: Mapping[str, str]) -> JobRow:
-    scan = source.last_scan
+    scan, refused = source.last_scan, scan_refusal(page_actor(request), source)
     return JobRow(
         name=source.name,
         state=_SCANS.get(scan.state, JobState.WELL) if scan else JobState.NEVER,
@@ -121,7 +119,14 @@ def _scan(request: HttpRequest, source: SourceInfo, logs: Mapping[str, str]) -> 
         took=_took(scan) if scan else "",
         next_at=source.next_scan_at,
         error=scan.error if scan else "",
-        retry=replace(scan_action(request, source), tone="plain"),
+        retry=Action(
+            label=gettext("Scan now"),
+            url=reverse("ui:source_scan", args=[source.id]),
+            method="post",
+            allowed=not refused,
+            reason=refused,
+            icon="scan-search",
+        ),
         log_url=logs.get(str(scan.id), "") if scan else "",
     )
 

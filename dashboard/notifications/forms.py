@@ -127,3 +127,11 @@ class WebhookEditForm(WebhookForm):
     def arguments(self) -> dict[str, Any]:
         """The service's arguments."""
         return {"changes": self.cleaned_data}
+
+
+class RemoveWebhookForm(ServiceForm):
+    """Removes a webhook."""
+
+    service = staticmethod(webhooks.remove_webhook)
+    label = later("Remove webhook")
+    success = later("Webhook removed.")

@@ -13,11 +13,11 @@ from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard.components.forms import ServiceForm, ServiceFormView
+from dashboard.components.forms import ConfirmView, FormPage, ServiceForm, ServiceFormView
 from dashboard.components.frame import page_actor
 from dashboard.notifications import inbox as inbox_pages
 from dashboard.notifications import webhooks as webhook_pages
-from dashboard.notifications.forms import SubscribeForm, WebhookEditForm, WebhookForm
+from dashboard.notifications.forms import RemoveWebhookForm, SubscribeForm, WebhookEditForm, WebhookForm
 from registry.access.roles import may_somewhere, require
 from registry.errors import Conflict, InvalidInput
 from registry.notifications import selectors
@@ -143,14 +143,18 @@ def webhook_page(request: HttpRequest, webhook: str) -> HttpResponse:
     return render(request, "notifications/webhook.html", {"page": webhook_pages.webhook_page(request, webhook)})
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def webhook_remove(request: HttpRequest, webhook: str) -> HttpResponse:
-    """The confirmation of a removal; when sent, the webhook is removed."""
-    if request.method == "POST":
-        webhook_services.remove_webhook(webhook=webhook, by=page_actor(request))
-        messages.success(request, gettext("Webhook removed."))
+class WebhookRemoveView(ConfirmView):
+    """The confirmation of a removal."""
+
+    form_class = RemoveWebhookForm
+
+    def page(self, form: ServiceForm, **route: Any) -> FormPage:
+        """The page."""
+        return webhook_pages.remove_page(self.request, form, **route)
+
+    def after(self, **route: Any) -> HttpResponse:
+        """The list."""
         return redirect("ui:webhooks")
-    return render(request, "drift/confirm.html", {"page": webhook_pages.remove_page(request, webhook)})
 
 
 @require_POST

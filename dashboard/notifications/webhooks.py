@@ -10,13 +10,12 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.components.badges import Look
-from dashboard.components.forms import ServiceForm
+from dashboard.components.forms import ConfirmPage, ServiceForm
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.translation import later
 from dashboard.components.widgets import Action, Crumb, Frame, Paging
 from dashboard.notifications.forms import KINDS, WebhookEditForm, WebhookForm
 from dashboard.notifications.inbox import number_in, older
-from dashboard.sources.presenters import ConfirmPage
 from registry.access.roles import Actor, refusal
 from registry.notifications import selectors
 from registry.notifications.models import SIGNED
@@ -167,19 +166,16 @@ def _refusal(actor: Actor, info: WebhookInfo) -> str:
     return refusal(actor, "webhook.manage", registry=info.registry_pattern, subject=info.subject_pattern)
 
 
-def remove_page(request: HttpRequest, webhook: str) -> ConfirmPage:
+def remove_page(request: HttpRequest, form: ServiceForm, webhook: str) -> ConfirmPage:
     """The confirmation of removing a webhook. Raises NotFound, NotSignedIn."""
     actor = page_actor(request)
     info = selectors.get_webhook(actor, webhook)
-    reason = _refusal(actor, info)
     return ConfirmPage(
         frame=make_frame(request, title=gettext("Remove %(info)s") % {"info": info.name}, crumbs=_crumbs(info)),
+        form=form,
+        refused=_refusal(actor, info),
         sentence=gettext("This webhook will send nothing more to %(host)s. Queued messages are dropped.") % {"host": info.host},
         losses=(gettext("The delivery log"), gettext("The signing key; a new webhook gets a new key")),
         stays=(gettext("Messages that were sent"), gettext("The removal’s entry in the audit log")),
-        confirm=Action(
-            label=gettext("Remove webhook"), url=reverse("ui:webhook_remove", args=[info.id]), method="post",
-            allowed=not reason, reason=reason, tone="danger",
-        ),
         back_url=reverse("ui:webhook", args=[info.id]),
     )  # fmt: skip

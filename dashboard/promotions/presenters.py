@@ -9,12 +9,11 @@ from typing import Any, Final
 
 from dashboard.compare.comparison import TextSwitch, VersionComparison
 from dashboard.compatibility.presenters import DataEvidence
-from dashboard.components.badges import Acknowledged, RequestState, Verdict
+from dashboard.components.badges import Acknowledged, FindingState, RequestState, Severity, Verdict
 from dashboard.components.widgets import Action, Choice, Environment, Fact, Frame, Link, Problem
 from dashboard.promotions.forms import AcknowledgeForm, LabelsForm, ReplyForm, ReviewForm, ScheduleForm, ThreadForm
 from dashboard.promotions.plan import IdPlan, StepRow
 from dashboard.registries.policy_forms import WhyNot
-from dashboard.sources.presenters import FindingOrigin
 from registry.formats.base import Reference
 from registry.promotions.requests.linked_requests import LinkedRequest
 from registry.promotions.requests.resubmit import RequestSummary
@@ -24,6 +23,16 @@ from registry.promotions.selectors import AcknowledgementInfo, RequestInfo, Thre
 
 #: clients that don't go on, of which a page has a row
 MAX_CONSUMERS: Final = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingOrigin:
+    """The drift finding that a draft or a request answers, for a reader who may open it."""
+
+    url: str
+    sentence: str
+    severity: Severity
+    state: FindingState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

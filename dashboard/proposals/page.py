@@ -22,9 +22,9 @@ from dashboard.components.translation import counted
 from dashboard.components.widgets import Crumb, Frame, Problem, Section
 from dashboard.findings.finding_list import finding_origin
 from dashboard.promotions.plan import RequestRow, worst
+from dashboard.promotions.presenters import FindingOrigin
 from dashboard.promotions.request_list import request_row
 from dashboard.proposals.forms import ProposalForm
-from dashboard.sources.presenters import FindingOrigin
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may_somewhere, refusal
 from registry.errors import SchemadeskError

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import asdict
 from typing import Any, Final
 
 from django.contrib import messages
@@ -14,14 +15,22 @@ from django.http import FileResponse, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
+from dashboard.components.forms import ConfirmView, FormPage, FormPageView, ServiceForm
 from dashboard.components.frame import page_actor, render_page
 from dashboard.components.links import subject_url, subjects_url
 from dashboard.components.time_travel import travels
 from dashboard.components.translation import counted
 from dashboard.registries import archive
 from dashboard.registries import page as pages
+from dashboard.registries.forms import (
+    ConnectForm,
+    ConnectionForm,
+    DisconnectForm,
+    TestConnectForm,
+    TestConnectionForm,
+)
 from dashboard.registries.policy import asked_scope, place_words, policy_page
 from dashboard.registries.policy_forms import scoped_url
 from dashboard.registries.policy_simulation import what_if_page
@@ -30,9 +39,7 @@ from registry.access.permission_filters import require_extent
 from registry.access.roles import may_somewhere, require
 from registry.errors import (
     Conflict,
-    Forbidden,
     InvalidInput,
-    SchemadeskError,
     SubjectConfigNotFound,
     SubjectModeNotFound,
 )
@@ -41,13 +48,8 @@ from registry.subjects.archive.restore import bring_copy, send_file, write_copy
 from registry.subjects.import_export.export_file import MEDIA_TYPE
 from registry.subjects.import_export.registry_import import spooled_export
 from registry.subjects.models import KeptCopy
-from registry.subjects.remote.mirrors import (
-    add_remote_registry,
-    remove_remote_registry,
-    request_sync,
-    try_registry,
-    update_remote_registry,
-)
+from registry.subjects.policy.registries import mirror_of
+from registry.subjects.remote.mirrors import get_mirror, request_sync
 from registry.subjects.services import delete_config, delete_mode, set_config, set_mode
 from registry.subjects.tasks import sync_remote
 from registry.subjects.versions.qualified_names import SubjectName
@@ -61,57 +63,73 @@ def registry_list(request: HttpRequest) -> HttpResponse:
     return render(request, "registries/list.html", {"page": pages.registries_page(request)})
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def connect(request: HttpRequest) -> HttpResponse:
-    """The form of a new registry; sent, it is tested, or connected."""
-    return _form(request, "")
+class ConnectionView(FormPageView):
+    """The form of a new registry, or of a mirror: it is tested, or kept."""
+
+    template = "registries/form.html"
+
+    def make_form(self, data: Any, **route: Any) -> ConnectionForm:
+        """The form that connects, changes or tests. Raises RegistryNotFound, NotAllowed, WrongState."""
+        actor, is_test = page_actor(self.request), bool(data and data.get("do") == "test")
+        if not route:
+            require(actor, "registry.manage")
+            return TestConnectForm(data) if is_test else ConnectForm(data)
+        mirror = mirror_of(get_mirror(route["registry"], actor, "registry.manage"))
+        return (TestConnectionForm if is_test else ConnectionForm)(data, mirror=mirror)
+
+    def target(self, **route: Any) -> dict[str, Any]:
+        """The mirror that is changed; none of a test."""
+        return {"name": route["registry"]} if route and self.request.POST.get("do") != "test" else {}
+
+    def page(self, form: ServiceForm, **route: Any) -> FormPage:
+        """The page of the form."""
+        return pages.connection_page(self.request, form, **route)
+
+    def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """What a test found, or the list, once a sync is queued."""
+        if isinstance(form, TestConnectionForm | TestConnectForm):
+            return self.show(form, **route)
+        number = request_sync(name=route["registry"], by=page_actor(self.request)) if route else form.result
+        if number is not None:
+            sync_remote.delay_on_commit(number)
+        return super().done(form, **route)
+
+    def after(self, **route: Any) -> HttpResponse:
+        """The list."""
+        return redirect("ui:registries")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def connection(request: HttpRequest, registry: str) -> HttpResponse:
-    """The form of a mirror; sent, it is tested, or changed."""
-    return _form(request, registry)
+class ConnectionTestView(ConnectionView):
+    """Tests the connection of a mirror as it is."""
+
+    http_method_names = ["post", "options"]
+
+    def make_form(self, data: Any, **route: Any) -> ConnectionForm:
+        """The form with what is stored. Raises RegistryNotFound, NotAllowed, WrongState."""
+        mirror = mirror_of(get_mirror(route["registry"], page_actor(self.request), "registry.manage"))
+        return TestConnectionForm(asdict(mirror) if mirror else {})
+
+    def target(self, **route: Any) -> dict[str, Any]:
+        """Nothing but the address."""
+        return {}
 
 
-def _form(request: HttpRequest, registry: str) -> HttpResponse:
-    actor = page_actor(request)
-    require(actor, "registry.manage", registry=registry)
-    problem, probe = None, None
-    if request.method == "POST":
-        try:
-            if request.POST.get("do") == "test":
-                probe = try_registry(by=actor, **pages.sent_address(request.POST))
-            else:
-                return _keep(request, registry)
-        except Forbidden:
-            raise
-        except SchemadeskError as error:
-            problem = error
-    page = pages.registry_form(request, registry, problem=problem, probe=probe)
-    return render(request, "registries/form.html", {"page": page}, status=422 if problem else 200)
+class DisconnectView(ConfirmView):
+    """What ending a mirror loses."""
 
+    form_class = DisconnectForm
 
-def _keep(request: HttpRequest, registry: str) -> HttpResponse:
-    actor, fields = page_actor(request), pages.sent_fields(request.POST)
-    if registry:
-        update_remote_registry(name=registry, by=actor, **fields)
-        number = request_sync(name=registry, by=actor)
-        messages.success(request, gettext("Saved. A sync has started."))
-    else:
-        name = request.POST.get("name", "").strip()
-        number = add_remote_registry(name=name, by=actor, **fields)
-        messages.success(request, gettext("%(name)s is connected. The first sync has started.") % {"name": name})
-    if number is not None:
-        sync_remote.delay_on_commit(number)
-    return redirect("ui:registries")
+    def target(self, **route: Any) -> dict[str, Any]:
+        """The mirror."""
+        return {"name": route["registry"]}
 
+    def page(self, form: ServiceForm, **route: Any) -> FormPage:
+        """The page."""
+        return pages.disconnect_page(self.request, form, **route)
 
-@require_POST
-def test(request: HttpRequest, registry: str) -> HttpResponse:
-    """Test the connection of a mirror as it is."""
-    probe = try_registry(by=page_actor(request), **pages.stored_address(request, registry))
-    page = pages.registry_form(request, registry, probe=probe)
-    return render(request, "registries/form.html", {"page": page})
+    def after(self, **route: Any) -> HttpResponse:
+        """The list."""
+        return redirect("ui:registries")
 
 
 @require_POST
@@ -126,23 +144,6 @@ def refresh(request: HttpRequest, registry: str) -> HttpResponse:
     back = request.POST.get("next", "")
     is_ours = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()})
     return redirect(back if is_ours else "ui:registries")
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def disconnect(request: HttpRequest, registry: str) -> HttpResponse:
-    """What ending a mirror loses; sent, it is ended."""
-    problem = None
-    require(page_actor(request), "registry.manage", registry=registry)
-    if request.method == "POST":
-        try:
-            remove_remote_registry(name=registry, by=page_actor(request))
-        except Conflict as error:
-            problem = error
-        else:
-            messages.success(request, gettext("%(name)s was disconnected.") % {"name": registry})
-            return redirect("ui:registries")
-    page = pages.disconnect_page(request, registry, problem)
-    return render(request, "drift/confirm.html", {"page": page}, status=409 if problem else 200)
 
 
 @require_safe

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -12,11 +13,21 @@ from django.utils.translation import gettext
 
 from dashboard.components.translation import counted, joined
 from dashboard.sources.labels import listed
-from dashboard.sources.presenters import Unreadable
 from registry.drift.selectors import LATELY, ScanInfo, SourceInfo, TopicCoverage
 
 #: of what couldn't be read, what is told one by one
 MOST: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """A topic or source that couldn't be read, and why; `right` is a command that grants what is missing."""
+
+    name: str
+    reason: str
+    url: str
+    right: str = ""
+    anchor: str = ""
 
 
 def _sources(sources: Sequence[SourceInfo], *, are_all: bool) -> str:

@@ -1,101 +1,42 @@
-"""The forms that add a source, change how it is scanned, and remove it; and what they send, as the services take it."""
+"""The forms that add, change and remove sources, and that search for checkpoints."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, time
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from django.http import HttpRequest
-from django.urls import reverse
+from django import forms
+from django.utils.functional import lazy
 from django.utils.translation import gettext
 
-from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import whole_number
-from dashboard.components.translation import counted, later
-from dashboard.components.widgets import Action, Crumb, Link, Problem, Section
-from dashboard.findings.presenters import SourceForm
-from dashboard.sources.form_fields import (
-    NUMBERS,
-    bounds_fields,
-    form_text,
-    groups_of,
-    mode_field,
-    own_groups,
-    patterns_fields,
-    schedule_field,
-    text_field,
+from dashboard.components.forms import (
+    NOT_OF_RIGHTS,
+    CodeField,
+    FormSection,
+    LongTextField,
+    NameChoiceField,
+    ServiceForm,
 )
-from dashboard.sources.labels import given_text, source_badge, source_badges
-from dashboard.sources.presenters import ConfirmPage, FieldGroup
-from registry.access.permission_filters import refusal_in_any
-from registry.access.roles import refusal
-from registry.drift import selectors
+from dashboard.components.links import whole_number
+from dashboard.components.translation import later, later_filled
+from dashboard.components.widgets import readable
+from dashboard.sources.labels import MODES, lasting
+from registry.access.roles import Actor
+from registry.drift import services
 from registry.drift.selectors import SourceInfo
-from registry.drift.sources import SOURCES, SourceField, SourceKind, kind_of
-from registry.errors import InvalidInput, SchemadeskError
+from registry.drift.sources import SOURCES, FieldSet, SourceField, SourceKind, kind_of
+from registry.drift.sources.state_store import checkpoint_places
+from registry.errors import Conflict, InvalidInput
+from registry.streams.services import discover
 
-
-def lines_of(text: str) -> list[str]:
-    """The lines of a text field that aren't empty."""
-    return [line.strip() for line in text.splitlines() if line.strip()]
-
-
-def scan_values(post: Mapping[str, str]) -> dict[str, Any]:
-    """How a source is scanned, from those fields that the form has. Raises InvalidInput for what is no number."""
-    values: dict[str, Any] = {}
-    for name in ("include", "exclude"):
-        if name in post:
-            values[name] = lines_of(post[name])
-    for name in ("context", "mode"):
-        if name in post:
-            values[name] = given_text(post, name)
-    if "keep_samples" in post:
-        values["keep_samples"] = post["keep_samples"] != "no"
-    if "every_seconds" in post:
-        values["every_seconds"] = (
-            _number(post["every_seconds"], "every_seconds") if post["every_seconds"].strip() else None
-        )
-    for name in NUMBERS:
-        if post.get(name, "").strip():
-            values[name] = _number(post[name], name)
-    return values
-
-
-def config_values(kind: SourceKind, post: Mapping[str, str]) -> dict[str, Any]:
-    """The values of the fields that a kind declares, under its name for them; none where none was filled in.
-
-    Raises InvalidInput.
-    """
-    if not any(given_text(post, item.in_form) for item in kind.fields):
-        return {}
-    return {kind.config_name: {item.name: _value_of(item, given_text(post, item.in_form)) for item in kind.fields}}
-
-
-def _value_of(item: SourceField, text: str) -> str | int | bool:
-    if isinstance(item.default, bool):
-        return text != "no"
-    if isinstance(item.default, int):
-        return _number(text or str(item.default), item.name)
-    return text
-
-
-def _number(text: str, name: str) -> int:
-    number = whole_number(text.strip(), digits=14)
-    if number is None:
-        raise InvalidInput(
-            gettext("%(text)s is not a number of %(unit)s (%(name)s).")
-            % {"text": repr(text.strip()[:20]), "unit": _UNITS.get(name, gettext("units")), "name": name}
-        )
-    return number
-
-
-_UNITS: Final = {
-    "every_seconds": later("seconds"),
-    "window_seconds": later("seconds"),
-    "max_seconds": later("seconds"),
-    "max_bytes": later("bytes"),
-}
+INTERVALS: Final = ("", "60", "300", "900", "3600", "21600", "86400")
+#: the names of FieldSet `bounds`
+BOUNDS: Final = (
+    *("tail_messages", "window_seconds", "max_messages", "max_bytes", "max_seconds", "clean_scans"),
+    "keep_samples",
+)
 
 
 def end_of_day(text: str) -> datetime | None:
@@ -111,149 +52,283 @@ def end_of_day(text: str) -> datetime | None:
     return datetime.combine(day, time.max, tzinfo=UTC)
 
 
-_LEDE: Final = later("Patterns apply from the next scan. Excluded topics keep their findings and read positions.")
+class PatternsField(LongTextField):
+    """Names or patterns of topics, one a line."""
+
+    def to_python(self, value: Any) -> Any:
+        """The lines that aren't empty."""
+        return [line.strip() for line in str(super().to_python(value)).splitlines() if line.strip()]
+
+    def prepare_value(self, value: Any) -> Any:
+        """The lines."""
+        return value if isinstance(value, str) else "\n".join(value or ())
 
 
-def source_form(request: HttpRequest, problem: SchemadeskError | None) -> SourceForm:
-    """The form for the kind that the address names, with what was sent."""
-    form = request.POST if request.method == "POST" else request.GET
-    kind = SOURCES.get(form.get("kind", ""), SOURCES["kafka"])
-    actor = page_actor(request)
-    reason = refusal_in_any(actor, "source.manage")
-    return SourceForm(
-        frame=make_frame(
-            request,
-            title=gettext("Add a source"),
-            section=Section.SOURCES,
-            crumbs=(Crumb(label=gettext("Sources"), url=reverse("ui:sources")),),
-        ),
-        kind=source_badge(kind.name),
-        kinds=tuple((badge, f"{reverse('ui:source_add')}?kind={badge.code}") for badge in source_badges()),
-        groups=groups_of(kind, form, actor),
-        submit=Action(
-            label=gettext("Add and scan"),
-            url=reverse("ui:source_add"),
-            method="post",
-            allowed=not reason,
-            reason=reason,
-            tone="primary",
-        ),
-        back_url=reverse("ui:sources"),
-        problem=Problem(what=problem.message) if problem else None,
-        also=_also(kind),
-    )
+class ScheduleField(forms.IntegerField):
+    """How often a source is scanned, in seconds; None on demand."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(label=later("Scan"), required=False, initial=300, widget=forms.Select, **options)
+
+    def get_bound_field(self, form: forms.BaseForm, field_name: str) -> forms.BoundField:
+        """The field, whose choices have its value."""
+        bound = super().get_bound_field(form, field_name)
+        chosen = str(bound.value() or "")
+        values = INTERVALS if chosen in INTERVALS else (*INTERVALS, chosen)
+        self.widget.choices = [(value, lazy(_interval, str)(value)) for value in values]  # type: ignore[attr-defined]
+        return bound
 
 
-def _also(kind: SourceKind) -> Link | None:
-    if not kind.keeps_state:
-        return None
-    return Link(label=gettext("Find checkpoints below a folder"), url=reverse("ui:source_discover"))
+def _interval(value: str) -> str:
+    if seconds := whole_number(value):
+        return gettext("every %(lasting)s") % {"lasting": lasting(seconds)}
+    return readable(value[:20]) if value else gettext("only on demand")
 
 
-def edit_form(request: HttpRequest, source_id: int, problem: SchemadeskError | None) -> SourceForm:
-    """The form that changes how a source is scanned. Raises SourceNotFound, NotAllowed."""
-    actor = page_actor(request)
-    source = selectors.get_source(source_id, by=actor)
-    form: Mapping[str, str] = request.POST if request.method == "POST" else _stored(source)
-    groups = [FieldGroup(title=gettext("Schedule"), fields=(schedule_field(form),))]
-    if source.cluster:
-        groups = [
-            FieldGroup(title=gettext("What to read"), fields=patterns_fields(form)),
-            FieldGroup(
-                title=gettext("How"),
-                fields=(text_field(form, "context", gettext("Context")), mode_field(form), schedule_field(form)),
-            ),
-            FieldGroup(title=gettext("Bounds"), fields=bounds_fields(form), folded=True),
-        ]
-    groups += own_groups(kind_of(source.kind), form) if source.store or source.config else ()
-    reason = refusal(actor, "source.manage", registry=source.registry)
-    return SourceForm(
-        frame=make_frame(
-            request,
-            title=gettext("Edit %(source)s") % {"source": source.name},
-            section=Section.SOURCES,
-            crumbs=_crumbs(source),
-        ),
-        kind=source_badge(source.kind),
-        kinds=(),
-        groups=tuple(groups),
-        submit=Action(
-            label=gettext("Save"),
-            url=reverse("ui:source_edit", args=[source.id]),
-            method="post",
-            allowed=not reason,
-            reason=reason,
-            tone="primary",
-        ),
-        back_url=reverse("ui:source", args=[source.id]),
-        lede=_LEDE if source.cluster else "",
-        problem=Problem(what=problem.message) if problem else None,
-    )
+class YesNoField(forms.TypedChoiceField):
+    """One of two words, the first for true."""
 
-
-def _crumbs(source: SourceInfo) -> tuple[Crumb, ...]:
-    return (
-        Crumb(label=gettext("Sources"), url=reverse("ui:sources")),
-        Crumb(label=source.name, url=reverse("ui:source", args=[source.id]), code=True),
-    )
-
-
-def _stored(source: SourceInfo) -> dict[str, str]:
-    """A source's settings as its form sends them."""
-    return {
-        "context": source.context,
-        "include": "\n".join(source.include),
-        "exclude": "\n".join(source.exclude),
-        "mode": source.mode,
-        "every_seconds": str(source.every_seconds or ""),
-        "keep_samples": "yes" if source.keep_samples else "no",
-        **{name: str(getattr(source, name)) for name in NUMBERS},
-        **{
-            item.in_form: form_text(source.config.get(item.name, getattr(source.store, item.name, item.default)))
-            for item in kind_of(source.kind).fields
-        },
-    }
-
-
-def remove_page(request: HttpRequest, source_id: int, problem: SchemadeskError | None) -> ConfirmPage:
-    """What removing a source loses. Raises SourceNotFound, NotAllowed."""
-    actor = page_actor(request)
-    source = selectors.get_source(source_id, by=actor)
-    reason = refusal(actor, "source.manage", registry=source.registry)
-    losses = [
-        gettext("its findings (%(open_findings)s open) and all decisions about them")
-        % {"open_findings": f"{source.open_findings:,}"},
-        gettext("its scans"),
-    ]
-    if source.cluster:
-        losses.append(
-            counted(
-                source.topics,
-                "the read positions of %(n)s topic and its data on version usage",
-                "the read positions of %(n)s topics and their data on version usage",
-            )
+    def __init__(self, *, yes: str = later("yes"), no: str = later("no"), **options: Any) -> None:
+        super().__init__(
+            choices=(("yes", yes), ("no", no)),
+            coerce=lambda text: text != "no",
+            required=False,
+            empty_value=True,  # type: ignore[arg-type]
+            **options,
         )
-    return ConfirmPage(
-        frame=make_frame(
-            request,
-            title=gettext("Remove %(name)s") % {"name": source.name},
-            section=Section.SOURCES,
-            crumbs=_crumbs(source),
-        ),
-        sentence=gettext("%(source)s will no longer be scanned. You can’t undo this.") % {"source": source.name},
-        losses=tuple(losses),
-        stays=(
-            gettext("the data: nothing is written to topics, checkpoints or databases"),
-            gettext("the audit log of decisions"),
-        ),
-        confirm=Action(
-            label=gettext("Remove source"),
-            url=reverse("ui:source_remove", args=[source.id]),
-            method="post",
-            allowed=not reason,
-            reason=reason,
-            tone="danger",
-        ),
-        back_url=reverse("ui:source", args=[source.id]),
-        problem=Problem(what=problem.message) if problem else None,
+
+    def prepare_value(self, value: Any) -> Any:
+        """The choice of a value."""
+        return {True: "yes", False: "no"}.get(value, value)
+
+
+def _number(label: str, initial: int, help_text: str = "") -> forms.IntegerField:
+    return forms.IntegerField(label=label, initial=initial, help_text=help_text, required=False)
+
+
+def _add(*, kind: str, name: str = "", cluster: str = "", bootstrap: str = "", by: Actor, **values: Any) -> int:
+    """Add a source; topics without patterns are those of its name, and new servers are connected."""
+    if kind_of(kind).connects:
+        values.setdefault("include", [name])
+        cluster = cluster or services.cluster_at(bootstrap=bootstrap, by=by)
+    return services.add_source(kind=kind, name=name, cluster=cluster, by=by, **values)
+
+
+class SourceForm(ServiceForm):
+    """Adds a source of a kind, which says which of the fields it has, and has fields of its own."""
+
+    service: ClassVar[Callable[..., object]] = staticmethod(_add)
+    label = later("Add and scan")
+    refusals = NOT_OF_RIGHTS
+
+    name = CodeField()
+    registry = NameChoiceField(label=later("Compared with"))
+    context = CodeField(
+        label=later("Context"),
+        required=False,
+        placeholder=".",
+        help_text=later("The context of the messages’ schema ids. Empty: the default context."),
     )
+    cluster = NameChoiceField(
+        label=later("Cluster"),
+        empty_label=later("a new cluster without TLS and authentication"),
+        is_first_usual=True,
+        help_text=later("If the cluster uses TLS or a user, connect it first."),
+    )
+    bootstrap = CodeField(
+        label=later("Bootstrap servers"),
+        required=False,
+        placeholder="broker-1:9092,broker-2:9092",
+        help_text=later("Only for a new cluster."),
+    )
+    include = PatternsField(
+        label=later("Topics"),
+        required=False,
+        code=True,
+        placeholder="orders\npayments-*",
+        help_text=later(
+            "One name or pattern per line. Empty: all except internal topics. Subjects are detected from the data."
+        ),
+    )
+    exclude = PatternsField(label=later("Exclude"), required=False, rows=2, code=True, placeholder="*-changelog")
+    mode = forms.ChoiceField(
+        label=later("Each scan reads"),
+        choices=[(mode, lazy(lambda text: f"{text[:1].upper()}{text[1:]}", str)(text)) for mode, text in MODES.items()],
+        required=False,
+        initial="since_last",
+    )
+    every_seconds = ScheduleField()
+    tail_messages = _number(
+        later("Newest messages per partition"), 10_000, later("For the mode that reads the newest messages.")
+    )
+    window_seconds = _number(later("Time window in seconds"), 86_400, later("For the mode that reads a time window."))
+    max_messages = _number(later("Maximum messages per scan"), 1_000_000)
+    max_bytes = _number(later("Maximum bytes per scan"), 2 * 1024**3)
+    max_seconds = _number(
+        later("Maximum seconds per scan"),
+        300,
+        later("When a scan reaches a limit, the page says so and the next scan continues from there."),
+    )
+    clean_scans = _number(
+        later("Clean scans to resolve a finding"),
+        2,
+        later("Consecutive scans that could have seen the finding but did not."),
+    )
+    keep_samples = YesNoField(
+        label=later("Samples"), yes=later("store some, masked"), no=later("store none"), initial=True
+    )
+
+    def __init__(self, data: Any = None, *, kind: SourceKind, **options: Any) -> None:
+        super().__init__(data, **options)
+        self.kind = kind
+        common = {**self.fields}
+        own = {item.in_form: _own_field(kind, item) for item in kind.fields}
+        self.sections = list(self.parts())
+        names = [name for section in self.sections for name in section.names]
+        self.fields = {name: own.get(name) or common[name] for name in names}
+        if "name" in self.fields:
+            self.fields["name"].label = later(kind.name_label)
+            self.fields["name"].help_text = lazy(kind.describe_name, str)()
+        if self.initial.get("bootstrap"):
+            self.initial.setdefault("cluster", "")
+
+    def parts(self) -> Iterable[FormSection]:
+        """The form's sections."""
+        return map(self._part, self.kind.form_sets)
+
+    def own_parts(self) -> Iterable[FormSection]:
+        """Those with the fields that the kind declares, without what every form may have."""
+        for part in self.kind.form_sets:
+            if own := tuple(item for item in part.fields if isinstance(item, SourceField)):
+                yield self._part(replace(part, fields=own))
+
+    def _part(self, part: FieldSet) -> FormSection:
+        own = {item.in_form for item in part.fields if isinstance(item, SourceField)}
+        given = self.data if self.is_bound else self.initial
+        names: list[str] = []
+        for item in part.fields:
+            names += BOUNDS if item == "bounds" else [item if isinstance(item, str) else item.in_form]
+        is_folded = part.is_folded and not any(given.get(name) for name in own)
+        return FormSection(later(part.title), names, later(part.note) if part.note else "", is_folded)
+
+    def arguments(self) -> dict[str, Any]:
+        """The service's arguments: what was sent, but empty limits."""
+        own = {item.in_form for item in self.kind.fields}
+        sent = {name: value for name, value in self.cleaned_data.items() if name in self.data and name not in own}
+        values = {name: value for name, value in sent.items() if value is not None or name == "every_seconds"}
+        return values | self.config() | self.kind_argument()
+
+    def kind_argument(self) -> dict[str, str]:
+        """The kind as it was sent, which may be none that there is."""
+        return {"kind": self.data.get("kind", "")}
+
+    def config(self) -> dict[str, Any]:
+        """The values of the kind's own fields, under its name for them; none where none was filled in."""
+        fields = [item for item in self.kind.fields if item.in_form in self.fields]
+        if not any(str(self.data.get(item.in_form, "")).strip() for item in fields):
+            return {}
+        values = {item.name: self.cleaned_data[item.in_form] for item in fields}
+        defaults = {item.name: item.default for item in fields}
+        return {
+            self.kind.config_name: {name: defaults[name] if value is None else value for name, value in values.items()}
+        }
+
+
+def _own_field(kind: SourceKind, item: SourceField) -> forms.Field:
+    """A field that the kind declares, by the type of its value."""
+    shown: dict[str, Any] = {"label": later(item.label), "help_text": later(item.help) if item.help else ""}
+    if isinstance(item.default, bool):
+        return YesNoField(initial=item.default, **shown)
+    if isinstance(item.default, int):
+        return forms.IntegerField(initial=item.default, required=False, **shown)
+    required = item.required and not kind.is_config_optional
+    return CodeField(initial=item.default, required=required, placeholder=item.placeholder, **shown)
+
+
+class SourceEditForm(SourceForm):
+    """Changes how a source is scanned."""
+
+    service = staticmethod(services.update_source)
+    label = later("Save")
+    success = later("Saved.")
+
+    def __init__(self, data: Any = None, *, source: SourceInfo) -> None:
+        self.source = source
+        super().__init__(data, kind=kind_of(source.kind), initial=_stored(source))
+
+    def parts(self) -> Iterable[FormSection]:
+        """Of topics what is read of them, and the kind's own fields that can be changed."""
+        if self.source.cluster:
+            yield FormSection(later("What to read"), ("include", "exclude"))
+            yield FormSection(later("How"), ("context", "mode", "every_seconds"))
+            yield FormSection(later("Bounds"), BOUNDS, is_folded=True)
+        else:
+            yield FormSection(later("Schedule"), ("every_seconds",))
+        if self.source.store or self.source.config:
+            yield from self.own_parts()
+
+    def kind_argument(self) -> dict[str, str]:
+        """None: it stays."""
+        return {}
+
+
+def _stored(source: SourceInfo) -> dict[str, Any]:
+    """A source's settings by the names of the form's fields."""
+    names = ("context", "include", "exclude", "mode", "every_seconds", *BOUNDS)
+    own = {
+        item.in_form: source.config.get(item.name, getattr(source.store, item.name, item.default))
+        for item in kind_of(source.kind).fields
+    }
+    return {name: getattr(source, name) for name in names} | own
+
+
+class StoreForm(SourceForm):
+    """The object store of a checkpoint."""
+
+    def __init__(self, data: Any = None, **options: Any) -> None:
+        super().__init__(data, kind=SOURCES["state_store"], **options)
+
+    def parts(self) -> Iterable[FormSection]:
+        """The store's fields."""
+        return self.own_parts()
+
+    def store(self) -> dict[str, Any] | None:
+        """The store that was given."""
+        store: dict[str, Any] | None = self.config().get("store")
+        return store
+
+
+class DiscoverForm(StoreForm):
+    """Searches for checkpoints; the result is what was found."""
+
+    service = staticmethod(discover)
+    label = later("Search")
+
+    path = CodeField(label=later("Folder or address"))
+
+    def __init__(self, data: Any = None, **options: Any) -> None:
+        super().__init__(data, **options)
+        text = later("The folder that contains your queries’ checkpoints: %(checkpoint_places)s.")
+        self.fields["path"].help_text = later_filled(text, checkpoint_places=checkpoint_places())
+
+    def parts(self) -> Iterable[FormSection]:
+        """Where to search, and what each source is added with."""
+        return (FormSection(later("Where"), ("path", "registry", "every_seconds")), *self.own_parts())
+
+    def arguments(self) -> dict[str, Any]:
+        """Where to search."""
+        return {name: self.cleaned_data[name] for name in ("path", "registry")} | {"store": self.store()}
+
+    @property
+    def kept(self) -> Mapping[str, str]:
+        """What each checkpoint is added with."""
+        return {name: self.data[name] for name in self.fields if name in self.data and name != "path"}
+
+
+class RemoveSourceForm(ServiceForm):
+    """Removes a source."""
+
+    service = staticmethod(services.remove_source)
+    label = later("Remove source")
+    success = later("Source removed.")
+    refusals = (Conflict,)

@@ -1,11 +1,13 @@
 """What a source contains: its topics, filtered and paged, or the tables of a connector as its last scan read them.
 
-Of a connector also its tasks, its replication slot, and the checklist.
+Of a connector also its tasks, its replication slot, and the checklist of a registry.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -13,23 +15,11 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
-from dashboard.components.badges import ScanState
+from dashboard.components.badges import Shown
 from dashboard.components.links import subject_url, whole_number
 from dashboard.components.translation import counted, joined, later, listing
 from dashboard.components.widgets import ActiveFilter, Choice, Fact, Filter, Link, Paging, SearchBox
 from dashboard.sources.labels import lasting, listed, patterns_of, sized
-from dashboard.sources.presenters import (
-    AdviceLine,
-    AdviceState,
-    CapturedTable,
-    ConnectorView,
-    TableState,
-    TaskRow,
-    TaskState,
-    TopicRow,
-    TopicSide,
-    TopicTable,
-)
 from registry.drift.selectors import ScanInfo, SourceInfo, TopicInfo
 
 PAGE: Final = 50
@@ -46,6 +36,74 @@ SHOW: Final = {
     "unread": later("Never read"),
     "gone": later("Gone"),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicSide:
+    """What a topic's keys or values were found to be."""
+
+    side: str
+    strategies: str
+    subjects: tuple[Link, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRow:
+    """A topic of a source that is compared with that registry."""
+
+    info: TopicInfo
+    registry: str
+
+    @property
+    def keeps(self) -> str:
+        """What lets its data go, in words."""
+        topic = self.info
+        if topic.compacted:
+            return gettext("compacted")
+        if topic.retention_ms is None:
+            return gettext("unknown")
+        by_time = gettext("forever") if topic.retention_ms < 0 else lasting(max(1, topic.retention_ms // 1000))
+        if topic.retention_bytes is None or topic.retention_bytes < 0:
+            return by_time
+        size = sized(topic.retention_bytes)
+        return gettext("%(by_time)s, %(sized)s per partition") % {"by_time": by_time, "sized": size}
+
+    @property
+    def read_to(self) -> str:
+        """Positions of the first partitions, and how many more there are."""
+        parts = [f"{number}@{offset}" for number, offset in sorted(self.info.positions.items())]
+        shown = " ".join(parts[:SHOWN_PARTITIONS])
+        if len(parts) <= SHOWN_PARTITIONS:
+            return shown
+        more = len(parts) - SHOWN_PARTITIONS
+        return counted(more, "%(shown)s and %(n)s more partition", "%(shown)s and %(n)s more partitions", shown=shown)
+
+    @property
+    def sides(self) -> list[TopicSide]:
+        """The sides that subjects were found on."""
+        topic = self.info
+        return [
+            TopicSide(
+                side=side,
+                strategies=listing(STRATEGIES.get(name, name) for name in topic.strategies.get(side, ())),
+                subjects=tuple(
+                    Link(label=name, url=subject_url(self.registry, name)) for name in topic.subjects.get(side, ())
+                ),
+            )
+            for side in ("key", "value")
+            if topic.subjects.get(side) or topic.strategies.get(side)
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicTable:
+    """The topics of a source, filtered and paged; `total` counts all that the cluster has."""
+
+    search: SearchBox
+    rows: tuple[TopicRow, ...]
+    paging: Paging
+    total: int
+    patterns: str = ""
 
 
 def topic_table(request: HttpRequest, source: SourceInfo, topics: list[TopicInfo]) -> TopicTable:
@@ -81,7 +139,7 @@ def topic_table(request: HttpRequest, source: SourceInfo, topics: list[TopicInfo
             filters=(Filter(name="show", label=gettext("Which topics"), choices=choices),),
             active=active,
         ),
-        rows=tuple(_row(source, topic) for topic in page),
+        rows=tuple(TopicRow(info=topic, registry=source.registry) for topic in page),
         paging=Paging(
             first=offset + 1 if page else 0,
             last=offset + len(page),
@@ -103,69 +161,6 @@ def _is_shown(topic: TopicInfo, show: str) -> bool:
     }.get(show, True)
 
 
-def _row(source: SourceInfo, topic: TopicInfo) -> TopicRow:
-    chosen = {"source": source.id, "topic": topic.name}
-    return TopicRow(
-        name=topic.name,
-        partitions=topic.partitions,
-        keeps=keeps(topic),
-        messages=topic.messages,
-        read_to=_read_to(topic),
-        sides=tuple(
-            TopicSide(
-                side=side,
-                strategies=listing(STRATEGIES.get(name, name) for name in topic.strategies.get(side, ())),
-                subjects=tuple(
-                    Link(label=name, url=subject_url(source.registry, name)) for name in topic.subjects.get(side, ())
-                ),
-            )
-            for side in ("key", "value")
-            if topic.subjects.get(side) or topic.strategies.get(side)
-        ),
-        checked_at=topic.checked_at,
-        read_at=topic.read_at,
-        gone_at=topic.gone_at,
-        problem=topic.problem,
-        open_findings=topic.open_findings,
-        findings_url=f"{reverse('ui:findings')}?{urlencode(chosen)}",
-        state=_state(topic),
-    )
-
-
-def _state(topic: TopicInfo) -> ScanState:
-    if topic.problem:
-        return ScanState.FAILED
-    return ScanState.DONE if topic.read_at else ScanState.NEVER
-
-
-def keeps(topic: TopicInfo) -> str:
-    """What lets a topic's data go, in words."""
-    if topic.compacted:
-        return gettext("compacted")
-    if topic.retention_ms is None:
-        return gettext("unknown")
-    by_time = gettext("forever") if topic.retention_ms < 0 else lasting(max(1, topic.retention_ms // 1000))
-    if topic.retention_bytes is not None and topic.retention_bytes >= 0:
-        return gettext("%(by_time)s, %(sized)s per partition") % {
-            "by_time": by_time,
-            "sized": sized(topic.retention_bytes),
-        }
-    return by_time
-
-
-def _read_to(topic: TopicInfo) -> str:
-    """Positions of the first partitions, and how many more there are."""
-    parts = [f"{number}@{offset}" for number, offset in sorted(topic.positions.items())]
-    if len(parts) <= SHOWN_PARTITIONS:
-        return " ".join(parts)
-    return counted(
-        len(parts) - SHOWN_PARTITIONS,
-        "%(shown)s and %(n)s more partition",
-        "%(shown)s and %(n)s more partitions",
-        shown=" ".join(parts[:SHOWN_PARTITIONS]),
-    )
-
-
 SHOWN_TABLES: Final = 200
 OPERATIONS: Final = {
     "c": later("insert"),
@@ -181,68 +176,168 @@ SIDES: Final = {
 }
 
 
-def connector_of(scan: ScanInfo) -> ConnectorView | None:
-    """The connector as a scan of it saw it; None for a scan of something else."""
-    read = scan.read or {}
-    if "connector" not in read:
-        return None
-    connector, slot = read["connector"], read.get("slot")
-    tables = read.get("tables", ())
-    return ConnectorView(
-        name=str(connector["name"]),
-        state=task_state(connector.get("state")),
-        tasks=tuple(
-            TaskRow(
-                number=task["number"],
-                state=task_state(task.get("state")),
-                worker=str(task.get("worker") or ""),
-                trace=str(task.get("reason") or ""),
+class TableState(Shown):
+    """How table, registered schema and events of a captured table stand to each other; UNKNOWN is never green."""
+
+    IN_STEP = ("in_step", "ok", "circle-check", later("In sync"))
+    DRIFT = ("drift", "breaks", "octagon-x", later("Differ"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Unknown"))
+    SHARED = ("shared", "unknown", "circle-slash", later("Not compared"))
+
+
+class AdviceState(Shown):
+    """Whether a piece of advice is followed."""
+
+    NO = ("no", "breaks", "octagon-x", later("Not followed"))
+    NOT_KNOWN = ("not known", "unknown", "circle-question-mark", later("Unknown"))
+    YES = ("yes", "ok", "circle-check", later("Followed"))
+    DOES_NOT_APPLY = ("does not apply", "unknown", "circle-slash", later("Not applicable"))
+
+
+class TaskState(Shown):
+    """The state of a connector or of one of its tasks, as Kafka Connect tells it; OTHER is one that isn't known."""
+
+    RUNNING = ("RUNNING", "ok", "circle-check", later("Running"))
+    PAUSED = ("PAUSED", "care", "clock", later("Paused"))
+    FAILED = ("FAILED", "breaks", "octagon-x", later("Failed"))
+    STOPPED = ("STOPPED", "care", "ban", later("Stopped"))
+    UNASSIGNED = ("UNASSIGNED", "care", "hourglass", later("Not assigned"))
+    RESTARTING = ("RESTARTING", "info", "loader", later("Restarting"))
+    OTHER = ("", "unknown", "circle-dashed", later("Unknown"))
+
+    @classmethod
+    def _missing_(cls, value: object) -> TaskState:
+        return cls.OTHER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedTable:
+    """A captured table as its scan saw it: `read` is what that scan says of it."""
+
+    read: Mapping[str, Any]
+
+    @property
+    def state(self) -> TableState:
+        """How its three sides stand."""
+        return TableState.of(str(self.read.get("state", "unknown")))
+
+    @property
+    def known_sides(self) -> str:
+        """The sides that are known."""
+        return listed([SIDES.get(side, side) for side in self.read.get("known", ())])
+
+    @property
+    def behind(self) -> str:
+        """Which sides are behind; empty where none is."""
+        sides = [SIDES.get(side, side) for side in self.read.get("behind", ())]
+        text = ngettext("%(sides)s is behind", "%(sides)s are behind", len(sides)) % {"sides": joined(sides)}
+        return text if sides else ""
+
+    @property
+    def operations(self) -> list[tuple[str, int]]:
+        """What happened to its rows, with counts."""
+        events = self.read.get("events", {})
+        counts = [(label, int(events.get(op, 0))) for op, label in OPERATIONS.items()]
+        counts.append((gettext("tombstone"), int(self.read.get("tombstones", 0))))
+        counts.append((gettext("key change"), int(self.read.get("key_changes", 0))))
+        return [(label, number) for label, number in counts if number]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectorView:
+    """A Debezium connector as a scan saw it, which ended at `read_at`: `read` is what that scan read."""
+
+    read: Mapping[str, Any]
+    read_at: datetime | None = None
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """The connector itself."""
+        return self.read["connector"]  # type: ignore[no-any-return]
+
+    @property
+    def state(self) -> TaskState:
+        """Its state."""
+        return _task_state(self.info)
+
+    @property
+    def tasks(self) -> list[tuple[Mapping[str, Any], TaskState]]:
+        """Its tasks with their states."""
+        return [(task, _task_state(task)) for task in self.info.get("tasks", ())]
+
+    @property
+    def tables(self) -> list[CapturedTable]:
+        """The captured tables that are shown."""
+        return [CapturedTable(read=table) for table in self.read.get("tables", ())[:SHOWN_TABLES]]
+
+    @property
+    def tables_left_out(self) -> int:
+        """How many tables aren't shown."""
+        return int(self.read.get("tables_left_out", 0) + max(0, len(self.read.get("tables", ())) - SHOWN_TABLES))
+
+    @property
+    def facts(self) -> list[Fact]:
+        """Its configuration."""
+        info = self.info
+        converters, skipped = info.get("converters", {}), info.get("skipped_operations", ())
+        transforms = listing(map(_transform, info.get("transforms", ())))
+        tombstones = gettext("written after deletes") if info.get("tombstones") else gettext("not written")
+        facts = (
+            (gettext("Worker"), info.get("worker"), True),
+            (gettext("Topic prefix"), info.get("prefix"), True),
+            (gettext("Key converter"), converters.get("key"), True),
+            (gettext("Value converter"), converters.get("value"), True),
+            (gettext("Transforms"), transforms or gettext("none"), bool(transforms)),
+            (gettext("Skips"), listing(OPERATIONS.get(op, op) for op in skipped) or gettext("nothing"), False),
+            (gettext("Tombstones"), tombstones, False),
+            (gettext("Snapshot"), info.get("snapshot_mode"), False),
+            (gettext("Database"), _database(self.read.get("database")), False),
+        )
+        return [Fact(label=label, value=str(value), code=code) for label, value, code in facts if value]
+
+    @property
+    def slot(self) -> list[Fact]:
+        """Its replication slot; nothing where that isn't known."""
+        slot = self.read.get("slot")
+        if not slot:
+            return []
+        lag, safe, unknown = slot.get("lag_bytes"), slot.get("safe_bytes"), gettext("unknown")
+        log = unknown if lag is None else gettext("%(sized)s of write-ahead log") % {"sized": sized(lag)}
+        return [
+            Fact(label=gettext("Slot"), value=str(slot.get("name")), code=True),
+            Fact(label=gettext("In use"), value=gettext("yes") if slot.get("active") else gettext("no")),
+            Fact(label=gettext("Lag"), value=log),
+            Fact(label=gettext("Log"), value=str(slot.get("wal_status") or unknown)),
+            Fact(label=gettext("Remaining log"), value=gettext("no limit") if safe is None else sized(safe)),
+        ]
+
+    @property
+    def slot_care(self) -> str:
+        """What is wrong with the slot; empty where nothing is."""
+        slot = self.read.get("slot")
+        if slot and slot.get("wal_status") == "lost":
+            return gettext("The log that the slot needs was removed. The connector must take a new snapshot.")
+        if slot and not slot.get("active"):
+            return gettext(
+                "The slot has no reader: the database retains its log and its disk fills up until the slot is read."
             )
-            for task in connector.get("tasks", ())
-        ),
-        facts=_facts(connector, read.get("database")),
-        slot=_slot(slot) if slot else (),
-        slot_care=_slot_care(slot) if slot else "",
-        tables=tuple(_table(table) for table in tables[:SHOWN_TABLES]),
-        tables_left_out=read.get("tables_left_out", 0) + max(0, len(tables) - SHOWN_TABLES),
-        not_understood=tuple(map(str, connector.get("not_understood", ()))),
-        read_at=scan.finished_at,
-    )
+        return ""
 
 
-def task_state(name: Any) -> TaskState:
-    """The state that Kafka Connect names; OTHER for one that isn't known."""
-    try:
-        return TaskState.of(str(name or "").upper())
-    except ValueError:
-        return TaskState.OTHER
+def connector_of(scan: ScanInfo | None) -> ConnectorView | None:
+    """The connector as a scan of it saw it; None for a scan of something else."""
+    read = scan.read if scan else None
+    return ConnectorView(read=read, read_at=scan.finished_at) if scan and read and "connector" in read else None
 
 
-def _facts(connector: Mapping[str, Any], database: Mapping[str, Any] | None) -> tuple[Fact, ...]:
-    converters = connector.get("converters", {})
-    transforms = listing(
-        transform["type"]
-        if transform.get("understood")
-        else gettext("%(type)s (unknown)") % {"type": transform["type"]}
-        for transform in connector.get("transforms", ())
-    )
-    skipped = listing(OPERATIONS.get(op, op) for op in connector.get("skipped_operations", ()))
-    facts = (
-        (gettext("Worker"), connector.get("worker"), True),
-        (gettext("Topic prefix"), connector.get("prefix"), True),
-        (gettext("Key converter"), converters.get("key"), True),
-        (gettext("Value converter"), converters.get("value"), True),
-        (gettext("Transforms"), transforms or gettext("none"), bool(transforms)),
-        (gettext("Skips"), skipped or gettext("nothing"), False),
-        (
-            gettext("Tombstones"),
-            gettext("written after deletes") if connector.get("tombstones") else gettext("not written"),
-            False,
-        ),
-        (gettext("Snapshot"), connector.get("snapshot_mode"), False),
-        (gettext("Database"), _database(database), False),
-    )
-    return tuple(Fact(label=label, value=str(value), code=code) for label, value, code in facts if value)
+def _task_state(of: Mapping[str, Any]) -> TaskState:
+    return TaskState.of(str(of.get("state") or "").upper())
+
+
+def _transform(transform: Mapping[str, Any]) -> str:
+    if transform.get("understood"):
+        return str(transform["type"])
+    return gettext("%(type)s (unknown)") % {"type": transform["type"]}
 
 
 def _database(database: Mapping[str, Any] | None) -> str:
@@ -252,76 +347,9 @@ def _database(database: Mapping[str, Any] | None) -> str:
     return gettext("%(said)s; only partly read") % {"said": text} if database.get("cut") else text
 
 
-def _slot(slot: Mapping[str, Any]) -> tuple[Fact, ...]:
-    lag, safe = slot.get("lag_bytes"), slot.get("safe_bytes")
-    return (
-        Fact(label=gettext("Slot"), value=str(slot.get("name")), code=True),
-        Fact(label=gettext("In use"), value=gettext("yes") if slot.get("active") else gettext("no")),
-        Fact(
-            label=gettext("Lag"),
-            value=gettext("unknown")
-            if lag is None
-            else gettext("%(sized)s of write-ahead log") % {"sized": sized(lag)},
-        ),
-        Fact(label=gettext("Log"), value=str(slot.get("wal_status") or gettext("unknown"))),
-        Fact(label=gettext("Remaining log"), value=gettext("no limit") if safe is None else sized(safe)),
-    )
-
-
-def _slot_care(slot: Mapping[str, Any]) -> str:
-    """What is wrong with the slot; empty where nothing is."""
-    if slot.get("wal_status") == "lost":
-        return gettext("The log that the slot needs was removed. The connector must take a new snapshot.")
-    if not slot.get("active"):
-        return gettext(
-            "The slot has no reader: the database retains its log and its disk fills up until the slot is read."
-        )
-    return ""
-
-
-def _table(table: Mapping[str, Any]) -> CapturedTable:
-    events = table.get("events", {})
-    counts = [(label, int(events.get(op, 0))) for op, label in OPERATIONS.items()]
-    counts += [
-        (gettext("tombstone"), int(table.get("tombstones", 0))),
-        (gettext("key change"), int(table.get("key_changes", 0))),
-    ]
-    behind = [SIDES.get(side, side) for side in table.get("behind", ())]
-    sides = [SIDES.get(side, side) for side in table.get("known", ())]
-    return CapturedTable(
-        name=str(table["table"]),
-        topic=str(table.get("topic") or ""),
-        state=TableState.of(str(table.get("state", "unknown"))),
-        identity=str(table.get("identity", "")),
-        identity_sentence=str(table.get("identity_sentence", "")),
-        published=bool(table.get("published")),
-        refused=tuple(map(str, table.get("refused", ()))),
-        known_sides=listed(sides),
-        behind=ngettext("%(sides)s is behind", "%(sides)s are behind", len(behind)) % {"sides": joined(behind)}
-        if behind
-        else "",
-        changes=tuple(_change(change) for change in table.get("changes", ())),
-        left_out=tuple(f"{column['column']}: {column['why']}" for column in table.get("left_out", ())),
-        operations=tuple((label, number) for label, number in counts if number),
-        row_filter=str(table.get("row_filter") or ""),
-    )
-
-
-def _change(change: Mapping[str, Any]) -> str:
-    becomes = f" → {change['becomes']}" if change.get("becomes") else ""
-    return f"{change.get('column')} {change.get('change')}{becomes}"
-
-
-def advice_of(scan: ScanInfo) -> tuple[AdviceLine, ...]:
+def advice_of(scan: ScanInfo | None) -> list[tuple[AdviceState, Mapping[str, Any]]]:
     """The checklist of a registry, what isn't followed first."""
-    order = ("no", "not known", "yes", "does not apply")
-    lines = sorted((scan.read or {}).get("advice", ()), key=lambda line: order.index(line["followed"]))
-    return tuple(
-        AdviceLine(
-            sentence=str(line["sentence"]),
-            followed=AdviceState.of(line["followed"]),
-            known_from=str(line["known_from"]),
-            findings=int(line.get("findings", 0)),
-        )
-        for line in lines
-    )
+    read = scan.read if scan else None
+    lines = [(AdviceState.of(line["followed"]), line) for line in (read or {}).get("advice", ())]
+    order = list(AdviceState)
+    return sorted(lines, key=lambda line: order.index(line[0]))

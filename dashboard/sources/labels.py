@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from django.utils.translation import gettext
 
-from dashboard.components.badges import Look, SourceBadge
+from dashboard.components.badges import Look, ScanState, SourceBadge
 from dashboard.components.translation import counted, later, listing
+from registry.access.roles import Actor, refusal
 from registry.drift.selectors import ScanInfo, SourceInfo
 from registry.drift.sources import SOURCES, kind_of
 
@@ -126,6 +127,19 @@ def _nothing(read: dict[str, Any]) -> str:
             len(names), "nothing read: %(n)s topic couldn’t be read", "nothing read: %(n)s topics couldn’t be read"
         )
     return gettext("nothing to read")
+
+
+def scan_state(scan: ScanInfo | None) -> ScanState:
+    """How a scan is drawn; a scan that read nothing is "not scanned"."""
+    return ScanState.of(scan.verdict) if scan else ScanState.NEVER
+
+
+def scan_refusal(actor: Actor, source: SourceInfo) -> str:
+    """Why somebody may not scan a source now; empty if they may."""
+    reason = refusal(actor, "source.scan", registry=source.registry)
+    if reason or not source.last_scan or not source.last_scan.unfinished:
+        return reason
+    return gettext("Scan %(id)s is %(state)s.") % {"id": source.last_scan.id, "state": source.last_scan.state}
 
 
 def source_badge(kind: str) -> SourceBadge:

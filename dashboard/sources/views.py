@@ -2,128 +2,233 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
+from typing import Any, cast
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.functional import cached_property
 from django.utils.translation import gettext
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from dashboard.components.frame import page_actor, render_page
-from dashboard.sources import clusters
-from dashboard.sources import forms as sources_forms
-from dashboard.sources import page as sources
-from dashboard.sources.discovery import discover_page
-from dashboard.sources.forms import config_values, scan_values
-from dashboard.sources.labels import given_text
-from registry.access.roles import Actor, require
+from dashboard.components.badges import SourceBadge
+from dashboard.components.forms import ConfirmPage, ConfirmView, FormPage, FormPageView, ServiceForm, fill_choices
+from dashboard.components.frame import make_frame, page_actor, render_page
+from dashboard.components.translation import counted
+from dashboard.components.widgets import Frame, Section
+from dashboard.sources import page as pages
+from dashboard.sources.cluster_forms import ClusterEditForm, ClusterForm, ClusterTestForm, RemoveClusterForm
+from dashboard.sources.forms import DiscoverForm, RemoveSourceForm, SourceEditForm, SourceForm
+from dashboard.sources.labels import listed, read_by, source_badge, source_badges
+from registry.access.permission_filters import refusal_in_any
+from registry.access.roles import refusal, require
+from registry.checkpoints import Discovery, Found
 from registry.drift import selectors, services
-from registry.drift.sources import SOURCES, kind_of
+from registry.drift.selectors import ClusterInfo, SourceInfo
+from registry.drift.sources import SOURCES
 from registry.drift.tasks import interrupt_scan, run_scan
-from registry.errors import Conflict, Forbidden, NotSignedIn, SchemadeskError
-from registry.streams.services import discover
+from registry.errors import Conflict, NotSignedIn
+from registry.subjects.selectors import registry_names
 
 
 @require_safe
 def source_list(request: HttpRequest) -> HttpResponse:
     """All clusters and sources with their last scans."""
-    return render(request, "drift/sources.html", {"page": sources.source_list(request)})
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def source_add(request: HttpRequest) -> HttpResponse:
-    """The form for topics, a checkpoint, a connector or a registry; sent, it looks that it is there, and scans it."""
-    actor = page_actor(request)
-    if actor.user_id is None:
-        raise NotSignedIn(gettext("Sign in to add a source."))
-    problem = None
-    if request.method == "POST":
-        try:
-            number = _add(request, actor)
-        except Forbidden:
-            raise
-        except SchemadeskError as error:
-            problem = error
-        else:
-            run_scan.delay_on_commit(services.queue_scan(source_id=number, by=actor))
-            return redirect("ui:source", number)
-    page = sources_forms.source_form(request, problem)
-    return render(request, "drift/source_add.html", {"page": page}, status=422 if problem else 200)
-
-
-def _add(request: HttpRequest, actor: Actor) -> int:
-    """Add what the form names; topics without patterns are those of the source's name."""
-    post = request.POST
-    kind, name, cluster = (given_text(post, field) for field in ("kind", "name", "cluster"))
-    values = scan_values(post) | config_values(kind_of(kind), post)
-    if kind_of(kind).connects:
-        values.setdefault("include", [name])
-        cluster = cluster or services.cluster_at(bootstrap=given_text(post, "bootstrap"), by=actor)
-    return services.add_source(
-        registry=given_text(post, "registry"), kind=kind, name=name, cluster=cluster, by=actor, **values
-    )
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def source_discover(request: HttpRequest) -> HttpResponse:
-    """The checkpoints below a folder or an address, each with a form that adds it as a source."""
-    actor = page_actor(request)
-    if actor.user_id is None:
-        raise NotSignedIn(gettext("Sign in to find checkpoints."))
-    discovery, problem = None, None
-    if request.method == "POST":
-        path, registry = given_text(request.POST, "path"), given_text(request.POST, "registry")
-        try:
-            values = config_values(SOURCES["state_store"], request.POST)
-            discovery = discover(path=path, registry=registry, store=values.get("store"), by=actor)
-        except Forbidden:
-            raise
-        except SchemadeskError as error:
-            problem = error
-    page = discover_page(request, discovery, problem)
-    return render(request, "drift/discover.html", {"page": page}, status=422 if problem else 200)
+    return render(request, "drift/sources.html", {"page": pages.source_list(request)})
 
 
 @require_safe
 def source_page(request: HttpRequest, source_id: int) -> HttpResponse:
     """A source: its topics, its last scans, what they read, its findings; htmx gets the topics alone."""
-    return render_page(request, "drift/source.html", sources.source_page(request, source_id), {"topics": "topics"})
+    return render_page(request, "drift/source.html", pages.source_page(request, source_id), {"topics": "topics"})
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def source_edit(request: HttpRequest, source_id: int) -> HttpResponse:
-    """How a source is scanned from now on."""
-    problem = None
-    if request.method == "POST":
-        try:
-            actor = page_actor(request)
-            kind = kind_of(selectors.get_source(source_id, by=actor).kind)
-            values = scan_values(request.POST) | config_values(kind, request.POST)
-            services.update_source(source_id=source_id, by=actor, **values)
-        except Forbidden:
-            raise
-        except SchemadeskError as error:
-            problem = error
-        else:
-            messages.success(request, gettext("Saved."))
-            return redirect("ui:source", source_id)
-    page = sources_forms.edit_form(request, source_id, problem)
-    return render(request, "drift/source_add.html", {"page": page}, status=422 if problem else 200)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFormPage(FormPage):
+    """The form of a source of a kind, which is chosen among `kinds` if it is new."""
+
+    kind: SourceBadge
+    kinds: tuple[SourceBadge, ...] = ()
+    lede: str = ""
+    discovers: bool = False
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def source_remove(request: HttpRequest, source_id: int) -> HttpResponse:
-    """What removing a source loses; sent, it is removed."""
-    problem = None
-    if request.method == "POST":
-        try:
-            services.remove_source(source_id=source_id, by=page_actor(request))
-        except Conflict as error:
-            problem = error
-        else:
-            messages.success(request, gettext("Source removed."))
-            return redirect("ui:sources")
-    page = sources_forms.remove_page(request, source_id, problem)
-    return render(request, "drift/confirm.html", {"page": page}, status=409 if problem else 200)
+class SourceAddView(FormPageView):
+    """The form of a new source, which is scanned at once."""
+
+    template = "drift/source_add.html"
+
+    def make_form(self, data: Any, **route: Any) -> SourceForm:
+        """The form for the kind that is named."""
+        actor = page_actor(self.request)
+        if actor.user_id is None:
+            raise NotSignedIn(gettext("Sign in to add a source."))
+        given = data or self.request.GET
+        kind = SOURCES.get(given.get("kind", ""), SOURCES["kafka"])
+        form = SourceForm(data, kind=kind, initial=given.dict())
+        names = [info.name for info in selectors.list_clusters(actor)] if "cluster" in form.fields else []
+        fill_choices([form], registry=registry_names(actor), cluster=names)
+        return form
+
+    def page(self, form: ServiceForm, **route: Any) -> FormPage:
+        """The page with the kinds."""
+        kind = cast(SourceForm, form).kind
+        return SourceFormPage(
+            frame=_frame(self.request, gettext("Add a source")),
+            form=form,
+            refused=refusal_in_any(page_actor(self.request), "source.manage"),
+            back_url=reverse("ui:sources"),
+            kind=source_badge(kind.name),
+            kinds=source_badges(),
+            discovers=kind.keeps_state,
+        )
+
+    def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The page of the source, whose first scan is queued."""
+        run_scan.delay_on_commit(services.queue_scan(source_id=form.result, by=page_actor(self.request)))
+        return redirect("ui:source", form.result)
+
+
+class SourceEditView(FormPageView):
+    """The form of how a source is scanned."""
+
+    template = "drift/source_add.html"
+
+    def make_form(self, data: Any, **route: Any) -> SourceEditForm:
+        """The form with the source's settings. Raises SourceNotFound, NotAllowed."""
+        return SourceEditForm(data, source=selectors.get_source(route["source_id"], by=page_actor(self.request)))
+
+    def page(self, form: ServiceForm, **route: Any) -> FormPage:
+        """The page of the form."""
+        source = cast(SourceEditForm, form).source
+        lede = gettext("Patterns apply from the next scan. Excluded topics keep their findings and read positions.")
+        return SourceFormPage(
+            frame=_frame(self.request, gettext("Edit %(source)s") % {"source": source.name}, source),
+            form=form,
+            refused=refusal(page_actor(self.request), "source.manage", registry=source.registry),
+            back_url=reverse("ui:source", args=[source.id]),
+            kind=source_badge(source.kind),
+            lede=lede if source.cluster else "",
+        )
+
+    def after(self, **route: Any) -> HttpResponse:
+        """The source."""
+        return redirect("ui:source", route["source_id"])
+
+
+class SourceRemoveView(ConfirmView):
+    """What removing a source loses."""
+
+    form_class = RemoveSourceForm
+
+    def page(self, form: ServiceForm, **route: Any) -> FormPage:
+        """The page. Raises SourceNotFound, NotAllowed."""
+        actor = page_actor(self.request)
+        source = selectors.get_source(route["source_id"], by=actor)
+        positions = counted(
+            source.topics,
+            "the read positions of %(n)s topic and its data on version usage",
+            "the read positions of %(n)s topics and their data on version usage",
+        )
+        findings = gettext("its findings (%(open_findings)s open) and all decisions about them")
+        losses = (findings % {"open_findings": f"{source.open_findings:,}"}, gettext("its scans"))
+        return ConfirmPage(
+            frame=_frame(self.request, gettext("Remove %(name)s") % {"name": source.name}, source),
+            form=form,
+            refused=refusal(actor, "source.manage", registry=source.registry),
+            back_url=reverse("ui:source", args=[source.id]),
+            sentence=gettext("%(source)s will no longer be scanned. You can’t undo this.") % {"source": source.name},
+            losses=(*losses, positions) if source.cluster else losses,
+            stays=(
+                gettext("the data: nothing is written to topics, checkpoints or databases"),
+                gettext("the audit log of decisions"),
+            ),
+        )
+
+    def after(self, **route: Any) -> HttpResponse:
+        """The list."""
+        return redirect("ui:sources")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundRow:
+    """A checkpoint that was found, and the number of the source that it is already."""
+
+    info: Found
+    source: int | None = None
+
+    @property
+    def summary(self) -> str:
+        """What its query keeps."""
+        checkpoint = self.info.checkpoint
+        if checkpoint is None:
+            return ""
+        if checkpoint.is_starting:
+            return gettext("starting: no batch committed yet, so its state is unknown")
+        operators = listed(sorted({operator.description for operator in checkpoint.operators}))
+        count = sum(len(operator.variables) for operator in checkpoint.operators)
+        variables = counted(count, "%(n)s state variable", "%(n)s state variables")
+        batch = gettext("batch %(n)s") % {"n": f"{checkpoint.last_committed_batch:,}"}
+        return f"{operators or gettext('no stateful operators')}; {variables}; {batch}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoverPage(FormPage):
+    """The form that searches for checkpoints, and what was found."""
+
+    discovery: Discovery | None = None
+    rows: tuple[FoundRow, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """How much was found; empty where nothing was searched yet."""
+        discovery = self.discovery
+        if discovery is None:
+            return ""
+        sentence = gettext("%(checkpoints)s in %(folders)s") % {
+            "checkpoints": counted(len(discovery.found), "%(n)s checkpoint", "%(n)s checkpoints"),
+            "folders": counted(discovery.folders, "%(n)s folder", "%(n)s folders"),
+        }
+        if not discovery.ended_early:
+            return f"{sentence}."
+        values = {"said": sentence, "bound": discovery.ended_early}
+        return gettext("%(said)s; the search stopped at its limit: %(bound)s.") % values
+
+
+class DiscoverView(FormPageView):
+    """The checkpoints below a folder or an address, each with a form that adds it as a source."""
+
+    template = "drift/discover.html"
+
+    def make_form(self, data: Any, **route: Any) -> DiscoverForm:
+        """The form that searches."""
+        actor = page_actor(self.request)
+        if actor.user_id is None:
+            raise NotSignedIn(gettext("Sign in to find checkpoints."))
+        form = DiscoverForm(data, initial=self.request.GET.dict())
+        fill_choices([form], registry=registry_names(actor))
+        return form
+
+    def page(self, form: ServiceForm, **route: Any) -> FormPage:
+        """The page with what was found."""
+        registry = str(form.data.get("registry", "")).strip()
+        sources = selectors.checkpoint_sources(registry) if form.result else {}
+        return DiscoverPage(
+            frame=_frame(self.request, gettext("Find checkpoints")),
+            form=form,
+            refused=refusal_in_any(page_actor(self.request), "source.manage", registry=registry),
+            back_url=f"{reverse('ui:source_add')}?kind=state_store",
+            discovery=form.result,
+            rows=tuple(FoundRow(info=one, source=sources.get(one.path)) for one in form.result.found)
+            if form.result
+            else (),
+        )
+
+    def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The page again."""
+        return self.show(form)
 
 
 @require_POST
@@ -157,72 +262,105 @@ def scan_cancel(request: HttpRequest, scan_id: int) -> HttpResponse:
 
 def _progress(request: HttpRequest, scan_id: int, *, watched: bool = False) -> HttpResponse:
     """A scan as it stands; with the end of one that was `watched` the whole page is other, so it is loaded again."""
-    scan = selectors.get_scan(scan_id, by=page_actor(request))
-    source = selectors.get_source(scan.source_id)
-    response = render(request, "drift/progress.html", {"progress": sources.progress_of(request, scan, source)})
+    actor = page_actor(request)
+    scan = selectors.get_scan(scan_id, by=actor)
+    progress = pages.scan_row(actor, scan, selectors.get_source(scan.source_id))
+    response = render(request, "drift/progress.html", {"progress": progress})
     if watched and getattr(request, "htmx", None) and not scan.unfinished:
         response["HX-Refresh"] = "true"
     return response
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def cluster_add(request: HttpRequest) -> HttpResponse:
-    """The form of a new cluster; sent, it is tested, or connected once it answers."""
-    return _form(request, None)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPage(FormPage):
+    """The form of a cluster, which sources read already or not; `label` is its button, `answered` what a test of the connection found."""
+
+    label: str
+    is_read: bool = False
+    answered: str = ""
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def cluster_edit(request: HttpRequest, cluster_id: int) -> HttpResponse:
-    """The form of a cluster; sent, it is tested, or changed once it answers."""
-    return _form(request, cluster_id)
+class ClusterFormView(FormPageView):
+    """The form of a cluster: it is tested, or kept once it answers."""
+
+    template = "drift/cluster_form.html"
+
+    @cached_property
+    def cluster(self) -> ClusterInfo | None:
+        """The cluster that is changed. Raises ClusterNotFound."""
+        return selectors.cluster_at(self.kwargs["number"]) if self.kwargs else None
+
+    def make_form(self, data: Any, **route: Any) -> ClusterForm:
+        """The form that connects, changes or tests. Raises ClusterNotFound."""
+        actor = page_actor(self.request)
+        if actor.user_id is None:
+            raise NotSignedIn(gettext("Sign in to connect a cluster."))
+        require(actor, "schema.read")
+        is_test = data and data.get("do") == "test"
+        kind = ClusterTestForm if is_test else ClusterEditForm if self.cluster else ClusterForm
+        return kind(data, initial=asdict(self.cluster) if self.cluster else {})
+
+    def target(self, **route: Any) -> dict[str, Any]:
+        """The cluster that is changed."""
+        is_test = self.request.POST.get("do") == "test"
+        return {"name": self.cluster.name} if self.cluster and not is_test else {}
+
+    def page(self, form: ServiceForm, **route: Any) -> FormPage:
+        """The page of the form."""
+        info = self.cluster
+        title = gettext("Edit %(info)s") % {"info": info.name} if info else gettext("Connect a cluster")
+        return ClusterPage(
+            frame=_frame(self.request, title),
+            form=form,
+            refused=refusal(page_actor(self.request), "cluster.manage"),
+            back_url=reverse("ui:sources"),
+            label=gettext("Save") if info else gettext("Connect"),
+            is_read=bool(info and info.sources),
+            answered=form.answer if isinstance(form, ClusterTestForm) else "",
+        )
+
+    def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The answer of a test on the page, or the list."""
+        return self.show(form, **route) if isinstance(form, ClusterTestForm) else super().done(form, **route)
+
+    def after(self, **route: Any) -> HttpResponse:
+        """The list."""
+        return redirect("ui:sources")
 
 
-def _form(request: HttpRequest, number: int | None) -> HttpResponse:
-    actor = page_actor(request)
-    if actor.user_id is None:
-        raise NotSignedIn(gettext("Sign in to connect a cluster."))
-    require(actor, "schema.read")
-    problem, answered = None, ""
-    if request.method == "POST":
-        try:
-            fields = clusters.sent_fields(request.POST)
-            if request.POST.get("do") == "test":
-                answered = clusters.try_connection(request, fields)
-            else:
-                return _keep(request, number, fields)
-        except Forbidden:
-            raise
-        except SchemadeskError as error:
-            problem = error
-    page = clusters.cluster_form(request, number, problem=problem, answered=answered)
-    return render(request, "drift/cluster_form.html", {"page": page}, status=422 if problem else 200)
+class ClusterRemoveView(ConfirmView):
+    """What removing a cluster means."""
+
+    form_class = RemoveClusterForm
+
+    def target(self, **route: Any) -> dict[str, Any]:
+        """The cluster."""
+        require(page_actor(self.request), "schema.read")
+        return {"name": selectors.cluster_at(**route).name}
+
+    def page(self, form: ServiceForm, **route: Any) -> FormPage:
+        """The page. Raises ClusterNotFound."""
+        actor = page_actor(self.request)
+        require(actor, "schema.read")
+        info = selectors.cluster_at(**route)
+        in_use = read_by(info.sources) if info.sources else ""
+        return ConfirmPage(
+            frame=_frame(self.request, gettext("Remove %(name)s") % {"name": info.name}),
+            form=form,
+            refused=refusal(actor, "cluster.manage") or in_use,
+            back_url=reverse("ui:sources"),
+            sentence=gettext("Schemadesk forgets how to connect to %(info)s.") % {"info": info.name},
+            losses=(gettext("its address, user and secret name"),),
+            stays=(
+                gettext("the secret itself, which the operator stores"),
+                gettext("the cluster: nothing is written to it"),
+            ),
+        )
+
+    def after(self, **route: Any) -> HttpResponse:
+        """The list."""
+        return redirect("ui:sources")
 
 
-def _keep(request: HttpRequest, number: int | None, fields: dict[str, str]) -> HttpResponse:
-    actor = page_actor(request)
-    if number is None:
-        services.connect_cluster(by=actor, **fields)
-        messages.success(request, gettext("%(name)s connected.") % {"name": fields["name"]})
-    else:
-        cluster = clusters.cluster_at(number)
-        changes = {**fields, "rename": fields["name"]}
-        services.update_cluster(by=actor, **{**changes, "name": cluster.name})
-        messages.success(request, gettext("Saved."))
-    return redirect("ui:sources")
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def cluster_remove(request: HttpRequest, cluster_id: int) -> HttpResponse:
-    """What removing a cluster means; sent, it is removed."""
-    require(page_actor(request), "schema.read")
-    problem = None
-    if request.method == "POST":
-        try:
-            services.remove_cluster(name=clusters.cluster_at(cluster_id).name, by=page_actor(request))
-        except Conflict as error:
-            problem = error
-        else:
-            messages.success(request, gettext("Cluster removed."))
-            return redirect("ui:sources")
-    page = clusters.remove_page(request, cluster_id, problem)
-    return render(request, "drift/confirm.html", {"page": page}, status=409 if problem else 200)
+def _frame(request: HttpRequest, title: str, source: SourceInfo | None = None) -> Frame:
+    return make_frame(request, title=title, section=Section.SOURCES, crumbs=pages.source_crumbs(source))

@@ -15,11 +15,10 @@ from dashboard.components.badges import Look
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.translation import later
 from dashboard.components.widgets import Action, Choice, Crumb, Fact, Field, Frame, Link, Problem, Section
-from dashboard.sources.form_fields import own_groups
-from dashboard.sources.presenters import FieldGroup
+from dashboard.sources.forms import StoreForm
 from registry.access.roles import refusal
 from registry.drift.selectors import list_sources
-from registry.drift.sources import SOURCES, kind_of
+from registry.drift.sources import kind_of
 from registry.drift.sources.state_store import checkpoint_places
 from registry.errors import SchemadeskError
 from registry.formats.policies.spark_state.rules import NO_ACTIONS
@@ -138,7 +137,7 @@ class StateCheckForm:
     path: Field
     plan: Field
     submit: Action
-    store: tuple[FieldGroup, ...] = ()
+    store: StoreForm
     problem: Problem | None = None
     recent: tuple[Link, ...] = ()
 
@@ -165,7 +164,7 @@ def check_form(
         frame=make_frame(request, title=gettext("Check a restart"), section=Section.SOURCES, crumbs=_crumbs()),
         known_field=known_field,
         path=path,
-        store=own_groups(SOURCES["state_store"], form),
+        store=StoreForm(request.POST or None, initial=request.GET.dict()),
         plan=Field(
             name="plan",
             label=gettext("Planned state"),

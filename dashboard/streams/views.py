@@ -12,10 +12,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from dashboard.components.frame import page_actor
 from dashboard.components.links import whole_number
-from dashboard.sources.forms import config_values
+from dashboard.sources.forms import StoreForm
 from dashboard.streams import queries, restart_check, variables
 from registry.access.roles import require
-from registry.drift.sources import SOURCES
 from registry.errors import Forbidden, InvalidInput, SchemadeskError
 from registry.streams.selectors import StateCheckInfo, get_state_check
 from registry.streams.services import check_document, start_plan
@@ -66,7 +65,8 @@ def check_new(request: HttpRequest) -> HttpResponse:
     try:
         if not path:
             raise InvalidInput(gettext("Select a checkpoint, or give its folder."))
-        store = config_values(SOURCES["state_store"], request.POST).get("store")
+        form = StoreForm(request.POST)
+        store = form.store() if form.is_valid() else None
         arguments: dict[str, Any] = {"checkpoint": path, "store": store, "by": page_actor(request)}
         if request.POST.get("do") == "load":
             return _form(request, restart_check.check_form(request, plan=start_plan(**arguments)))

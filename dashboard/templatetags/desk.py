@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django import template
+from django.conf import settings
 from django.forms import BoundField
 from django.template.context import Context
 from django.template.loader import render_to_string
@@ -38,6 +39,7 @@ from dashboard.components.time_travel import moment_field, with_moment
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import HIDDEN as _HIDDEN
 from dashboard.components.widgets import Action, Environment, Link, readable
+from registry.access.http_client import PREFIX
 from registry.access.roles import may, may_somewhere
 
 register = template.Library()
@@ -349,17 +351,33 @@ def field(what: Any, form: object = "") -> str:
 
 @register.inclusion_tag("components/action.html", takes_context=True)
 def button(
-    context: Context, label: str, url: str, refused: str = "", icon: str = "", tone: str = "plain"
+    context: Context,
+    label: str,
+    url: str,
+    refused: str = "",
+    icon: str = "",
+    tone: str = "plain",
+    small: bool = True,
+    anchor: str = "",
 ) -> dict[str, Any]:
-    """A small button that posts to the address; refused, it is disabled and the reason stands beside it."""
+    """A button that posts to the address; refused, it is disabled and the reason stands beside it."""
     action = Action(label=label, url=url, method="post", allowed=not refused, reason=refused, icon=icon, tone=tone)
-    return {"action": action, "small": True, "csrf_token": context.get("csrf_token")}
+    return {"action": action, "small": small, "anchor": anchor, "csrf_token": context.get("csrf_token")}
+
+
+@register.inclusion_tag("components/submit.html")
+def submit(label: str, refused: str = "", icon: str = "", tone: str = "primary", do: str = "") -> dict[str, Any]:
+    """A form's own button, which sends its `do`; refused, it is disabled with the reason beside it."""
+    return {"label": label, "refused": refused, "icon": icon, "tone": tone, "do": do}
 
 
 @register.inclusion_tag("components/action.html")
-def link_button(label: str, url: str, refused: str = "", icon: str = "", tone: str = "plain") -> dict[str, Any]:
+def link_button(
+    label: str, url: str, refused: str = "", icon: str = "", tone: str = "plain", small: bool = False
+) -> dict[str, Any]:
     """A link that looks like a button; refused, it is disabled and the reason stands beside it."""
-    return {"action": Action(label=label, url=url, allowed=not refused, reason=refused, icon=icon, tone=tone)}
+    action = Action(label=label, url=url, allowed=not refused, reason=refused, icon=icon, tone=tone)
+    return {"action": action, "small": small}
 
 
 @register.inclusion_tag("components/folded_form.html", takes_context=True)
@@ -390,6 +408,12 @@ def row_form(context: Context, form: Any, url: str, about: str, **values: object
     """A form of one button in the row of `about`, with hidden values; if it takes something away, it asks first."""
     token = context.get("csrf_token")
     return {"form": form, "url": url, "about": about, "values": values.items(), "csrf_token": token}
+
+
+@register.inclusion_tag("components/secret_places.html")
+def secret_places() -> dict[str, Any]:
+    """Where the operator puts secrets."""
+    return {"folder": settings.SECRETS_DIR, "prefix": PREFIX}
 
 
 @register.inclusion_tag("components/paging.html")

@@ -260,7 +260,7 @@ def test_acknowledge_needs_a_reason(browser: Callable[[str], Client], content: d
         ({"kind": "state_store", "name": "/etc"}, "/etc"),
         (
             {"kind": "kafka", "name": "orders", "bootstrap": "localhost:9", "every_seconds": "soon"},
-            "number of seconds",
+            "Enter a whole number",
         ),
     ],
 )

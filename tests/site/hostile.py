@@ -53,6 +53,9 @@ NAMES: Final = frozenset(
         "ListColumn.head_css",
         "ListColumn.name",
         "SubjectLine.signs",
+        "SourceInfo.mode",
+        "Step.name",
+        "dict.followed",
         "ListTable.pick",
         "ListTable.pick_form",
     }

@@ -15,6 +15,10 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 SCHEMA_FORMATS: list[str] = []
 SOURCE_KINDS: list[str] = []
+CHECKPOINT_PROTOCOLS = ("file", "s3")
+CHECKPOINT_ROOTS = [Path("/var/lib/schemadesk")]
+CHECKPOINT_ADDRESSES = ("s3://lake/checkpoints",)
+SECRETS_DIR = Path("/run/secrets/schemadesk")
 INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.auth",

@@ -17,6 +17,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import write_po
 from django.conf import settings
 from django.core.management import CommandError, call_command
+from django.forms import BaseForm
 from django.test import Client, RequestFactory, override_settings
 from django.utils import translation
 from django.utils.functional import Promise
@@ -268,6 +269,13 @@ def _texts(value: Any) -> Iterator[str]:
         yield value
     elif isinstance(value, Promise) or value is None:
         return
+    elif isinstance(value, BaseForm):
+        yield from _texts([value.data, value.initial, [str(error) for error in value.non_field_errors()]])
+        for field in value.fields.values():
+            yield from _texts(
+                [field.widget.attrs.get("placeholder"), list(getattr(field.widget, "choices", ())), field.initial]
+            )
+        yield from _texts([error for name in value.fields for error in value.errors.get(name, ())])
     elif is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
             yield from _texts(getattr(value, field.name))

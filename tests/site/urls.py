@@ -42,11 +42,14 @@ UI = [
     path("registries/<path:registry>/subjects/<str:subject>/usage", usage, name="usage"),
     path("decode", index, name="decode"),
     path("clusters/add", index, name="cluster_add"),
+    *(path(f"clusters/<int:number>/{name}", index, name=f"cluster_{name}") for name in ("edit", "remove")),
     path("sources", index, name="sources"),
     path("sources/add", index, name="source_add"),
     path("sources/<int:source_id>", index, name="source"),
-    path("sources/<int:source_id>/scan", index, name="source_scan"),
-    path("scans/<int:scan_id>/progress", index, name="scan_progress"),
+    path("sources/discover", index, name="source_discover"),
+    *(path(f"sources/<int:source_id>/{name}", index, name=f"source_{name}") for name in ("scan", "edit", "remove")),
+    *(path(f"scans/<int:scan_id>/{name}", index, name=f"scan_{name}") for name in ("progress", "cancel")),
+    path("queries/<int:query_id>", index, name="query"),
     path("findings", index, name="findings"),
     path("findings/<int:finding_id>", index, name="finding"),
     path("findings/<int:finding_id>/acknowledge", index, name="finding_acknowledge"),
@@ -69,6 +72,11 @@ UI = [
     path("subscriptions/<int:subscription_id>/remove", index, name="unsubscribe"),
     path("digest", index, name="digest"),
     path("registries", index, name="registries"),
+    path("registries/connect", index, name="registry_connect"),
+    *(
+        path(f"registries/<path:registry>/{name}", index, name=f"registry_{name}")
+        for name in ("test", "connection", "disconnect", "refresh")
+    ),
     path("webhooks", index, name="webhooks"),
     path("webhooks/<str:webhook>", index, name="webhook"),
     path("webhooks/<str:webhook>/deliveries/<int:delivery_id>/replay", index, name="webhook_replay"),

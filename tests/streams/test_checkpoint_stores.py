@@ -336,7 +336,7 @@ def test_checkpoints_are_found_and_each_has_its_form(
         for markup in re.findall(r"<form.*?</form>", page.content.decode(), re.DOTALL)
         if f'value="{ADDRESS}"' in markup
     ]
-    sent = dict(re.findall(r'<input type="hidden" name="([a-z_]+)" value="([^"]*)"', form))
+    sent = dict(re.findall(r'<input\s+type="hidden"\s+name="([a-z_]+)"\s+value="([^"]*)"', form))
     response = client.post("/ui/sources/add", sent)
     assert response.status_code == 302
     assert CheckpointStore.objects.get().secret == "lake"

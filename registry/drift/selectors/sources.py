@@ -162,6 +162,14 @@ def get_cluster(name: str) -> ClusterInfo:
     return _cluster_info(row)
 
 
+def cluster_at(number: int) -> ClusterInfo:
+    """The cluster of that number. Raises ClusterNotFound."""
+    row = _clusters().filter(pk=number).first()
+    if row is None:
+        raise ClusterNotFound(f"There is no cluster {number}.", cluster=str(number))
+    return _cluster_info(row)
+
+
 def list_sources(*, registry: str = "", by: Actor | None = None) -> list[SourceInfo]:
     """All sources, those with open findings first; for `by` those of registries that they may read wholly; two queries.
 

@@ -44,6 +44,7 @@ from dashboard.promotions.plan import (
 )
 from dashboard.promotions.presenters import (
     ConsumerRow,
+    FindingOrigin,
     ItemLink,
     LinkedRow,
     NewSchemaView,
@@ -55,7 +56,6 @@ from dashboard.promotions.presenters import (
 )
 from dashboard.promotions.request_form import PromotionForm
 from dashboard.registries.policy_forms import WhyNot
-from dashboard.sources.presenters import FindingOrigin
 from registry.access.selectors import ContactPerson
 from registry.formats.base import OutlineField, Reference
 from registry.promotions.checks.consumers import AffectedClient

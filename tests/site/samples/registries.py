@@ -3,120 +3,84 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from dashboard.components.widgets import Action, Crumb, Environment, Fact, Field, Paging, Problem, Section
+from dashboard.components.widgets import Action, Crumb, Environment, Fact, Paging, Problem, Section
 from dashboard.registries.archive import ComingRow, CopyPage, CopyRow, DeletedPage, ImportFate, MovingPage, Way
-from dashboard.registries.page import (
-    ConnectionTest,
-    RegistriesPage,
-    RegistryForm,
-    RegistryRow,
-    RegistryState,
-    StepState,
-    TestLine,
-)
-from dashboard.sources.presenters import FieldGroup
+from dashboard.registries.forms import ConnectForm, TestConnectForm
+from dashboard.registries.page import ConnectionPage, RegistriesPage, RegistryRow
+from registry.subjects.policy.registries import MirrorState, RegistryEntry
+from registry.subjects.remote import connection_test as probing
+from registry.subjects.remote.connection_test import Capability, Probe, Step
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, ago, frame
 
-ACTIONS = (
-    Action(label="Refresh", url="/ui/registries/theirs/refresh", method="post", icon="refresh-cw"),
-    Action(label="Test connection", url="/ui/registries/theirs/test", method="post", icon="play"),
-    Action(label="Change", url="/gallery/registry-form", icon="pencil"),
-    Action(label="Disconnect", url="/gallery/registry-form", icon="x"),
-)
-REFUSED = tuple(
-    replace(each, allowed=False, reason="You need the admin role to manage registries.") for each in ACTIONS
-)
+READER = "You need the admin role to manage registries."
+REFRESH = Action(label="Refresh", url="/ui/registries/theirs/refresh", method="post", icon="refresh-cw")
+
+
+def row(environment: Environment, subjects: int, versions: int, mirror: dict[str, Any] | None = None) -> RegistryRow:
+    """A sample registry."""
+    state = None
+    if mirror is not None:
+        base = MirrorState(
+            registry=environment.name, kind="confluent", url="https://registry.example.com", every_seconds=300, synced_at=None, age=None, error="",
+            failing_since=None, is_running=False, is_stale=False,
+        )  # fmt: skip
+        state = replace(base, **mirror)
+    entry = RegistryEntry(environment.name, "remote" if mirror else "local", subjects, versions, ago(days=9), state)
+    return RegistryRow(info=entry, environment=environment, refresh=REFRESH if mirror else None)
+
+
 LIST = RegistriesPage(
     frame=frame("Registries", Section.NONE),
-    connect=Action(label="Connect a registry", url="/gallery/registry-form", tone="primary", icon="plus"),
+    refused="",
     rows=(
-        RegistryRow(environment=DEV, url="/gallery/subjects", state=RegistryState.OURS, subjects=128, versions=431),
-        RegistryRow(environment=PROD, url="/gallery/subjects", state=RegistryState.OURS, subjects=100_000, versions=212_430),
-        RegistryRow(
-            environment=Environment(name="theirs"), url="/gallery/subjects", state=RegistryState.FRESH, subjects=64,
-            versions=210, address="https://registry.example.com", every="every 5 minutes", synced_at=ago(seconds=40), actions=ACTIONS,
+        row(DEV, 128, 431),
+        row(PROD, 100_000, 212_430),
+        row(Environment(name="theirs"), 64, 210, {"synced_at": ago(seconds=40)}),
+        row(
+            Environment(name="old"), 12, 12,
+            {"url": "https://old.example.com:8443/" + "a" * 200, "synced_at": ago(hours=7), "failing_since": ago(hours=6),
+             "error": "old.example.com:8443 can't be reached: Connection refused."},
         ),
-        RegistryRow(
-            environment=Environment(name="old"), url="/gallery/subjects", state=RegistryState.FAILING, subjects=12, versions=12,
-            address="https://old.example.com:8443/" + "a" * 200, every="every 1 minute", synced_at=ago(hours=7), since=ago(hours=6),
-            problem="old.example.com:8443 can't be reached: Connection refused.", actions=ACTIONS,
-        ),
-        RegistryRow(
-            environment=Environment(name=HOSTILE), url="/gallery/subjects", state=RegistryState.RUNNING, subjects=0, versions=0,
-            address=LONG, every="every 1 minute", problem=HOSTILE, actions=ACTIONS,
-        ),
+        row(Environment(name=HOSTILE), 0, 0, {"url": LONG, "error": HOSTILE, "is_running": True}),
     ),
 )  # fmt: skip
 EMPTY = replace(LIST, rows=())
-READER = replace(
-    LIST,
-    connect=replace(LIST.connect, allowed=False, reason="You need the admin role to manage registries."),
-    rows=tuple(replace(row, actions=REFUSED if row.actions else ()) for row in LIST.rows),
-)
-NEW = RegistryForm(
-    frame=frame("Connect a registry", Section.NONE, Crumb(label="Registries", url="/gallery/registries")),
-    groups=(
-        FieldGroup(
-            title="Where",
-            fields=(
-                Field(name="name", label="Name", required=True, code=True, help="Its name here and in URLs."),
-                Field(name="url", label="Address", required=True, code=True, placeholder="https://registry.example.com", value=HOSTILE),
-                Field(name="every_seconds", label="Sync interval in seconds", required=True, value="300"),
-            ),
-        ),
-        FieldGroup(
-            title="Sign-in",
-            fields=(Field(name="user", label="User"), Field(name="secret", label="Name of the secret", help="Only the name, never the password.")),
-            note="With a user, the secret is a password. Without a user, it is a bearer token.",
-        ),
-    ),
-    submit=Action(label="Connect", url="/ui/registries/connect", method="post", tone="primary"),
-    secrets=("", "SCHEMADESK_SECRET_NAME"),
-)  # fmt: skip
+READERS = tuple(replace(each, refused=READER, refresh=None) if each.refresh else each for each in LIST.rows)
+LIST_READER = replace(LIST, refused=READER, rows=READERS)
+SENT = {"name": "theirs", "url": HOSTILE, "every_seconds": "300"}
 STEPS = (
-    TestLine(label="Address allowed", state=StepState.OK, sentence="registry.example.com is 203.0.113.7."),
-    TestLine(label="Server reached", state=StepState.OK, sentence="registry.example.com answers."),
-    TestLine(label="Sign-in accepted", state=StepState.OK, sentence="The sign-in is taken."),
-    TestLine(label="Subjects listed", state=StepState.OK, sentence="It lists 64 subjects."),
+    Step(probing.ADDRESS, True, "registry.example.com is 203.0.113.7."),
+    Step(probing.REACHED, True, "registry.example.com answers."),
+    Step(probing.SIGNED_IN, True, "The sign-in is taken."),
+    Step(probing.SUBJECTS, True, "It lists 64 subjects."),
 )
+NEW = ConnectionPage(
+    frame=frame("Connect a registry", Section.NONE, Crumb(label="Registries", url="/gallery/registries")),
+    form=ConnectForm(), label="Connect", back_url="/gallery/registries",
+)  # fmt: skip
 TESTED = replace(
     NEW,
-    disconnect=Action(label="Disconnect", url="/gallery/registry-form"),
-    tested=ConnectionTest(
-        ok=True,
-        sentence="This registry can be mirrored. Nothing was saved.",
-        steps=STEPS,
-        capabilities=(
-            TestLine(label="Contexts", state=StepState.HAS, sentence="It has 2."),
-            TestLine(
-                label="Mode IMPORT (versions keep their ids)",
-                state=StepState.UNKNOWN,
-                sentence="Its mode is READWRITE.",
-            ),
-            TestLine(
-                label="References",
-                state=StepState.LACKS,
-                sentence="It doesn't support …/referencedby, and so no references.",
-            ),
-            TestLine(label="Avro", state=StepState.HAS),
-        ),
-    ),
-)
+    form=TestConnectForm(SENT),
+    registry="theirs",
+    tested=Probe("https://registry.example.com", STEPS, (
+        Capability(probing.CONTEXTS, True, "It has 2."),
+        Capability(probing.IMPORT, None, "Its mode is READWRITE."),
+        Capability(probing.REFERENCES, False, "It doesn't support …/referencedby, and so no references."),
+        Capability(f"{probing.FORMAT}AVRO", True, ""),
+    )),
+)  # fmt: skip
+_TAKEN = ConnectForm(SENT)
+_TAKEN.add_error(None, "A registry named theirs already exists.")
 FAILED = replace(
     NEW,
-    problem=Problem(what="A registry named theirs already exists.", cure="Correct the form below. Nothing was saved."),
-    tested=ConnectionTest(
-        ok=False,
-        sentence="This registry can’t be mirrored with these settings. Nothing was saved.",
-        steps=(
-            STEPS[0],
-            TestLine(label="Server reached", state=StepState.FAILED, sentence=HOSTILE),
-            TestLine(label="Sign-in accepted", state=StepState.SKIPPED),
-            TestLine(label="Subjects listed", state=StepState.SKIPPED, sentence=LONG),
-        ),
+    form=_TAKEN,
+    tested=Probe(
+        HOSTILE,
+        (STEPS[0], Step(probing.REACHED, False, HOSTILE), Step(probing.SIGNED_IN, None, ""), Step(probing.SUBJECTS, None, LONG)),
     ),
-)
+)  # fmt: skip
 CRUMBS = (Crumb(label="Subjects", url="/gallery/subjects"), Crumb(label="Export and import", url="/gallery/moving"))
 MOVING = MovingPage(
     frame=frame("Export and import", Section.POLICY, CRUMBS[0]),

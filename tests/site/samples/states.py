@@ -8,7 +8,7 @@ from typing import Any
 from dashboard.components.badges import Look
 from dashboard.components.widgets import Problem
 from dashboard.errors.views import AwayPage
-from tests.site.samples import accounts, drift, drift_parts, environments, home, promotions, report, streams
+from tests.site.samples import accounts, drift_parts, environments, home, promotions, report, streams
 from tests.site.samples.cast import HOSTILE, ago
 
 DAMAGED = Look("breaks", "octagon-x", "Damaged")
@@ -25,18 +25,6 @@ HOME_PARTIAL = replace(home.HOME, problems=(STOPPED,))
 QUERIES_DAMAGED = replace(
     streams.QUERIES, rows=(*streams.QUERIES.rows, replace(streams.QUERY_ROW, name=HOSTILE, state=DAMAGED))
 )
-SOURCES_PARTIAL = replace(drift.SOURCE_LIST, problems=(STOPPED,))
-SOURCES_READER = replace(
-    drift.SOURCE_LIST,
-    add=refused(drift.SOURCE_LIST.add),
-    narrow="Only sources in registries that you can read are shown.",
-    groups=tuple(
-        replace(group, rows=tuple(replace(row, scan=refused(row.scan) if row.scan else None) for row in group.rows))
-        for group in drift.SOURCE_LIST.groups
-    ),
-)
-SOURCE_ADD_READER = replace(drift.TOPIC_FORM, submit=refused(drift.TOPIC_FORM.submit))
-SOURCE_READER = replace(drift_parts.SOURCE, scan=refused(drift.SCAN))
 FINDINGS_PARTIAL = replace(drift_parts.FINDING_LIST, problems=(STOPPED,))
 FINDING_READER = replace(drift_parts.FINDING, acknowledge=refused(drift_parts.FINDING.acknowledge))
 MUTES_READER = replace(drift_parts.MUTES, submit=refused(drift_parts.MUTES.submit))

@@ -7,8 +7,7 @@ from dataclasses import replace
 from dashboard.components.badges import Look
 from dashboard.components.diff import text_diff
 from dashboard.components.widgets import Action, Choice, Crumb, Fact, Field, Link, Paging, Problem, Section
-from dashboard.sources.discovery import DiscoverPage, FoundRow
-from dashboard.sources.presenters import FieldGroup
+from dashboard.sources.forms import StoreForm
 from dashboard.streams.queries import (
     BudgetMeter,
     FieldRow,
@@ -155,7 +154,7 @@ CHECK_FORM = StateCheckForm(
     path=Field(name="path", label="Path or address", code=True, placeholder="s3://bucket/checkpoints/order_totals"),
     plan=Field(name="plan", label="Plan", kind="textarea", rows=14, code=True, required=True, value='{"variables": []}'),
     submit=Action(label="Check", url="/ui/queries", method="post", tone="primary", icon="shield-check"),
-    store=(FieldGroup(title="Object store", folded=True, note="Only for an address of s3.", fields=(Field(name="endpoint", label="Endpoint", code=True),)),),
+    store=StoreForm(initial={"endpoint": HOSTILE}),
     recent=(Link(label=f"{HOSTILE} 3 min ago", url="/gallery/state-check"),),
 )  # fmt: skip
 CHECK_FORM_REFUSED = replace(
@@ -164,22 +163,4 @@ CHECK_FORM_REFUSED = replace(
 )  # fmt: skip
 CHECK_FORM_READER = replace(
     CHECK_FORM, submit=replace(CHECK_FORM.submit, allowed=False, reason="Checking a restart takes the role steward."), recent=()
-)  # fmt: skip
-
-DISCOVER = DiscoverPage(
-    frame=frame("Find checkpoints", Section.SOURCES, current=None), groups=(FieldGroup(title="Where", fields=(Field(name="path", label="Folder or address", value="/checkpoints", required=True, code=True),)),),
-    submit=Action(label="Search", url="/ui/sources", method="post", tone="primary", icon="radar"), add=Action(label="Add", url="/ui/sources/add", method="post", icon="plus"), back_url="/ui/sources/add",
-)  # fmt: skip
-DISCOVERED = replace(
-    DISCOVER, sentence="3 checkpoints below /checkpoints",
-    rows=(
-        FoundRow(path="/checkpoints/order_totals", summary="2 state variables in Avro", refused="", sent=(("path", "/checkpoints/order_totals"),)),
-        FoundRow(path=HOSTILE, summary="", refused=HOSTILE), FoundRow(path=LONG, summary="no state", refused="", source_url="/gallery/source"),
-    ),
-    passed_over=(f"/checkpoints/{HOSTILE}: not allowed to look into it",),
-)  # fmt: skip
-DISCOVERED_NOTHING = replace(DISCOVER, sentence="Nothing below /checkpoints")
-DISCOVER_REFUSED = replace(
-    DISCOVER, problem=Problem(what="The object store doesn’t answer", where="http://127.0.0.1:9000", cure="Is it started?"),
-    submit=replace(DISCOVER.submit, allowed=False, reason="Searching takes the role steward."),
 )  # fmt: skip
