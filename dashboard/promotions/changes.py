@@ -32,9 +32,9 @@ from registry.promotions.requests.schema_changes import (
     state_before,
     versions_before,
 )
-from registry.promotions.selectors import RequestInfo, ThreadInfo, list_environments
+from registry.promotions.selectors import RequestInfo, ThreadInfo
 from registry.subjects.selectors import ProvedComparison, presence_of
-from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.lookup import Registry, get_registry
 from registry.subjects.versions.qualified_names import parse_subject
 
 MAX_ITEMS: Final = 50
@@ -66,13 +66,21 @@ class Drawing:
 
 
 def changes_of(
-    info: RequestInfo, actor: Actor, subject: str, url: Callable[..., str], drawing: Drawing = Drawing()
+    info: RequestInfo,
+    actor: Actor,
+    subject: str,
+    url: Callable[..., str],
+    registries: Mapping[str, Registry],
+    drawing: Drawing = Drawing(),
 ) -> Changes:
-    """The changes of the subject's schema, or of the worst one; `url` makes addresses of the page."""
+    """The changes of the subject's schema, or of the worst one; `url` makes addresses of the page.
+
+    `registries` are those of the environments, in promotion order.
+    """
     steps, chosen = _bringing(info), chosen_step(info, subject)
     if chosen is None:
         return Changes((), 0, None, None, _nothing_written(info))
-    comparison, note = compared(info, actor, chosen, drawing)
+    comparison, note = compared(info, actor, chosen, registries, drawing)
     if comparison and drawing.in_business_words:
         comparison = in_business_words_of(comparison, _facts(info, chosen), comparison.new.format)
     new = _new(info, actor, chosen) if comparison is None else None
@@ -156,7 +164,11 @@ def _item(info: RequestInfo, step: PlanStep, url: Callable[..., str], *, is_chos
 
 
 def compared(
-    info: RequestInfo, actor: Actor, step: PlanStep, drawing: Drawing = Drawing()
+    info: RequestInfo,
+    actor: Actor,
+    step: PlanStep,
+    registries: Mapping[str, Registry],
+    drawing: Drawing = Drawing(),
 ) -> tuple[VersionComparison | None, str]:
     """The target's version when the plan was made, compared with the new one; or why they can't be compared."""
     secret = next((name for name in places_of(info, step) if not _may_read(actor, name, step.subject)), "")
@@ -168,7 +180,7 @@ def compared(
             "secret": secret,
         }
     try:
-        result = compare_step(info, step)
+        result = compare_step(info, step, registries)
     except NotFound as error:  # one was deleted since
         return None, gettext("Can’t be compared any more: %(message)s") % {"message": error.message}
     except SchemadeskError as error:
@@ -181,7 +193,7 @@ def compared(
         }
     old, new = places_of(info, step)
     level = str(state_before(info, step).get("level", "BACKWARD"))
-    registry, name, order = get_registry(old), parse_subject(step.subject), list_environments()
+    registry, name, order = registries[old], parse_subject(step.subject), list(registries)
     notes = comparison_notes(registry, name, result, by=actor)
     result = _as_written(result, step)
     skipped = ""

@@ -76,11 +76,14 @@ def promotion(
     """
     actor = page_actor(request)
     info = readable_request(request_id, actor)
-    order, environment = selectors.list_environments(), selectors.environment_info(info.target)
+    rows = selectors.environment_rows()
+    registries = {row.registry.name: row.registry for row in rows}
+    order = list(registries)
+    environment = selectors.environment_infos(rows)[order.index(info.target)]
     item = given_text(request.GET, "item")
     drawn = {name: value if request.GET.get(name) == value else None for name, value in _DRAWN.items()}
     url = page_url(reverse("ui:promotion", args=[info.id]), {"item": item, **drawn})
-    changes = changes_of(info, actor, item, url, _drawing(drawn))
+    changes = changes_of(info, actor, item, url, registries, _drawing(drawn))
     events, verdict = events_of(info.id), verdict_of(info)
     voided_title, voided = _voided(info)
     page = PromotionPage(

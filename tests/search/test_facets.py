@@ -19,7 +19,7 @@ from registry.search.facets import are_quick, facet_counts
 from registry.search.subject_list import Page, SubjectFilter, find_subjects
 from registry.subjects.lifecycle.notes import change_tags
 from registry.subjects.models import Registry
-from registry.subjects.policy.effective_policy import effective_modes
+from registry.subjects.policy.effective_policy import spoken_for_many
 from registry.subjects.services import delete_subject, register_version, set_config, set_mode, set_standing
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
@@ -187,7 +187,7 @@ def test_the_filters_are_what_the_pages_of_each_say(dev: Registry, system: Actor
     def left(**chosen: str) -> set[str]:
         return {row.subject.qualified for row in find_subjects(dev, SubjectFilter(**chosen), Page()).rows}
 
-    modes = {name.qualified: found.mode for name, found in effective_modes(dev, whole).items()}
+    modes = {name.qualified: spoken.mode(dev).mode for name, spoken in spoken_for_many(dev, whole).items()}
     assert set(modes.values()) == {"READWRITE", "READONLY", "READONLY_OVERRIDE"}
     for mode in ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT"):
         assert left(mode=mode) == {name for name, its in modes.items() if its == mode}, mode

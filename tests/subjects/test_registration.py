@@ -26,9 +26,8 @@ from registry.formats.base import Reference
 from registry.subjects.models import Config, Context, Mode, Registry, Schema, SchemaReference, SchemaVersion, Subject
 from registry.subjects.policy.effective_policy import (
     config_and_settings,
-    configs_and_settings,
     effective_mode,
-    effective_modes,
+    spoken_for_many,
 )
 from registry.subjects.registration.submission import equal_version, prepare, same_version, situation_of, versions_of
 from registry.subjects.selectors import (
@@ -332,13 +331,14 @@ def test_the_settings_are_those_of_the_selectors_of_many(dev: Registry, register
     )
     for combination in [*product(CONFIGS, repeat=3)]:
         _write(Config, dev, scopes, combination)
-        config, settings, _ = configs_and_settings(dev, [ORDERS])[ORDERS]
+        spoken = spoken_for_many(dev, [ORDERS])[ORDERS]
+        config, settings = spoken.config(), spoken.settings()
         found = situation_of(dev, ORDERS, row, None, "")
         assert (found.config, found.scope) == (config, settings), combination
         assert config_and_settings(dev, ORDERS) == (config, settings), combination
     for modes in product(MODES, repeat=3):
         _write(Mode, dev, scopes, [mode and {"mode": mode} for mode in modes])
-        mode = effective_modes(dev, [ORDERS])[ORDERS]
+        mode = spoken_for_many(dev, [ORDERS])[ORDERS].mode(dev)
         assert situation_of(dev, ORDERS, row, None, "").mode == mode.mode, modes
         assert effective_mode(dev, ORDERS) == mode, modes
 

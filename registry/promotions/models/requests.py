@@ -109,6 +109,8 @@ class PromotionRequest(models.Model):
     CLOSED_STATES = (APPLIED, REJECTED, WITHDRAWN)
     #: in these a plan is looked at again, and may move
     PLANNED_STATES = (IN_REVIEW, APPROVED, SCHEDULED)
+    #: in these nothing was written yet, so there are no steps and releases
+    UNWRITTEN_STATES = (DRAFT, *PLANNED_STATES)
 
     PROMOTE, PROPOSE, ROLL_BACK, ADOPT = "promote", "propose", "roll back", "adopt"
     KINDS = (PROMOTE, PROPOSE, ROLL_BACK, ADOPT)

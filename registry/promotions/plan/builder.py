@@ -15,7 +15,7 @@ from registry.promotions.plan.steps import plan_steps
 from registry.promotions.plan.target_state import stale, target_of
 from registry.promotions.plan.types import IncomingVersion, ItemText, Plan, PromotionSpec, SpecItem
 from registry.subjects.models import SchemaVersion
-from registry.subjects.policy.effective_policy import OwnConfig, config_and_settings, configs_and_settings
+from registry.subjects.policy.effective_policy import OwnConfig, config_and_settings, spoken_for_many
 from registry.subjects.versions.lookup import Registry
 from registry.subjects.versions.parsed_schemas import parse_schema, parse_stored, resolve_references
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
@@ -87,13 +87,13 @@ def _versions(spec: PromotionSpec) -> list[IncomingVersion]:
     keys = {(item.subject, item.version) for item in spec.items}
     promotes = spec.kind == PROMOTE
     rows, infos = _with_references(environment.registry, keys, follow=promotes)
-    configs = configs_and_settings(environment.registry, {name for name, _ in keys}) if spec.with_config else {}
+    configs = spoken_for_many(environment.registry, {name for name, _ in keys}) if spec.with_config else {}
     schemas = parse_stored([row.schema for row in rows.values()])
     versions = []
     for (key, row), schema in zip(rows.items(), schemas, strict=True):
         info, name = infos[key], key[0]
         needs = tuple((_qualified(ref, name), ref.version) for ref in info.schema.references)
-        own: OwnConfig | None = configs[name][2] if key in keys and name in configs else None
+        own: OwnConfig | None = configs[name].own() if key in keys and name in configs else None
         versions.append(
             IncomingVersion(
                 subject=name.qualified,

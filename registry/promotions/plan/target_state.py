@@ -26,11 +26,12 @@ from registry.promotions.plan.types import (
 )
 from registry.subjects.associations.rules import owned_subjects
 from registry.subjects.models import Context, Registry, Schema, SchemaVersion
-from registry.subjects.policy.effective_policy import NO_POLICY, configs_and_settings, effective_modes
+from registry.subjects.policy.effective_policy import NO_POLICY, Spoken, spoken_in
 from registry.subjects.versions.parsed_schemas import parse_stored
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 _COLUMNS = (
+    "subject__context__registry",
     "subject__context__name",
     "subject__name",
     "version",
@@ -44,6 +45,9 @@ _COLUMNS = (
     "schema_id",
     "subject_id",
 )
+
+
+_Subjects = Mapping[Registry, Collection[SubjectName]]
 
 
 @dataclass(frozen=True)
@@ -62,8 +66,8 @@ def target_of(environment: Environment, versions: Sequence[IncomingVersion], *, 
     With `releases` each version says whether it was released.
     """
     registry, names = environment.registry, {parse_subject(item.subject) for item in versions}
-    rows = _rows(registry, names)
-    states = _states(registry, rows)
+    rows = _rows({registry: names})[registry]
+    states = _states({registry: rows})[registry]
     schemas = _parsed({pk for name, state in states.items() for pk in _named(state, rows[name])})
     released = _released(environment, names) if releases else frozenset()
 
@@ -92,9 +96,10 @@ def target_of(environment: Environment, versions: Sequence[IncomingVersion], *, 
     )
 
 
-def states_of(registry: Registry, names: Collection[SubjectName]) -> dict[str, TargetState]:
-    """The states of subjects without parsed schemas: enough to see whether anything has changed. Three queries."""
-    return {name.qualified: state for name, state in _states(registry, _rows(registry, names)).items()}
+def states_of(subjects: _Subjects) -> dict[Registry, dict[str, TargetState]]:
+    """The states of subjects without parsed schemas: enough to see whether anything has changed. Two queries."""
+    states = _states(_rows(subjects))
+    return {registry: {name.qualified: state for name, state in of.items()} for registry, of in states.items()}
 
 
 def named_in(names: Iterable[SubjectName], prefix: str) -> Q:
@@ -105,44 +110,53 @@ def named_in(names: Iterable[SubjectName], prefix: str) -> Q:
     return condition
 
 
-def _rows(registry: Registry, names: Collection[SubjectName]) -> dict[SubjectName, list[_Row]]:
-    """Every version of the subjects, deleted ones too, ascending."""
-    rows_by_name: dict[SubjectName, list[_Row]] = {name: [] for name in names}
+def _rows(subjects: _Subjects) -> dict[Registry, dict[SubjectName, list[_Row]]]:
+    """Every version of the subjects of each registry, deleted ones too, ascending."""
+    rows: dict[Registry, dict[SubjectName, list[_Row]]] = {
+        registry: {name: [] for name in names} for registry, names in subjects.items()
+    }
+    by_key = {registry.pk: of for registry, of in rows.items()}
+    everything = {name for names in subjects.values() for name in names}
     query = SchemaVersion.objects.filter(
-        subject__context__registry=registry,
-        subject__context__name__in={name.context for name in names},
-        subject__name__in={name.subject for name in names},
+        subject__context__registry__in=by_key,
+        subject__context__name__in={name.context for name in everything},
+        subject__name__in={name.subject for name in everything},
     )
-    for row in query.order_by("version").values_list(*_COLUMNS):
-        name = SubjectName(row[0], row[1])
-        if name in rows_by_name:
-            rows_by_name[name].append(_row(row))
-    return rows_by_name
+    for key, context, subject, *columns in query.order_by("version").values_list(*_COLUMNS):
+        name = SubjectName(context, subject)
+        if name in by_key[key]:
+            by_key[key][name].append(_row(columns))
+    return rows
 
 
 def _row(columns: Sequence[Any]) -> _Row:
-    _, _, version, deleted_at, fingerprint, identity, schema_id, metadata, rule_set, standing, pk, subject_pk = columns
+    version, deleted_at, fingerprint, identity, schema_id, metadata, rule_set, standing, pk, subject_pk = columns
     stored = TargetVersion(version, fingerprint, None, identity, schema_id, metadata, rule_set, standing or "")
     return _Row(stored, deleted_at is None, pk, subject_pk)
 
 
-def _states(registry: Registry, rows: Mapping[SubjectName, Sequence[_Row]]) -> dict[SubjectName, TargetState]:
-    configs = configs_and_settings(registry, rows.keys())
-    modes = effective_modes(registry, rows.keys(), as_stored=True)
-    states = {}
-    for name, versions in rows.items():
-        config, settings, own = configs[name]
-        states[name] = TargetState(
-            level=config.level,
-            mode=modes[name].mode,
-            history=tuple(row.version for row in versions if row.is_live),
-            next_version=versions[-1].version.version + 1 if versions else 1,
-            profile=config.profile,
-            policy=config.policy,
-            settings=settings,
-            own=own,
-        )
-    return states
+def _states(
+    rows: Mapping[Registry, Mapping[SubjectName, Sequence[_Row]]],
+) -> dict[Registry, dict[SubjectName, TargetState]]:
+    spoken = spoken_in([registry.pk for registry in rows], {name for of in rows.values() for name in of})
+    return {
+        registry: {name: _state(registry, versions, spoken[registry.pk, name]) for name, versions in of.items()}
+        for registry, of in rows.items()
+    }
+
+
+def _state(registry: Registry, versions: Sequence[_Row], spoken: Spoken) -> TargetState:
+    config = spoken.config()
+    return TargetState(
+        level=config.level,
+        mode=spoken.stored_mode(registry).mode,
+        history=tuple(row.version for row in versions if row.is_live),
+        next_version=versions[-1].version.version + 1 if versions else 1,
+        profile=config.profile,
+        policy=config.policy,
+        settings=spoken.settings(),
+        own=spoken.own(),
+    )
 
 
 def _named(state: TargetState, rows: Sequence[_Row]) -> list[int]:
@@ -191,7 +205,7 @@ _OLD_PLAN = "The plan was made by an earlier release of Schemadesk. Run the chec
 
 
 def stale(request: PromotionRequest) -> str:
-    """What has changed since the request's plan was made, as a sentence; "" if nothing. At most six queries.
+    """What has changed since the request's plan was made, as a sentence; "" if nothing. Two queries.
 
     The request's environments should be joined already. The plan of a closed request is never stale.
     """
@@ -199,12 +213,14 @@ def stale(request: PromotionRequest) -> str:
         return ""
     if "target" not in request.plan:
         return _OLD_PLAN
-    names = {parse_subject(name) for name in request.plan["target"]}
-    now = states_of(request.target.registry, names)
-    moved = what_moved(request.plan["target"], {name: state.to_dict() for name, state in now.items()})
-    if moved:
-        return f"{moved} in {request.target.registry.name}."
-    return _moved_at_source(request)
+    target, steps = request.target.registry, _steps_from_source(request)
+    source = (request.source or request.target).registry
+    planned = {parse_subject(name) for name in request.plan["target"]}
+    promoted = {parse_subject(step.subject) for step in steps}
+    states = states_of({source: promoted, target: planned} if source != target else {target: planned | promoted})
+    now = {name.qualified: states[target][name.qualified].to_dict() for name in planned}
+    moved = what_moved(request.plan["target"], now)
+    return f"{moved} in {target.name}." if moved else _moved_at_source(source, steps, states[source])
 
 
 def what_moved(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> str:
@@ -240,13 +256,12 @@ def _moved_versions(subject: str, old: Mapping[int, str], new: Mapping[int, str]
             yield f"Version {number} of {subject} is now a different schema"
 
 
-def _moved_at_source(request: PromotionRequest) -> str:
+def _steps_from_source(request: PromotionRequest) -> list[PlanStep]:
+    return [step for step in steps_of(request.plan) if step.source_version and request.kind != PromotionRequest.PROPOSE]
+
+
+def _moved_at_source(source: Registry, steps: Sequence[PlanStep], states: Mapping[str, TargetState]) -> str:
     """What has changed at the source: a version was deleted, has another standing, or its subject has other settings."""
-    environment = request.source or request.target
-    steps = [step for step in steps_of(request.plan) if step.source_version]
-    if not steps or request.kind == PromotionRequest.PROPOSE:
-        return ""
-    states = states_of(environment.registry, {parse_subject(step.subject) for step in steps})
     for step in steps:
         state = states[step.subject]
         if step.kind == CONFIG:
@@ -255,7 +270,7 @@ def _moved_at_source(request: PromotionRequest) -> str:
             version = next((version for version in state.history if version.version == step.source_version), None)
             moved = _moved_version(step, version.fingerprint if version else "", version.standing if version else "")
         if moved:
-            return f"{moved} in {environment.registry.name}."
+            return f"{moved} in {source.name}."
     return ""
 
 

@@ -33,6 +33,7 @@ from registry.promotions.requests.schema_changes import compare_step, new_schema
 from registry.promotions.requests.selectors import readable_request
 from registry.promotions.selectors import RequestInfo
 from registry.subjects.models import SchemaVersion
+from registry.subjects.versions.lookup import get_registries
 from registry.subjects.versions.versions import version_infos
 
 FORMAT: Final = 1
@@ -129,7 +130,7 @@ def _compared(info: RequestInfo, step: PlanStep, by: Actor) -> dict[str, Any]:
     if secret:
         return _not_compared(f"{by.name} doesn't have permission to read it in {secret}.")
     try:
-        comparison = compare_step(info, step)
+        comparison = compare_step(info, step, get_registries((info.source, info.target)))
     except SchemadeskError as error:
         return _not_compared(error.message)
     if comparison is None:

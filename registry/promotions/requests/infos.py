@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Prefetch, prefetch_related_objects
+
 from registry.audit import time_travel
 from registry.frozen_rows import row_info
 from registry.promotions.checks.consumers import with_rule
@@ -222,6 +224,8 @@ def infos_of(rows: Sequence[PromotionRequest]) -> list[RequestInfo]:
     for row in rows:
         if hasattr(row, "light_plan"):
             row.plan = readable_plan(row.light_plan)
+    written = [row for row in rows if row.state not in PromotionRequest.UNWRITTEN_STATES]
+    prefetch_related_objects(written, Prefetch("releases", Release.objects.select_related("released_by")))
     reviewed = [row for row in rows if row.state not in PromotionRequest.CLOSED_STATES]
     reviews = [review for row in reviewed for review in row.reviews.all()]
     needed = needed_for_many(reviewed, reviews) if reviewed else {}
@@ -230,6 +234,7 @@ def infos_of(rows: Sequence[PromotionRequest]) -> list[RequestInfo]:
 
 def _info(row: PromotionRequest, needed: ReviewNeeds) -> RequestInfo:
     is_whole = not hasattr(row, "light_plan")
+    is_written = row.state not in PromotionRequest.UNWRITTEN_STATES
     return row_info(
         RequestInfo,
         row,
@@ -248,8 +253,8 @@ def _info(row: PromotionRequest, needed: ReviewNeeds) -> RequestInfo:
         needed=needed,
         stale=stale(row) if is_whole else "",
         threads=tuple(_thread(thread) for thread in row.threads.all()) if is_whole else (),
-        steps=tuple(_step(step) for step in row.steps.all()) if is_whole else (),
-        releases=tuple(_release(release) for release in row.releases.all()),
+        steps=tuple(_step(step) for step in row.steps.all()) if is_whole and is_written else (),
+        releases=tuple(_release(release) for release in row.releases.all()) if is_written else (),
         again_of=row.again_of_id,
         labels=tuple(row.labels or ()),
         acknowledgements=tuple(

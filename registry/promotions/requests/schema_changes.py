@@ -28,18 +28,20 @@ from registry.subjects.models import Registry
 from registry.subjects.versions.lookup import get_registry, get_subject
 from registry.subjects.versions.parsed_schemas import parse_schema, parse_stored, resolve_references
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
-from registry.subjects.versions.versions import version_row
+from registry.subjects.versions.versions import joined_row
 
 
-def compare_step(info: RequestInfo, step: PlanStep) -> selectors.ProvedComparison | None:
+def compare_step(
+    info: RequestInfo, step: PlanStep, registries: Mapping[str, Registry]
+) -> selectors.ProvedComparison | None:
     """The comparison of a step that adds or adopts a version; None if the target had no version.
 
-    Raises NotFound if one of the two has been deleted since.
+    `registries` has the source and the target by name. Raises NotFound if one of the two has been deleted since.
     """
     versions = versions_before(info, step)
     if not versions:
         return None
-    name, goal = parse_subject(step.subject), get_registry(info.target)
+    name, goal = parse_subject(step.subject), registries[info.target]
     old = selectors.Side(goal, name, versions[-1])
     if step.kind in (REPEAT, ADOPT):
         number = step.source_version if step.kind == REPEAT else step.target_version
@@ -47,7 +49,7 @@ def compare_step(info: RequestInfo, step: PlanStep) -> selectors.ProvedCompariso
     if info.kind == PromotionRequest.PROPOSE or not step.source_version:
         return selectors.compare_text(old, step.text, step.schema_type, step.references)
     profile = state_before(info, step).get("profile")
-    new = selectors.Side(get_registry(info.source), name, step.source_version)
+    new = selectors.Side(registries[info.source], name, step.source_version)
     return selectors.compare_sides(old, new, profile="semantic" if profile == "semantic" else "confluent")
 
 
@@ -91,9 +93,7 @@ def _coming(info: RequestInfo, step: PlanStep) -> ParsedSchema | None:
 
 def _stored(registry: str, step: PlanStep, version: int) -> ParsedSchema | None:
     try:
-        subject = get_subject(get_registry(registry), parse_subject(step.subject), deleted=True)
-        row = version_row(subject, version, deleted=True)
-        return parse_stored([row.schema])[0]
+        return parse_stored([joined_row(get_registry(registry), parse_subject(step.subject), version).schema])[0]
     except (NotFound, InvalidSchema, InvalidReference):
         return None
 

@@ -15,7 +15,6 @@ from registry.access.roles import Actor, Grant, may, may_somewhere, require
 from registry.errors import InvalidInput, RegistryNotFound, RequestNotFound, WrongState
 from registry.promotions.models import (
     Acknowledgement,
-    ApplyStep,
     Environment,
     PromotionRequest,
     Release,
@@ -311,7 +310,6 @@ def _whole_rows() -> RequestQuerySet:
         Prefetch("items", queryset=RequestItem.objects.order_by("position")),
         Prefetch("threads", queryset=threads),
         Prefetch("acknowledgements", queryset=Acknowledgement.objects.order_by("pk").select_related("person")),
-        Prefetch("steps", queryset=ApplyStep.objects.order_by("position")),
     )
 
 
@@ -319,12 +317,11 @@ def _joined() -> RequestQuerySet:
     threads = Thread.objects.filter(request=OuterRef("pk"), resolved_at=None).order_by().values("request")
     # no grouping by a key: the views of the past have none
     unresolved = Coalesce(Subquery(threads.annotate(number=Count("*")).values("number")), 0)
-    releases = Release.objects.order_by("pk").select_related("released_by")
     reviews = Review.objects.select_related("reviewer")
     return (
         PromotionRequest.objects.order_by("-id")
         .select_related("source__registry", "target__registry", "requested_by", "applied_by")
-        .prefetch_related(Prefetch("reviews", queryset=reviews), Prefetch("releases", queryset=releases))
+        .prefetch_related(Prefetch("reviews", queryset=reviews))
         .annotate(open_threads=unresolved)
     )
 

@@ -18,9 +18,9 @@ from registry.formats.suggested_edits import SuspectedRename, renames_of
 from registry.subjects.comparison.comparison import Comparison
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Registry
-from registry.subjects.versions.parsed_schemas import parse_schema, parser_of, resolve_references
+from registry.subjects.versions.parsed_schemas import parse_schema, parser_of, read_graph, resolve_references
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.versions import SchemaInfo, VersionInfo, infos_of, joined_row
+from registry.subjects.versions.versions import SchemaInfo, VersionInfo, infos_of, joined_rows
 
 #: findings of a direction that are proved; the others are told without a witness
 MAX_WITNESSES: Final = 50
@@ -68,15 +68,17 @@ def compare_sides(old: Side | Text, new: Side | Text, *, profile: Profile = "con
     The side of a text has no number and no id (0). Raises SubjectNotFound, VersionNotFound, InvalidVersion.
     """
     sides_stored = [side for side in (old, new) if isinstance(side, Side)]
-    rows = {id(side): joined_row(side.registry, side.subject, side.version) for side in sides_stored}
-    infos_by_side = dict(zip(rows, infos_of([*rows.values()]), strict=True)) if rows else {}
+    stored_rows = joined_rows([(side.registry, side.subject, side.version) for side in sides_stored])
+    rows = dict(zip(map(id, sides_stored), stored_rows, strict=True))
+    graph = read_graph({row.schema_id for row in stored_rows})
+    infos_by_side = dict(zip(rows, infos_of(stored_rows, graph.references()), strict=True))
     beside = next(iter(infos_by_side.values()), None)
     infos = [infos_by_side[id(side)] if isinstance(side, Side) else _as_version(side, beside) for side in (old, new)]
     bare = ProvedComparison(infos[0], infos[1], None, same_meaning=False, backward=None, forward=None)
     if infos[0].schema.schema_type != infos[1].schema.schema_type:
         return bare
     try:
-        parse = parser_of([row.schema for row in rows.values()])
+        parse = parser_of([row.schema for row in stored_rows], graph)
         schemas = [parse(rows[id(side)].schema) if isinstance(side, Side) else _parsed(side) for side in (old, new)]
         sides = [_compared_side(*pair) for pair in zip((old, new), infos, schemas, strict=True)]
         return _compared(replace(bare, old=sides[0], new=sides[1]), schemas, infos[0].version, profile)

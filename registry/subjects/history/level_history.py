@@ -17,7 +17,7 @@ from registry.formats.report import Report
 from registry.subjects.comparison.comparison import LENIENT_POLICY, of_group
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Config, Registry, Schema, SchemaVersion, Subject
-from registry.subjects.policy.effective_policy import EffectiveConfig, OwnConfig, configs_and_settings
+from registry.subjects.policy.effective_policy import EffectiveConfig, OwnConfig, spoken_for_many
 from registry.subjects.versions.parsed_schemas import parser_of
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
@@ -232,14 +232,14 @@ class _Trying:
     def subjects(self, rows: Sequence[Subject]) -> list[SubjectTrial]:
         """The trials of as many as can be had; at least one of them, so that the next answer begins further on."""
         names = {row.pk: SubjectName(row.context.name, row.name) for row in rows}
-        configs = configs_and_settings(self.registry, names.values())
+        spoken = spoken_for_many(self.registry, names.values())
         newest, trials = newest_versions(names), list[SubjectTrial]()
         for batch in _batches(rows, newest):
             texts, parse = read_versions([pk for row in batch for pk in newest[row.pk].versions])
             for row in batch:
                 if trials and self._must_stop():
                     return trials
-                config, settings, _ = configs[names[row.pk]]
+                config, settings = spoken[names[row.pk]].config(), spoken[names[row.pk]].settings()
                 history = texts.get(row.pk, [])
                 many = newest[row.pk].many
                 trials.append(self._subject(names[row.pk], history, many, config, settings, parse))

@@ -50,7 +50,7 @@ class References:
     def __init__(self, registry: Registry, keys: Collection[SchemaPlace]) -> None:
         self._targets = targets_of(registry, set(keys), deleted=True) if keys else {}
         schemas = {row.schema_id for row in self._targets.values()}
-        self._graph = read_graph(schemas)[0] if schemas else {}
+        self._graph = read_graph(schemas).rows if schemas else {}
         self._resolver = Resolver(self._graph)
 
     def add(self, name: SubjectName, row: SchemaVersion, links: Sequence[ReferenceLink]) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, TypeVar
 
 from django.db import connection
-from django.db.models import Q
 
 from registry.errors import SubjectConfigNotFound, SubjectModeNotFound
 from registry.formats.report import Profile
@@ -107,9 +106,25 @@ class Spoken:
         """All settings as they count, None where no scope sets one."""
         return _settings_in_scope([row for _, row in self.configs])
 
+    def own(self, origin: str = ORIGINS[0]) -> OwnConfig | None:
+        """What one scope sets itself, the subject's own."""
+        return dict(self.configs).get(origin)
+
+    def own_mode(self, origin: str = ORIGINS[0]) -> str | None:
+        """The mode that one scope sets itself."""
+        return dict(self.modes).get(origin)
+
     def mode(self, registry: Registry) -> EffectiveMode:
         """What counts of the modes; see `effective_mode`."""
         return EffectiveMode(MIRROR_MODE, "registry") if registry.kind == Registry.REMOTE else _mode_of(self.modes)
+
+    def stored_mode(self, registry: Registry) -> EffectiveMode:
+        """The same, but for a mirror what its remote registry says of the subject and its context.
+
+        The mode of a whole mirror is our own, and the remote's isn't kept.
+        """
+        is_mirror = registry.kind == Registry.REMOTE
+        return _mode_of([(origin, mode) for origin, mode in self.modes if not is_mirror or origin != "registry"])
 
     def inherited(self) -> Spoken:
         """What would count without the subject's own config and mode."""
@@ -164,59 +179,51 @@ def config_and_settings(registry: Registry, subject: SubjectName | None) -> tupl
 
 def effective_configs(registry: Registry, subjects: Collection[SubjectName]) -> dict[SubjectName, EffectiveConfig]:
     """The same for many subjects, in one query."""
-    return {
-        subject: _config_of(_owns(scopes)) for subject, scopes in _scopes_of_many(Config, registry, subjects).items()
+    return {subject: spoken.config() for subject, spoken in spoken_for_many(registry, subjects).items()}
+
+
+def spoken_for_many(registry: Registry, subjects: Collection[SubjectName]) -> dict[SubjectName, Spoken]:
+    """What speaks for each of the subjects; one query."""
+    spoken = spoken_in([registry.pk], subjects)
+    return {subject: spoken[registry.pk, subject] for subject in subjects}
+
+
+#: the configs and modes that may speak for any of the subjects in any of the registries
+_SPOKEN_IN: Final = " UNION ALL ".join(
+    f"""SELECT '{kind}', x.registry_id, c.name, x.subject_name, to_jsonb(x)
+    FROM subjects_{kind} x LEFT JOIN subjects_context c ON c.id = x.context_id
+    WHERE x.registry_id = ANY(%(registries)s) AND (
+        x.subject_name IS NULL AND (x.context_id IS NULL OR c.name = ANY(%(contexts)s))
+        OR x.subject_name = ANY(%(subjects)s))"""  # noqa: S608
+    for kind in ("config", "mode")
+)
+
+
+def spoken_in(registries: Collection[int], subjects: Collection[SubjectName]) -> dict[tuple[int, SubjectName], Spoken]:
+    """What speaks for each of the subjects in each of the registries, by their keys; one query."""
+    values: dict[str, list[Any]] = {
+        "registries": list(registries),
+        "contexts": list({subject.context for subject in subjects}),
+        "subjects": list({subject.subject for subject in subjects}),
     }
+    with connection.cursor() as cursor:
+        cursor.execute(_SPOKEN_IN, values)
+        rows = {tuple(scope): json.loads(row) for *scope, row in cursor.fetchall()}
 
+    def scopes(kind: str, pk: int, name: SubjectName) -> Iterator[tuple[str, Any]]:
+        places = [(name.context, name.subject), (name.context, None), (None, None)]
+        for origin, place in zip(ORIGINS, places, strict=False):
+            if (kind, pk, *place) in rows:
+                yield origin, rows[kind, pk, *place]
 
-def configs_and_settings(
-    registry: Registry, subjects: Collection[SubjectName]
-) -> dict[SubjectName, tuple[EffectiveConfig, OwnConfig, OwnConfig | None]]:
-    """For many subjects: the config and all settings as they count, and what the subject sets itself; one query."""
-    configs = {}
-    for subject, scopes in _scopes_of_many(Config, registry, subjects).items():
-        owns = _owns(scopes)
-        own = next((settings for origin, settings in owns if origin == ORIGINS[0]), None)
-        configs[subject] = _config_of(owns), _settings_in_scope([settings for _, settings in owns]), own
-    return configs
-
-
-def _owns(scopes: list[tuple[str, Config]]) -> list[tuple[str, OwnConfig]]:
-    return [(origin, settings_of(row)) for origin, row in scopes]
-
-
-def effective_modes(
-    registry: Registry, subjects: Collection[SubjectName], *, as_stored: bool = False
-) -> dict[SubjectName, EffectiveMode]:
-    """The modes of many subjects, in one query; with `as_stored` a mirror's are those of its remote registry.
-
-    Those are of subjects and contexts: the mode of a whole mirror is our own, and the remote's isn't kept.
-    """
-    is_mirror = registry.kind == Registry.REMOTE
-    if is_mirror and not as_stored:
-        return {subject: EffectiveMode(MIRROR_MODE, "registry") for subject in subjects}
-    scopes_by_subject = _scopes_of_many(Mode, registry, subjects)
     return {
-        subject: _mode_of([(origin, row.mode) for origin, row in scopes if not is_mirror or origin != "registry"])
-        for subject, scopes in scopes_by_subject.items()
+        (pk, name): Spoken(
+            configs=[(origin, _own_of(row)) for origin, row in scopes("config", pk, name)],
+            modes=[(origin, row["mode"]) for origin, row in scopes("mode", pk, name)],
+        )
+        for pk in registries
+        for name in subjects
     }
-
-
-def _scopes_of_many(
-    model: type[_Row], registry: Registry, subjects: Collection[SubjectName]
-) -> dict[SubjectName, list[tuple[str, _Row]]]:
-    """For each subject the rows that may speak for it, nearest scope first, in one query for all."""
-    wider = Q(subject_name=None) & (Q(context=None) | Q(context__name__in={subject.context for subject in subjects}))
-    rows = model.objects.filter(
-        wider | Q(subject_name__in={subject.subject for subject in subjects}), registry=registry
-    ).select_related("context")
-    by_scope = {(row.context.name if row.context else None, row.subject_name): row for row in rows}
-
-    def scopes(subject: SubjectName) -> list[tuple[str, _Row]]:
-        keys = zip(ORIGINS, [(subject.context, subject.subject), (subject.context, None), (None, None)], strict=False)
-        return [(origin, by_scope[key]) for origin, key in keys if key in by_scope]
-
-    return {subject: scopes(subject) for subject in subjects}
 
 
 def _config_of(scopes: Sequence[tuple[str, OwnConfig]]) -> EffectiveConfig:

@@ -12,22 +12,19 @@ from django.db.models.functions import Coalesce
 
 from registry.subjects.models import Config, Context, Mode, Registry, Subject, SubjectActivity
 from registry.subjects.policy.effective_policy import (
-    DEFAULT_LEVEL,
-    NO_POLICY,
-    ORIGINS,
     EffectiveConfig,
     EffectiveMode,
     OwnConfig,
-    configs_and_settings,
-    effective_mode,
-    effective_modes,
-    settings_of,
+    Spoken,
+    spoken_for_many,
 )
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
 
 #: nodes of an answer
 MAX_NODES: Final = 100
 REGISTRY, CONTEXT, SUBJECT = "registry", "context", "subject"
+#: of no context, so that the registry alone speaks, and of the default context
+_WHOLE, _DEFAULT = SubjectName("", ""), SubjectName(DEFAULT_CONTEXT, "")
 
 
 @dataclass(frozen=True)
@@ -142,18 +139,14 @@ class _Reading:
 
     registry: Registry
     scopes: Sequence[SubjectName]
-    own: dict[tuple[str | None, str | None], OwnConfig] = field(init=False)
-    own_modes: dict[tuple[str | None, str | None], str] = field(init=False)
+    spoken: dict[SubjectName, Spoken] = field(init=False)
     subjects: dict[str, int] = field(init=False)
     setting: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         contexts = {scope.context for scope in self.scopes}
-        self.names = {*self.scopes, *(SubjectName(context, "") for context in contexts)}
-        self.configs = configs_and_settings(self.registry, self.names)
-        self.modes = effective_modes(self.registry, self.names)
-        self.own = {_key(row): settings_of(row) for row in self._rows(Config)}
-        self.own_modes = {_key(row): row.mode for row in self._rows(Mode)}
+        names = {*self.scopes, *(SubjectName(context, "") for context in contexts), _WHOLE, _DEFAULT}
+        self.spoken = spoken_for_many(self.registry, names)
         live = _live(self.registry)
         self.subjects = _by_context(self.registry)
         self.setting = _setting_by_context(self.registry)
@@ -161,62 +154,41 @@ class _Reading:
 
     def root(self) -> PolicyNode:
         """The registry itself."""
-        own = self.own.get((None, None))
-        level = own.level if own and own.level else DEFAULT_LEVEL
-        origin = REGISTRY if own and own.level else ORIGINS[-1]
+        spoken = self.spoken[_WHOLE]
         whole = sum(self.subjects.values())
         return PolicyNode(
             kind=REGISTRY,
             scope=None,
-            own=own,
-            own_mode=self.own_modes.get((None, None)),
-            config=EffectiveConfig(
-                level=level,
-                normalize=bool(own and own.normalize),
-                origin=origin,
-                profile="semantic" if own and own.profile == "semantic" else "confluent",
-                policy=(own.policy if own else None) or NO_POLICY,
-            ),
-            settings=own or OwnConfig(),
-            mode=effective_mode(self.registry, None),
+            own=spoken.own(REGISTRY),
+            own_mode=spoken.own_mode(REGISTRY),
+            config=spoken.config(),
+            settings=spoken.settings(),
+            mode=self.spoken[_DEFAULT].mode(self.registry),
             subjects=whole,
             inheriting=whole - sum(self.setting.values()),
         )
 
     def node(self, scope: SubjectName) -> PolicyNode:
         """A context or a subject."""
-        config, settings, _ = self.configs[scope]
-        key = (scope.context, scope.subject or None)
+        spoken, kind = self.spoken[scope], SUBJECT if scope.subject else CONTEXT
         count = self.subjects.get(scope.context, 0)
         return PolicyNode(
-            kind=SUBJECT if scope.subject else CONTEXT,
+            kind=kind,
             scope=scope,
-            own=self.own.get(key),
-            own_mode=self.own_modes.get(key),
-            config=config,
-            settings=settings,
-            mode=self.modes[scope],
+            own=spoken.own(kind),
+            own_mode=spoken.own_mode(kind),
+            config=spoken.config(),
+            settings=spoken.settings(),
+            mode=spoken.mode(self.registry),
             subjects=0 if scope.subject else count,
             inheriting=0 if scope.subject else count - self.setting.get(scope.context, 0),
             exists=not scope.subject or scope in self.there,
         )
 
-    def _rows(self, model: Any) -> QuerySet[Any]:
-        contexts = {scope.context for scope in self.names}
-        named = Q(context__name__in=contexts, subject_name__in={scope.subject for scope in self.names})
-        wider = Q(context=None) | Q(context__name__in=contexts, subject_name=None)
-        rows: QuerySet[Any] = model.objects.filter(named | wider, registry=self.registry)
-        return rows.select_related("context")
-
     def _there(self, live: QuerySet[Subject], contexts: Collection[str]) -> set[SubjectName]:
         names = {scope.subject for scope in self.scopes if scope.subject}
         rows = live.filter(context__name__in=contexts, name__in=names).values_list("context__name", "name")
         return {SubjectName(context, name) for context, name in rows}
-
-
-def _key(row: Config | Mode) -> tuple[str | None, str | None]:
-    context: Context | None = row.context
-    return (context.name if context else None, row.subject_name)
 
 
 def _live(registry: Registry) -> QuerySet[Subject]:

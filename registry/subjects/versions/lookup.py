@@ -148,6 +148,14 @@ def get_registry(name: str | Registry = "", *, project: str = "", location: str 
     return row_of(Registry, row)
 
 
+def get_registries(names: Collection[str]) -> dict[str, Registry]:
+    """The existing registries of the configured project by name; one query."""
+    rows = Registry.objects.filter(
+        name__in=set(names), project=settings.DEFAULT_PROJECT, location=settings.DEFAULT_LOCATION
+    )
+    return {row.name: row for row in rows}
+
+
 def get_registry_and_subject(name: str, subject: SubjectName) -> tuple[Registry, SubjectName]:
     """The registry, and the subject that a call for this one means there: its config's alias, or itself; one query.
 

@@ -94,9 +94,12 @@ def _parse_plain(row: Schema) -> ParsedSchema:
     return _parse_stored(_Stored(row.fingerprint, row.identity, row.schema_type, row.canonical, ()))
 
 
-def parser_of(schemas: Sequence[Schema]) -> Callable[[Schema], ParsedSchema]:
-    """Parses those schemas one by one as they are asked for; what they refer to is read at once."""
-    resolver = Resolver(_reference_graph({schema.pk for schema in schemas}))
+def parser_of(schemas: Sequence[Schema], graph: ReferenceGraph | None = None) -> Callable[[Schema], ParsedSchema]:
+    """Parses those schemas one by one as they are asked for; what they refer to is read at once.
+
+    `graph` is that of `read_graph`, where it was read already. Raises InvalidReference where it is too deep.
+    """
+    resolver = (graph or read_graph({schema.pk for schema in schemas})).resolver()
 
     def parse(row: Schema) -> ParsedSchema:
         references = resolver.references_of(row.pk)
@@ -105,23 +108,34 @@ def parser_of(schemas: Sequence[Schema]) -> Callable[[Schema], ParsedSchema]:
     return parse
 
 
-def _reference_graph(schema_pks: set[int]) -> dict[int, list[SchemaReference]]:
-    graph, is_whole = read_graph(schema_pks)
-    if not is_whole:
-        raise too_deep()
-    return graph
-
-
 def too_deep() -> InvalidReference:
     """What is said of references that nobody follows to their end."""
     return InvalidReference(f"References are nested more than {MAX_REFERENCE_DEPTH} deep.")
 
 
-def read_graph(schema_pks: set[int]) -> tuple[dict[int, list[SchemaReference]], bool]:
-    """What schemas refer to, and what that refers to, as deep as is followed; and whether that is all of it.
+@dataclass(frozen=True)
+class ReferenceGraph:
+    """What schemas refer to, and what that refers to, as deep as is followed; and whether that is all of it."""
 
-    One query for each depth.
-    """
+    rows: dict[int, list[SchemaReference]]
+    is_whole: bool
+
+    def references(self) -> dict[int, tuple[Reference, ...]]:
+        """The references by the schemas that hold them, as `references_of` reads them."""
+        return {
+            pk: tuple(Reference(row.name, row.subject_name, row.target.version) for row in rows)
+            for pk, rows in self.rows.items()
+        }
+
+    def resolver(self) -> Resolver:
+        """What resolves them. Raises InvalidReference where they are nested too deep."""
+        if not self.is_whole:
+            raise too_deep()
+        return Resolver(self.rows)
+
+
+def read_graph(schema_pks: set[int]) -> ReferenceGraph:
+    """The graph of those schemas; one query for each depth."""
     graph: dict[int, list[SchemaReference]] = {}
     level = schema_pks
     for _ in range(MAX_REFERENCE_DEPTH):
@@ -132,8 +146,8 @@ def read_graph(schema_pks: set[int]) -> tuple[dict[int, list[SchemaReference]], 
             graph[row.schema_id].append(row)
         level = {row.target.schema_id for row in rows} - graph.keys()
         if not level:
-            return graph, True
-    return graph, False
+            return ReferenceGraph(graph, is_whole=True)
+    return ReferenceGraph(graph, is_whole=False)
 
 
 class Resolver:
@@ -179,7 +193,7 @@ def resolve_references(
     for reference, key in keyed:
         if key not in targets:
             raise missing_reference(reference)
-    resolver = Resolver(_reference_graph({row.schema_id for row in targets.values()}))
+    resolver = read_graph({row.schema_id for row in targets.values()}).resolver()
     return tuple(
         (resolver.to(reference.name, reference.subject, targets[key]), targets[key]) for reference, key in keyed
     )

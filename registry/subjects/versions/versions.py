@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from registry.errors import InvalidInput, InvalidVersion, SchemaNotFound, VersionNotFound
 from registry.formats.base import Reference
@@ -212,6 +212,27 @@ def get_version(registry: Registry, subject: SubjectName, version: int | str, *,
     return infos_of([row])[0]
 
 
+def joined_rows(keys: Sequence[tuple[Registry, SubjectName, int | str]]) -> list[SchemaVersion]:
+    """The rows of versions as `joined_row` gives them, in one query if all are numbers.
+
+    Raises InvalidVersion, SubjectNotFound, VersionNotFound.
+    """
+    condition = Q(pk__in=())
+    for registry, subject, version in keys:
+        if number := parse_version(version):
+            context = {"context__registry": registry, "context__name": subject.context}
+            here = {f"subject__{name}": value for name, value in (context | {"name": subject.subject}).items()}
+            condition |= Q(version=number, **here)
+    rows = {
+        (row.subject.context.registry_id, SubjectName(row.subject.context.name, row.subject.name), row.version): row
+        for row in SchemaVersion.objects.filter(condition).select_related(*JOINED)
+    }
+    return [
+        rows.get((registry.pk, subject, parse_version(version) or 0)) or joined_row(registry, subject, version)
+        for registry, subject, version in keys
+    ]
+
+
 def joined_row(registry: Registry, subject: SubjectName, version: int | str) -> SchemaVersion:
     """The row of a version, a soft-deleted one too, with what `infos_of` and a parser read; one query.
 
@@ -245,9 +266,12 @@ def version_infos(rows: Sequence[SchemaVersion]) -> list[VersionInfo]:
     return infos_of([full[row.pk] for row in rows])
 
 
-def infos_of(rows: Sequence[SchemaVersion]) -> list[VersionInfo]:
-    """The same for rows that `named_versions` or the like has joined already; one query."""
-    references = references_of([row.schema_id for row in rows])
+def infos_of(
+    rows: Sequence[SchemaVersion], references: Mapping[int, tuple[Reference, ...]] | None = None
+) -> list[VersionInfo]:
+    """The same for rows that `named_versions` or the like has joined already; one query, none with `references`."""
+    if references is None:
+        references = references_of([row.schema_id for row in rows])
     return [_version_info(row, references.get(row.schema_id, ()), joined_standing(row)) for row in rows]
 
 
