@@ -49,6 +49,8 @@ class HookPoint(Generic[Hook]):
 derived_tables: Final[HookPoint[DerivedTable]] = HookPoint("derived_tables")
 #: a change of rights and its actor; raises SecondPersonRequired where the actor may not make it alone
 rights_guards: Final[HookPoint[Callable[[RightsChange, Actor], None]]] = HookPoint("rights_guards")
+#: what else happens when a person adds an account: its number and that person
+added_accounts: Final[HookPoint[Callable[[int, Actor], None]]] = HookPoint("added_accounts")
 #: the registries and subjects that a right can be for
 scope_catalogs: Final[HookPoint[ScopeCatalog]] = HookPoint("scope_catalogs")
 #: an action (registry/access/roles.py), a registry, a subject ("": all of it) and an actor → whether the change passes the

@@ -16,6 +16,7 @@ from registry.subjects.usage.evidence import EvidenceProvider
 REGISTERED = {
     "derived_tables": ["subjects_subjectactivity"],
     "rights_guards": ["reviewers of closed environments"],
+    "added_accounts": ["linked accounts"],
     "scope_catalogs": ["subjects"],
     "change_guards": ["closed environments"],
     "unrequested_versions": ["closed environments"],

@@ -13,6 +13,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import connection, transaction
 
+from registry import hooks
 from registry.access.models import GroupGrant, Ownership, RoleGrant, User
 from registry.access.permission_filters import checked_place, checked_role, place_words
 from registry.access.rights_changes import RightsChange, guard
@@ -65,6 +66,7 @@ def ensure_person(*, username: str, role: str, by: Actor) -> str | None:
 def add_person(*, username: str, by: Actor) -> str:
     """Make an account without any role, and give its password, this one time.
 
+    In closed environments it counts as its maker's until another person confirms that it isn't (linked_accounts.py).
     Raises NotSignedIn, NotAllowed, InvalidInput for a name that can't be, Conflict for one that is taken.
     """
     require(by, "people.manage")
@@ -79,6 +81,8 @@ def add_person(*, username: str, by: Actor) -> str:
     user, created = User.objects.get_or_create(username=username)
     if not created:
         raise Conflict(f"The username {username} is already taken.")
+    for added in hooks.added_accounts:
+        added(user.pk, by)
     return _new_password(user)
 
 

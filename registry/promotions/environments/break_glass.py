@@ -23,7 +23,7 @@ from registry.promotions.environments.locking import (
 )
 from registry.promotions.environments.selectors import CONFIRM_WITHIN
 from registry.promotions.models import BreakGlass
-from registry.promotions.reviews.linked_accounts import is_same_person
+from registry.promotions.reviews.linked_accounts import is_same_person, link_in_words
 from registry.promotions.reviews.reviewers import second_person_refusal
 
 MAX_MINUTES: Final = 240
@@ -112,7 +112,8 @@ def confirmer_refusal(environment: str, opened_by: int, by: Actor) -> str:
     if by.user_id is None:
         return "Sign in to do this."
     if is_same_person(by.user_id, opened_by):
-        return f"{by.name} opened it with this or a linked account. Another person must confirm it."
+        why = "" if by.user_id == opened_by else f" {link_in_words(by.user_id, opened_by)}"
+        return f"{by.name} opened it with this or a linked account.{why} Another person must confirm it."
     return approval_refusal(by) or second_person_refusal(environment, opened_by, by)
 
 

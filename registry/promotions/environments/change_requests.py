@@ -24,7 +24,12 @@ from registry.promotions.environments.locking import MAX_TEXT, locked_environmen
 from registry.promotions.environments.services import change_environment, remove_review_rule
 from registry.promotions.models import Environment, EnvironmentChange
 from registry.promotions.models.environments import SETTINGS, setting_type
-from registry.promotions.reviews.linked_accounts import is_same_person, state_same_person, withdraw_same_person
+from registry.promotions.reviews.linked_accounts import (
+    is_same_person,
+    link_in_words,
+    state_same_person,
+    withdraw_same_person,
+)
 from registry.promotions.reviews.reviewers import second_person_refusal
 
 REVIEW: Final = "promotion.review"
@@ -193,7 +198,10 @@ def _require_decider(environment: str, requested_by: int, by: Actor) -> None:
     if refused := approval_refusal(by):
         raise NotAllowed(refused)
     if is_same_person(user_id, requested_by):
-        raise NotAllowed(f"{by.name} requested this with this or a linked account. Another person must decide on it.")
+        why = "" if user_id == requested_by else f" {link_in_words(user_id, requested_by)}"
+        raise NotAllowed(
+            f"{by.name} requested this with this or a linked account.{why} Another person must decide on it."
+        )
     if refused := second_person_refusal(environment, requested_by, by):
         raise NotAllowed(refused)
 

@@ -79,13 +79,17 @@ class RenameDecision(models.Model):
 
 
 class SamePerson(models.Model):
-    """Two accounts of one person; `one` is the smaller number of the two."""
+    """Two accounts of one person; `one` is the smaller number of the two.
+
+    If `one` only added the account `other`, they count as one person in closed environments alone.
+    """
 
     one = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     other = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     reason = models.TextField()
     stated_by = models.CharField(max_length=150)
     stated_at = models.DateTimeField(auto_now_add=True)
+    is_added = models.BooleanField(default=False, help_text="one added the account of the other, and saw its password")
 
     class Meta:
         ordering = ["id"]

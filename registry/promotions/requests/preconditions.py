@@ -23,6 +23,7 @@ from registry.promotions.plan.types import REGISTER, STALE, WRITING
 from registry.promotions.requests.state_machine import override_advice
 from registry.promotions.reviews.affected_consumers import Consumer
 from registry.promotions.reviews.eligibility import AT_APPLYING, REVIEW
+from registry.promotions.reviews.linked_accounts import link_in_words
 from registry.promotions.selectors import RequestInfo, ReviewInfo
 from registry.subjects.models import Registry
 from registry.subjects.policy import change_guard
@@ -131,7 +132,7 @@ def no_reviewer(info: RequestInfo, by: Actor) -> Condition | None:
         return Condition("own-request", "You requested this, so another person must review it.", _who_could(info))
     if approval_refusal(by):
         return None  # a separate condition
-    sentence = "You can't review this, because your account has the requester's email address or is linked to theirs."
+    sentence = f"You count as the same person as the requester. {link_in_words(by.user_id, info.requested_by_id)}"
     return Condition("own-request", sentence, _who_could(info))
 
 

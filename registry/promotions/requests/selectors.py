@@ -73,20 +73,22 @@ def count_waiting_for(user_id: int, grants: Sequence[Grant] | None = None) -> in
     groups = list(
         _in_review(user_id)
         .order_by()
-        .values_list("target", "target__registry__name", "target__own_approval_allowed", "requested_by")
+        .values_list(
+            "target", "target__registry__name", "target__own_approval_allowed", "target__is_closed", "requested_by"
+        )
         .annotate(number=Count("pk"))
     )
     if not groups:
         return 0
-    requesters = {group[3] for group in groups}
+    requesters = {group[4] for group in groups}
     reviewer = ReviewerFilter(user_id, requesters, grants)
     if not reviewer.may_approve:
         return 0
     counted, partly = 0, {}
-    for target, registry, may_own, requester, number in groups:
+    for target, registry, may_own, is_closed, requester, number in groups:
         if not reviewer.reviews_all_of(registry):
             partly[target] = registry
-        elif may_own or not reviewer.is_same(requester):
+        elif may_own or not reviewer.is_same(requester, is_closed=is_closed):
             counted += number
     if not partly:
         return counted

@@ -45,7 +45,7 @@ from registry.promotions.reviews.eligibility import (
     override_text,
     written_subjects,
 )
-from registry.promotions.reviews.linked_accounts import is_same_person, unconfirmed_reviewers
+from registry.promotions.reviews.linked_accounts import is_same_person, link_in_words, unconfirmed_reviewers
 
 #: codes of checks that an approver can ignore: ids usually differ, a freeze matters when the request is applied, and
 #: advice has no weight
@@ -255,10 +255,10 @@ def require_reviewer(request: PromotionRequest, by: Actor) -> None:
         return
     if user_id == request.requested_by_id:
         raise NotAllowed(f"{by.name} requested this, so another person must review it.")
-    if is_same_person(user_id, request.requested_by_id):
+    if is_same_person(user_id, request.requested_by_id, is_closed=request.target.is_closed):
         raise NotAllowed(
-            f"{by.name} has the email address of the requester {request.requested_by}, or is linked to that"
-            " account. Another person must review it."
+            f"{by.name} counts as the same person as the requester {request.requested_by}."
+            f" {link_in_words(user_id, request.requested_by_id)} Another person must review it."
         )
 
 

@@ -6,7 +6,8 @@ of a group. One approval counts for every rule that names its author. People nam
 the right; the environment's number counts only those with the right.
 
 A person is an account: a database constraint allows one account per issuer and subject. An e-mail address is no identity,
-yet accounts with the same address count as one person, and so do accounts that an administrator linked: none of them
+yet accounts with the same address count as one person, and so do accounts that an administrator linked, and in closed
+environments an added account with its maker's (linked_accounts.py): none of them
 reviews what another requested, and their approvals count once.
 """
 
@@ -140,7 +141,7 @@ class _ReviewFacts:
         self.people = {row.number: Reviewer(row.username, row.number) for row in accounts.rows}
         self.active = {row.number for row in accounts.rows if row.is_active}
         self.identified = {row.number for row in accounts.rows if row.is_identified}
-        self.persons, self.unconfirmed = accounts.persons, accounts.unconfirmed()
+        self.accounts, self.unconfirmed = accounts, accounts.unconfirmed()
         self.covering: dict[tuple[str, str], tuple[set[int], set[int]]] = {}
         self.reviews: dict[int, list[Review]] = {}
         if reviews is None:
@@ -162,7 +163,10 @@ class _ReviewFacts:
         barred = barred_in(request, self.unconfirmed)
         barred = {number: barred[number] for number in barred.keys() & set().union(*(who for _, _, who in demands))}
         demands = [(sentence, count, who - barred.keys()) for sentence, count, who in demands]
-        states = [self._state(sentence, count, who, approved, able) for sentence, count, who in demands if count]
+        persons = self.accounts.persons_in(is_closed=request.target.is_closed)
+        states = [
+            self._state(sentence, count, who, approved, able, persons) for sentence, count, who in demands if count
+        ]
         named = set().union(*(who for _, _, who in demands))
         reviewed = {review.reviewer_id for review in counting if review.verdict != Review.CHANGES}
         return ReviewNeeds(
@@ -195,22 +199,29 @@ class _ReviewFacts:
             )
 
     def _state(
-        self, sentence: str, needed: int, people: set[int], approved: Mapping[int, str], able: set[int]
+        self,
+        sentence: str,
+        needed: int,
+        people: set[int],
+        approved: Mapping[int, str],
+        able: set[int],
+        persons: Mapping[int, int],
     ) -> RuleState:
         approvers = people & approved.keys()
         able = (people & able) | approvers
         return RuleState(
             sentence=sentence,
             needed=needed,
-            given=self._count(approvers),
-            can=self._count(able),
+            given=self._count(approvers, persons),
+            can=self._count(able, persons),
             who=self._in_order(able),
             given_by=tuple(sorted(approved[number] for number in approvers)),
         )
 
-    def _count(self, numbers: set[int]) -> int:
+    @staticmethod
+    def _count(numbers: set[int], persons: Mapping[int, int]) -> int:
         """How many people the accounts belong to; a deleted account counts as one."""
-        return len({self.persons.get(number, number) for number in numbers})
+        return len({persons.get(number, number) for number in numbers})
 
     def _in_order(self, numbers: set[int]) -> tuple[Reviewer, ...]:
         return tuple(reviewer for number, reviewer in self.people.items() if number in numbers)
@@ -222,8 +233,8 @@ class _ReviewFacts:
             people = people & self.identified
         if request.target.own_approval_allowed:
             return people
-        requester = self.persons[request.requested_by_id]
-        return {number for number in people if self.persons[number] != requester}
+        persons = self.accounts.persons_in(is_closed=request.target.is_closed)
+        return {number for number in people if persons[number] != persons[request.requested_by_id]}
 
     def _who_may(self, action: str, registry: str, subjects: Sequence[str]) -> set[int]:
         """Those with the right for all subjects; most have it for every subject, so only the rest is checked by subject."""
@@ -255,7 +266,7 @@ class ReviewerFilter:
         mine = [row for row in accounts.rows if row.number == user_id]
         self.may_approve = any(row.is_active and (row.is_identified or not settings.OIDC_ISSUER) for row in mine)
         self.unconfirmed = {number: one for number, one in accounts.unconfirmed().items() if number == user_id}
-        self.persons = accounts.persons
+        self.accounts = accounts
 
     @cached_property
     def groups(self) -> set[str]:
@@ -292,12 +303,13 @@ class ReviewerFilter:
         """Whether they may review some requests to the registry."""
         return any(grant.role in ACTIONS[REVIEW] and grant.registry in ("", registry) for grant in self.grants)
 
-    def is_same(self, requester: int) -> bool:
-        """Whether the requester is this person, by any account."""
-        return self.persons[requester] == self.persons.get(self.user_id)
+    def is_same(self, requester: int, *, is_closed: bool) -> bool:
+        """Whether the requester is this person, by any account, where the target is closed or open."""
+        persons = self.accounts.persons_in(is_closed=is_closed)
+        return persons[requester] == persons.get(self.user_id)
 
     def _requested(self, request: PromotionRequest) -> bool:
-        return self.is_same(request.requested_by_id)
+        return self.is_same(request.requested_by_id, is_closed=request.target.is_closed)
 
     def _is_named(self, rule: ReviewRule, request: PromotionRequest, registry: str, subjects: Sequence[str]) -> bool:
         matching = [name for name in subjects if name_pattern(rule.subject_pattern).allows(name)]

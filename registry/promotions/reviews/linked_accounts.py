@@ -1,6 +1,8 @@
 """Which accounts count as a second person: not those of the same person, nor those that one person alone let in.
 
-Accounts with one e-mail address belong to one person, and so do those that an administrator has linked.
+Accounts with one e-mail address belong to one person, and so do those that an administrator has linked. Whoever adds an
+account sees its first password, and could request with the one account and approve with the other. So in closed
+environments the two count as one person until somebody else confirms that they aren't, by unlinking them.
 
 Whoever opens break-glass could give a second account the right to review, confirm the break-glass with it, and approve
 their own changes. So what people were given within a day after a break-glass was opened and used doesn't count in a closed
@@ -26,7 +28,7 @@ from django.utils import timezone
 from registry.access.models import User
 from registry.access.rights_changes import RightsChange, guard
 from registry.access.roles import ACTIONS, Actor, Grant, may, require
-from registry.access.selectors import address_key
+from registry.access.selectors import address_key, approval_refusal
 from registry.audit.context import record
 from registry.errors import InvalidInput, NotFound, WrongState
 from registry.promotions.environments.change_guard import FIRST_REVIEWER, LOOSENS
@@ -96,12 +98,13 @@ WITH {
         OR e.operation = 'UPDATE' AND e."table" = 'access_user' AND e.before -> 'email' <> e.after -> 'email')'''
     )
 }, links AS (
-    SELECT one_id, other_id, '' AS email FROM promotions_sameperson
-    UNION ALL SELECT (before ->> 'one_id')::bigint, (before ->> 'other_id')::bigint, '' FROM events WHERE operation = 'DELETE'
-    UNION ALL SELECT row_id::bigint, NULL, before ->> 'email' FROM events WHERE operation = 'UPDATE'
+    SELECT one_id, other_id, '' AS email, is_added FROM promotions_sameperson
+    UNION ALL SELECT (before ->> 'one_id')::bigint, (before ->> 'other_id')::bigint, '',
+        coalesce((before ->> 'is_added')::boolean, false) FROM events WHERE operation = 'DELETE'
+    UNION ALL SELECT row_id::bigint, NULL, before ->> 'email', false FROM events WHERE operation = 'UPDATE'
 )
-SELECT one_id, other_id, email FROM links
-UNION ALL SELECT id, NULL, email FROM access_user
+SELECT one_id, other_id, email, is_added FROM links
+UNION ALL SELECT id, NULL, email, false FROM access_user
 WHERE email <> '' AND id IN (SELECT one_id FROM links UNION ALL SELECT other_id FROM links)
 """  # noqa: S608
 #: accounts by name, the links, and whether there is a right at all that doesn't count, so that `_ACCOUNTS` is mostly spared;
@@ -111,7 +114,7 @@ SELECT (
     SELECT jsonb_agg(jsonb_build_array(u.id, u.username, u.email, u.is_active, EXISTS (
         SELECT FROM socialaccount_socialaccount s WHERE s.user_id = u.id)) ORDER BY u.username)
     FROM access_user u WHERE u.id = ANY(%s)
-), (SELECT jsonb_agg(jsonb_build_array(one_id, other_id, email)) FROM ({_LINKS}) AS connected),
+), (SELECT jsonb_agg(jsonb_build_array(one_id, other_id, email, is_added)) FROM ({_LINKS}) AS connected),
 EXISTS (WITH {_GIVEN} SELECT FROM events)
 """  # noqa: S608
 
@@ -146,11 +149,19 @@ class Account:
 
 @dataclass(frozen=True)
 class Accounts:
-    """Accounts by name. `persons` has for each a number that all accounts of its person share."""
+    """Accounts by name. `persons` has for each a number that all accounts of its person share in a closed environment.
+
+    `persons_when_open` is the same for open ones, where an added account isn't its maker's.
+    """
 
     rows: tuple[Account, ...]
     persons: Mapping[int, int]
+    persons_when_open: Mapping[int, int]
     any_unconfirmed: bool
+
+    def persons_in(self, *, is_closed: bool) -> Mapping[int, int]:
+        """Account → the number of its person, in closed environments or in open ones."""
+        return self.persons if is_closed else self.persons_when_open
 
     def unconfirmed(self) -> dict[int, UnconfirmedAccount]:
         """The accounts, of all, with rights that don't count; a query only if there is one."""
@@ -222,8 +233,11 @@ def accounts_of(numbers: Collection[int], joined: Sequence[int] = ()) -> Account
     with connection.cursor() as cursor:
         cursor.execute(_FACTS, [list(numbers), *parameters(), *parameters()])
         accounts, links, any_unconfirmed = cursor.fetchone()
-    rows = tuple(Account(*row) for row in json.loads(accounts or "[]"))
-    return Accounts(rows, _persons(rows, json.loads(links or "[]"), joined), any_unconfirmed)
+    rows, linked = tuple(Account(*row) for row in json.loads(accounts or "[]")), json.loads(links or "[]")
+    persons = _persons(rows, linked, joined)
+    stated = [link for link in linked if not link[3]]
+    when_open = persons if len(stated) == len(linked) else _persons(rows, stated, joined)
+    return Accounts(rows, persons, when_open, any_unconfirmed)
 
 
 def _persons(rows: Sequence[Account], links: Sequence[Sequence[Any]], joined: Sequence[int]) -> dict[int, int]:
@@ -235,29 +249,59 @@ def _persons(rows: Sequence[Account], links: Sequence[Sequence[Any]], joined: Se
         return number
 
     first: dict[str, int] = {}
-    for number, address in [*((row.number, row.email) for row in rows), *((one, address) for one, _, address in links)]:
+    for number, address in [
+        *((row.number, row.email) for row in rows),
+        *((one, address) for one, _, address, _ in links),
+    ]:
         key = address_key(address)
         if key:
             above[top(number)] = top(first.setdefault(key, number))
-    for one, other in [*((one, other) for one, other, _ in links if other), *pairwise(joined)]:
+    for one, other in [*((one, other) for one, other, *_ in links if other), *pairwise(joined)]:
         above[top(other)] = top(one)
     return {row.number: top(row.number) for row in rows}
 
 
 def persons_of(numbers: Collection[int]) -> Mapping[int, int]:
-    """Account → a number that all accounts of its person share; one query."""
+    """Account → a number that all accounts of its person share in a closed environment; one query."""
     return accounts_of(numbers).persons
 
 
-def is_same_person(one: int, other: int) -> bool:
-    """Whether two accounts belong to one person."""
-    persons = persons_of((one, other))
+def is_same_person(one: int, other: int, *, is_closed: bool = True) -> bool:
+    """Whether two accounts belong to one person, in a closed environment or in an open one."""
+    persons = accounts_of((one, other)).persons_in(is_closed=is_closed)
     return one == other or persons[one] == persons[other]
+
+
+def link_in_words(one: int, other: int) -> str:
+    """Why two accounts count as one person, as a sentence."""
+    row = SamePerson.objects.filter(one__in=(one, other), other__in=(one, other), is_added=True).first()
+    if row is None:
+        return "Their accounts are linked or have the same email address."
+    return (
+        f"{row.one} added the account {row.other}, so in a closed environment they count as one person until another"
+        " administrator unlinks them on People and groups."
+    )
+
+
+def link_added_account(user_id: int, by: Actor) -> None:
+    """Count a new account as its maker's in closed environments; a program on the server makes it for nobody."""
+    if by.user_id is None:
+        return
+    SamePerson.objects.create(
+        one_id=by.user_id,
+        other_id=user_id,
+        reason=f"{by.name} added the account and saw its first password.",
+        stated_by=by.name[:150],
+        is_added=True,
+    )
 
 
 @dataclass(frozen=True)
 class SamePersonInfo:
-    """A statement about two accounts: why, by whom and when."""
+    """A statement about two accounts: why, by whom and when.
+
+    If `one` only added the account `other`, the statement `is_added`, and counts in closed environments alone.
+    """
 
     id: int
     one: str
@@ -265,11 +309,12 @@ class SamePersonInfo:
     reason: str
     stated_by: str
     stated_at: datetime
+    is_added: bool = False
 
 
 def same_person_statements() -> list[SamePersonInfo]:
     """All statements, newest first; one query."""
-    columns = ("id", "one__username", "other__username", "reason", "stated_by", "stated_at")
+    columns = ("id", "one__username", "other__username", "reason", "stated_by", "stated_at", "is_added")
     return [SamePersonInfo(*row) for row in SamePerson.objects.order_by("-pk").values_list(*columns)]
 
 
@@ -292,17 +337,22 @@ def state_same_person(*, one: str, other: str, reason: str, by: Actor) -> int:
     record(by=by, why=f"{sentence}: {why}")
     values = {"one": one, "other": other, "reason": reason}
     guard(RightsChange("state_same_person", values, sentence, joined=(first.pk, second.pk)), by)
-    row, made = SamePerson.objects.get_or_create(
-        one=first, other=second, defaults={"reason": why, "stated_by": by.name[:150]}
-    )
-    if not made:
+    values_of_row = {"reason": why, "stated_by": by.name[:150], "is_added": False}
+    row, made = SamePerson.objects.get_or_create(one=first, other=second, defaults=values_of_row)
+    if not made and not row.is_added:
         raise WrongState(f"{first} and {second} are already linked, by {row.stated_by}.")
+    if not made:
+        SamePerson.objects.filter(pk=row.pk).update(**values_of_row)
     return row.pk
 
 
 @transaction.atomic
 def withdraw_same_person(*, statement_id: int, by: Actor) -> None:
-    """Withdraw a statement: the accounts count as two people again. Raises NotAllowed, NotSignedIn, NotFound, SecondPersonRequired."""
+    """Withdraw a statement: the accounts count as two people again.
+
+    Somebody else than the person who added an account confirms so, without a further person, that it is another person's.
+    Raises NotAllowed, NotSignedIn, NotFound, SecondPersonRequired.
+    """
     require(by, MANAGE)
     row = SamePerson.objects.select_for_update().filter(pk=statement_id).first()
     if row is None:
@@ -310,8 +360,16 @@ def withdraw_same_person(*, statement_id: int, by: Actor) -> None:
     sentence = f"unlink the accounts {row.one} and {row.other}"
     record(by=by, why=sentence)
     accounts = (row.one_id, row.other_id)
-    guard(RightsChange("withdraw_same_person", {"statement_id": statement_id}, sentence, accounts=accounts), by)
+    if not (row.is_added and _is_second_person(row.one_id, by)):
+        guard(RightsChange("withdraw_same_person", {"statement_id": statement_id}, sentence, accounts=accounts), by)
     row.delete()
+
+
+def _is_second_person(first: int, by: Actor) -> bool:
+    """Whether the actor is certainly another person than that account's, with rights that count everywhere."""
+    if by.user_id is None or approval_refusal(by) or is_same_person(by.user_id, first):
+        return False
+    return unconfirmed_accounts().keys().isdisjoint((by.user_id,))
 
 
 def _account(name: str) -> User:
