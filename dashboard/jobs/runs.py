@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from dashboard.components.badges import JobState
 from dashboard.components.frame import make_frame
 from dashboard.components.translation import counted, later
-from dashboard.components.widgets import Action, Crumb, Frame, Problem
+from dashboard.components.widgets import Action, Crumb, Frame
 from dashboard.sources.labels import lasting
 from registry.errors import NotFound
 from registry.notifications.job_log import RunInfo, get_run, runs_of
@@ -24,9 +24,9 @@ from registry.notifications.job_log import RunInfo, get_run, runs_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
-    """A job: when it ended last and how long it took, when it comes next, what went wrong, and how to run it again.
+    """A job: when it ended last and how many seconds it took, when it comes next, what went wrong, and how to run it again.
 
-    `log_url` leads to the end of what its last run logged.
+    `run` is its last run, of who may open its log.
     """
 
     name: str
@@ -34,45 +34,24 @@ class JobRow:
     url: str = ""
     about: str = ""
     last_at: datetime | None = None
-    took: str = ""
+    seconds: float | None = None
     next_at: datetime | None = None
     error: str = ""
     retry: Action | None = None
-    log_url: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobGroup:
-    """Jobs of one kind. `problem` stands in their place where they couldn't be read; `more` counts those left out."""
-
-    key: str
-    title: str
-    about: str
-    rows: tuple[JobRow, ...] = ()
-    nothing: str = ""
-    more: int = 0
-    problem: Problem | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobsPage:
-    """All kinds."""
-
-    frame: Frame
-    groups: tuple[JobGroup, ...]
+    run: RunInfo | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPage:
-    """The last run of a job, with the end of its log; `left_out` lines came before."""
+    """The last run of a job, with the end of its log."""
 
     frame: Frame
-    state: JobState
-    started_at: datetime
-    took: str
-    lines: tuple[str, ...] = ()
-    left_out: str = ""
-    error: str = ""
+    info: RunInfo
+
+    @property
+    def state(self) -> JobState:
+        """How it ended."""
+        return _STATES[self.info.state]
 
 
 #: as long as a page may wait for Valkey
@@ -120,15 +99,6 @@ def last_runs() -> Runs:
     return runs_of(sorted({SCAN, SYNC, APPLY, DELIVER, *scheduled}))
 
 
-def log_urls(runs: Runs, task: str) -> dict[str, str]:
-    """Where the log of the task's last run is, by what it was run for."""
-    return {key: _url(run) for (its_task, key), run in runs.items() if its_task == task}
-
-
-def _url(run: RunInfo) -> str:
-    return reverse("ui:job_run", args=[run.id])
-
-
 def schedule_rows(runs: Runs) -> list[JobRow]:
     """What beat hands out: each with its interval and its last run."""
     plan: Mapping[str, Mapping[str, Any]] = settings.CELERY_BEAT_SCHEDULE
@@ -136,27 +106,23 @@ def schedule_rows(runs: Runs) -> list[JobRow]:
 
 
 def _scheduled(name: str, entry: Mapping[str, Any], run: RunInfo | None) -> JobRow:
-    seconds = entry["schedule"]
-    every = (
-        gettext("every %(time)s") % {"time": lasting(int(seconds))}
-        if isinstance(seconds, int | float)
-        else str(seconds)
-    )
-    return JobRow(
+    seconds = entry["schedule"] if isinstance(entry["schedule"], int | float) else None
+    row = JobRow(
         name=str(_WORDS.get(name, name)),
-        state=_STATES[run.state] if run else JobState.NEVER,
-        about=every,
-        last_at=run.finished_at if run else None,
-        took=took(run.seconds) if run else "",
-        next_at=run.started_at + timedelta(seconds=seconds) if run and isinstance(seconds, int | float) else None,
-        error=run.error if run else "",
-        log_url=_url(run) if run else "",
+        state=JobState.NEVER,
+        about=gettext("every %(time)s") % {"time": lasting(int(seconds))} if seconds else str(entry["schedule"]),
     )
-
-
-def took(seconds: float) -> str:
-    """A duration as the page shows it."""
-    return gettext("%(seconds)s s") % {"seconds": f"{seconds:,.1f}"}
+    if run is None:
+        return row
+    return replace(
+        row,
+        state=_STATES[run.state],
+        last_at=run.finished_at,
+        seconds=run.seconds,
+        next_at=run.started_at + timedelta(seconds=seconds) if seconds else None,
+        error=run.error,
+        run=run,
+    )
 
 
 def queue_rows() -> list[JobRow]:
@@ -168,17 +134,15 @@ def queue_rows() -> list[JobRow]:
         sentence = gettext(
             "Can’t read the queues from Valkey: %(error)s. Workers receive no tasks until this is fixed."
         )
-        return [
-            JobRow(name=gettext("Queues"), state=JobState.FAILED, error=sentence % {"error": type(error).__name__}),
-        ]
+        said = sentence % {"error": type(error).__name__}
+        return [JobRow(name=gettext("Queues"), state=JobState.FAILED, error=said)]
     return [_queue(name, number) for name, number in waiting.items()]
 
 
 def _queue(name: str, waiting: int) -> JobRow:
     sentence = counted(waiting, "%(n)s task queued.", "%(n)s tasks queued.") if waiting else gettext("No tasks queued.")
-    return JobRow(
-        name=str(QUEUES[name]), state=JobState.WAITING if waiting else JobState.WELL, about=f"{name} · {sentence}"
-    )
+    state = JobState.WAITING if waiting else JobState.WELL
+    return JobRow(name=str(QUEUES[name]), state=state, about=f"{name} · {sentence}")
 
 
 def _title(run: RunInfo) -> str:
@@ -194,14 +158,5 @@ def run_page(request: HttpRequest, number: int) -> RunPage:
     run = get_run(number)
     if run is None:
         raise NotFound(gettext("Run not found. Logs are kept for two weeks."))
-    return RunPage(
-        frame=make_frame(request, title=_title(run), crumbs=(Crumb(label=gettext("Jobs"), url=reverse("ui:jobs")),)),
-        state=_STATES[run.state],
-        started_at=run.started_at,
-        took=took(run.seconds),
-        lines=run.lines,
-        left_out=counted(run.left_out, "%(n)s earlier line is not shown.", "%(n)s earlier lines are not shown.")
-        if run.left_out
-        else "",
-        error=run.error,
-    )
+    crumbs = (Crumb(label=gettext("Jobs"), url=reverse("ui:jobs")),)
+    return RunPage(frame=make_frame(request, title=_title(run), crumbs=crumbs), info=run)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
@@ -20,34 +21,18 @@ from dashboard.components.badges import JobState
 from dashboard.components.frame import make_frame, page_actor, refresh_action
 from dashboard.components.links import subjects_url
 from dashboard.components.translation import counted, later
-from dashboard.components.widgets import Action, Problem
+from dashboard.components.widgets import Action, Frame, Problem
 from dashboard.home.panels import readable
-from dashboard.jobs.runs import (
-    APPLY,
-    DELIVER,
-    SCAN,
-    SYNC,
-    JobGroup,
-    JobRow,
-    JobsPage,
-    Runs,
-    last_runs,
-    log_urls,
-    queue_rows,
-    run_page,
-    schedule_rows,
-    took,
-)
+from dashboard.jobs.runs import APPLY, DELIVER, SCAN, SYNC, JobRow, Runs, last_runs, queue_rows, run_page, schedule_rows
 from dashboard.sources.labels import lasting, scan_refusal
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, may, require
 from registry.audit import hash_chain
-from registry.drift.selectors import ScanInfo, SourceInfo, list_sources
-from registry.notifications.job_log import RunInfo
+from registry.drift.selectors import list_sources
 from registry.notifications.models import FAILED
-from registry.notifications.selectors import DeliveryUnderWay, deliveries_under_way
+from registry.notifications.selectors import deliveries_under_way
 from registry.promotions.models import PromotionRequest
-from registry.promotions.selectors import RequestInfo, list_requests
+from registry.promotions.selectors import list_requests
 from registry.search.services import MOST, backlog
 from registry.subjects.policy.registries import MirrorState, list_mirrors
 
@@ -70,236 +55,237 @@ _REQUESTS: Final = {
 _URGENT: Final = (JobState.FAILED, JobState.RUNNING, JobState.WAITING)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobGroup:
+    """Jobs of one kind. `problem` stands in their place where they couldn't be read; `more` counts those left out."""
+
+    key: str
+    title: str
+    about: str
+    nothing: str = ""
+    rows: tuple[JobRow, ...] = ()
+    more: int = 0
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobsPage:
+    """All kinds."""
+
+    frame: Frame
+    groups: tuple[JobGroup, ...]
+
+
 def jobs_page(request: HttpRequest) -> JobsPage:
     """The parts, each with what the person may read; those that are of no registry for whoever may read the whole audit."""
-    readable_parts = _PARTS if may(page_actor(request), "audit.read") else {key: _PARTS[key] for key in _OF_REGISTRIES}
+    actor = page_actor(request)
+    is_whole = may(actor, "audit.read")
+    runs = last_runs() if is_whole else {}
+    parts = [(group, rows) for group, rows in _PARTS if is_whole or group.key in _OF_REGISTRIES]
     return JobsPage(
         frame=make_frame(request, title=gettext("Jobs")),
-        groups=tuple(_part(request, key, title, about, read) for key, (title, about, read) in readable_parts.items()),
+        groups=tuple(_part(group, rows, actor, runs) for group, rows in parts),
     )
 
 
-def _part(
-    request: HttpRequest, key: str, title: str, about: str, read: Callable[[HttpRequest], tuple[list[JobRow], str]]
-) -> JobGroup:
+def _part(group: JobGroup, read: Callable[[Actor, Runs], Iterable[JobRow]], actor: Actor, runs: Runs) -> JobGroup:
     # outside of a transaction, one failed statement doesn't affect the next
     kept = transaction.atomic() if connection.in_atomic_block else nullcontext()
     try:
         with kept:
-            rows, nothing = read(request)
+            rows = list(read(actor, runs))
     except Exception as error:  # whatever is wrong with one part, the others are what an operator needs then
-        logger.exception("jobs: %s", key)
+        logger.exception("jobs: %s", group.key)
         problem = Problem(
             what=gettext("This section can’t be loaded."),
-            where=str(title),
+            where=str(group.title),
             cure=gettext("The error is in the log of the web process. The other sections are not affected."),
             detail=type(error).__name__,
         )
-        return JobGroup(key=key, title=title, about=about, problem=problem)
-    ordered = sorted(rows, key=lambda row: _URGENT.index(row.state) if row.state in _URGENT else len(_URGENT))
-    return JobGroup(
-        key=key, title=title, about=about, rows=tuple(ordered[:SHOWN]), nothing=nothing, more=max(0, len(rows) - SHOWN)
-    )
+        return replace(group, problem=problem)
+    rows.sort(key=lambda row: _URGENT.index(row.state) if row.state in _URGENT else len(_URGENT))
+    return replace(group, rows=tuple(rows[:SHOWN]), more=max(0, len(rows) - SHOWN))
 
 
-def _scans(request: HttpRequest) -> tuple[list[JobRow], str]:
-    sources = list_sources(by=page_actor(request))
-    logs = _logs(request, SCAN)
-    return [_scan(request, source, logs) for source in sources], gettext("No sources have been scanned yet.")
+def _scans(actor: Actor, runs: Runs) -> Iterable[JobRow]:
+    for source in list_sources(by=actor):
+        scan, refused = source.last_scan, scan_refusal(actor, source)
+        row = JobRow(
+            name=source.name,
+            state=JobState.NEVER,
+            url=reverse("ui:source", args=[source.id]),
+            about=source.registry,
+            next_at=source.next_scan_at,
+            retry=Action(
+                label=gettext("Scan now"),
+                url=reverse("ui:source_scan", args=[source.id]),
+                method="post",
+                allowed=not refused,
+                reason=refused,
+                icon="scan-search",
+            ),
+        )
+        yield (
+            replace(
+                row,
+                state=_SCANS.get(scan.state, JobState.WELL),
+                last_at=scan.finished_at,
+                seconds=scan.seconds,
+                error=scan.error,
+                run=runs.get((SCAN, str(scan.id))),
+            )
+            if scan
+            else row
+        )
 
 
-def _scan(request: HttpRequest, source: SourceInfo, logs: Mapping[str, str]) -> JobRow:
-    scan, refused = source.last_scan, scan_refusal(page_actor(request), source)
-    return JobRow(
-        name=source.name,
-        state=_SCANS.get(scan.state, JobState.WELL) if scan else JobState.NEVER,
-        url=reverse("ui:source", args=[source.id]),
-        about=source.registry,
-        last_at=scan.finished_at if scan else None,
-        took=_took(scan) if scan else "",
-        next_at=source.next_scan_at,
-        error=scan.error if scan else "",
-        retry=Action(
-            label=gettext("Scan now"),
-            url=reverse("ui:source_scan", args=[source.id]),
-            method="post",
-            allowed=not refused,
-            reason=refused,
-            icon="scan-search",
-        ),
-        log_url=logs.get(str(scan.id), "") if scan else "",
-    )
+def _mirrors(actor: Actor, runs: Runs) -> Iterable[JobRow]:
+    for mirror in readable(list_mirrors(), actor):
+        run = runs.get((SYNC, str(mirror.number)))
+        yield JobRow(
+            name=mirror.registry,
+            state=_mirror_state(mirror),
+            url=subjects_url(mirror.registry),
+            about=gettext("every %(time)s") % {"time": lasting(mirror.every_seconds)},
+            last_at=mirror.synced_at,
+            seconds=run.seconds if run else None,
+            next_at=mirror.next_at,
+            error=mirror.error,
+            retry=refresh_action(mirror, actor),
+            run=run,
+        )
 
 
-def _took(scan: ScanInfo) -> str:
-    if scan.started_at is None or scan.finished_at is None:
-        return ""
-    return took((scan.finished_at - scan.started_at).total_seconds())
+def _mirror_state(mirror: MirrorState) -> JobState:
+    if mirror.is_running or mirror.is_queued:
+        return JobState.RUNNING if mirror.is_running else JobState.WAITING
+    if mirror.error:
+        return JobState.FAILED
+    return JobState.WELL if mirror.synced_at else JobState.NEVER
 
 
-def _mirrors(request: HttpRequest) -> tuple[list[JobRow], str]:
-    actor = page_actor(request)
-    runs, mirrors = _runs(request), readable(list_mirrors(), actor)
-    return [_mirror(mirror, actor, runs.get((SYNC, str(mirror.number)))) for mirror in mirrors], gettext(
-        "No mirrored registries."
-    )
+def _applies(actor: Actor, runs: Runs) -> Iterable[JobRow]:
+    for info in (info for state in _REQUESTS for info in list_requests(state=state, limit=SHOWN, by=actor)):
+        url, failed = reverse("ui:promotion", args=[info.id]), info.state == PromotionRequest.FAILED
+        yield JobRow(
+            name=gettext("Request %(id)s") % {"id": info.id},
+            state=_REQUESTS[info.state],
+            url=url,
+            about=gettext("%(subject)s to %(target)s") % {"subject": info.subject.qualified, "target": info.target},
+            next_at=info.apply_at,
+            error=info.failure,
+            retry=Action(label=gettext("Resume or give up"), url=url, icon="play") if failed else None,
+            run=runs.get((APPLY, str(info.id))),
+        )
 
 
-def _mirror(mirror: MirrorState, actor: Actor, run: RunInfo | None) -> JobRow:
-    if mirror.is_running:
-        state = JobState.RUNNING
-    elif mirror.is_queued:
-        state = JobState.WAITING
-    elif mirror.error:
-        state = JobState.FAILED
-    else:
-        state = JobState.WELL if mirror.synced_at else JobState.NEVER
-    return JobRow(
-        name=mirror.registry,
-        state=state,
-        url=subjects_url(mirror.registry),
-        about=gettext("every %(time)s") % {"time": lasting(mirror.every_seconds)},
-        last_at=mirror.synced_at,
-        took=took(run.seconds) if run else "",
-        next_at=mirror.next_at,
-        error=mirror.error,
-        retry=refresh_action(mirror, actor),
-        log_url=reverse("ui:job_run", args=[run.id]) if run else "",
-    )
-
-
-def _applies(request: HttpRequest) -> tuple[list[JobRow], str]:
-    actor = page_actor(request)
-    requests = [info for state in _REQUESTS for info in list_requests(state=state, limit=SHOWN, by=actor)]
-    logs = _logs(request, APPLY)
-    return [_apply(info, logs.get(str(info.id), "")) for info in requests], gettext(
-        "No requests are scheduled or being applied."
-    )
-
-
-def _apply(info: RequestInfo, log_url: str) -> JobRow:
-    url = reverse("ui:promotion", args=[info.id])
-    failed = info.state == PromotionRequest.FAILED
-    return JobRow(
-        name=gettext("Request %(id)s") % {"id": info.id},
-        state=_REQUESTS[info.state],
-        url=url,
-        about=gettext("%(subject)s to %(target)s") % {"subject": info.subject.qualified, "target": info.target},
-        next_at=info.apply_at,
-        error=info.failure,
-        retry=Action(label=gettext("Resume or give up"), url=url, icon="play") if failed else None,
-        log_url=log_url,
-    )
-
-
-def _deliveries(request: HttpRequest) -> tuple[list[JobRow], str]:
-    actor = page_actor(request)
-    deliveries = deliveries_under_way(actor, limit=SHOWN)
-    logs = _logs(request, DELIVER)
-    return [_delivery(delivery, logs.get(str(delivery.id), "")) for delivery in deliveries], gettext(
-        "No pending or failed deliveries."
-    )
-
-
-def _delivery(delivery: DeliveryUnderWay, log_url: str) -> JobRow:
+def _deliveries(actor: Actor, runs: Runs) -> Iterable[JobRow]:
     states = {FAILED: JobState.FAILED, "sending": JobState.RUNNING}
-    again = Action(
-        label=gettext("Resend"),
-        url=reverse("ui:webhook_replay", args=[delivery.webhook, delivery.id]),
-        method="post",
-        icon="send",
-    )
-    return JobRow(
-        name=delivery.event,
-        state=states.get(delivery.state, JobState.WAITING),
-        url=reverse("ui:webhook", args=[delivery.webhook]),
-        about=_joined(
-            [delivery.webhook_name, counted(delivery.attempts, "%(n)s attempt", "%(n)s attempts")],
-        ),
-        last_at=delivery.created_at,
-        next_at=delivery.next_attempt_at,
-        error=delivery.error,
-        retry=again if delivery.state == FAILED else None,
-        log_url=log_url,
-    )
+    for delivery in deliveries_under_way(actor, limit=SHOWN):
+        attempts = counted(delivery.attempts, "%(n)s attempt", "%(n)s attempts")
+        url = reverse("ui:webhook_replay", args=[delivery.webhook, delivery.id])
+        again = Action(label=gettext("Resend"), url=url, method="post", icon="send")
+        yield JobRow(
+            name=delivery.event,
+            state=states.get(delivery.state, JobState.WAITING),
+            url=reverse("ui:webhook", args=[delivery.webhook]),
+            about=f"{delivery.webhook_name} · {attempts}",
+            last_at=delivery.created_at,
+            next_at=delivery.next_attempt_at,
+            error=delivery.error,
+            retry=again if delivery.state == FAILED else None,
+            run=runs.get((DELIVER, str(delivery.id))),
+        )
 
 
-def _joined(parts: Iterable[str]) -> str:
-    return " · ".join(parts)
-
-
-def _schedule(request: HttpRequest) -> tuple[list[JobRow], str]:
-    return schedule_rows(_runs(request)), ""
-
-
-def _queues(request: HttpRequest) -> tuple[list[JobRow], str]:
-    return queue_rows(), ""
-
-
-def _index(request: HttpRequest) -> tuple[list[JobRow], str]:
+def _index(actor: Actor, runs: Runs) -> Iterable[JobRow]:
     behind = backlog()
     sentence = counted(behind, "%(n)s entry is out of date.", "%(n)s entries are out of date.")
     if behind >= MOST:
         sentence = gettext("More than %(n)s entries are out of date.") % {"n": f"{MOST:,}"}
-    return [
-        JobRow(
-            name=gettext("Search index"),
-            state=JobState.WAITING if behind else JobState.WELL,
-            url=reverse("ui:search"),
-            about=sentence if behind else gettext("Up to date."),
-        )
-    ], ""
+    yield JobRow(
+        name=gettext("Search index"),
+        state=JobState.WAITING if behind else JobState.WELL,
+        url=reverse("ui:search"),
+        about=sentence if behind else gettext("Up to date."),
+    )
 
 
-def _sealing(request: HttpRequest) -> tuple[list[JobRow], str]:
+def _sealing(actor: Actor, runs: Runs) -> Iterable[JobRow]:
     (waiting, oldest), head = hash_chain.tail(), hash_chain.head()
-    late = oldest is not None and timezone.now() - oldest > SEALED_WITHIN
-    sentence = counted(waiting, "%(n)s event is not sealed yet", "%(n)s events are not sealed yet")
     problem = hash_chain.truncation()
-    if not problem and late and oldest is not None:
+    if not problem and oldest is not None and timezone.now() - oldest > SEALED_WITHIN:
         problem = gettext(
             "The oldest has been waiting since %(at)s UTC, so no worker is sealing. Check that the worker"
             " and beat are running."
         ) % {"at": f"{oldest:%Y-%m-%d %H:%M}"}
-    return [
-        JobRow(
-            name=gettext("Audit log seals"),
-            state=JobState.FAILED if problem else JobState.WAITING if waiting else JobState.WELL,
-            url=reverse("ui:audit"),
-            about=_joined(
-                [gettext("sealed up to position %(position)s") % {"position": f"{head.position:,}"}]
-                + ([sentence] if waiting else [])
-            ),
-            error=problem,
-        )
-    ], ""
-
-
-def _logs(request: HttpRequest, kind: str) -> Mapping[str, str]:
-    """The addresses of logs, for whoever may open them."""
-    return log_urls(_runs(request), kind)
-
-
-def _runs(request: HttpRequest) -> Runs:
-    """The last runs of all jobs, read once for all parts; none for who may not read the whole audit."""
-    runs: Runs | None = getattr(request, "job_runs", None)
-    if runs is None:
-        runs = last_runs() if may(page_actor(request), "audit.read") else {}
-        request.job_runs = runs  # type: ignore[attr-defined]
-    return runs
+    sealed = gettext("sealed up to position %(position)s") % {"position": f"{head.position:,}"}
+    behind = counted(waiting, "%(n)s event is not sealed yet", "%(n)s events are not sealed yet")
+    yield JobRow(
+        name=gettext("Audit log seals"),
+        state=JobState.FAILED if problem else JobState.WAITING if waiting else JobState.WELL,
+        url=reverse("ui:audit"),
+        about=f"{sealed} · {behind}" if waiting else sealed,
+        error=problem,
+    )
 
 
 _OF_REGISTRIES: Final = ("scans", "mirrors", "applies", "deliveries")
-_PARTS: Final = {
-    "scans": (later("Scans"), later("The last scan of each source and when the next is due."), _scans),
-    "mirrors": (later("Mirrors"), later("Remote registries that are synced on a schedule."), _mirrors),
-    "applies": (later("Promotions"), later("Requests that are scheduled, being applied or partly applied."), _applies),
-    "deliveries": (later("Deliveries"), later("Pending and failed deliveries to your webhooks."), _deliveries),
-    "index": (later("Search"), later("The index that subject search uses."), _index),
-    "queues": (later("Queues"), later("Tasks that wait for a free worker."), _queues),
-    "schedule": (later("Schedule"), later("Recurring jobs and the result of their last run."), _schedule),
-    "sealing": (later("Audit"), later("Each committed event is added to the chain of seals."), _sealing),
-}
+_PARTS: Final[tuple[tuple[JobGroup, Callable[[Actor, Runs], Iterable[JobRow]]], ...]] = (
+    (
+        JobGroup(
+            key="scans",
+            title=later("Scans"),
+            about=later("The last scan of each source and when the next is due."),
+            nothing=later("No sources have been scanned yet."),
+        ),
+        _scans,
+    ),
+    (
+        JobGroup(
+            key="mirrors",
+            title=later("Mirrors"),
+            about=later("Remote registries that are synced on a schedule."),
+            nothing=later("No mirrored registries."),
+        ),
+        _mirrors,
+    ),
+    (
+        JobGroup(
+            key="applies",
+            title=later("Promotions"),
+            about=later("Requests that are scheduled, being applied or partly applied."),
+            nothing=later("No requests are scheduled or being applied."),
+        ),
+        _applies,
+    ),
+    (
+        JobGroup(
+            key="deliveries",
+            title=later("Deliveries"),
+            about=later("Pending and failed deliveries to your webhooks."),
+            nothing=later("No pending or failed deliveries."),
+        ),
+        _deliveries,
+    ),
+    (JobGroup(key="index", title=later("Search"), about=later("The index that subject search uses.")), _index),
+    (
+        JobGroup(key="queues", title=later("Queues"), about=later("Tasks that wait for a free worker.")),
+        lambda actor, runs: queue_rows(),
+    ),
+    (
+        JobGroup(
+            key="schedule", title=later("Schedule"), about=later("Recurring jobs and the result of their last run.")
+        ),
+        lambda actor, runs: schedule_rows(runs),
+    ),
+    (
+        JobGroup(
+            key="sealing", title=later("Audit"), about=later("Each committed event is added to the chain of seals.")
+        ),
+        _sealing,
+    ),
+)
 
 
 @require_safe

@@ -188,8 +188,7 @@ class ScanRow:
     @property
     def took(self) -> str:
         """How long it took."""
-        start, end = self.info.started_at, self.info.finished_at
-        return f"{(end - start).total_seconds():.1f} s" if start and end else ""
+        return "" if self.info.seconds is None else f"{self.info.seconds:.1f} s"
 
     @property
     def read(self) -> str:

@@ -99,6 +99,7 @@ UI = [
     path("registries/<path:registry>/moving", index, name="moving"),
     path("registries/<path:registry>/orphans", index, name="orphans"),
     path("jobs", index, name="jobs"),
+    path("jobs/runs/<int:number>", index, name="job_run"),
 ]
 
 urlpatterns = [

@@ -64,6 +64,13 @@ class ScanInfo:
     retry_at: datetime | None = None
 
     @property
+    def seconds(self) -> float | None:
+        """How long it took; None until it ended."""
+        if self.started_at is None or self.finished_at is None:
+            return None
+        return (self.finished_at - self.started_at).total_seconds()
+
+    @property
     def unfinished(self) -> bool:
         """Whether the page should look again."""
         return self.state in ("queued", "running")

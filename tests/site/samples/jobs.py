@@ -6,10 +6,21 @@ from dataclasses import replace
 
 from dashboard.components.badges import JobState
 from dashboard.components.widgets import Action, Crumb, Problem, Section
-from dashboard.jobs.runs import JobGroup, JobRow, JobsPage, RunPage
+from dashboard.jobs.runs import JobRow, RunPage
+from dashboard.jobs.views import JobGroup, JobsPage
+from registry.notifications.job_log import RunInfo
 from tests.site.samples.cast import HOSTILE, LONG, ago, frame
 
 SCAN = Action(label="Scan now", url="/ui/sources/1/scan", method="post", icon="scan-search")
+LAST = RunInfo(
+    id=17, task="registry.drift.tasks.run_scan", key="17", state="failed", started_at=ago(minutes=4), finished_at=ago(minutes=3), seconds=12.4,
+    error="BrokerUnavailable: see the worker's log.", left_out=14,
+    lines=(
+        "14:26:01 INFO registry.drift.scan.runner: scan 17: reading orders, 0 of 4",
+        f"14:26:04 WARNING registry.drift.scan.runner: {HOSTILE}",
+        f"14:26:12 WARNING registry.drift.scan.runner: scan 17 failed: {LONG}",
+    ),
+)  # fmt: skip
 SCANS = JobGroup(
     key="scans",
     title="Scans",
@@ -17,13 +28,13 @@ SCANS = JobGroup(
     rows=(
         JobRow(
             name="orders", state=JobState.FAILED, url="/gallery/source", about="prod", last_at=ago(minutes=4),
-            took="12.4 s", log_url="/gallery/job-run", next_at=ago(minutes=-6), error="The broker is gone: Connection refused (broker:9092)", retry=SCAN,
+            seconds=12.4, run=LAST, next_at=ago(minutes=-6), error="The broker is gone: Connection refused (broker:9092)", retry=SCAN,
         ),
         JobRow(
-            name=HOSTILE, state=JobState.RUNNING, url="/gallery/source", about="dev", last_at=ago(hours=2), took="3.0 s",
+            name=HOSTILE, state=JobState.RUNNING, url="/gallery/source", about="dev", last_at=ago(hours=2), seconds=3.0,
             next_at=ago(minutes=-1), retry=replace(SCAN, allowed=False, reason="Scan 17 is running."),
         ),
-        JobRow(name=LONG, state=JobState.WELL, about="dev", last_at=ago(days=1), took="1,204.9 s", retry=SCAN),
+        JobRow(name=LONG, state=JobState.WELL, about="dev", last_at=ago(days=1), seconds=1_204.9, retry=SCAN),
         JobRow(name="payments", state=JobState.NEVER, about="staging", retry=SCAN),
     ),
     more=12,
@@ -87,17 +98,5 @@ PAGE_BROKEN = replace(
         *PAGE.groups[1:],
     ),
 )
-RUN = RunPage(
-    frame=frame("Scan 17", Section.NONE, Crumb(label="Jobs", url="/gallery/jobs")),
-    state=JobState.FAILED,
-    started_at=ago(minutes=4),
-    took="12.4 s",
-    left_out="14 earlier lines are not shown.",
-    error="BrokerUnavailable: see the worker's log.",
-    lines=(
-        "14:26:01 INFO registry.drift.scan.runner: scan 17: reading orders, 0 of 4",
-        f"14:26:04 WARNING registry.drift.scan.runner: {HOSTILE}",
-        f"14:26:12 WARNING registry.drift.scan.runner: scan 17 failed: {LONG}",
-    ),
-)
-RUN_QUIET = replace(RUN, state=JobState.WELL, error="", left_out="", lines=())
+RUN = RunPage(frame=frame("Scan 17", Section.NONE, Crumb(label="Jobs", url="/gallery/jobs")), info=LAST)
+RUN_QUIET = replace(RUN, info=replace(LAST, state="done", error="", left_out=0, lines=()))
