@@ -339,7 +339,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["registry.api.authentication.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": [],  # the services decide, for every door
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "registry.api.product.base.StatusSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["registry.api.request_reading.BoundedJsonParser"],
     "UNAUTHENTICATED_USER": None,

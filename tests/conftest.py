@@ -170,6 +170,24 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         pytest.exit("pytest-xdist didn't write the tests' groups into their ids; see decision 2", returncode=3)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def described_statuses() -> Iterator[None]:
+    """Each success of the product API, in any test, has a status that the OpenAPI description declares for the call."""
+    from registry.api.product.base import ProductView
+    from tests.api.test_product_description import declared_statuses
+
+    finalize = ProductView.finalize_response
+
+    def check(self: Any, request: Any, response: Any, *args: Any, **named: Any) -> Any:
+        route, method = request.resolver_match.route, request.method.replace("HEAD", "GET")
+        if 200 <= response.status_code < 300 and method != "OPTIONS":
+            assert response.status_code in declared_statuses(route, method), (method, route)
+        return finalize(self, request, response, *args, **named)
+
+    with mock.patch.object(ProductView, "finalize_response", check):
+        yield
+
+
 @pytest.fixture
 def system() -> Actor:
     """The product itself."""

@@ -52,6 +52,37 @@ def _described(path: str, method: str) -> dict[str, Any]:
     return dict(schema.get("properties", {}))
 
 
+@cache
+def _paths() -> dict[str, str]:
+    """Django's route of each path of the description."""
+    return {regex.replace("/^", "/"): path for path, regex, _, _ in _generator()[0]._get_paths_and_endpoints()}
+
+
+def declared_statuses(route: str, method: str) -> set[int]:
+    """The success statuses that the description has for a call; the route is Django's."""
+    responses = _generator()[1]["paths"][_paths()[route]][method.lower()]["responses"]
+    return {int(status) for status in responses if status.startswith("2")}
+
+
+STATUSES = {
+    ("POST", "api/v1/people"): {201},
+    ("PATCH", "api/v1/people/<str:username>"): {204},
+    ("DELETE", "api/v1/grants/<int:grant_id>"): {204},
+    ("POST", "api/v1/deployments"): {200, 201},
+    ("POST", "api/v1/registries/<segment:registry>/refresh"): {202},
+    ("DELETE", "api/v1/config"): {200},
+    ("POST", "api/v1/webhooks/<slug:webhook>/test"): {202},
+    ("GET", "api/v1/people"): {200},
+}
+
+
+@pytest.mark.parametrize("call", STATUSES, ids=" ".join)
+def test_the_description_has_the_statuses_that_the_view_answers_with(call: tuple[str, str]) -> None:
+    """tests/conftest.py compares it with every answer that a test gets."""
+    method, route = call
+    assert declared_statuses(route, method) == STATUSES[call]
+
+
 @pytest.mark.parametrize("endpoint", sorted(_writes()))
 def test_the_description_has_every_field_that_the_endpoint_reads(endpoint: str) -> None:
     path, method, view = _writes()[endpoint]

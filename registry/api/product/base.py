@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import logging
 import math
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -15,6 +18,7 @@ from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import exceptions, serializers
 from rest_framework.renderers import BaseRenderer, JSONRenderer
@@ -212,6 +216,45 @@ def close_bodies(result: dict[str, Any], **_: Any) -> dict[str, Any]:
                 node["additionalProperties"] = False
             pending += [*node.values(), schemas.get(str(node.get("$ref", "")).rpartition("/")[2])]
     return result
+
+
+class StatusSchema(AutoSchema):
+    """Describes each call of the product API with the success statuses that its view answers with."""
+
+    def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
+        bodies = super()._get_response_bodies(direction)
+        if not isinstance(self.view, ProductView):
+            return bodies
+        first: dict[str, Any] = next((body for status, body in bodies.items() if status.startswith("2")), {})
+        successes = {
+            str(status): {"description": HTTPStatus(status).phrase}
+            if status == HTTPStatus.NO_CONTENT
+            else bodies.get(str(status), first)
+            for status in sorted(answered_statuses(getattr(type(self.view), self.method.lower())))
+        }
+        return successes | {status: body for status, body in bodies.items() if not status.startswith("2")}
+
+
+def answered_statuses(function: Callable[..., Any]) -> set[int]:
+    """The success statuses in the code of a view's method and of the functions of its module that it calls.
+
+    A status is a number, or a choice between numbers; a response without one is 200.
+    """
+    module = inspect.getmodule(inspect.unwrap(function))
+    statuses, names, seen = set[int](), [function], set[Callable[..., Any]]()
+    while names:
+        seen.add(called := names.pop())
+        for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(called)))):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            if node.func.id in ("Response", "HttpResponse", "StreamingHttpResponse"):
+                given = next((word.value for word in node.keywords if word.arg == "status"), ast.Constant(200))
+                statuses |= {each.value for each in ast.walk(given) if isinstance(each, ast.Constant)}  # type: ignore[misc]
+                continue
+            helper = getattr(module, node.func.id, None)
+            if inspect.isfunction(helper) and helper.__module__ == function.__module__ and helper not in seen:
+                names.append(helper)
+    return {status for status in statuses if 200 <= status < 300} or {200}
 
 
 def _problems(errors: Any, property_path: str = "") -> Iterator[str]:
