@@ -21,6 +21,7 @@ from registry.promotions.environments.break_glass import confirmer_refusal
 from registry.promotions.environments.change_requests import decision_refusal
 from registry.promotions.environments.selectors import EnvironmentChangeInfo, environment_changes
 from registry.promotions.models import EnvironmentChange
+from registry.promotions.reviews.reviewers import shortages
 from registry.promotions.selectors import BreakGlassInfo, EnvironmentInfo
 
 #: changes that the page lists; the API has a hundred
@@ -58,7 +59,7 @@ class EnvironmentPage:
     """An environment with the forms that change it; `refused` says why the reader may not ("" if they may).
 
     `number` is its place among `count` environments, `forms` are by the names of their classes, and `loosening` requests another
-    person's approval for a change that was refused.
+    person's approval for a change that was refused. `shortages` are the approvals that too few people can give.
     """
 
     frame: Frame
@@ -72,6 +73,7 @@ class EnvironmentPage:
     changes: tuple[ChangeRow, ...] = ()
     loosening: LooseningForm | None = None
     loosening_sentence: str = ""
+    shortages: tuple[str, ...] = ()
     problem: Problem | None = None
 
 
@@ -106,6 +108,7 @@ def environment_page(
         changes=tuple(change_row(change, actor) for change in environment_changes(info.name, limit=LISTED)),
         loosening=loosening or (sent if isinstance(sent, LooseningForm) else None),
         loosening_sentence=loosening_sentence,
+        shortages=shortages(info) if not actor.past else (),
         problem=sent.problem if sent else None,
     )
 

@@ -26,6 +26,7 @@ from registry.promotions.environments.selectors import (
 )
 from registry.promotions.models import Environment, RecurringFreeze, ReviewRule
 from registry.promotions.models.environments import SETTINGS, setting_type
+from registry.promotions.reviews.reviewers import shortages
 
 READ = "schema.read"
 
@@ -124,7 +125,8 @@ class EnvironmentOne(ProductView):
         """Change its rules; to open a closed one takes open break-glass."""
         require(self.actor, "registry.manage", registry=registry)
         services.change_environment(environment=registry, by=self.actor, **self.valid(EnvironmentSerializer))
-        return Response(_body(environment_info(registry)))
+        info = environment_info(registry)
+        return Response({**_body(info), "warnings": shortages(info)})
 
 
 class Rules(ProductView):
@@ -132,10 +134,10 @@ class Rules(ProductView):
 
     @extend_schema(request=RuleSerializer, responses=None)
     def post(self, request: Request, registry: str) -> Response:
-        """Ask for approvals of owners, of a role or of a group."""
+        """Ask for approvals of owners, of a role or of a group. `warnings` says which approvals too few people can give."""
         require(self.actor, "registry.manage", registry=registry)
         number = services.add_review_rule(environment=registry, by=self.actor, **self.valid(RuleSerializer))
-        return Response({"rule_id": number}, status=201)
+        return Response({"rule_id": number, "warnings": shortages(environment_info(registry))}, status=201)
 
 
 class RuleOne(ProductView):

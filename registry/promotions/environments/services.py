@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from django.contrib.auth.models import Group
 from django.db import IntegrityError, transaction
 
 from registry.access.name_patterns import checked_pattern
@@ -51,10 +52,10 @@ def change_environment(*, environment: str, by: Actor, **settings: int | None) -
     for field, value in changed.items():
         setattr(row, field, value)
     if not 0 <= row.reviews_needed <= MAX_REVIEWS:
-        raise InvalidInput(f"The approvals required must be a number from 0 to {MAX_REVIEWS}.", field="reviews_needed")
+        raise InvalidInput(f"reviews_needed must be a number from 0 to {MAX_REVIEWS}.", field="reviews_needed")
     if not 0 <= row.max_evidence_hours <= MAX_HOURS:
         raise InvalidInput(
-            f"The maximum age of evidence must be a number of hours from 1 to {MAX_HOURS}, or 0 for evidence of any age.",
+            f"max_evidence_hours must be a number from 1 to {MAX_HOURS}, or 0 for evidence of any age.",
             field="max_evidence_hours",
         )
     if row.is_closed and not row.reviews_needed:
@@ -78,7 +79,7 @@ def add_review_rule(
     name: str = "",
     count: int = 1,
 ) -> int:
-    """Require approvals of the owners, a role or a group, besides the environment's number; returns the rule's number.
+    """Require approvals of the owners, a role or an existing group, besides the environment's number; returns the rule's id.
 
     Raises RegistryNotFound, NotAllowed, InvalidInput, and WrongState for a rule that exists.
     """
@@ -112,7 +113,10 @@ def _reviewers_name(reviewers: str, name: str) -> str:
         return ""
     if reviewers == ReviewRule.ROLE:
         return one_of(name, "name", ROLES)
-    return readable(name, "name", limit=150)
+    group = readable(name, "name", limit=150)
+    if not Group.objects.filter(name=group).exists():
+        raise InvalidInput(f"There is no group {group!r}. Create it on People and groups first.", field="name")
+    return group
 
 
 @transaction.atomic

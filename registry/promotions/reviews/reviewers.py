@@ -28,10 +28,16 @@ from registry.promotions.environments.change_guard import (
     tell_loosened,
 )
 from registry.promotions.environments.freezes import Window, windows_from
-from registry.promotions.environments.selectors import EnvironmentInfo
+from registry.promotions.environments.selectors import EnvironmentInfo, ReviewRuleInfo
 from registry.promotions.models import Environment, ReviewRule
 from registry.promotions.reviews.eligibility import REVIEW, grants_of_roles
-from registry.promotions.reviews.linked_accounts import accounts_of, persons_of, reviews_all, unconfirmed_reviewers
+from registry.promotions.reviews.linked_accounts import (
+    Account,
+    accounts_of,
+    persons_of,
+    reviews_all,
+    unconfirmed_reviewers,
+)
 
 #: people that a refusal names
 _NAMED: Final = 5
@@ -180,12 +186,58 @@ def approvers_of(environment: EnvironmentInfo) -> Approvers:
     if environment.is_closed:
         able -= unconfirmed_reviewers(environment.name).keys()
     accounts = accounts_of(able)
-    rows = [row for row in accounts.rows if row.is_active and (row.is_identified or not settings.OIDC_ISSUER)]
+    rows = [row for row in accounts.rows if _can_approve(row)]
     return Approvers(
         names=tuple(row.username for row in rows),
         people=len({accounts.persons[row.number] for row in rows}),
         needed=environment.settings["reviews_needed"],
     )
+
+
+def shortages(environment: EnvironmentInfo) -> tuple[str, ...]:
+    """Which approvals too few people can give, as sentences: requests that need them can't be approved.
+
+    Whether a subject has enough owners depends on the request, which says so itself.
+    """
+    approvers, name = approvers_of(environment), environment.name
+    sentences = []
+    if not approvers.is_enough:
+        sentences.append(
+            f"Requests need {approvers.needed} approvals, but {_few(approvers.people)} may review all of {name}."
+        )
+    named = [
+        (rule, _people_named(rule, environment)) for rule in environment.rules if rule.reviewers != ReviewRule.OWNERS
+    ]
+    sentences += [
+        f"A rule needs {rule.sentence}, but {_few(people)} can give it."
+        for rule, people in named
+        if people < rule.count
+    ]
+    return tuple(sentences)
+
+
+def _few(people: int) -> str:
+    return f"only {people} {'person' if people == 1 else 'people'}" if people else "nobody"
+
+
+def _people_named(rule: ReviewRuleInfo, environment: EnvironmentInfo) -> int:
+    """How many people the rule names by a role, for whatever subjects, or by a group."""
+    if rule.reviewers == ReviewRule.GROUP:
+        numbers = set(User.objects.filter(groups__name=rule.name).values_list("pk", flat=True))
+    else:
+        numbers = {
+            number
+            for number, grants in grants_of_roles({rule.name}, ()).items()
+            if any(grant.role == rule.name and grant.registry in ("", environment.name) for grant in grants)
+        }
+    if environment.is_closed:
+        numbers -= unconfirmed_reviewers(environment.name).keys()
+    accounts = accounts_of(numbers)
+    return len({accounts.persons[row.number] for row in accounts.rows if _can_approve(row)})
+
+
+def _can_approve(row: Account) -> bool:
+    return row.is_active and (row.is_identified or not settings.OIDC_ISSUER)
 
 
 #: a review is overdue after this much time on working days

@@ -10,6 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from django.contrib.auth.models import Group
 from django.core.management import ManagementUtility, call_command
 from django.db import DatabaseError, connection, connections
 from django.test import Client
@@ -197,6 +198,7 @@ def test_rules_are_named_as_far_as_they_match(cast: Cast) -> None:
         ("*", "breaking", "owners", "", 1),
         ("money", "any", "owners", "", 1),
     ]
+    Group.objects.get_or_create(name="payments")
     for pattern, verdict, reviewers, name, count in rules:
         services.add_review_rule(
             environment="staging", by=cast["admin"], subject_pattern=pattern, verdict=verdict, reviewers=reviewers,

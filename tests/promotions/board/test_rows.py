@@ -290,7 +290,7 @@ MOVEMENTS: dict[str, tuple[Callable[[Actor], Any], bool]] = {
     "mode of the registry": (lambda by: set_mode(registry="staging", subject=None, mode="READONLY", by=by), True),
     "approvals": (change("staging", reviews_needed=2), True),
     "rule": (
-        lambda by: services.add_review_rule(environment="staging", by=by, reviewers="group", name="g"), True
+        lambda by: services.add_review_rule(environment="staging", by=by, reviewers="role", name="admin"), True
     ),
     "drift": (lambda by: finding(), True),
     "another subject": (lambda by: register(V2, by, "staging", MONEY), False),

@@ -8,11 +8,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from registry.access.models import User
 from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.errors import (
@@ -33,6 +35,7 @@ from registry.promotions.selectors import environment_info, environment_infos
 from registry.subjects.selectors import list_versions
 from registry.subjects.services import register_version
 from registry.subjects.versions.lookup import get_registry
+from tests.conftest import RawClient
 from tests.promotions.closed_environment import ORDERS, V1, V2, beside, fill
 from tests.promotions.factories import Cast, change
 from tests.subjects.test_integrity import wait_for_a_waiter
@@ -146,6 +149,7 @@ NOW = timezone.now()
         ("add_review_rule", {"reviewers": "role", "name": "king"}, "reader, steward, approver, admin"),
         ("add_review_rule", {"reviewers": "group", "name": ""}, "name must have 1 to 150"),
         ("add_review_rule", {"reviewers": "group", "name": "\ud800"}, "can't be stored"),
+        ("add_review_rule", {"reviewers": "group", "name": "nobody"}, "There is no group 'nobody'"),
         ("add_review_rule", {"count": 0}, "1 to 20"),
         ("add_review_rule", {"count": 21}, "1 to 20"),
         ("add_freeze", {"starts_at": NOW, "ends_at": NOW, "reason": "x"}, "must end after it starts"),
@@ -162,6 +166,7 @@ def test_what_cannot_be_a_rule_is_refused(cast: Cast, service: str, values: dict
 
 def test_review_rules_come_and_go_and_none_stands_twice(cast: Cast) -> None:
     admin = cast["admin"]
+    Group.objects.create(name="payments")
     numbers = [
         services.add_review_rule(environment="prod", by=admin),
         services.add_review_rule(
@@ -304,11 +309,22 @@ def test_over_the_api_from_the_rules_to_a_confirmed_break_glass(
     admin, approver = api("admin"), api("approver")
     assert [row["name"] for row in send(approver, "GET", "/environments")[1]] == ["dev", "staging", "prod"]
     assert send(admin, "PATCH", "/environments/prod", {"reviews_needed": 2})[1]["reviews_needed"] == 2
+    short = send(admin, "PATCH", "/environments/prod", {"reviews_needed": 20})[1]["warnings"]
+    assert short == ["Requests need 20 approvals, but only 3 people may review all of prod."]
+    Environment.objects.filter(registry__name="prod").update(reviews_needed=2)
     status, refused = send(admin, "PATCH", "/environments/prod", {"is_closed": False})
     assert (status, refused["error"]) == (409, "SecondPersonRequired")
     assert send(admin, "PATCH", "/environments/prod", {"reviews_needed": 99})[0] == 422
     status, rule = send(admin, "POST", "/environments/prod/rules", {"reviewers": "role", "name": "admin"})
-    assert status == 201
+    assert (status, rule["warnings"]) == (201, [])
+    Group.objects.create(name="empty")
+    status, unmet = send(admin, "POST", "/environments/prod/rules", {"reviewers": "group", "name": "empty"})
+    said = "A rule needs 1 approval from the group empty for requests, but nobody can give it."
+    assert (status, unmet["warnings"]) == (201, [said])
+    page = RawClient()
+    page.force_login(User.objects.get(username="admin"))
+    assert said in page.get("/ui/environments/prod").content.decode()
+    ReviewRule.objects.filter(pk=unmet["rule_id"]).delete()
     span = {"starts_at": "2026-01-01T00:00:00Z", "ends_at": "2126-01-01T00:00:00Z", "reason": "for ever"}
     status, freeze = send(admin, "POST", "/environments/prod/freezes", span)
     assert status == 201
