@@ -93,6 +93,7 @@ def weighed_evidence(weighed: WeighedReplay) -> DataEvidence:
 
 def _replay(report: ReplayReport) -> ReplayResult:
     left = (
+        (report.unreadable, counted(report.unreadable, "%(n)s not decodable", "%(n)s not decodable")),
         (report.no_value, counted(report.no_value, "%(n)s without a value", "%(n)s without a value")),
         (report.unframed, counted(report.unframed, "%(n)s without a schema id", "%(n)s without a schema id")),
         (

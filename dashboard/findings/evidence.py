@@ -47,9 +47,9 @@ LABELS: Final = {
     "until": later("Until"),
     "live_versions": later("Live versions"),
     "was_there": later("Topic existed before"),
-    "messages": later("Messages"),
+    "messages": later("Messages in the last scan"),
     "of_messages": later("Messages with this id"),
-    "of_messages_read": later("Messages read"),
+    "of_messages_read": later("Messages read by the last scan"),
     "parsed": later("Other messages valid as JSON"),
     "undecodable_messages": later("Not decodable"),
     "groups": later("Distinct ids"),
@@ -169,11 +169,11 @@ ELSEWHERE: Final = frozenset(
 )
 #: lists of objects → title
 TITLES: Final = {
-    "partitions": later("Where and when seen"),
+    "partitions": later("Where and when seen in the last scan"),
     "events": later("Where and when seen"),
     "samples": later("Samples, masked"),
     "example": later("Example"),
-    "offsets": later("First messages"),
+    "offsets": later("First messages of the last scan"),
     "expired": later("Offsets deleted unread"),
     "changes": later("What changed"),
     "fields": later("What differs"),

@@ -239,7 +239,7 @@ def _versions(evidence: dict[str, Any]) -> tuple[int, int] | None:
 
 
 def _commands(info: FindingInfo, source: SourceInfo) -> tuple[Command, ...]:
-    """kcat's command for the first messages of each partition; only for topics."""
+    """kcat's command for the first messages of each partition in the last scan; only for topics."""
     topic = str(info.evidence.get("topic") or info.topic)
     if not source.cluster or not topic:
         return ()

@@ -7,12 +7,14 @@ named to those who may read it: all of its registry, as on the pages.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC
 from types import MappingProxyType
 from typing import Final
 
 from django.db.models import OuterRef, Subquery
 
 from registry.access.selectors import owners_of_many
+from registry.drift.evidence import in_last_scan
 from registry.drift.findings.redaction import redacted_text
 from registry.drift.models import Finding, Scan, Source
 from registry.drift.selectors.deployments import OUT_OF_SIGHT
@@ -81,7 +83,7 @@ def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, fr
             OWNED,
             registry,
             row.subject_name,
-            text=row.sentence,
+            text=_text(row, row.sentence),
             url=f"/ui/findings/{row.pk}",
             data={**_data_of(row), "source": source.name},
             owners=owners[row.subject_name],
@@ -107,18 +109,23 @@ def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, fr
     ]
 
 
-def _text(sentence: str, event: str) -> str:
-    return f"Resolved: {sentence}" if event == RESOLVED else sentence
+def _text(row: Finding, sentence: str, event: str = "") -> str:
+    """The sentence, which is of the last scan that saw the finding, with the total of all scans where that is another."""
+    said = f"Resolved: {sentence}" if event == RESOLVED else sentence
+    if in_last_scan(row.evidence) in (None, row.count):
+        return said
+    return f"{said} In all scans since {row.first_seen.astimezone(UTC):%Y-%m-%d %H:%M} UTC: {row.count:,}."
 
 
 def _redacted(row: Finding, event: str = "") -> str:
     """What readers of the finding's subject alone get."""
-    return _text(redacted_text(row.sentence, row.evidence, row.subject_name), event)
+    return _text(row, redacted_text(row.sentence, row.evidence, row.subject_name), event)
 
 
 def _data_of(row: Finding) -> dict[str, object]:
-    """What programs are told of a finding."""
-    return {"finding": row.pk, "rule": row.rule, "severity": row.severity}
+    """What programs are told of a finding; `count` is of all scans, `last_scan_count` of the one of the text."""
+    counts = {"count": row.count, "last_scan_count": in_last_scan(row.evidence)}
+    return {"finding": row.pk, "rule": row.rule, "severity": row.severity, **counts}
 
 
 def _events_of(
@@ -126,7 +133,7 @@ def _events_of(
 ) -> list[Event]:
     breaking = [row for row in rows if row.severity == "break" and not row.muted]
     registry = source.registry.name
-    texts = {row.pk: _text(row.sentence, event) for row in breaking[:MOST]}
+    texts = {row.pk: _text(row, row.sentence, event) for row in breaking[:MOST]}
     events = [
         Event(
             event,

@@ -10,6 +10,8 @@ import pytest
 from registry.access.roles import Actor
 from registry.drift import services
 from registry.drift.events import MOST
+from registry.drift.models import Finding
+from registry.drift.selectors import get_finding
 from registry.notifications import services as inbox
 from registry.notifications.models import InboxEntry, Notice
 from registry.promotions import services as promotions
@@ -83,6 +85,26 @@ def test_a_breaking_finding_is_told_when_it_opens_and_when_it_comes_back(cast: d
     assert Notice.objects.filter(event="finding.resolved").count() == 0  # nobody subscribed
     scan(source, system, judged(severity="break"))
     assert told("finding.reopened") == ["admin", "approver", "steward"]
+
+
+@pytest.mark.requirement("CARD-3")
+def test_a_notice_says_the_total_where_it_is_not_that_of_its_sentence(cast: dict[str, Actor], system: Actor) -> None:
+    """The sentence is about the last scan that saw the finding, its count about all scans: so on the page and in the API."""
+    inbox.subscribe(event="finding.resolved", by=cast["reader"])
+    source = make_source()
+    found = judged(severity="break", topic="orders", count=5, evidence={"topic": "orders", "messages": 5})
+    for _ in range(2):
+        scan(source, system, found, topics=(topic(),))
+    for _ in range(source.clean_scans):
+        scan(source, system, topics=(topic(clean=True),))
+    row = Finding.objects.get()
+    opened, resolved = (Notice.objects.filter(event=f"finding.{turn}").first() for turn in ("opened", "resolved"))
+    assert opened is not None and resolved is not None
+    assert opened.text == row.sentence
+    assert resolved.text == f"Resolved: {row.sentence} In all scans since {row.first_seen:%Y-%m-%d %H:%M} UTC: 10."
+    assert (resolved.data["count"], resolved.data["last_scan_count"]) == (10, 5)
+    info = get_finding(row.pk)
+    assert (info.count, info.last_scan_count, info.evidence["messages"]) == (10, 5, 5)
 
 
 def test_what_is_muted_or_less_than_a_break_is_not_told(cast: dict[str, Actor], system: Actor) -> None:

@@ -88,6 +88,9 @@ class FindingView(ProductView):
     def get(self, request: Request, finding_id: int) -> Response:
         """One finding with its evidence; samples of messages are for those who may see them.
 
+        `sentence`, `location`, `evidence` and `last_scan_count` are about the last scan that saw it; `count`,
+        `first_seen` and `last_seen` are about all scans.
+
         `answers` are one's own drafts and the requests that one may read which were begun from it; `suspected` is what
         was done in the hour before it began. A break that `still_blocks` fails requests to its closed environment even
         when it is acknowledged or muted.

@@ -48,7 +48,7 @@ def without_false_noughts(rule: str, stored: Mapping[str, Any]) -> Mapping[str, 
     return stored
 
 
-__all__ = ["FORMS", "UNREADABLE", "fields_of_rule", "make_evidence", "mismatch", "read_evidence"]
+__all__ = ["FORMS", "UNREADABLE", "fields_of_rule", "in_last_scan", "make_evidence", "mismatch", "read_evidence"]
 
 #: the form of rules that further kinds of source bring
 OF_OTHERS: Final = dict[str, str | int | float | None]
@@ -71,6 +71,12 @@ def make_evidence(rule: str, values: Mapping[str, Any]) -> dict[str, Any]:
     if problem:
         raise TypeError(f"The evidence of {rule} doesn't match its form: {problem}.")
     return dict(values)
+
+
+def in_last_scan(evidence: Mapping[str, Any]) -> int | None:
+    """How many messages the last scan saw of a finding, whose count is of all scans; None where it isn't of messages."""
+    messages = evidence.get("messages")
+    return messages if isinstance(messages, int) else None
 
 
 def read_evidence(rule: str, stored: object) -> dict[str, Any]:

@@ -66,7 +66,7 @@ class ReplayTotals:
     """A replay in numbers: so many messages were `tried`, `failed` of them weren't read.
 
     `losses` are messages by path whose value was filled and isn't read any more, `changes` those whose value is another.
-    `first_failure` is where and why, in words.
+    `first_failure` is where and why, in words. `unchecked` are messages with a value that weren't tried, by the reason.
     """
 
     topic: str
@@ -75,6 +75,7 @@ class ReplayTotals:
     first_failure: str = ""
     losses: tuple[tuple[str, int], ...] = ()
     changes: tuple[tuple[str, int], ...] = ()
+    unchecked: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -204,20 +205,29 @@ def _of_field(finding: PaperFinding, field: FieldTotals) -> EvidenceLine | None:
 
 def _of_replay(findings: Sequence[PaperFinding], replay: ReplayTotals) -> EvidenceLine:
     is_breaking = any(item.severity == "break" and item.direction == "BACKWARD" for item in findings)
+    unchecked = _unchecked(replay)
     if replay.tried == 0:
-        return EvidenceLine(
-            "unproved", f"No message of {replay.topic} could be replayed, so the replay proves nothing."
-        )
-    of = f"{_many(replay.tried)} of {replay.topic}"
+        none = f"No message of {replay.topic} could be replayed, so the replay proves nothing."
+        return EvidenceLine("unproved", none + unchecked)
+    of = f"{'the' if unchecked else 'the last'} {_many(replay.tried)} of {replay.topic}"
+    if unchecked:
+        of += " that were checked"
     if replay.failed == 0:
+        reads = f"the new schema reads all of {of}.{unchecked}"
         if is_breaking:
-            return EvidenceLine("on_paper", f"Breaking in theory: the new schema reads all of the last {of}.")
-        return EvidenceLine("confirmed", f"The new schema reads all of the last {of}.")
+            return EvidenceLine("partly" if unchecked else "on_paper", f"Breaking in theory: {reads}")
+        return EvidenceLine("partly" if unchecked else "confirmed", reads[:1].upper() + reads[1:])
     first = f" First failure: {replay.first_failure}" if replay.first_failure else ""
-    share = _share(replay.failed, replay.tried)
-    if is_breaking:
-        return EvidenceLine("confirmed", f"{share} of the last {of} would fail.{first}")
-    return EvidenceLine("contradicted", f"Compatible in theory, but {share} of the last {of} would fail.{first}")
+    share = f"{_share(replay.failed, replay.tried)} of {of} would fail.{unchecked}{first}"
+    return EvidenceLine(
+        *(("confirmed", share) if is_breaking else ("contradicted", f"Compatible in theory, but {share}"))
+    )
+
+
+def _unchecked(replay: ReplayTotals) -> str:
+    """What the replay says nothing of, as a sentence: such messages are neither read nor failures."""
+    parts = [f"{_many(number)} {reason}" for reason, number in replay.unchecked if number]
+    return f" Not checked: {', '.join(parts)}." if parts else ""
 
 
 def _changes(replay: ReplayTotals) -> list[EvidenceLine]:
@@ -376,7 +386,7 @@ def fields_seen(registry: Registry, subject: SubjectName) -> tuple[FieldTotals, 
 
 
 def seen_of(replay: ReplayReport) -> ReplayTotals:
-    """The replay in numbers; messages that aren't their writer's were not tried."""
+    """The replay in numbers; messages that don't decode with their own schema were not tried."""
     losses: dict[str, int] = {}
     changes: dict[str, int] = {}
     for writer in replay.writers:
@@ -393,6 +403,13 @@ def seen_of(replay: ReplayReport) -> ReplayTotals:
         first_failure,
         tuple(losses.items()),
         tuple(changes.items()),
+        (
+            ("not decoded with their own schema", replay.unreadable),
+            ("without a schema id", replay.unframed),
+            ("with an unknown writer schema", replay.unknown),
+            ("too large", replay.too_large),
+            ("not reached in time", replay.not_tried),
+        ),
     )
 
 

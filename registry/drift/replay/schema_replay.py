@@ -73,7 +73,8 @@ class WriterReplay:
 class ReplayReport:
     """A replay: of `asked` offsets of a topic so many messages were looked at, and what became of them.
 
-    `unknown` carry a mark that isn't one of the writers, `not_tried` came after the deadline, `missing` were asked for
+    `messages` carry a writer's mark: those that were `read`, that the reader `failed` on, and the `unreadable`, which
+    don't decode with their own schema and prove nothing. `unknown` carry a mark that isn't one of the writers, `not_tried` came after the deadline, `missing` were asked for
     and weren't there (compacted, or control records of transactions).
     """
 

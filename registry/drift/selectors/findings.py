@@ -16,7 +16,7 @@ from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Value, W
 
 from registry.access.permission_filters import READ, extent_of, require_extent
 from registry.access.roles import Actor, may
-from registry.drift.evidence import read_evidence
+from registry.drift.evidence import in_last_scan, read_evidence
 from registry.drift.findings.redaction import redacted_evidence, redacted_text
 from registry.drift.models import SEVERITIES, Finding, FindingQuerySet, Mute
 from registry.drift.scan.personal_data import masked_samples, tags_of_subjects
@@ -62,7 +62,9 @@ WORST_FIRST = Case(
 class FindingInfo:
     """A finding with its evidence; `samples_hidden` says that samples were kept which the reader may not see.
 
-    `producer_hint` is what points to the producer, where something stands out.
+    `producer_hint` is what points to the producer, where something stands out. `sentence`, `location` and `evidence` are
+    about the last scan that saw the finding, and so is `last_scan_count`, where it is known; `count`, `first_seen` and
+    `last_seen` are about all scans.
     """
 
     id: int
@@ -95,6 +97,7 @@ class FindingInfo:
     rebaselined_from: int | None = None
     samples_hidden: bool = False
     producer_hint: OnePartition | None = None
+    last_scan_count: int | None = None
 
 
 @dataclass(frozen=True)
@@ -313,4 +316,5 @@ def finding_info(row: Finding) -> FindingInfo:
         evidence=evidence,
         producer_hint=one_partition(evidence, row.topic.partitions) if row.topic else None,
         samples_hidden=False,
+        last_scan_count=in_last_scan(evidence),
     )

@@ -34,21 +34,9 @@ _EMBEDDED = re.compile(r'\{\s*"schema"\s*:\s*')
 _PAYLOAD = re.compile(r'\s*,\s*"payload"\s*:\s*')
 _CONNECT_KEYS = ("type", "optional", "name", "version", "doc", "default", "field", "fields", "items", "keys", "values")
 _CONNECT_TYPES = [
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "float32",
-    "float64",
-    "float",
-    "double",
-    "boolean",
-    "string",
-    "bytes",
-    "array",
-    "map",
-    "struct",
-]
+    "int8", "int16", "int32", "int64", "float32", "float64", "float", "double", "boolean", "string", "bytes",
+    "array", "map", "struct",
+]  # fmt: skip
 
 
 class Decoded:

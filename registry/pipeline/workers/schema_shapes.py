@@ -152,22 +152,9 @@ class ProtobufShape(Shape):
 def protobuf_field(field: Any) -> ProtobufShape:
     """The shape of a field by its descriptor."""
     names = [
-        "_",
-        "double",
-        "float",
-        "int64",
-        "uint64",
-        "int32",
-        "fixed64",
-        "fixed32",
-        "bool",
-        "string",
-        "group",
-        "message",
-        "bytes",
-        "uint32",
-        "enum",
-    ]
+        "_", "double", "float", "int64", "uint64", "int32", "fixed64", "fixed32", "bool", "string", "group",
+        "message", "bytes", "uint32", "enum",
+    ]  # fmt: skip
     names += ["sfixed32", "sfixed64", "sint32", "sint64"]
     message = field.message_type
     if message is not None and message.GetOptions().map_entry:

@@ -122,7 +122,9 @@ def test_finding_pages_show_evidence_cause_and_commands(
     assert "compare?from=2&amp;to=3" in raw
     assert raw.count('<svg class="bar') >= 4
     assert "<img" not in raw and "\u202e" not in raw and " style=" not in raw
-    assert raw.index("Where and when seen") < raw.index('id="todo-title"')
+    assert "In all scans 3 First seen" in text and "Messages in the last scan 3" in text
+    assert "The sentence, the places, the evidence and the commands are about the last scan that saw it." in text
+    assert raw.index("Where and when seen in the last scan") < raw.index('id="todo-title"')
 
 
 def test_an_undeclared_protobuf_field_is_shown_with_its_number_and_a_message_that_has_it(
