@@ -534,4 +534,9 @@ def _is_near(type_: AvroType, meant: float, read: Any) -> bool:
 
 def branch_position(union: Union, name: str) -> int:
     """Where the branch that a datum names stands in the union."""
-    return next(at for at, branch in enumerate(union.branches) if branch_name(branch) == name)
+    return _positions(union)[name]
+
+
+@lru_cache(maxsize=32)
+def _positions(union: Union) -> Mapping[str, int]:
+    return {branch_name(branch): at for at, branch in reversed(list(enumerate(union.branches)))}

@@ -24,6 +24,8 @@ from registry.formats.base import Incompatibility, Judgement, Witness
 
 # How many types, fields and bytes all encoding and decoding may look at: some 1 to 2 seconds.
 MAX_WORK: Final = 1_500_000
+# Making a codec looks at every type and field several times.
+_WORK_OF_CODEC: Final = 8
 _MAX_SHOWN_FIELDS: Final = 200
 
 FASTAVRO: Final = "fastavro"
@@ -69,7 +71,8 @@ class Examination:
         self._told_now: set[Key] = set()
         self._told_by_part: dict[tuple[int, str, bytes], set[Key]] = {}
         self._telling: list[set[Key]] = []
-        self._findings: dict[tuple[int, str, str, str | None], Incompatibility] = {}
+        self._findings: dict[tuple[int, int, PairLocation, str, str | None], Incompatibility] = {}
+        self._alone: dict[tuple[int, str, str | None], AvroType | None] = {}
         self._open: list[Pair] = []
         self._java = JavaDecoder(reader.root, writer.root)
         self._is_resolved = not are_one(reader, writer)
@@ -140,7 +143,7 @@ class Examination:
             value = self._java.decode(pair.reader, pair.writer, datum, location)
             reading = Reading(pair.reader, pair.writer, datum, value, location, decoder=self._java)
         except JavaStops as stop:
-            java_finding = finding(stop.reason, stop.pair, stop.location)
+            java_finding = self._finding(stop.reason, stop.pair, stop.location)
             witness = Witness(True, datum_to_json(datum), self._codec(pair.writer).encode(datum).hex(), str(stop))
             return [replace(self._known.get(key_of(java_finding), java_finding), severity="break", witness=witness)]
         if not reading.losses:
@@ -276,7 +279,11 @@ class Examination:
         self, reason: Reason, pair: Pair, datum: Any, encoded: bytes, witness: Witness, location: PairLocation
     ) -> Witness | None:
         """The datum under a reader that has nothing but this reason against it; None if that decodes it."""
-        reader = with_this_alone(reason, pair)
+        rule, _, field, _ = reason
+        key = (id(pair), rule, None if field is None else field.name)
+        if key not in self._alone:
+            self._alone[key] = with_this_alone(reason, pair)
+        reader = self._alone[key]
         if reader is None:
             return witness
         write, alone, path = self._codec(pair.writer), self._codec(reader), _part_path(location)
@@ -293,7 +300,7 @@ class Examination:
     def _finding(self, reason: Reason, pair: Pair, location: PairLocation) -> Incompatibility:
         """As `finding`, each made once: every symbol of an enum comes here."""
         rule, _, field, _ = reason
-        key = (id(pair), location.location, rule, None if field is None else field.name)
+        key = (id(pair.reader), id(pair.writer), location, rule, None if field is None else field.name)
         if key not in self._findings:
             self._findings[key] = finding(reason, pair, location)
         return self._findings[key]
@@ -318,9 +325,10 @@ class Examination:
         if id(type_) not in self._codecs:
             self._kept.append(type_)
             try:
-                self._codecs[id(type_)] = Codec(AvroSchema(type_, {}, frozenset(), ()))
+                made = self._codecs[id(type_)] = Codec(AvroSchema(type_, {}, frozenset(), ()))
             except Exception as error:
                 raise _CodecRefused(f"fastavro rejects a part of the schemas: {plain_error(error)}") from error
+            self._spend(_WORK_OF_CODEC * made.weight)
         return self._codecs[id(type_)]
 
 

@@ -22,6 +22,7 @@ from registry.formats.avro.model import Array, AvroType, Enum, Fixed, Map, Named
 from registry.formats.avro.resolution import READS, Edge, Pair, Reason, meant_branch, mismatch_rule
 
 MAX_STEPS: Final = 2_000_000
+_STEPS_OF_RECORDS: Final = 10
 _NO_PAIR: Final = Pair(Union((), "", None), Union((), "", None))
 
 
@@ -39,6 +40,8 @@ class JavaDecoder:
         self._steps_left = MAX_STEPS
         self._sources: dict[tuple[int, int], dict[str, RecordField]] = {}
         self._equal: dict[tuple[int, int], bool] = {}
+        self._missing: dict[tuple[int, int], list[str]] = {}
+        self._positions: dict[int, dict[tuple[str, str], int]] = {}
         self._names = RenamedWriter(reader, writer)
         self.refusal = self._names.refusal
 
@@ -56,16 +59,13 @@ class JavaDecoder:
         """The reader's branch for a type, None if there is none; `around` is the writer's union and the position in it."""
         if around is not None and self._is_equivalent(around[0], reader):
             return around[1], reader.branches[around[1]]
+        name = self._names.name_of(writer) if isinstance(writer, Named) else ""
+        same = self._branches(reader).get((writer.kind, name))
+        if same is not None:
+            return same, reader.branches[same]
         fits: int | None = None
         for position, branch in enumerate(reader.branches):
             self._step()
-            if branch.kind != writer.kind:
-                continue
-            if not isinstance(branch, Named) or not isinstance(writer, Named):
-                return position, branch
-            name = self._names.name_of(writer)
-            if branch.full_name == name:
-                return position, branch
             if isinstance(branch, Record) and isinstance(writer, Record) and self._fits(branch, writer):
                 fits = position if fits is None or branch.simple == simple_name(name) else fits
         if fits is not None:
@@ -76,6 +76,15 @@ class JavaDecoder:
             if branch.kind != writer.kind and writer.kind in READS.get(branch.kind, ())
         )
         return next(promoted, None)
+
+    def _branches(self, reader: Union) -> Mapping[tuple[str, str], int]:
+        """The first position of each kind and full name; only named types have a name."""
+        if id(reader) not in self._positions:
+            positions: dict[tuple[str, str], int] = {}
+            for position, branch in enumerate(reader.branches):
+                positions.setdefault((branch.kind, branch.full_name if isinstance(branch, Named) else ""), position)
+            self._positions[id(reader)] = positions
+        return self._positions[id(reader)]
 
     def is_taken_by_order(self, reader: AvroType, writer: AvroType) -> bool:
         """Never: a branch of the same type comes before others, wherever it stands."""
@@ -139,7 +148,9 @@ class JavaDecoder:
             if datum in reader.symbol_set:
                 return datum
             if reader.default is None:
-                missing = sorted(writer.symbol_set - reader.symbol_set)
+                key = (id(reader), id(writer))
+                missing = self._missing.get(key) or sorted(writer.symbol_set - reader.symbol_set)
+                self._missing[key] = missing
                 raise _stops(("ENUM_SYMBOL_MISSING", "/symbols", None, (missing,)), pair, location)
             return reader.default
         if reader.kind == "string" and isinstance(datum, bytes):
@@ -171,6 +182,7 @@ class JavaDecoder:
 
     def _fits(self, reader: Record, writer: Record) -> bool:
         """Whether a record can be read as another one, going by it and its fields alone."""
+        self._step(_STEPS_OF_RECORDS)
         if self._error(reader, writer) is not None:
             return False
         return not any(
@@ -219,8 +231,8 @@ class JavaDecoder:
             )
         return self._equal[key]
 
-    def _step(self) -> None:
-        self._steps_left -= 1
+    def _step(self, count: int = 1) -> None:
+        self._steps_left -= count
         if self._steps_left < 0:
             raise TooManySteps("simulating Java's decoder takes too long")
 

@@ -8,7 +8,8 @@ it does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 from registry.errors import InvalidSchema
@@ -242,6 +243,12 @@ class _UnionIndex:
                 for kind in READS.get(branch.kind, (branch.kind,)):
                     self._by_kind.setdefault(kind, []).append((position, branch))
 
+    def namesakes(self, writer: Named) -> Iterator[tuple[int, AvroType]]:
+        """Position and branch of those that have the simple name of a named type, or an alias of its full name."""
+        names = ((writer.kind, writer.simple), (writer.kind, f".{writer.full_name}"))
+        found = {position: branch for name in names for position, branch in self._by_name.get(name, ())}
+        return ((position, found[position]) for position in sorted(found))
+
     def candidates(self, writer: AvroType) -> Sequence[tuple[int, AvroType]]:
         """Position and branch of those that match the writer's kind and, for a named type, its name or by an alias."""
         if not isinstance(writer, Named):
@@ -312,7 +319,13 @@ _WIDER: Final = {kind: READS[kind] - {kind} for kind in ("long", "float", "doubl
 
 def first_match(reader: Union, writer: AvroType) -> tuple[int, AvroType] | None:
     """The reader's branch that a decoder takes for a type: the first that matches it, as the specification says."""
-    return next(((at, branch) for at, branch in enumerate(reader.branches) if matches(branch, writer)), None)
+    branches = _index_of(reader).namesakes(writer) if isinstance(writer, Named) else enumerate(reader.branches)
+    return next(((at, branch) for at, branch in branches if matches(branch, writer)), None)
+
+
+@lru_cache(maxsize=32)
+def _index_of(union: Union) -> _UnionIndex:
+    return _UnionIndex(union)
 
 
 def matches(reader: AvroType, writer: AvroType) -> bool:
@@ -345,18 +358,17 @@ def is_taken_by_order(reader: AvroType, writer: AvroType) -> bool:
 
 def meant_branch(reader: Union, writer: Named) -> int | None:
     """The branch that a named type means: of its full name, else of an alias; None where the names don't decide."""
-    for position, branch in enumerate(reader.branches):
-        if _same(branch, writer):
-            return position
-    for position, branch in enumerate(reader.branches):
-        if isinstance(branch, Named) and branch.kind == writer.kind and writer.full_name in branch.alias_set:
-            return position
-    return None
+    namesakes = list(_index_of(reader).namesakes(writer))
+    same = next((position for position, branch in namesakes if _same(branch, writer)), None)
+    if same is not None:
+        return same
+    aliased = (at for at, branch in namesakes if isinstance(branch, Named) and writer.full_name in branch.alias_set)
+    return next(aliased, None)
 
 
 def has_namesakes(reader: Union, writer: Named) -> bool:
     """Whether several branches match the simple name or an alias of a named type."""
-    return sum(isinstance(branch, Named) and matches(branch, writer) for branch in reader.branches) > 1
+    return sum(matches(branch, writer) for _, branch in _index_of(reader).namesakes(writer)) > 1
 
 
 def is_misnamed(reader: AvroType, writer: AvroType) -> bool:

@@ -9,8 +9,10 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, islice
 from typing import Any, Final
 
@@ -50,14 +52,14 @@ def cost(model: Model) -> int:
 
 def truth_of(reader: Model, writer: Model, cost_limit: int = DEFAULT_COST_LIMIT) -> Truth:
     """The truth of a pair; every "no" has findings with witnesses that were validated under both schemas."""
-    pair = _Pair(reader, writer)
+    pair = _pair(reader, writer)
     if pair.hindrance:
         return Truth("unknown", how=pair.hindrance)
     if pair.is_proved():
         return Truth(
             "yes", how="proved keyword by keyword: the reader schema allows everything that the writer schema allows"
         )
-    findings = distinct(findings for search in pair.searches() for findings in search)
+    findings = distinct(pair.found())
     if findings:
         return _no(findings)
     return pair.contained(cost_limit)
@@ -68,13 +70,13 @@ def find_witness(reader: Model, writer: Model, target: Incompatibility | None = 
 
     With a finding, only one that the reader refuses at the finding's place counts.
     """
-    pair = _Pair(reader, writer)
+    pair = _pair(reader, writer)
     if pair.hindrance:
         return Witness(False, reason=pair.hindrance)
     if pair.is_proved():
         return Witness(False, reason="all data of the writer is proved to be valid under the reader schema")
     others = 0
-    for finding in chain.from_iterable(pair.searches()):
+    for finding in pair.found():
         if finding.witness is not None and (target is None or _is_meant(finding, target)):
             return finding.witness
         others += 1
@@ -118,7 +120,7 @@ def _no(findings: tuple[Incompatibility, ...]) -> Truth:
     )
 
 
-@dataclass(slots=True)
+@dataclass(eq=False)
 class _Pair:
     """A reader and a writer with their validators."""
 
@@ -131,6 +133,9 @@ class _Pair:
     _writer_modern: Bundle = field(init=False)
     _parts: dict[tuple[int, bool, bool], tuple[Schema, jsonschema_rs.Validator | None]] = field(default_factory=dict)
     _is_proved: bool | None = None
+    _found: list[Incompatibility] = field(default_factory=list)
+    _rest: Iterator[Incompatibility] | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self._reader_modern, self._writer_modern = modern_bundle(self.reader), modern_bundle(self.writer)
@@ -166,6 +171,21 @@ class _Pair:
             yield self.findings(self.candidates(with_formats=True), reported)
         yield self.findings(self.candidates(), reported)
 
+    def found(self) -> Iterator[Incompatibility]:
+        """What all searches find, each once: a report asks for the witnesses of many findings of one pair."""
+        position = 0
+        while True:
+            with self._lock:
+                if self._rest is None:
+                    self._rest = chain.from_iterable(self.searches())
+                if position == len(self._found):
+                    following = next(self._rest, None)
+                    if following is None:
+                        return
+                    self._found.append(following)
+            yield self._found[position]
+            position += 1
+
     def candidates(self, schema: Schema | None = None, *, with_formats: bool = False) -> Iterator[Any]:
         """Instances to try, of the writer's schema or of a given one; `with_formats` those alone that keep its formats."""
         start = self._writer_modern.value if schema is None else schema
@@ -176,7 +196,7 @@ class _Pair:
         values = islice(instances.candidates(), MAX_CANDIDATES)
         return (value for value in values if keeps_formats(self.writer, value)) if with_formats else values
 
-    @property
+    @cached_property
     def _has_formats(self) -> bool:
         return "'format'" in str(bundle_with_formats(self.writer).value)
 
@@ -296,6 +316,14 @@ class _Pair:
             return compiled(Bundle(part, NEWEST_DRAFT, {}), with_formats=with_formats)
         except ValueError:
             return None
+
+
+def _pair(reader: Model, writer: Model) -> _Pair:
+    """The pair; of each reader the last one is kept."""
+    pair: _Pair | None = reader.cache.get("pair")
+    if pair is None or pair.writer is not writer:
+        pair = reader.cache["pair"] = _Pair(reader, writer)
+    return pair
 
 
 def _refers(schema: Schema) -> bool:

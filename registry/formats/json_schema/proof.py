@@ -193,9 +193,8 @@ def _any_of(proof: Proof, facts: Facts, reader: Mapping[str, Any]) -> bool:
 def _one_of(proof: Proof, facts: Facts, reader: Mapping[str, Any]) -> bool:
     members = reader["oneOf"]
     for position, member in enumerate(members):
-        others = members[:position] + members[position + 1 :]
         if proof.covers(list(facts.items), member) and all(
-            proof.disjoint(list(facts.items), other) for other in others
+            proof.disjoint(list(facts.items), other) for at, other in enumerate(members) if at != position
         ):
             return True
     return _same_text(proof, facts, reader, "oneOf")

@@ -36,6 +36,7 @@ class ValueComparison:
         self._write = write
         self._read = read
         self._counterparts: dict[tuple[int, int], list[tuple[Field, Field | None]]] = {}
+        self._by_number: dict[tuple[int, int], dict[int, Field | None]] = {}
         self._enums: dict[tuple[int, int], frozenset[int]] = {}
 
     def _renumbered(self, theirs: Enum, ours: Enum) -> frozenset[int]:
@@ -57,6 +58,13 @@ class ValueComparison:
                 counterparts.append((theirs, ours))
             self._counterparts[key] = counterparts
         return self._counterparts[key]
+
+    def _counterpart(self, writer: Message, reader: Message, theirs: Field) -> Field | None:
+        """The reader's field of one of the writer's, as `pairs` has it."""
+        key = (id(writer), id(reader))
+        if key not in self._by_number:
+            self._by_number[key] = {field.number: ours for field, ours in self.pairs(writer, reader)}
+        return self._by_number[key].get(theirs.number)
 
     def fields(
         self, writer: Message, reader: Message, written: Datum, read: Datum, path: str
@@ -80,9 +88,8 @@ class ValueComparison:
     ) -> bool:
         """Whether the reader has all that was written and that it knows; a field to look at first spares the others."""
         if first is not None:
-            ours = reader.numbered(first.number)
-            met = [(first, ours)] if ours is not None and ours.name == first.name else []
-            if any(not self.field(theirs, ours, written, read, "").is_same for theirs, ours in met):
+            ours = self._counterpart(writer, reader, first)
+            if ours is not None and not self.field(first, ours, written, read, "").is_same:
                 return False
         return all(self.field(theirs, ours, written, read, "").is_same for theirs, ours in self.pairs(writer, reader))
 

@@ -33,10 +33,9 @@ def tags(schema: Schema) -> tuple[EntityTags, ...]:
     for path, message in _messages(schema.proto):
         if own := _tags_of(options, message, _OPTION[RECORD]):
             entities.append(EntityTags("sr_record", path, own))
-        alone = [field for field in message.field if not _oneof_of(message, field)]
         entities += [
             EntityTags("sr_field", f"{path}.{field.name}", own)
-            for field in [*(field for field in message.field if field not in alone), *alone]
+            for field in sorted(message.field, key=lambda field: not _oneof_of(message, field))
             if (own := _tags_of(options, field, _OPTION[FIELD]))
         ]
     return tuple(entities)
