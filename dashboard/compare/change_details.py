@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
 from django.utils.translation import gettext
@@ -45,58 +46,75 @@ def places_of(
     has_renames = isinstance(comparison, selectors.ProvedComparison) and bool(comparison.renames)
     shown = [item for item in differences if item.score is None or not has_renames]
     change_places = [ChangeLocation(item, item.path) for item in shown]
-    by_path: dict[str, list[ChangeLocation]] = {}
+    by_path: dict[str, _PathPlaces] = {}
     for change_place in change_places:
-        by_path.setdefault(change_place.path, []).append(change_place)
+        by_path.setdefault(change_place.path, _PathPlaces()).add(change_place)
     for report, side in ((backward, "backward"), (forward, "forward")):
         for item in report.items:
             fitting = _fitting(by_path, item)
             if not fitting:
                 fitting = [ChangeLocation(None, item.named_path)]
                 change_places.extend(fitting)
-                by_path[item.named_path] = list(fitting)
+                by_path[item.named_path] = _PathPlaces()
+                by_path[item.named_path].add(fitting[0])
             for change_place in fitting:
                 getattr(change_place, side).append(item)
     return change_places
 
 
-def _fitting(by_path: Mapping[str, Sequence[ChangeLocation]], item: ReportItem) -> list[ChangeLocation]:
-    """The places that a finding is of. Of several on one path: those whose rule speaks of the same, else the nearest."""
-    near = [change_place for path in _same_places(item.named_path) for change_place in by_path.get(path, ())]
-    if len(near) < 2:
-        return near
-    shared = [len(_words_of_change(change_place) & _words_of_rule(item.rule)) for change_place in near]
-    marks: list[Any] = shared if any(shared) else [_nearness(change_place, item) for change_place in near]
-    return [change_place for change_place, mark in zip(near, marks, strict=True) if mark == max(marks)]
+class _PathPlaces:
+    """The places on one path by their rule, found by their pointers: thousands of branches may be on one path."""
+
+    def __init__(self) -> None:
+        self._of_rule: dict[str, list[ChangeLocation]] = {}
+        # By rule, side and the beginning of a pointer: the shortest pointers' number of steps, and their places.
+        self._nearest: dict[tuple[str, str, str], tuple[int, list[ChangeLocation]]] = {}
+
+    def add(self, change_place: ChangeLocation) -> None:
+        """One more place."""
+        difference = change_place.difference
+        rule = difference.rule if difference else ""
+        self._of_rule.setdefault(rule, []).append(change_place)
+        pointers = (("new", difference.pointer_new), ("old", difference.pointer_old)) if difference else ()
+        for side, pointer in pointers:
+            for _, begin in _beginnings(pointer):
+                length = (pointer or "").count("/") + 1
+                shortest, places = self._nearest.get((rule, side, begin), (length + 1, []))
+                if length < shortest:
+                    self._nearest[rule, side, begin] = (length, [change_place])
+                elif length == shortest:
+                    places.append(change_place)
+
+    def near(self, item: ReportItem) -> Iterator[tuple[tuple[int, int, int], list[ChangeLocation]]]:
+        """How well places fit a finding, and these: common words of the rules, common steps, minus those beyond them."""
+        for rule, places in self._of_rule.items():
+            words = len(_words_of_rule(rule) & _words_of_rule(item.rule))
+            marks = [
+                ((words, steps, steps - self._nearest[key][0]), self._nearest[key][1])
+                for side, pointer in (("new", item.json_pointer_new), ("old", item.json_pointer_old))
+                for steps, begin in _beginnings(pointer)
+                if (key := (rule, side, begin)) in self._nearest
+            ]
+            yield from marks or [((words, 0, 0), places)]
 
 
-def _words_of_change(change_place: ChangeLocation) -> frozenset[str]:
-    return _words_of_rule(change_place.difference.rule) if change_place.difference else frozenset()
+def _beginnings(pointer: str | None) -> Iterator[tuple[int, str]]:
+    """The pointer and all that it begins with, each with its number of steps."""
+    steps = pointer.split("/") if pointer is not None else []
+    return ((count, "/".join(steps[:count])) for count in range(len(steps), 0, -1))
 
 
+def _fitting(by_path: Mapping[str, _PathPlaces], item: ReportItem) -> list[ChangeLocation]:
+    """The places that a finding is of. Of several on one path: those whose rule speaks of the same, then the nearest."""
+    near = [marked for path in _same_places(item.named_path) if path in by_path for marked in by_path[path].near(item)]
+    best = max((mark for mark, _ in near), default=None)
+    return list({id(place): place for mark, places in near if mark == best for place in places}.values())
+
+
+@lru_cache(maxsize=512)
 def _words_of_rule(rule: str) -> frozenset[str]:
     """The words of a rule's name that say what it is about."""
-    return frozenset(rule.split("_")) - _COMMON_WORDS
-
-
-def _nearness(change_place: ChangeLocation, item: ReportItem) -> tuple[int, int]:
-    """How many steps of the pointers are common, and minus those that are only the difference's."""
-    if change_place.difference is None:
-        return (0, 0)
-    best = (0, 0)
-    pairs = (
-        (change_place.difference.pointer_new, item.json_pointer_new),
-        (change_place.difference.pointer_old, item.json_pointer_old),
-    )
-    for ours, theirs in pairs:
-        if ours is None or theirs is None:
-            continue
-        left, right = ours.split("/"), theirs.split("/")
-        common = 0
-        while common < min(len(left), len(right)) and left[common] == right[common]:
-            common += 1
-        best = max(best, (common, common - len(left)))
-    return best
+    return frozenset(rule.split("_")) - _COMMON_WORDS if rule else frozenset()
 
 
 def _same_places(reported: str) -> list[str]:
