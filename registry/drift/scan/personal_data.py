@@ -101,10 +101,11 @@ class _Tags:
             mark: _merged_tags(by_schema[row.schema_pk] for row in matches)
             for mark, matches in by_mark(rows, marks).items()
         }
-        self._by_subject = {
-            name: _merged_tags(by_schema[row.schema_pk] for row in rows if (row.context, row.name) == (context, name))
-            for name in bare
-        }
+        by_name: dict[str, list[SchemaTags]] = {name: [] for name in bare}
+        for row in rows:
+            if row.context == context and row.name in by_name:
+                by_name[row.name].append(by_schema[row.schema_pk])
+        self._by_subject = {name: _merged_tags(tags_of_rows) for name, tags_of_rows in by_name.items()}
 
     def of(self, observation: FieldProfile | Sample) -> SchemaTags:
         """The tags for one observation."""

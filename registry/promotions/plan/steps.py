@@ -9,6 +9,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 
 from registry.formats.base import ParsedSchema, Reference
 from registry.formats.report import Report
@@ -93,17 +94,14 @@ def in_order(versions: Iterable[IncomingVersion]) -> list[IncomingVersion]:
     """Each version after everything it refers to, the versions of a subject ascending; the input order doesn't matter."""
     items = {item.key: item for item in versions}
     needs = {key: {need for need in item.needs if need in items} for key, item in items.items()}
-    ascending = {key: required | _earlier(key, items) for key, required in needs.items()}
+    before = {key: {other} for other, key in pairwise(sorted(items)) if other[0] == key[0]}
+    ascending = {key: required | before.get(key, set()) for key, required in needs.items()}
     ordered = _sorted(ascending)
     if ordered is None:  # imported numbers may run against the references; then the references decide alone
         ordered = _sorted(needs)
     if ordered is None:
         raise ValueError("references form a cycle, which a registry rejects")
     return [items[key] for key in ordered]
-
-
-def _earlier(key: tuple[str, int], items: Mapping[tuple[str, int], IncomingVersion]) -> set[tuple[str, int]]:
-    return {other for other in items if other[0] == key[0] and other[1] < key[1]}
 
 
 def _sorted(needs: Mapping[tuple[str, int], set[tuple[str, int]]]) -> list[tuple[str, int]] | None:
