@@ -36,7 +36,7 @@ from registry.promotions.board.rows import FILTERS, board_rows
 from registry.promotions.models import BoardChange, Environment, PromotionOutlook, PromotionRequest, RequestItem
 from registry.promotions.plan.builder import make_plan
 from registry.promotions.plan.types import PromotionSpec, SpecItem
-from registry.promotions.selectors import count_waiting_for, waiting_for
+from registry.promotions.selectors import count_waiting_for, list_requests
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Context, Schema, SchemaVersion, Subject
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
@@ -135,7 +135,11 @@ def measure_here(size: Size) -> Iterator[Row]:
     assert reader.user_id is not None
     waiting = reader.user_id
     yield row(f"how many of {size.requests:,} wait, on every page", lambda: count_waiting_for(waiting), ANSWER_GOAL)
-    yield row(f"the inbox, {size.requests:,} requests in review", lambda: waiting_for(waiting), BOARD_GOAL)
+    yield row(
+        f"the inbox, {size.requests:,} requests in review",
+        lambda: list_requests(waiting_for=waiting, limit=20),
+        BOARD_GOAL,
+    )
     behind = SubjectName(DEFAULT_CONTEXT, _name(3))
     yield row("can-promote for a subject that is behind",
               lambda: can_promote(subject=behind, source="dev", target="staging", by=by), ANSWER_GOAL)  # fmt: skip

@@ -27,10 +27,10 @@ from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may
 from registry.drift.selectors import FindingInfo, SourceInfo
 from registry.notifications.selectors import EntryInfo, list_entries
+from registry.promotions.checks.consumers import AffectedClient
 from registry.promotions.environments.freezes import Window
 from registry.promotions.plan.types import FAIL, WARN, WEIGHTLESS
 from registry.promotions.requests.linked_requests import last_decision
-from registry.promotions.reviews.affected_consumers import PendingAcknowledgement
 from registry.promotions.reviews.reviewers import WAITS, freezes_soon, waits_long
 from registry.promotions.selectors import RequestInfo, resolving
 from registry.subjects.policy.registries import MirrorState
@@ -181,9 +181,11 @@ def waiting_rows(waiting: Sequence[RequestInfo], order: list[str], now: datetime
     )
 
 
-def affected_rows(affecting: Sequence[PendingAcknowledgement], order: list[str]) -> tuple[RequestRow, ...]:
+def affected_rows(
+    affecting: Sequence[tuple[RequestInfo, tuple[AffectedClient, ...]]], order: list[str]
+) -> tuple[RequestRow, ...]:
     """What waits for the reader's word for clients of theirs: which these are, leading to where it is said."""
-    rows = ((request_row(item.request, order), [hurt.label for hurt in item.clients]) for item in affecting)
+    rows = ((request_row(info, order), [hurt.label for hurt in clients]) for info, clients in affecting)
     return tuple(
         replace(
             row,

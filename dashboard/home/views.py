@@ -201,35 +201,35 @@ def home_page(request: HttpRequest) -> HomePage:
     actor = page_actor(request)
     order = promotions.list_environments()
     sources, mirrors = drift.list_sources(by=actor), readable(list_mirrors(), actor)
-    waiting = promotions.waiting_for(actor.user_id, grants=actor.grants, limit=MOST_WAITING) if actor.user_id else []
-    mine = promotions.requested_by(actor.user_id) if actor.user_id else []
-    failed = promotions.list_requests(state="failed", limit=SHOWN, by=actor)
+    pending = pending_acknowledgements(actor)
+    requests = promotions.home_requests(actor, others=pending.keys(), limit=MOST_WAITING, failed=SHOWN)
+    waiting, failed = requests.waiting, requests.failed
     findings = drift.list_findings(limit=SHOWN, by=actor)
-    affected = pending_acknowledgements(actor)
-    requests = [*waiting, *(item.request for item in affected)]
-    shown = {reverse("ui:promotion", args=[info.id]) for info in requests}
+    affected = [(requests.others[number], clients) for number, clients in pending.items() if number in requests.others]
+    shown = {reverse("ui:promotion", args=[info.id]) for info in (*waiting, *requests.others.values())}
     rows = notices(actor, shown | {reverse("ui:finding", args=[info.id]) for info in findings})
-    demo = _demo_of(sources, actor)
+    frame = make_frame(
+        request,
+        title=gettext("Home"),
+        section=Section.HOME,
+        order=order,
+        waiting=len(waiting) if len(waiting) < MOST_WAITING else None,
+    )
+    demo = _demo_of(sources, actor, frame.open_findings)
     tomorrow = timezone.now().date() + timedelta(days=1)
     return HomePage(
-        frame=make_frame(
-            request,
-            title=gettext("Home"),
-            section=Section.HOME,
-            order=order,
-            waiting=len(waiting) if len(waiting) < MOST_WAITING else None,
-        ),
+        frame=frame,
         signed_in=actor.user_id is not None,
         waiting=waiting_rows(waiting, order, timezone.now()),
         together_url=f"{reverse('ui:promotions')}?{urlencode({'who': 'waiting'})}" if len(waiting) > 1 else "",
         affected=affected_rows(affected, order),
         notices=rows,
         newest_notice=max((row.id for row in rows), default=0),
-        mine=tuple(request_row(info, order) for info in mine),
+        mine=tuple(request_row(info, order) for info in requests.mine),
         findings=drift_rows(findings, actor, order),
         snooze_until=tomorrow + timedelta(days=6),
         snooze_from=tomorrow,
-        findings_total=demo.open_findings,
+        findings_total=frame.open_findings,
         health=health(sources, mirrors, failed, registry_names(actor)),
         problems=problems(sources, mirrors, failed),
         last_decision="" if waiting else last_decision_of(actor),
@@ -244,7 +244,8 @@ def home_page(request: HttpRequest) -> HomePage:
 def is_home_changed(request: HttpRequest) -> bool:
     """Whether home would show more of the demo than where it was made with this `shown`."""
     actor = page_actor(request)
-    return request.GET.get("shown") != _demo_of(drift.list_sources(by=actor), actor).shown
+    open_findings = drift.open_findings_of(actor).count()
+    return request.GET.get("shown") != _demo_of(drift.list_sources(by=actor), actor, open_findings).shown
 
 
 @dataclass(frozen=True)
@@ -262,9 +263,9 @@ class _Demo:
         return f"{int(bool(self.progress))}{int(self.empty)}{self.open_findings}"
 
 
-def _demo_of(sources: Sequence[SourceInfo], actor: Actor) -> _Demo:
+def _demo_of(sources: Sequence[SourceInfo], actor: Actor, open_findings: int) -> _Demo:
     """Whoever may not read everything doesn't set the house up: for them it isn't empty."""
-    loading, open_findings = _is_demo_loading(), drift.count_findings(actor).get("open", 0)
+    loading = _is_demo_loading()
     progress = _progress(sources, loading=loading, open_findings=open_findings)
     is_whole = extent_of(actor, "schema.read").is_whole
     return _Demo(loading, progress, empty=is_whole and not sources and not has_subjects(), open_findings=open_findings)

@@ -20,6 +20,7 @@ from dashboard.subjects.page import field_url
 from registry.access.models import User
 from registry.access.roles import Actor, system_actor
 from registry.drift.models import Cluster, Finding, Scan, Source
+from registry.promotions.models import PromotionRequest
 from registry.promotions.services import request_promotion
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Registry
@@ -149,12 +150,21 @@ def test_a_stranger_sees_nothing(browser: Callable[[str], Client], content: dict
 
 
 def test_more_rows_take_no_more_queries(
-    browser: Callable[[str], Client], content: dict[str, int], django_assert_max_num_queries
+    browser: Callable[[str], Client],
+    content: dict[str, int],
+    person: Callable[[str], Actor],
+    django_assert_max_num_queries,
 ) -> None:
     by = system_actor("tests")
     for number in range(30):
         register_version(registry="dev", subject=SubjectName(".", f"s{number}-value"), text=json.dumps(V1), by=by)
     client = browser("approver")
+    for number in range(4):  # on home: two of their own, and two that failed
+        subject = SubjectName(".", f"s{number}-value")
+        own = request_promotion(
+            source="dev", target="prod", subject=subject, version=1, by=person("approver"), reason="tests"
+        )
+        PromotionRequest.objects.filter(pk=own, pk__gt=content["request"] + 2).update(state="failed")
     for page in ("subjects", "environments", "home"):
         with django_assert_max_num_queries(QUERIES[page]):
             assert client.get(PAGES[page][0]).status_code == 200

@@ -25,7 +25,7 @@ from registry.promotions.models import (
 from registry.promotions.models.requests import readable_plan
 from registry.promotions.plan.target_state import GONE, stale
 from registry.promotions.plan.types import STOPPING
-from registry.promotions.reviews.eligibility import ReviewNeeds, needed_for_many, overridden, reason_of
+from registry.promotions.reviews.eligibility import ReviewNeeds, needed_for_many, overridden, reason_of, rules_in
 from registry.subjects.versions.qualified_names import SubjectName
 
 
@@ -228,7 +228,7 @@ def infos_of(rows: Sequence[PromotionRequest]) -> list[RequestInfo]:
     prefetch_related_objects(written, Prefetch("releases", Release.objects.select_related("released_by")))
     reviewed = [row for row in rows if row.state not in PromotionRequest.CLOSED_STATES]
     reviews = [review for row in reviewed for review in row.reviews.all()]
-    needed = needed_for_many(reviewed, reviews) if reviewed else {}
+    needed = needed_for_many(reviewed, rules_in(reviewed), reviews) if reviewed else {}
     return [_info(row, needed.get(row.pk, ReviewNeeds())) for row in rows]
 
 

@@ -6,9 +6,10 @@ The caller checks the right to read them, except in `readable_request` and with 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from django.db.models import Count, Exists, F, Func, JSONField, OuterRef, Prefetch, Subquery
+from django.db.models import Count, Exists, F, Func, JSONField, OuterRef, Prefetch, Q, Subquery
 from django.db.models.functions import Coalesce
 
 from registry.access.roles import Actor, Grant, may, may_somewhere, require
@@ -20,6 +21,7 @@ from registry.promotions.models import (
     Release,
     RequestItem,
     Review,
+    ReviewRule,
     Thread,
 )
 from registry.promotions.models.requests import STEPS, RequestQuerySet
@@ -34,7 +36,7 @@ from registry.promotions.requests.infos import (
     ThreadInfo,
     infos_of,
 )
-from registry.promotions.reviews.eligibility import ReviewerFilter
+from registry.promotions.reviews.eligibility import ReviewerFilter, target_rules
 from registry.subjects.versions.qualified_names import SubjectName
 
 __all__ = [
@@ -49,12 +51,11 @@ __all__ = [
     "ThreadInfo",
     "get_environment",
     "get_request",
+    "home_requests",
     "list_environments",
     "list_requests",
     "releases_of",
-    "requested_by",
     "requests_numbered",
-    "waiting_for",
 ]
 
 
@@ -73,8 +74,10 @@ def count_waiting_for(user_id: int, grants: Sequence[Grant] | None = None) -> in
     groups = list(
         _in_review(user_id)
         .order_by()
+        .annotate(is_ruled=Exists(ReviewRule.objects.filter(environment=OuterRef("target"))))
         .values_list(
-            "target", "target__registry__name", "target__own_approval_allowed", "target__is_closed", "requested_by"
+            *("target", "target__registry__name", "target__own_approval_allowed", "target__is_closed"),
+            *("requested_by", "is_ruled"),
         )
         .annotate(number=Count("pk"))
     )
@@ -84,17 +87,15 @@ def count_waiting_for(user_id: int, grants: Sequence[Grant] | None = None) -> in
     reviewer = ReviewerFilter(user_id, requesters, grants)
     if not reviewer.may_approve:
         return 0
-    counted, partly = 0, {}
-    for target, registry, may_own, is_closed, requester, number in groups:
+    counted, partly = 0, set()
+    for target, registry, may_own, is_closed, requester, is_ruled, number in groups:
         if not reviewer.reviews_all_of(registry):
-            partly[target] = registry
+            partly |= {target} if is_ruled or reviewer.may_review_in(registry) else set()
         elif may_own or not reviewer.is_same(requester, is_closed=is_closed):
             counted += number
     if not partly:
         return counted
-    reviewer.read_rules(partly)
-    targets = [target for target, name in partly.items() if target in reviewer.rules or reviewer.may_review_in(name)]
-    rows = _examined(_in_review(user_id).filter(target__in=targets, requested_by__in=requesters)) if targets else []
+    rows = _examined(_in_review(user_id).filter(target__in=partly, requested_by__in=requesters))
     return counted + len(reviewer.reviewable(rows))
 
 
@@ -104,7 +105,6 @@ def waiting_numbers(user_id: int, *, grants: Sequence[Grant] | None = None, **fi
     if not rows:
         return []
     reviewer = ReviewerFilter(user_id, {row.requested_by_id for row in rows}, grants)
-    reviewer.read_rules({row.target_id for row in rows})
     return reviewer.reviewable(rows)
 
 
@@ -113,7 +113,7 @@ def _examined(requests: RequestQuerySet) -> list[PromotionRequest]:
     rows = list(
         requests.select_related("target__registry")
         .defer("plan", "reason", "moved", "failure", "config")
-        .annotate(light_plan=_OutlinedPlan(F("plan")))[:MAX_WAITING]
+        .annotate(light_plan=_OutlinedPlan(F("plan")), target_rules=target_rules())[:MAX_WAITING]
     )
     for row in rows:
         row.plan = row.light_plan  # type: ignore[attr-defined]  # annotated
@@ -261,18 +261,34 @@ def releases_of(subject: SubjectName) -> dict[tuple[str, int], int]:
     return {(name, version): request for name, version, request in columns}
 
 
-def waiting_for(user_id: int, *, grants: Sequence[Grant] | None = None, limit: int = 20) -> list[RequestInfo]:
-    """Requests that this person can review, by right or by a rule; without their own and those reviewed already.
+@dataclass(frozen=True)
+class HomeRequests:
+    """What home shows, newest first: what waits for the reader's review, their own open requests, and those that failed.
 
-    One query less with the person's `grants`.
+    `others` are those that were asked for by number.
     """
-    return _waiting(user_id, grants=grants, limit=limit)
+
+    waiting: list[RequestInfo]
+    mine: list[RequestInfo]
+    failed: list[RequestInfo]
+    others: dict[int, RequestInfo]
 
 
-def requested_by(user_id: int, *, limit: int = 20) -> list[RequestInfo]:
-    """Open requests of this person, including drafts."""
-    rows = _rows().filter(state__in=PromotionRequest.OPEN_STATES, requested_by_id=user_id)
-    return infos_of(list(rows[: _limit(limit)]))
+def home_requests(by: Actor, *, others: Collection[int] = (), limit: int = 20, failed: int = 8) -> HomeRequests:
+    """At most `limit` that wait and are the reader's own, at most so many that `failed`; a constant number of queries."""
+    waiting = waiting_numbers(by.user_id, grants=by.grants)[:limit] if by.user_id else []
+    mine = PromotionRequest.objects.filter(state__in=PromotionRequest.OPEN_STATES, requested_by_id=by.user_id or 0)
+    failing = filtered(PromotionRequest.objects.all(), state=PromotionRequest.FAILED, by=by)
+    chosen = (
+        Q(pk__in=[*waiting, *others]) | Q(pk__in=mine.values("pk")[:limit]) | Q(pk__in=failing.values("pk")[:failed])
+    )
+    infos = infos_of(list(_rows().filter(chosen)))
+    return HomeRequests(
+        waiting=[info for info in infos if info.id in waiting],
+        mine=[info for info in infos if info.is_open and info.requested_by_id == by.user_id][:limit],
+        failed=[info for info in infos if info.state == PromotionRequest.FAILED and may_see(by, info)][:failed],
+        others={info.id: info for info in infos if info.id in others},
+    )
 
 
 def _waiting(user_id: int, *, limit: int, **filters: Any) -> list[RequestInfo]:
@@ -324,7 +340,7 @@ def _joined() -> RequestQuerySet:
         PromotionRequest.objects.order_by("-id")
         .select_related("source__registry", "target__registry", "requested_by", "applied_by")
         .prefetch_related(Prefetch("reviews", queryset=reviews))
-        .annotate(open_threads=unresolved)
+        .annotate(open_threads=unresolved, target_rules=target_rules())
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from django.db.models import BooleanField, F, Func, JSONField
@@ -13,7 +14,6 @@ from registry.access.selectors import ContactPerson, people_named
 from registry.promotions.checks.consumers import AffectedClient, affected_clients
 from registry.promotions.models import Acknowledgement, PromotionRequest
 from registry.promotions.requests.infos import RequestInfo
-from registry.promotions.requests.selectors import requests_numbered
 from registry.promotions.reviews.eligibility import grants_of_roles
 from registry.promotions.reviews.linked_accounts import persons_of
 from registry.subjects.models import Registry
@@ -122,22 +122,14 @@ LOOKED_AT: Final = 300
 MOST: Final = 20
 
 
-@dataclass(frozen=True)
-class PendingAcknowledgement:
-    """A request that breaks declared clients, and the clients that the reader still has to acknowledge for."""
-
-    request: RequestInfo
-    clients: tuple[AffectedClient, ...]
-
-
-def pending_acknowledgements(by: Actor) -> list[PendingAcknowledgement]:
-    """The requests that wait for an actor's acknowledgement, newest first; one query if there are none, else a constant number.
+def pending_acknowledgements(by: Actor) -> dict[int, tuple[AffectedClient, ...]]:
+    """Request → the clients that an actor still has to acknowledge for, newest first; one query if there are none, else a constant number.
 
     As on the request's page, the client's contact must name the actor, who may read the request and isn't its requester.
     """
     rows = _unacknowledged(by) if by.user_id is not None else []
     if not rows or by.user_id is None:
-        return []
+        return {}
     left = _left(rows)
     own = _clients_naming(by.user_id, [(row.target.registry, hurt) for row in rows for hurt in left[row.pk]])
     theirs = _own_accounts(by.user_id, rows)
@@ -146,8 +138,7 @@ def pending_acknowledgements(by: Actor) -> list[PendingAcknowledgement]:
         for row in rows
         if row.target.own_approval_allowed or row.requested_by_id not in theirs
     }
-    numbers = [number for number, clients in clients_by_request.items() if clients][:MOST]
-    return [PendingAcknowledgement(info, clients_by_request[info.id]) for info in requests_numbered(numbers)]
+    return dict(islice(((number, clients) for number, clients in clients_by_request.items() if clients), MOST))
 
 
 def _unacknowledged(by: Actor) -> list[PromotionRequest]:

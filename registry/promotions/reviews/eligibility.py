@@ -16,10 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
-from django.db.models import Q
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import OuterRef, Q
+from django.db.models.functions import JSONObject
 
 from registry.access.models import GroupGrant, RoleGrant, User
 from registry.access.name_patterns import any_allows, name_pattern
@@ -36,6 +38,7 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 REVIEW: Final = "promotion.review"
 _PLACE: Final = ("role", "registry", "subject_pattern")
+_RULE: Final = ("subject_pattern", "verdict", "reviewers", "name", "count")
 
 
 @dataclass(frozen=True, order=True)
@@ -101,13 +104,16 @@ def needed_for(request: PromotionRequest) -> ReviewNeeds:
 
 
 def needed_for_many(
-    requests: Sequence[PromotionRequest], reviews: Iterable[Review] | None = None
+    requests: Sequence[PromotionRequest],
+    rules: dict[int, list[ReviewRule]] | None = None,
+    reviews: Iterable[Review] | None = None,
 ) -> dict[int, ReviewNeeds]:
     """The same for many requests, by number; the number of queries depends only on the environments.
 
-    `reviews` are those of the requests with their reviewers, where the caller has just read them.
+    `rules` are those of their environments, and `reviews` those of the requests with their reviewers, where the caller
+    has just read them.
     """
-    people = _ReviewFacts(requests, reviews)
+    people = _ReviewFacts(requests, rules, reviews)
     return {request.pk: people.needed(request) for request in requests}
 
 
@@ -127,9 +133,13 @@ def is_breaking(request: PromotionRequest) -> bool:
 class _ReviewFacts:
     """What is read once for many requests: rules, grants, members of groups, owners, reviews."""
 
-    def __init__(self, requests: Sequence[PromotionRequest], reviews: Iterable[Review] | None) -> None:
-        targets = {request.target_id for request in requests}
-        self.rules = _rules_of(targets)
+    def __init__(
+        self,
+        requests: Sequence[PromotionRequest],
+        rules: dict[int, list[ReviewRule]] | None,
+        reviews: Iterable[Review] | None,
+    ) -> None:
+        self.rules = _rules_of({request.target_id for request in requests}) if rules is None else rules
         all_rules = [rule for rules in self.rules.values() for rule in rules]
         roles = {rule.name for rule in all_rules if rule.reviewers == ReviewRule.ROLE} | ACTIONS[REVIEW]
         self.members = _members({rule.name for rule in all_rules if rule.reviewers == ReviewRule.GROUP})
@@ -273,12 +283,12 @@ class ReviewerFilter:
         """The names of this person's groups."""
         return set(User.objects.filter(pk=self.user_id).values_list("groups__name", flat=True))
 
-    def read_rules(self, environments: Iterable[int]) -> None:
-        """Read the rules of the environments whose requests are examined."""
-        self.rules = _rules_of(environments)
-
     def reviewable(self, requests: Sequence[PromotionRequest]) -> list[int]:
-        """The numbers of those that they can review, in the same order; one query per registry if a rule names owners."""
+        """The numbers of those that they can review, in the same order; one query per registry if a rule names owners.
+
+        The rows have `target_rules`.
+        """
+        self.rules = rules_in(requests)
         self.owners = _owners(requests, self.rules)
         return [request.pk for request in requests if self.can(request)]
 
@@ -320,6 +330,18 @@ class ReviewerFilter:
         if rule.reviewers == ReviewRule.ROLE:
             return _has_role(self.grants, rule.name, registry, matching)
         return rule.name in self.groups
+
+
+def target_rules() -> ArraySubquery:
+    """The rules of a request's target, for `rules_in`, as a column of the request."""
+    columns = {name: name for name in ("id", "environment_id", *_RULE)}
+    rules = ReviewRule.objects.filter(environment=OuterRef("target")).order_by("pk")
+    return ArraySubquery(rules.values(rule=JSONObject(**columns)))
+
+
+def rules_in(requests: Iterable[Any]) -> dict[int, list[ReviewRule]]:
+    """Environment → its rules, of rows that have them as `target_rules`."""
+    return {request.target_id: [ReviewRule(**values) for values in request.target_rules] for request in requests}
 
 
 def _rules_of(environments: Iterable[int]) -> dict[int, list[ReviewRule]]:

@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from django.conf import settings
+from django.db.models import F
 
 from registry.access.models import GroupGrant, Ownership, User
 from registry.access.rights_changes import RightsChange
@@ -29,7 +30,7 @@ from registry.promotions.environments.change_guard import (
 )
 from registry.promotions.environments.freezes import Window, windows_from
 from registry.promotions.environments.selectors import EnvironmentInfo, ReviewRuleInfo
-from registry.promotions.models import Environment, ReviewRule
+from registry.promotions.models import Environment, FreezeWindow, RecurringFreeze, ReviewRule
 from registry.promotions.reviews.eligibility import REVIEW, grants_of_roles
 from registry.promotions.reviews.linked_accounts import (
     Account,
@@ -270,17 +271,21 @@ def waits_long(since: datetime, now: datetime) -> bool:
 
 
 def freezes_soon(targets: Collection[str], now: datetime) -> dict[str, Window]:
-    """Environment → the first freeze that begins there soon; three queries, none if there is no environment."""
+    """Environment → the first freeze that begins there soon; two queries, none if there is no environment."""
     if not targets:
         return {}
-    rows = Environment.objects.filter(registry__name__in=targets).select_related("registry")
-    freezes = {}
-    for row in rows.prefetch_related("freeze_windows", "recurring_freezes"):
-        windows = windows_from(row.freeze_windows.all(), row.recurring_freezes.all(), now)
+    there, name = {"environment__registry__name__in": targets}, F("environment__registry__name")
+    freezes = list(FreezeWindow.objects.filter(**there).annotate(name=name))
+    rules = list(RecurringFreeze.objects.filter(**there).annotate(name=name))
+    first: dict[str, Window] = {}
+    for target in targets:
+        windows = windows_from(
+            (row for row in freezes if row.name == target), (row for row in rules if row.name == target), now
+        )
         coming = [window for window in windows if now < window.starts_at <= now + SOON]
         if coming:
-            freezes[row.registry.name] = min(coming, key=lambda window: window.starts_at)
-    return freezes
+            first[target] = min(coming, key=lambda window: window.starts_at)
+    return first
 
 
 def _is_working(day: date) -> bool:

@@ -372,7 +372,7 @@ def test_it_reviews_no_release_into_the_environment(cast: Cast) -> None:
         with pytest.raises(NotAllowed):
             approve_shown(request_id=number, by=actor(name))
     reader = actor("reader").user_id or 0
-    assert (selectors.count_waiting_for(reader), selectors.waiting_for(reader)) == (0, [])
+    assert (selectors.count_waiting_for(reader), selectors.list_requests(waiting_for=reader)) == (0, [])
     with pytest.raises(NotAllowed, match="The role of reader in prod doesn't count"):
         approve_shown(request_id=number, by=actor("reader"))
     services.confirm_break_glass(break_glass_id=glass, by=cast["approver"])

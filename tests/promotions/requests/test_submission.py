@@ -165,7 +165,7 @@ def test_a_draft_is_its_requesters_until_it_is_submitted(cast: Cast) -> None:
     other = cast["approver"].user_id
     assert [info.id for info in selectors.list_requests(state="open", by=cast["steward"])] == [number]
     assert selectors.list_requests(state="open", by=cast["approver"]) == []
-    assert selectors.waiting_for(other or 0) == []
+    assert selectors.list_requests(waiting_for=other or 0) == []
     with pytest.raises(RequestNotFound):
         approve_shown(request_id=number, by=cast["approver"])
     with pytest.raises(RequestNotFound):

@@ -27,7 +27,7 @@ def test_neither_reviews_what_the_other_asked_for(cast: Cast) -> None:
     change("prod", is_closed=False)  # what loosens a closed one takes a second person
     stated = same(cast, "approver2", "approver")
     assert selectors.count_waiting_for(cast["approver2"].user_id or 0) == 0
-    assert [row.id for row in selectors.waiting_for(cast["approver2"].user_id or 0)] == []
+    assert [row.id for row in selectors.list_requests(waiting_for=cast["approver2"].user_id or 0)] == []
     assert "approver2" not in [who.username for who in selectors.get_request(number).needed.eligible]
     with pytest.raises(NotAllowed, match="accounts are linked"):
         approve_shown(request_id=number, by=cast["approver2"])
