@@ -253,6 +253,7 @@ PAIRS: Final[tuple[tuple[str, Callable[[int], Pair], Callable[[Pair], None], int
     ("Avro data: other symbols", lambda n: avro(enum(n, "S"), enum(n, "T")), prove, 300),
     ("Avro data: records in a union", lambda n: avro(union(n, "int"), union(n, "long")), prove, 100),
     ("Avro data: types change", lambda n: avro(record(n), record(n, type_="long")), prove, 300),
+    ("JSON data: patterns", lambda n: json_schema(patterns(n, "integer"), patterns(n, "string")), prove, 250),
     ("JSON data: types change", lambda n: json_schema(properties(n, "integer"), properties(n, "string")), prove, 300),
     ("Protobuf data: other numbers", lambda n: protobuf(message(n, "string"), message(n, "string", first=n + 1)), prove, 250),
 )  # fmt: skip

@@ -30,6 +30,10 @@ _FULL_DEPTH: Final = 4
 _WIDTH: Final = (200, 24, 14, 8)
 _MAX_ITEMS: Final = 200
 _SEED: Final = 7
+#: matches of a name with a pattern, about 1 µs each: for the order of names, and in place of one step
+_MAX_MATCHES: Final = 500_000
+_FEWEST_NAMES: Final = 20
+_PATTERNS_A_STEP: Final = 500
 _EXTRA_NAMES: Final = ("extra", "x-other")
 _SAMPLES: Final[Mapping[str, tuple[Any, ...]]] = {
     "null": (None,),
@@ -137,7 +141,8 @@ class Instances:
         if depth > _FULL_DEPTH:
             return
         others = [name for name in _names(facts, looks, self._seed) if name not in base]
-        others.sort(key=lambda name: _is_alike(facts, looks, name))
+        looked_at = max(_FEWEST_NAMES, _MAX_MATCHES // max(1, _patterns(facts, looks)))
+        others[:looked_at] = sorted(others[:looked_at], key=lambda name: _is_alike(facts, looks, name))
         others = others[: _MAX_ITEMS * (1 if self._is_full_first else 10)]
         full = dict(base)
         if self._is_full_first:
@@ -157,6 +162,9 @@ class Instances:
         yield from self._counted(facts, looks, full, base)
 
     def _property(self, facts: Facts, looks: list[Mapping[str, Any]], name: str, depth: int) -> list[Any]:
+        self._steps += _patterns(facts, looks) // _PATTERNS_A_STEP
+        if self._steps > MAX_STEPS:
+            return []
         ours = [schema for item in facts.items for schema in property_schemas(item, name)]
         if any(schema is False for schema in ours):
             return []
@@ -260,6 +268,11 @@ class Instances:
         theirs = [item_schema(item, index) for item in looks] if is_last or index < 3 else []
         theirs += [item["contains"] for item in looks if "contains" in item and index == 0]
         return self._best(self._items_at(facts, index), [item for item in theirs if item is not None], depth + 1)
+
+
+def _patterns(facts: Facts, looks: list[Mapping[str, Any]]) -> int:
+    """How many patterns each name is matched with."""
+    return sum(len(item.get("patternProperties", ())) for item in (*facts.items, *looks))
 
 
 def _is_alike(facts: Facts, looks: list[Mapping[str, Any]], name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import jsonschema_rs
@@ -95,9 +96,14 @@ def covering(shape: Shape, name: str | None = None) -> Shape | None:
 def matches(pattern: str, text: str) -> bool:
     """Whether a pattern is found in a text, by the bounded engine; False for one that it doesn't take."""
     try:
-        return jsonschema_rs.is_valid({"pattern": pattern}, text, pattern_options=PATTERN_OPTIONS, offline=True)
+        return _matcher(pattern).is_valid(text)
     except ValueError:
         return False
+
+
+@lru_cache(maxsize=4_000)
+def _matcher(pattern: str) -> jsonschema_rs.Validator:
+    return jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=PATTERN_OPTIONS, offline=True)
 
 
 TYPES: Final = frozenset({"null", "boolean", "integer", "number", "string", "array", "object"})
