@@ -37,8 +37,6 @@ urlpatterns = [
     path("registries/<segment:registry>/export", edit_views.export, name="subjects_export"),
     path("registries/<segment:registry>/deprecate", edit_views.deprecate, name="subjects_deprecate"),
     path("registries/<segment:registry>/describe", edit_views.describe_several, name="subjects_describe"),
-    path("registries/<segment:registry>/subjects/<segment:subject>/renames", edit_views.decide, name="rename"),
-    path("registries/<segment:registry>/subjects/<segment:subject>/describe", edit_views.describe, name="describe"),
     path("registries/<segment:registry>/subjects/<segment:subject>/", subjects.subject_page, name="subject"),
     path("registries/<segment:registry>/subjects/<segment:subject>/switch", subjects.switch, name="subject_switch"),
     path("registries/<segment:registry>/subjects/<segment:subject>/compare", subjects.compare, name="compare"),
@@ -67,14 +65,10 @@ urlpatterns = [
         "registries/<segment:registry>/subjects/<segment:subject>/retire/confirm", usage.confirm, name="retire_confirm"
     ),
     path("registries/<segment:registry>/subjects/<segment:subject>/retire/done", usage.done, name="retire_done"),
-    path(
-        "registries/<segment:registry>/subjects/<segment:subject>/least-version",
-        edit_views.least_version,
-        name="least_version",
+    *(
+        path(f"registries/<segment:registry>/subjects/<segment:subject>/{route}", view, name=name)
+        for route, name, view in edit_views.SUBJECT_FORMS
     ),
-    path("registries/<segment:registry>/subjects/<segment:subject>/standing", edit_views.standing, name="standing"),
-    path("registries/<segment:registry>/subjects/<segment:subject>/adopt", edit_views.adopt, name="adopt"),
-    path("registries/<segment:registry>/subjects/<segment:subject>/roll-back", edit_views.roll_back, name="roll_back"),
     path("fields", subjects.field, name="field"),
     path("decode", usage.decode, name="decode"),
     path("search", search.search, name="search"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from typing import Any, ClassVar, Final, cast
 
 from django import forms
@@ -125,6 +125,20 @@ class FormSection:
     is_folded: bool = False
 
 
+class EndOfDayField(forms.DateField):
+    """A day; the value is its end, in UTC."""
+
+    def __init__(self, **options: Any) -> None:
+        message = later("Write the date as 2026-12-31.")
+        widget = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+        super().__init__(widget=widget, required=False, error_messages={"invalid": message}, **options)
+
+    def clean(self, value: Any) -> datetime | None:
+        """The end of the day, None for an empty one."""
+        day = super().clean(value)
+        return datetime.combine(day, time.max, tzinfo=UTC) if day else None
+
+
 class ServiceForm(forms.Form):
     """A form that runs `service` with its fields as arguments.
 
@@ -232,11 +246,15 @@ class ServiceFormView(View):
         messages.success(self.request, form.message(**route))
         return self.after(**route)
 
+    def check(self, actor: Actor, **route: Any) -> None:
+        """Refuse who may not send the form. Raises NotAllowed, NotSignedIn."""
+        if self.form_class.permission:
+            require(actor, self.form_class.permission, registry=route.get("registry", ""))
+
     def post(self, request: HttpRequest, **route: Any) -> HttpResponse:
         """Run the form."""
         actor = page_actor(request)
-        if self.form_class.permission:
-            require(actor, self.form_class.permission, registry=route.get("registry", ""))
+        self.check(actor, **route)
         form = self.make_form(request.POST, **route)
         if not form.run(actor, **self.target(**route)):
             return self.show(form, **route)

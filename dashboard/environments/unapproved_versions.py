@@ -8,30 +8,26 @@ from datetime import datetime
 from typing import Final
 from urllib.parse import urlencode
 
+from django import forms
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.components.badges import format_name
-from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import subject_url, whole_number
+from dashboard.components.frame import make_frame, page_actor
+from dashboard.components.links import whole_number
 from dashboard.components.translation import later
 from dashboard.components.widgets import (
-    Action,
     ActiveFilter,
     Choice,
-    Environment,
-    Field,
     Filter,
     Frame,
-    Link,
     Paging,
     SearchBox,
     Section,
 )
 from dashboard.sources.labels import given_text
 from dashboard.subjects.header import DOORS
-from dashboard.subjects.lifecycle import ADOPT_FIELD, LifeMark, standing_mark
+from dashboard.subjects.lifecycle import REQUEST, STANDING, AdoptForm, LifeMark, StandingForm, standing_mark
 from registry.access.roles import Actor, may_in, may_somewhere, refusal, require
 from registry.drift.usage.subject_topics import last_seen
 from registry.promotions import selectors
@@ -44,30 +40,40 @@ from registry.promotions.requests.timeline import (
 )
 
 
+class QuarantineForm(StandingForm):
+    """Prevents the use of a version, from the list of unapproved ones."""
+
+    label = later("Quarantine")
+    standing = forms.CharField(widget=forms.HiddenInput, initial=QUARANTINED)  # type: ignore[assignment]
+    ends_at = None  # type: ignore[assignment]
+    message = forms.CharField(  # type: ignore[assignment]
+        label=later("Reason for the quarantine"),
+        help_text=later(
+            "A quarantined version can’t be promoted and is no longer proposed as the latest. Messages stay readable."
+        ),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnapprovedVersionRow:
     """An unapproved version, whether messages carry it, and what was decided about it.
 
-    `adopt` requests its review and `quarantine` prevents its use; each is None if that was done already.
+    `adopt` requests its review and `quarantine` prevents its use; each is None if that was done already, and its `refused`
+    why the reader may not.
     """
 
-    number: int
-    environment: Environment
-    subject: str
-    url: str
-    version: int
-    format: str
-    schema_id: int
-    at: datetime
-    who: str
-    door: str
+    info: UnapprovedVersion
     seen_at: datetime | None = None
     mark: LifeMark | None = None
-    request: Link | None = None
-    adopt: Action | None = None
-    adopt_field: Field | None = None
-    quarantine: Action | None = None
-    quarantine_field: Field | None = None
+    adopt: AdoptForm | None = None
+    adopt_refused: str = ""
+    quarantine: QuarantineForm | None = None
+    quarantine_refused: str = ""
+
+    @property
+    def door(self) -> str:
+        """How it was registered."""
+        return str(DOORS.get(self.info.door, self.info.door))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,14 +98,6 @@ STATES: Final = {
 }
 #: name in the address → the name that a chip shows
 NAMES: Final = {"q": later("text"), "environment": later("environment"), "state": later("state")}
-_QUARANTINE_FIELD: Final = Field(
-    name="message",
-    label=later("Reason for the quarantine"),
-    required=True,
-    help=later(
-        "A quarantined version can’t be promoted and is no longer proposed as the latest. Messages stay readable."
-    ),
-)
 
 
 def unapproved_versions_page(request: HttpRequest) -> UnapprovedVersionsPage:
@@ -124,7 +122,7 @@ def unapproved_versions_page(request: HttpRequest) -> UnapprovedVersionsPage:
     return UnapprovedVersionsPage(
         frame=make_frame(request, title=gettext("Unapproved versions"), section=Section.PROMOTIONS, order=order),
         search=_search(chosen, [name for name in order if may_in(actor, "schema.read", name)]),
-        rows=tuple(_row(ghost, order, actor, last_seen_at.get(ghost.id)) for ghost in page.rows),
+        rows=tuple(_row(ghost, actor, last_seen_at.get(ghost.id)) for ghost in page.rows),
         paging=Paging(
             first=1 if page.rows else 0,
             last=len(page.rows),
@@ -172,40 +170,15 @@ def _search(chosen: Mapping[str, str], order: list[str]) -> SearchBox:
     )
 
 
-def _row(ghost: UnapprovedVersion, order: list[str], actor: Actor, seen_at: datetime | None) -> UnapprovedVersionRow:
-    name = ghost.subject.qualified
+def _row(ghost: UnapprovedVersion, actor: Actor, seen_at: datetime | None) -> UnapprovedVersionRow:
+    of = {"registry": ghost.environment, "subject": ghost.subject.qualified}
     is_quarantined = ghost.standing is not None and ghost.standing.standing == QUARANTINED
-    adopt = None if ghost.request else _action(ghost, actor, "promotion.request", gettext("Request adoption"), "adopt")
     return UnapprovedVersionRow(
-        number=ghost.id,
-        environment=environment_of(ghost.environment, order),
-        subject=name,
-        url=subject_url(ghost.environment, name, version=ghost.version),
-        version=ghost.version,
-        format=format_name(ghost.schema_type),
-        schema_id=ghost.schema_id,
-        at=ghost.registered_at,
-        who=ghost.registered_by,
-        door=str(DOORS.get(ghost.door, ghost.door)),
+        info=ghost,
         seen_at=seen_at,
         mark=standing_mark(ghost.standing) if ghost.standing else None,
-        request=Link(
-            label=gettext("request %(request)s") % {"request": ghost.request},
-            url=reverse("ui:promotion", args=[ghost.request]),
-        )
-        if ghost.request
-        else None,
-        adopt=adopt,
-        adopt_field=ADOPT_FIELD,
-        quarantine=None
-        if is_quarantined
-        else _action(ghost, actor, "version.standing", gettext("Quarantine"), "standing"),
-        quarantine_field=_QUARANTINE_FIELD,
+        adopt=None if ghost.request else AdoptForm(key=ghost.id),
+        adopt_refused=refusal(actor, REQUEST, **of),
+        quarantine=None if is_quarantined else QuarantineForm(key=ghost.id),
+        quarantine_refused=refusal(actor, STANDING, **of),
     )
-
-
-def _action(ghost: UnapprovedVersion, actor: Actor, right: str, label: str, page: str) -> Action:
-    name = ghost.subject.qualified
-    reason = refusal(actor, right, registry=ghost.environment, subject=name)
-    url = f"{subject_url(ghost.environment, name)}{page}"
-    return Action(label=label, url=url, method="post", allowed=not reason, reason=reason)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
+from dashboard.components.forms import ServiceForm
 from dashboard.components.widgets import Action, Choice, Field, Frame, Problem
+from registry.subjects.lifecycle.notes import Note
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,27 +29,23 @@ class OwnerChip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotePart:
-    """What is written about a subject, and the form that changes it.
+    """What is written about a subject, and the form that changes it; `refused` is why the reader may not.
 
-    `tags` are its own, `inherited` those that every field of its newest version has. `state` is what the form was
-    made of: a form of an earlier one is refused.
+    `tags` are its own, `inherited` those that every field of its newest version has.
     """
 
+    note: Note
     tags: tuple[TagChip, ...]
     inherited: tuple[TagChip, ...]
     in_fields: tuple[TagChip, ...]
     owners: tuple[OwnerChip, ...]
-    paragraphs: tuple[str, ...]
-    fields: tuple[Field, ...]
-    submit: Action
-    state: str
-    updated_at: datetime | None = None
-    updated_by: str = ""
+    form: ServiceForm
+    refused: str = ""
 
     @property
     def is_empty(self) -> bool:
         """Whether nobody has said anything of the subject."""
-        return not (self.tags or self.inherited or self.owners or self.paragraphs)
+        return not (self.tags or self.inherited or self.owners or self.note.paragraphs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

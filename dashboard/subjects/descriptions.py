@@ -7,24 +7,27 @@ from itertools import islice
 from typing import Final
 from urllib.parse import urlencode
 
+from django import forms
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.compare.business_terms import Fact
+from dashboard.components.forms import LongTextField, ServiceForm
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import subject_url, subjects_crumb, subjects_url
-from dashboard.components.translation import later
+from dashboard.components.translation import later, later_filled
 from dashboard.components.widgets import Action, Choice, Field, Problem, Section
 from dashboard.sources.labels import given_text
 from dashboard.subjects.annotations import BulkForm, BulkPage, BulkRow, NotePart, OwnerChip, TagChip
+from dashboard.subjects.lifecycle import SubjectForm
 from registry.access.roles import Actor, may_somewhere, refusal, require
 from registry.access.selectors import Owners, owner_names, owners_of, owners_of_many
 from registry.errors import SchemadeskError
 from registry.formats.personal_data import SchemaTags
 from registry.subjects import selectors
 from registry.subjects.comparison.parsed_versions import is_personal_tag, tags_of_outline
-from registry.subjects.lifecycle.notes import MOST, Note, clean_tags, note_of, notes_of
+from registry.subjects.lifecycle.notes import ACTION, MOST, Note, clean_tags, note_of, notes_of, set_note
 from registry.subjects.lifecycle.retirement import DEPRECATE, RIGHTS
 from registry.subjects.models.registries import MAX_DOC, MAX_TAGS
 from registry.subjects.versions.lookup import Registry, get_registry
@@ -39,54 +42,68 @@ CHANGES: Final = {
     OWN_GROUP: (later("Add group as owner"), "people.manage"),
 }
 MOST_CHOICES: Final = 100
-REASON: Final = Field(name="reason", label=later("Reason"), kind="textarea", rows=2, help=later("For the audit log."))
+_REASON: Final = Field(name="reason", label=later("Reason"), kind="textarea", rows=2, help=later("For the audit log."))
+
+
+class NoteForm(SubjectForm):
+    """Replaces the tags and the text of a subject; `expected` is the state of the note that was read."""
+
+    anchor = "#note"
+    service = staticmethod(set_note)
+    label = later("Save description")
+    success = later("Description saved.")
+    permission = ACTION
+
+    expected = forms.CharField(widget=forms.HiddenInput, required=False)
+    tags = forms.CharField(
+        label=later("Tags"),
+        required=False,
+        widget=forms.TextInput(attrs={"placeholder": "PII sales"}),
+        help_text=later_filled(
+            "Separate tags with spaces, at most %(max_tags)s. Values of fields with a personal-data tag are hidden.",
+            max_tags=MAX_TAGS,
+        ),
+    )
+    doc = LongTextField(
+        label=later("Description"),
+        rows=6,
+        required=False,
+        strip=False,
+        help_text=later_filled(
+            "Plain text. An empty line starts a new paragraph. At most %(max_doc)s characters.", max_doc=f"{MAX_DOC:,}"
+        ),
+    )
+    reason = LongTextField(label=later("Reason"), rows=2, required=False, help_text=later("For the audit log."))
+
+    def clean_tags(self) -> list[str]:
+        """The tags, which commas may separate too."""
+        text: str = self.cleaned_data["tags"]
+        return text.replace(",", " ").split()
+
+    @classmethod
+    def of(cls, note: Note) -> NoteForm:
+        """The form with what is written now."""
+        return cls(initial={"tags": " ".join(note.tags), "doc": note.doc, "expected": note.state})
 
 
 def note_part(
-    actor: Actor, registry: Registry, name: SubjectName, note: Note, tags: SchemaTags, *, refused: Note | None = None
+    actor: Actor,
+    registry: Registry,
+    name: SubjectName,
+    note: Note,
+    tags: SchemaTags,
+    *,
+    sent: ServiceForm | None = None,
 ) -> NotePart:
-    """What is written about a subject; `refused` is what a refused form had, so that nothing typed is lost."""
-    shown = refused or note
-    reason = refusal(actor, "subject.describe", registry=registry.name, subject=name.qualified)
+    """What is written about a subject; `sent` is a form that was refused, so that nothing typed is lost."""
     return NotePart(
+        note=note,
         tags=tag_chips(registry.name, note.tags),
         inherited=tag_chips("", [tag for tag in tags.everywhere if tag not in note.tags]),
         in_fields=tag_chips("", [tag for tag in tags.somewhere if tag not in tags.everywhere]),
         owners=owner_chips(registry.name, owners_of(registry.name, name.qualified)),
-        paragraphs=note.paragraphs,
-        fields=(
-            Field(
-                name="tags",
-                label=gettext("Tags"),
-                value=" ".join(shown.tags),
-                placeholder="PII sales",
-                help=gettext(
-                    "Separate tags with spaces, at most %(max_tags)s. Values of fields with a personal-data tag are hidden."
-                )
-                % {"max_tags": MAX_TAGS},
-            ),
-            Field(
-                name="doc",
-                label=gettext("Description"),
-                kind="textarea",
-                rows=6,
-                value=shown.doc,
-                help=gettext("Plain text. An empty line starts a new paragraph. At most %(max_doc)s characters.")
-                % {"max_doc": f"{MAX_DOC:,}"},
-            ),
-            REASON,
-        ),
-        submit=Action(
-            label=gettext("Save description"),
-            url=f"{subject_url(registry.name, name.qualified)}describe",
-            method="post",
-            allowed=not reason,
-            reason=reason,
-            tone="primary",
-        ),
-        state=note.state,
-        updated_at=note.updated_at,
-        updated_by=note.updated_by,
+        form=sent or NoteForm.of(note),
+        refused=refusal(actor, ACTION, registry=registry.name, subject=name.qualified),
     )
 
 
@@ -234,7 +251,7 @@ def bulk_page(request: HttpRequest, registry: str, *, error: str = "") -> BulkPa
             tone="primary",
         ),
         back_url=subjects_url(registry),
-        reason=REASON,
+        reason=_REASON,
         problem=Problem(what=problem, cure=gettext("Go back to the list and select again.")) if problem else None,
     )
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
+from django import forms
 from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -14,179 +14,123 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
+from dashboard.components.forms import ServiceForm, ServiceFormView
 from dashboard.components.frame import page_actor
-from dashboard.components.links import subject_url, subjects_url, whole_number
-from dashboard.components.translation import counted
+from dashboard.components.links import subject_url, subjects_url
+from dashboard.components.translation import counted, later
 from dashboard.sources.forms import end_of_day
 from dashboard.sources.labels import given_text
 from dashboard.subjects import descriptions, subject_list
-from dashboard.subjects.descriptions import chosen_subjects
-from dashboard.subjects.lifecycle import GOOD
+from dashboard.subjects.descriptions import NoteForm, chosen_subjects
+from dashboard.subjects.lifecycle import (
+    AdoptForm,
+    ClearMinimumForm,
+    MinimumForm,
+    ReactivateForm,
+    RollBackForm,
+    StandingForm,
+    SubjectForm,
+)
 from dashboard.subjects.page import subject_page
 from registry.access.name_patterns import pattern_of
 from registry.access.roles import Actor, require
 from registry.access.services import add_owner
-from registry.drift.services.minimum_version import ACTION as MINIMUM_VERSION
-from registry.drift.services.minimum_version import clear_least_version, set_least_version
-from registry.errors import Conflict, InvalidInput, NotFound, SubjectNotFound
+from registry.errors import Conflict, InvalidInput, NotFound
 from registry.promotions.requests.schema_changes import ACTION as RENAME
 from registry.promotions.requests.schema_changes import decide_rename, undecide_rename
-from registry.promotions.services import request_adoption, request_roll_back
 from registry.subjects.lifecycle.bulk import deprecate_several, export_subjects
-from registry.subjects.lifecycle.notes import Note, change_tags, set_note
-from registry.subjects.lifecycle.retirement import clear_standing, set_standing
+from registry.subjects.lifecycle.notes import change_tags
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-MINIMUM_ANCHOR: Final = "#least"
+
+def _decide(*, decision: str, reason: str, **pair: Any) -> bool:
+    if decision == "back":
+        return undecide_rename(**pair)
+    return decide_rename(is_rename=decision == "yes", reason=reason, **pair)
 
 
-@require_POST
-def least_version(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """Set the least version, or (`clear`) let any be written again."""
-    name, actor = parse_subject(subject), page_actor(request)
-    require(actor, MINIMUM_VERSION, registry=registry, subject=name.qualified)
-    try:
-        if given_text(request.POST, "clear"):
-            clear_least_version(registry=registry, subject=name, by=actor)
-            messages.success(request, gettext("Producers may write any version again."))
-        else:
-            number = whole_number(request.POST.get("version", ""), digits=9) or 0
-            reason = given_text(request.POST, "reason")
-            info = set_least_version(registry=registry, subject=name, version=number, reason=reason, by=actor)
-            message = gettext("From now on, scans report producers that write versions older than %(version)s.")
-            messages.success(request, message % {"version": info.version})
-    except SubjectNotFound:
-        raise
-    except (InvalidInput, NotFound) as error:
-        messages.error(request, error.message)
-    return redirect(subject_url(registry, name.qualified, tab="settings") + MINIMUM_ANCHOR)
+class RenameForm(SubjectForm):
+    """Decides whether two fields are one under two names, or withdraws the decision."""
+
+    service = staticmethod(_decide)
+    success = later("The decision was saved. It applies wherever this pair of fields appears.")
+    permission = RENAME
+
+    from_path = forms.CharField()
+    to_path = forms.CharField()
+    reason = forms.CharField(required=False)
+    decision = forms.ChoiceField(
+        choices=[(value, value) for value in ("yes", "no", "back")],
+        error_messages={"invalid_choice": later("Choose whether this is a rename.")},
+    )
+
+    def message(self, **route: Any) -> str:
+        """What was done."""
+        is_back = self.cleaned_data["decision"] == "back"
+        return gettext("The decision was removed.") if is_back else str(self.success)
 
 
-STATUS_ANCHOR: Final = "#standing"
+class SubjectFormView(ServiceFormView):
+    """A form of a subject's page. It leads back there, with what was done or why not."""
+
+    def target(self, **route: Any) -> dict[str, Any]:
+        """The subject."""
+        return {"registry": route["registry"], "subject": parse_subject(route["subject"])}
+
+    def check(self, actor: Actor, **route: Any) -> None:
+        """Refuse who may not change the subject."""
+        name = parse_subject(route["subject"]).qualified
+        require(actor, self.form_class.permission, registry=route["registry"], subject=name)
+
+    def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The page, with why not."""
+        if form.problem:
+            messages.error(self.request, form.problem.what)
+        return self.back(form, **route)
+
+    def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The page with what was done; a request that was made is shown itself."""
+        messages.success(self.request, form.message(**route))
+        if isinstance(form, AdoptForm):
+            return redirect("ui:promotion", form.result)
+        return self.back(form, **route)
+
+    def back(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The page that the form names if it is one of this site, else the part of the subject's that the form is about."""
+        page = self.request.POST.get("next", "")
+        if page and url_has_allowed_host_and_scheme(page, allowed_hosts={self.request.get_host()}):
+            return redirect(f"{page}#renames-title" if isinstance(form, RenameForm) else page)
+        place, anchor = (form.place(), form.anchor) if isinstance(form, SubjectForm) else ({}, "")
+        return redirect(subject_url(route["registry"], parse_subject(route["subject"]).qualified, **place) + anchor)
 
 
-@require_POST
-def standing(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """Set the standing of the version that the form names, or bring it back into good standing."""
-    name, version, actor = parse_subject(subject), given_text(request.POST, "version"), page_actor(request)
-    require(actor, "version.standing", registry=registry, subject=name.qualified)
-    status = given_text(request.POST, "standing")
-    try:
-        if status == GOOD:
-            clear_standing(registry=registry, subject=name, version=version, by=actor)
-            messages.success(request, gettext("Version %(version)s is active again.") % {"version": version})
-        else:
-            set_standing(
-                registry=registry,
-                subject=name,
-                version=version,
-                standing=status,
-                message=given_text(request.POST, "message"),
-                ends_at=end_of_day(request.POST.get("ends_at", "")),
-                by=actor,
-            )
-            messages.success(
-                request,
-                gettext("Version %(version)s is %(wanted)s. Readers see this in a header.")
-                % {"version": version, "wanted": status},
-            )
-    except (Conflict, InvalidInput) as error:
-        messages.error(request, error.message)
-    back = given_text(request.POST, "next")
-    if url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}):
-        return redirect(back)
-    return redirect(_back_to_versions(registry, name, version))
+class NoteFormView(SubjectFormView):
+    """The description of a subject; what is refused stays in the form."""
+
+    form_class = NoteForm
+
+    def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The page with the form's errors."""
+        if form.problem:
+            messages.error(self.request, form.problem.what)
+        page = subject_page(self.request, route["registry"], route["subject"], sent=form)
+        return render(self.request, "subjects/subject.html", {"page": page}, status=422)
 
 
-@require_POST
-def adopt(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """Ask for the review of a version that came without a request."""
-    message = gettext("Created request %(number)s to adopt version %(version)s.")
-    return _ask(request, registry, subject, request_adoption, message)
-
-
-@require_POST
-def roll_back(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """Ask for an earlier version to be current again."""
-    message = gettext("Created request %(number)s to roll back to version %(version)s.")
-    return _ask(request, registry, subject, request_roll_back, message)
-
-
-def _ask(request: HttpRequest, registry: str, subject: str, service: Callable[..., int], message: str) -> HttpResponse:
-    """Make a request about the version of the form, and lead to it; `message` names its number and the version."""
-    name, version, actor = parse_subject(subject), given_text(request.POST, "version"), page_actor(request)
-    require(actor, "promotion.request", registry=registry, subject=name.qualified)
-    try:
-        number = service(
-            environment=registry,
-            subject=name,
-            version=version,
-            reason=given_text(request.POST, "reason"),
-            by=actor,
-        )
-    except (Conflict, InvalidInput) as error:
-        messages.error(request, error.message)
-        return redirect(_back_to_versions(registry, name, version))
-    messages.success(request, message % {"number": number, "version": version})
-    return redirect("ui:promotion", number)
-
-
-def _back_to_versions(registry: str, name: SubjectName, version: str) -> str:
-    return subject_url(registry, name.qualified, version=version or None) + STATUS_ANCHOR
-
-
-@require_POST
-def decide(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """`decision` is yes, no, or back; the page that asked is shown again."""
-    name, actor = parse_subject(subject), page_actor(request)
-    require(actor, RENAME, registry=registry, subject=name.qualified)
-    decision = given_text(request.POST, "decision")
-    pair = {"from_path": given_text(request.POST, "from"), "to_path": given_text(request.POST, "to")}
-    try:
-        if decision == "back":
-            undecide_rename(registry=registry, subject=name, by=actor, **pair)
-            messages.success(request, gettext("The decision was removed."))
-        elif decision in ("yes", "no"):
-            why = given_text(request.POST, "why")
-            decide_rename(registry=registry, subject=name, by=actor, is_rename=decision == "yes", reason=why, **pair)
-            messages.success(
-                request, gettext("The decision was saved. It applies wherever this pair of fields appears.")
-            )
-        else:
-            raise InvalidInput(gettext("Choose whether this is a rename."))
-    except (Conflict, InvalidInput) as error:
-        messages.error(request, error.message)
-    return redirect(_back_to_page(request) or subject_url(registry, name.qualified))
-
-
-def _back_to_page(request: HttpRequest) -> str:
-    """The page that the form names, if it is one of this site."""
-    back = request.POST.get("next", "")
-    return f"{back}#renames-title" if back and url_has_allowed_host_and_scheme(back, allowed_hosts=None) else ""
-
-
-@require_POST
-def describe(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """Replace the tags and the text of a subject; what is refused stays in the form."""
-    name, actor = parse_subject(subject), page_actor(request)
-    require(actor, "subject.describe", registry=registry, subject=name.qualified)
-    tags, doc = given_text(request.POST, "tags").replace(",", " ").split(), request.POST.get("doc", "")
-    try:
-        set_note(
-            registry=registry,
-            subject=name,
-            tags=tags,
-            doc=doc,
-            by=actor,
-            expected=given_text(request.POST, "state"),
-            reason=given_text(request.POST, "reason"),
-        )
-    except (Conflict, InvalidInput) as error:
-        messages.error(request, error.message)
-        page = subject_page(request, registry, subject, refused_note=Note(tuple(tags), doc))
-        return render(request, "subjects/subject.html", {"page": page}, status=422)
-    messages.success(request, gettext("Description saved."))
-    return redirect(subject_url(registry, name.qualified) + "#note")
+_FORMS: Final[tuple[tuple[str, str, type[ServiceForm]], ...]] = (
+    ("renames", "rename", RenameForm),
+    ("standing", "standing", StandingForm),
+    ("reactivate", "reactivate", ReactivateForm),
+    ("adopt", "adopt", AdoptForm),
+    ("roll-back", "roll_back", RollBackForm),
+    ("least-version", "least_version", MinimumForm),
+    ("least-version/clear", "least_version_clear", ClearMinimumForm),
+)
+#: path below the subject's, name, view
+SUBJECT_FORMS: Final = (
+    ("describe", "describe", NoteFormView.as_view()),
+    *((route, name, SubjectFormView.as_view(form_class=form)) for route, name, form in _FORMS),
+)
 
 
 @require_POST

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Final
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Final
 
+from django import forms
 from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.components.badges import Shown
-from dashboard.components.links import subject_url
+from dashboard.components.forms import EndOfDayField, LongTextField, ServiceForm
 from dashboard.components.translation import later
-from dashboard.components.widgets import Action, Choice, Field
 from registry.access.roles import Actor, refusal
 from registry.audit.time_travel import moment
-from registry.drift.services.minimum_version import ACTION, least_version_of
+from registry.drift.services.minimum_version import (
+    LeastInfo,
+    clear_least_version,
+    least_version_of,
+    set_least_version,
+)
 from registry.promotions.models import PromotionRequest
 from registry.promotions.selectors import VersionTimeline
+from registry.promotions.services import request_adoption, request_roll_back
+from registry.subjects.lifecycle.retirement import clear_standing, set_standing
 from registry.subjects.models import Registry, VersionStanding
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import Standing
+
+STANDING: Final = "version.standing"
+REQUEST: Final = "promotion.request"
 
 
 class LifeState(Shown):
@@ -51,65 +61,152 @@ class LifeMark:
     url: str = ""
 
 
+class SubjectForm(ServiceForm):
+    """A form about one subject; its message may name the form's values and the service's `result`."""
+
+    anchor: ClassVar[str] = ""
+
+    def message(self, **route: Any) -> str:
+        """What was done."""
+        return str(self.success) % {**self.cleaned_data, "result": self.result}
+
+    def place(self) -> dict[str, Any]:
+        """The part of the subject's page that the form leads back to, as its query."""
+        return {}
+
+
+class VersionForm(SubjectForm):
+    """A form about the version that its page names."""
+
+    anchor = "#standing"
+    version = forms.CharField(widget=forms.HiddenInput)
+
+    def place(self) -> dict[str, Any]:
+        """The version."""
+        return {"version": self["version"].value() or None}
+
+
+class StandingForm(VersionForm):
+    """Deprecates, retires or quarantines a version."""
+
+    service: ClassVar[Callable[..., object]] = staticmethod(set_standing)
+    label = later("Set status")
+    success = later("Version %(version)s is %(standing)s. Readers see this in a header.")
+    permission = STANDING
+
+    standing = forms.ChoiceField(
+        label=later("Status"),
+        choices=(
+            (VersionStanding.DEPRECATED, later("Deprecated: use another version, before the end date at the latest")),
+            (VersionStanding.RETIRED, later("Retired: not for new data, still readable")),
+            (VersionStanding.QUARANTINED, later("Quarantined: registered without a request and not trusted")),
+        ),
+    )
+    message = LongTextField(  # type: ignore[assignment]
+        label=later("Reason, and what to use instead"),
+        rows=2,
+        help_text=later("Shown to readers in a header, and to people on pages."),
+    )
+    ends_at = EndOfDayField(label=later("End date"), help_text=later("Only for deprecated versions."))
+
+
+class ReactivateForm(VersionForm):
+    """Takes back what was decided of a version."""
+
+    service = staticmethod(clear_standing)
+    label = later("Reactivate")
+    success = later("Version %(version)s is active again.")
+    permission = STANDING
+
+
+class AdoptForm(VersionForm):
+    """Requests the review of a version that came without a request."""
+
+    service: ClassVar[Callable[..., object]] = staticmethod(
+        lambda registry, **values: request_adoption(environment=registry, **values)
+    )
+    label = later("Request adoption")
+    success = later("Created request %(result)s to adopt version %(version)s.")
+    permission = REQUEST
+
+    reason = LongTextField(label=later("How it was registered, and why to keep it"), rows=2)
+
+
+class RollBackForm(AdoptForm):
+    """Requests that an earlier version is current again."""
+
+    service = staticmethod(lambda registry, **values: request_roll_back(environment=registry, **values))
+    success = later("Created request %(result)s to roll back to version %(version)s.")
+
+    reason = LongTextField(
+        label=later("What is wrong with the newer version"),
+        rows=2,
+        help_text=later(
+            "This creates a request. Once it is applied, this schema is registered again under the next version "
+            "number. Nothing is deleted."
+        ),
+    )
+
+
+class MinimumForm(SubjectForm):
+    """Sets the least version that producers should write."""
+
+    anchor = "#least"
+    service: ClassVar[Callable[..., object]] = staticmethod(set_least_version)
+    label = later("Set minimum version")
+    success = later("From now on, scans report producers that write versions older than %(version)s.")
+    permission = STANDING
+
+    version = forms.IntegerField(label=later("Minimum version"))
+    reason = LongTextField(label=later("Why producers should no longer write older versions"), rows=2)
+
+    def place(self) -> dict[str, Any]:
+        """The settings."""
+        return {"tab": "settings"}
+
+
+class ClearMinimumForm(SubjectForm):
+    """Lets producers write any version again."""
+
+    anchor, place = MinimumForm.anchor, MinimumForm.place
+    service = staticmethod(clear_least_version)
+    label = later("Remove minimum version")
+    success = later("Producers may write any version again.")
+    permission = STANDING
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingPart:
     """What may be decided of the version that is looked at.
 
-    `says` is what stands, in full. `fields` are the form's; `clear` brings the version back into good standing, `adopt`
-    asks for the review of a ghost, `roll_back` to make an earlier version current again: each None where there is
-    nothing to clear, to adopt or to roll back.
+    `says` is what stands, in full. `refused` is why the reader may not change that, `request_refused` why they may request
+    nothing. `adopt` asks for the review of a ghost, `roll_back` to make an earlier version current again: each None where
+    there is nothing to adopt or to roll back.
     """
 
     version: int
     marks: tuple[LifeMark, ...]
     says: tuple[str, ...]
-    fields: tuple[Field, ...]
-    submit: Action
-    clear: Action | None = None
-    adopt: Action | None = None
-    adopt_field: Field | None = None
-    roll_back: Action | None = None
-    roll_back_field: Field | None = None
+    form: StandingForm
+    refused: str = ""
+    request_refused: str = ""
+    adopt: AdoptForm | None = None
+    roll_back: RollBackForm | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeastPart:
-    """The least version that producers may still write (None: any), and the form that sets it; `clear` takes it back.
+    """The least version that producers may still write (None: any), and the form that sets it.
 
-    `is_over`: no such version lives any more, nor a later one, so that it holds for none.
+    `is_over`: no such version lives any more, nor a later one, so that it holds for none. `set_refused` is why it can't be set, `refused` why the
+    reader may not.
     """
 
-    version: int | None
+    info: LeastInfo | None
     is_over: bool
-    reason: str
-    set_by: str
-    set_at: datetime | None
-    fields: tuple[Field, ...]
-    submit: Action
-    clear: Action | None = None
-
-
-GOOD: Final = "good"
-#: standing → its choice in the form
-CHOICES: Final = {
-    VersionStanding.DEPRECATED: later("Deprecated: use another version, before the end date at the latest"),
-    VersionStanding.RETIRED: later("Retired: not for new data, still readable"),
-    VersionStanding.QUARANTINED: later("Quarantined: registered without a request and not trusted"),
-}
-ADOPT_FIELD: Final = Field(
-    name="reason", label=later("How it was registered, and why to keep it"), kind="textarea", rows=2, required=True
-)
-ROLL_BACK_FIELD: Final = Field(
-    name="reason",
-    label=later("What is wrong with the newer version"),
-    kind="textarea",
-    rows=2,
-    required=True,
-    help=later(
-        "This creates a request. Once it is applied, this schema is registered again under the next version "
-        "number. Nothing is deleted."
-    ),
-)
+    form: MinimumForm
+    refused: str = ""
+    set_refused: str = ""
 
 
 def marks_of(life: VersionTimeline) -> tuple[LifeMark, ...]:
@@ -155,7 +252,6 @@ def standing_part(
 
     `newest` is the version that is current in an environment, 0 where the registry is none.
     """
-    reason = refusal(actor, "version.standing", registry=registry, subject=name.qualified)
     standing = life.standing
     releases = tuple(
         LifeMark(
@@ -171,20 +267,24 @@ def standing_part(
         )
         for release in life.releases
     )
-    url = f"{subject_url(registry, name.qualified)}standing"
+    is_lost = life.deleted_at is not None
+    asked = {request.kind for request in life.requests if request.target == registry}
+    is_adoptable = life.is_ghost and PromotionRequest.ADOPT not in asked and not is_lost
+    is_earlier = life.version < newest and PromotionRequest.ROLL_BACK not in asked and not is_lost
+    roll_back = RollBackForm() if is_earlier else None
+    if roll_back:
+        roll_back.label = gettext("Request rollback to version %(version)s") % {"version": life.version}
     return StandingPart(
         version=life.version,
         marks=(*releases, *marks_of(life)),
         says=_says(standing),
-        fields=_fields(standing),
-        submit=Action(label=gettext("Set status"), url=url, method="post", allowed=not reason, reason=reason),
-        clear=Action(label=gettext("Reactivate"), url=url, method="post", allowed=not reason, reason=reason)
-        if standing is not None
-        else None,
-        adopt=_adopt(actor, registry, name, life),
-        adopt_field=ADOPT_FIELD,
-        roll_back=_roll_back(actor, registry, name, life, newest),
-        roll_back_field=ROLL_BACK_FIELD,
+        form=StandingForm(initial=asdict(standing) if standing else {}),
+        refused=refusal(actor, STANDING, registry=registry, subject=name.qualified),
+        request_refused=refusal(actor, REQUEST, registry=registry, subject=name.qualified)
+        if is_adoptable or is_earlier
+        else "",
+        adopt=AdoptForm() if is_adoptable else None,
+        roll_back=roll_back,
     )
 
 
@@ -204,91 +304,18 @@ def _says(standing: Standing | None) -> tuple[str, ...]:
     return (since, *until, standing.message)
 
 
-def _fields(standing: Standing | None) -> tuple[Field, ...]:
-    chosen = standing.standing if standing else VersionStanding.DEPRECATED
-    choices = tuple(Choice(value=value, label=label, selected=value == chosen) for value, label in CHOICES.items())
-    return (
-        Field(name="standing", label=gettext("Status"), kind="select", choices=choices, required=True),
-        Field(
-            name="message",
-            label=gettext("Reason, and what to use instead"),
-            kind="textarea",
-            rows=2,
-            value=standing.message if standing else "",
-            required=True,
-            help=gettext("Shown to readers in a header, and to people on pages."),
-        ),
-        Field(
-            name="ends_at",
-            label=gettext("End date"),
-            kind="date",
-            value=f"{standing.ends_at:%Y-%m-%d}" if standing and standing.ends_at else "",
-            help=gettext("Only for deprecated versions."),
-        ),
-    )
-
-
-def _adopt(actor: Actor, registry: str, name: SubjectName, life: VersionTimeline) -> Action | None:
-    is_asked = any(request.kind == PromotionRequest.ADOPT and request.target == registry for request in life.requests)
-    if not life.is_ghost or is_asked or life.deleted_at is not None:
-        return None
-    reason = refusal(actor, "promotion.request", registry=registry, subject=name.qualified)
-    url = f"{subject_url(registry, name.qualified)}adopt"
-    return Action(label=gettext("Request adoption"), url=url, method="post", allowed=not reason, reason=reason)
-
-
-def _roll_back(actor: Actor, registry: str, name: SubjectName, life: VersionTimeline, newest: int) -> Action | None:
-    """Back to this version, where a newer one is current."""
-    is_asked = any(
-        request.kind == PromotionRequest.ROLL_BACK and request.target == registry for request in life.requests
-    )
-    if not newest or life.version >= newest or is_asked or life.deleted_at is not None:
-        return None
-    reason = refusal(actor, "promotion.request", registry=registry, subject=name.qualified)
-    return Action(
-        label=gettext("Request rollback to version %(version)s") % {"version": life.version},
-        url=f"{subject_url(registry, name.qualified)}roll-back",
-        method="post",
-        allowed=not reason,
-        reason=reason,
-    )
-
-
 def least_part(registry: Registry, name: SubjectName, newest: int, actor: Actor) -> LeastPart | None:
     """What is set, and the form; None in the past, of which nothing is kept. `newest` is the newest live version."""
     if moment() is not None:
         return None
     info = least_version_of(registry, name)
-    reason = refusal(actor, ACTION, registry=registry.name, subject=name.qualified)
-    if not reason and newest < 2:
-        reason = gettext("There is no older version to exclude.")
-    url = reverse("ui:least_version", args=[registry.name, name.qualified])
+    refused = refusal(actor, STANDING, registry=registry.name, subject=name.qualified)
+    form = MinimumForm(initial={"version": info.version, "reason": info.reason} if info else {})
+    form.fields["version"].help_text = gettext("From 2 to %(newest)s.") % {"newest": newest}
     return LeastPart(
-        version=info.version if info else None,
+        info=info,
         is_over=info is not None and info.version > newest,
-        reason=info.reason if info else "",
-        set_by=info.set_by if info else "",
-        set_at=info.set_at if info else None,
-        fields=(
-            Field(
-                name="version",
-                label=gettext("Minimum version"),
-                required=True,
-                kind="number",
-                value=str(info.version) if info else "",
-                help=gettext("From 2 to %(newest)s.") % {"newest": newest},
-            ),
-            Field(
-                name="reason",
-                label=gettext("Why producers should no longer write older versions"),
-                required=True,
-                kind="textarea",
-                rows=2,
-                value=info.reason if info else "",
-            ),
-        ),
-        submit=Action(label=gettext("Set minimum version"), url=url, method="post", allowed=not reason, reason=reason),
-        clear=Action(label=gettext("Remove minimum version"), url=url, method="post", icon="undo-2")
-        if info and not refusal(actor, ACTION, registry=registry.name, subject=name.qualified)
-        else None,
+        form=form,
+        refused=refused,
+        set_refused=refused or (gettext("There is no older version to exclude.") if newest < 2 else ""),
     )

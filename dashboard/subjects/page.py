@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 
 from dashboard.compatibility.presenters import SnippetLine, snippet
 from dashboard.components.badges import format_name, missing_words
+from dashboard.components.forms import ServiceForm
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import subject_export, subject_parts, subject_url, subjects_crumb, switch_url
 from dashboard.components.translation import later
@@ -112,8 +113,8 @@ def _read(request: HttpRequest, registry: Registry, name: SubjectName) -> _Subje
     )
 
 
-def subject_page(request: HttpRequest, registry: str, subject: str, *, refused_note: Note | None = None) -> SubjectPage:
-    """The page of one subject; `refused_note` is the description of a form that was refused.
+def subject_page(request: HttpRequest, registry: str, subject: str, *, sent: ServiceForm | None = None) -> SubjectPage:
+    """The page of one subject; `sent` is the form of its description, if that was refused.
 
     Raises SubjectNotFound, VersionNotFound, InvalidName.
     """
@@ -165,8 +166,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, refused_n
         compare_url=subject_url(registry, name.qualified, "compare"),
         lanes=strip,
         selected=_selected(request, whole, selected, structure),
-        note_open=refused_note is not None,
-        note=note_part(actor, registry_row, name, note, _tags(whole, selected, structure, note), refused=refused_note),
+        note=note_part(actor, registry_row, name, note, _tags(whole, selected, structure, note), sent=sent),
         standing=standing_part(actor, registry, name, lives[selected.version], newest=live[0] if strip and live else 0)
         if selected.version in lives
         else None,

@@ -373,10 +373,14 @@ class SubjectPage:
     selected: SelectedVersion | None = None
     standing: StandingPart | None = None
     note: NotePart | None = None
-    note_open: bool = False
     open_findings: int = 0
     findings_url: str = ""
     problem: Problem | None = None
+
+    @property
+    def qualified(self) -> str:
+        """The subject's whole name."""
+        return self.frame.title
 
     @property
     def state_marks(self) -> tuple[LifeMark, ...]:

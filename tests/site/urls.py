@@ -33,6 +33,7 @@ ENVIRONMENT_PARTS = (
 REQUEST_FORMS = (
     "evidence_html", "evidence_json", "approve", "reject", "withdraw", "apply", "schedule", "labels", "acknowledge", "take_back", "threads",
 )  # fmt: skip
+SUBJECT_FORMS = ("adopt", "roll_back", "reactivate", "standing", "describe", "least_version", "least_version_clear")
 WEBHOOK_PARTS = ("test", "edit", "switch", "rotate", "remove")
 UI = [
     path("", index, name="home"),
@@ -40,6 +41,7 @@ UI = [
     path("theme", index, name="theme"),
     path("registries/<path:registry>/subjects", index, name="subjects"),
     path("registries/<path:registry>/subjects/<str:subject>/usage", usage, name="usage"),
+    *(path(f"registries/<path:registry>/subjects/<path:subject>/{name}", index, name=name) for name in SUBJECT_FORMS),
     path("decode", index, name="decode"),
     path("clusters/add", index, name="cluster_add"),
     *(path(f"clusters/<int:number>/{name}", index, name=f"cluster_{name}") for name in ("edit", "remove")),

@@ -68,7 +68,7 @@ def names(client: Client, query: str = "") -> list[str]:
 
 
 def describe(client: Client, **changes: str) -> Any:
-    values = {"tags": "PII, sales", "doc": "Orders.", "reason": "known now", "state": "none"}
+    values = {"tags": "PII, sales", "doc": "Orders.", "reason": "known now", "expected": "none"}
     return client.post(f"{PAGE}describe", values | changes)
 
 
@@ -78,7 +78,7 @@ def test_the_page_shows_what_is_written(owners: None, look: Callable[[str], Clie
     assert [chip.word for chip in part.tags] == ["Gold"]
     assert [chip.word for chip in part.in_fields] == ["PII"]
     assert [(chip.name, chip.group) for chip in part.owners] == [("ada", False)]
-    assert part.paragraphs == ("One <b>", "Two")
+    assert part.note.paragraphs == ("One <b>", "Two")
     assert "One &lt;b&gt;" in content
     assert "<summary>Change tags" not in content
     assert "You need the admin or steward role" in content
@@ -97,8 +97,8 @@ def test_the_structure_shows_the_tags_of_fields(subjects: None, look: Callable[[
 def test_a_steward_changes_it_by_the_form_as_it_stands(subjects: None, look: Callable[[str], Client]) -> None:
     client = look("steward")
     content = compact(client.get(PAGE).content.decode())
-    (state,) = re.findall(r'name="state" value="([^"]+)"', content)
-    response = describe(client, state=state)
+    (state,) = re.findall(r'name="expected" value="([^"]+)"', content)
+    response = describe(client, expected=state)
     assert (response.status_code, response["Location"]) == (302, f"{PAGE}#note")
     note = note_of(get_registry("dev"), ORDERS)
     assert (note.tags, note.doc, note.updated_by) == (("PII", "sales"), "Orders.", "steward")
@@ -110,9 +110,9 @@ def test_a_steward_changes_it_by_the_form_as_it_stands(subjects: None, look: Cal
     ("changes", "sentence"),
     [
         ({}, "was changed by tests after you opened it"),
-        ({"state": "*", "tags": "a <b>"}, "is not a valid tag"),
-        ({"state": "*", "doc": "x" * 20_001}, "20,001 characters"),
-        ({"state": "*", "doc": "a\0b"}, "can&#x27;t be displayed"),
+        ({"expected": "*", "tags": "a <b>"}, "is not a valid tag"),
+        ({"expected": "*", "doc": "x" * 20_001}, "20,001 characters"),
+        ({"expected": "*", "doc": "a\0b"}, "Null characters are not allowed"),
     ],
 )
 def test_what_is_refused_stays_in_the_form(
@@ -122,14 +122,14 @@ def test_what_is_refused_stays_in_the_form(
     assert response.status_code == 422
     page = response.content.decode()
     assert sentence in page
-    assert '<details class="no-print" open>' in compact(page)
-    assert f'value="{changes.get("tags", "PII sales").replace("<", "&lt;").replace(">", "&gt;")}"' in page
+    assert '<details class="more" open>' in compact(page)
+    assert f'value="{changes.get("tags", "PII, sales").replace("<", "&lt;").replace(">", "&gt;")}"' in page
     assert note_of(get_registry("dev"), ORDERS).tags == ("Gold",)
 
 
 @pytest.mark.parametrize("name", ["reader", "approver"])
 def test_others_are_refused(subjects: None, look: Callable[[str], Client], name: str) -> None:
-    assert describe(look(name), state="*").status_code == 403
+    assert describe(look(name), expected="*").status_code == 403
     assert note_of(get_registry("dev"), ORDERS).tags == ("Gold",)
 
 

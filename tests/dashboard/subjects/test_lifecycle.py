@@ -62,7 +62,7 @@ def test_a_version_is_deprecated_and_brought_back_by_forms(versions: None, look:
     assert "Deprecated until 2099-12-31" in html
     assert "Use &lt;b&gt;2&lt;/b&gt;." in html
     assert "<b>2</b>" not in html
-    client.post(f"{DEV}standing", {"version": "1", "standing": "good"})
+    client.post(f"{DEV}reactivate", {"version": "1"})
     assert list_standings(get_registry("dev"), subject=ORDERS) == []
     assert "Deprecated until" not in seen(client, f"{DEV}?version=1")
 
@@ -70,11 +70,11 @@ def test_a_version_is_deprecated_and_brought_back_by_forms(versions: None, look:
 @pytest.mark.parametrize(
     ("form", "sentence"),
     [
-        ({"version": "1", "standing": "deprecated", "message": ""}, "Give a reason in the message"),
-        ({"version": "1", "standing": "worse", "message": "x"}, "Use one of deprecated, retired, quarantined"),
+        ({"version": "1", "standing": "deprecated", "message": ""}, "This field is required"),
+        ({"version": "1", "standing": "worse", "message": "x"}, "worse is not one of the available choices"),
         ({"version": "x", "standing": "retired", "message": "x"}, "not a valid version"),
         ({"version": "1", "standing": "retired", "message": "x", "ends_at": "2099-01-01"}, "Only a deprecated version"),
-        ({"version": "1", "standing": "deprecated", "message": "x", "ends_at": "soon"}, "is not a date"),
+        ({"version": "1", "standing": "deprecated", "message": "x", "ends_at": "soon"}, "Write the date as 2026-12-31"),
     ],
 )
 def test_what_cannot_be_is_said_on_the_page(
@@ -93,7 +93,7 @@ def test_a_reader_sees_it_and_changes_nothing(versions: None, look: Callable[[st
     page = seen(client, DEV)
     assert "Retired since" in page
     assert "You need the admin or steward role" in page
-    assert client.post(f"{DEV}standing", {"version": "2", "standing": "good"}).status_code == 403
+    assert client.post(f"{DEV}reactivate", {"version": "2"}).status_code == 403
     assert client.post(f"{STAGING}adopt", {"version": "1", "reason": "x"}).status_code == 403
     assert client.get(f"{DEV}standing").status_code == 405
 

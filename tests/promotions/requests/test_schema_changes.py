@@ -134,7 +134,7 @@ def test_the_page_suspects_it_keeps_what_is_decided_and_follows_it(cast: Cast, v
     steward = browser("steward")
     page = steward.get(COMPARE).content.decode()
     assert "Mark as rename" in page and "If it was renamed:" in page
-    sent = {"from": PAIR["from_path"], "to": PAIR["to_path"], "decision": "no", "why": HOSTILE, "next": COMPARE}
+    sent = {**PAIR, "decision": "no", "reason": HOSTILE, "next": COMPARE}
     answer = steward.post("/ui/registries/dev/subjects/orders-value/renames", sent)
     assert answer.headers["Location"] == f"{COMPARE}#renames-title"
     page = steward.get(COMPARE).content.decode()
@@ -142,7 +142,7 @@ def test_the_page_suspects_it_keeps_what_is_decided_and_follows_it(cast: Cast, v
     assert "add the alias" not in page, "what is no rename gets no alias"
     assert "Withdraw decision" in page and "Mark as rename" not in page
     steward.post("/ui/registries/dev/subjects/orders-value/renames", {**sent, "decision": "back"})
-    steward.post("/ui/registries/dev/subjects/orders-value/renames", {**sent, "decision": "yes", "why": ""})
+    steward.post("/ui/registries/dev/subjects/orders-value/renames", {**sent, "decision": "yes", "reason": ""})
     page = steward.get(COMPARE).content.decode()
     assert "Rename" in page and "To let readers know:" in page and "add the alias" in page
     reader = browser("reader").get(COMPARE).content.decode()

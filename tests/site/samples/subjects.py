@@ -15,7 +15,6 @@ from dashboard.components.widgets import (
     Choice,
     Environment,
     Export,
-    Field,
     Filter,
     Link,
     Paging,
@@ -25,8 +24,18 @@ from dashboard.components.widgets import (
     Travel,
 )
 from dashboard.registries.policy_forms import WhyNot
-from dashboard.subjects.annotations import BulkForm, TagChip
-from dashboard.subjects.lifecycle import LeastPart, LifeMark, LifeState, StandingPart
+from dashboard.subjects.annotations import BulkForm, NotePart, TagChip
+from dashboard.subjects.descriptions import NoteForm
+from dashboard.subjects.lifecycle import (
+    AdoptForm,
+    LeastPart,
+    LifeMark,
+    LifeState,
+    MinimumForm,
+    RollBackForm,
+    StandingForm,
+    StandingPart,
+)
 from dashboard.subjects.presenters import (
     ExamplePanel,
     FieldMarkLink,
@@ -50,7 +59,9 @@ from dashboard.subjects.presenters import (
     Tree,
 )
 from dashboard.subjects.tables import SubjectLine, columns
+from registry.drift.services.minimum_version import LeastInfo
 from registry.drift.usage.subject_topics import SubjectCarriers
+from registry.subjects.lifecycle.notes import Note
 from registry.subjects.selectors import SubjectRow as SubjectInfo
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.site.samples.cast import (
@@ -648,6 +659,14 @@ SUBJECT_WORDS = replace(
 )
 SUBJECT_SOURCE = replace(
     SUBJECT,
+    note=NotePart(
+        note=Note(("PII",), f"Orders of the shop.\n\n{HOSTILE}", ago(days=2), HOSTILE),
+        tags=(TagChip(word="PII", personal=True),),
+        inherited=(TagChip(word=HOSTILE),),
+        in_fields=(TagChip(word="sales"),),
+        owners=(),
+        form=NoteForm(initial={"tags": HOSTILE, "doc": HOSTILE}),
+    ),
     selected=replace(SELECTED, tab="source"),
     standing=StandingPart(
         version=2,
@@ -655,33 +674,15 @@ SUBJECT_SOURCE = replace(
             LifeMark(state=LifeState.RELEASED, word="Released to prod", sentence=HOSTILE, url="/gallery/promotion"),
         ),
         says=("Deprecated since 2026-11-02, by steward.", HOSTILE),
-        fields=(
-            Field(name="message", label="Reason, and what to use instead", kind="textarea", rows=2, required=True),
-        ),
-        submit=Action(label="Set", url="/gallery/subject", method="post"),
-        clear=Action(label="Reactivate", url="/gallery/subject", method="post"),
-        roll_back=Action(label="Request rollback to version 2", url="/gallery/subject", method="post"),
-        roll_back_field=Field(name="reason", label="What is wrong with the newer version", kind="textarea", rows=2),
+        form=StandingForm(initial={"message": HOSTILE}),
+        adopt=AdoptForm(),
+        roll_back=RollBackForm(),
     ),
 )
 LEAST = LeastPart(
-    version=2,
+    info=LeastInfo(2, f"Amounts were floats before. {HOSTILE}", HOSTILE, ago(days=3)),
     is_over=False,
-    reason=f"Amounts were floats before. {HOSTILE}",
-    set_by=HOSTILE,
-    set_at=ago(days=3),
-    fields=(
-        Field(name="version", label="Minimum version", kind="number", value="2", required=True, help="From 2 to 3."),
-        Field(
-            name="reason",
-            label="Why producers should no longer write older versions",
-            kind="textarea",
-            rows=2,
-            required=True,
-        ),
-    ),
-    submit=Action(label="Set minimum version", url="/gallery/subject", method="post"),
-    clear=Action(label="Remove minimum version", url="/gallery/subject", method="post"),
+    form=MinimumForm(initial={"version": 2}),
 )
 SUBJECT_SETTINGS = replace(
     SUBJECT,

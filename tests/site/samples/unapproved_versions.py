@@ -4,43 +4,45 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.components.widgets import Action, ActiveFilter, Choice, Field, Filter, Link, Paging, SearchBox, Section
-from dashboard.environments.unapproved_versions import UnapprovedVersionRow, UnapprovedVersionsPage
-from dashboard.subjects.lifecycle import LifeMark, LifeState
-from tests.site.samples.cast import HOSTILE, LONG, PROD, STAGING, ago, frame
+from dashboard.components.widgets import ActiveFilter, Choice, Filter, Paging, SearchBox, Section
+from dashboard.environments.unapproved_versions import QuarantineForm, UnapprovedVersionRow, UnapprovedVersionsPage
+from dashboard.subjects.lifecycle import AdoptForm, LifeMark, LifeState
+from registry.promotions.requests.timeline import UnapprovedVersion
+from registry.subjects.versions.qualified_names import SubjectName
+from tests.site.samples.cast import HOSTILE, LONG, ago, frame
 
-ADOPT = Action(label="Request adoption", url="/ui/registries/prod/subjects/orders-value/adopt", method="post")
-QUARANTINE = Action(label="Quarantine", url="/ui/registries/prod/subjects/orders-value/standing", method="post")
-ROW = UnapprovedVersionRow(
-    number=71, environment=PROD, subject="orders-value", url="/gallery/subject", version=3, format="Avro", schema_id=14,
-    at=ago(minutes=40), who="orders-producer", door="REST API", seen_at=ago(minutes=2), adopt=ADOPT, quarantine=QUARANTINE,
-    adopt_field=Field(name="reason", label="How it was registered, and why to keep it", kind="textarea", rows=2, required=True),
-    quarantine_field=Field(name="message", label="Reason for the quarantine", required=True, help="It is no longer promoted."),
+INFO = UnapprovedVersion(
+    id=71, environment="prod", subject=SubjectName(".", "orders-value"), version=3, schema_id=14, schema_type="AVRO",
+    fingerprint="", registered_at=ago(minutes=40), registered_by="orders-producer", door="confluent", standing=None, request=None,
 )  # fmt: skip
-ASKED = replace(ROW, number=66, environment=STAGING, version=2, seen_at=None, adopt=None,
-                request=Link(label="request 13", url="/gallery/promotion"))  # fmt: skip
-HELD = replace(
-    ROW, number=60, quarantine=None, mark=LifeMark(state=LifeState.QUARANTINED, word="Quarantined", sentence=HOSTILE)
+ROW = UnapprovedVersionRow(
+    info=INFO, seen_at=ago(minutes=2), adopt=AdoptForm(key=71), quarantine=QuarantineForm(key=71)
 )
+ASKED = replace(ROW, info=replace(INFO, id=66, environment="staging", version=2, request=13), seen_at=None, adopt=None, quarantine=QuarantineForm(key=66))  # fmt: skip
+HELD = replace(
+    ROW, info=replace(INFO, id=60), adopt=AdoptForm(key=60), quarantine=None, mark=LifeMark(state=LifeState.QUARANTINED, word="Quarantined", sentence=HOSTILE)
+)  # fmt: skip
+
+
+def other(number: int, name: str) -> UnapprovedVersionRow:
+    """A version of another subject, by somebody of that name."""
+    info = replace(INFO, id=number, subject=SubjectName(".", name), registered_by=name)
+    return replace(ROW, info=info, adopt=AdoptForm(key=number), quarantine=QuarantineForm(key=number))
+
+
 GHOSTS = UnapprovedVersionsPage(
     frame=frame("Unapproved versions", Section.PROMOTIONS),
     search=SearchBox(
         url="/ui/ghosts", label="Search subjects", placeholder="orders",
         filters=(Filter(name="state", label="Decided", choices=(Choice(value="", label="Any"), Choice(value="undecided", label="Undecided"))),),
     ),
-    rows=(ROW, ASKED, HELD, replace(ROW, number=51, subject=HOSTILE, who=HOSTILE), replace(ROW, number=50, subject=LONG, who=LONG)),
+    rows=(ROW, ASKED, HELD, other(51, HOSTILE), other(50, LONG)),
     paging=Paging(first=1, last=5, next_url="/ui/ghosts?before=50"), back="/ui/ghosts",
 )  # fmt: skip
 NO = "You need the admin, approver or steward role to request promotions."
 GHOSTS_READER = replace(
     GHOSTS,
-    rows=(
-        replace(
-            ROW,
-            adopt=replace(ADOPT, allowed=False, reason=NO),
-            quarantine=replace(QUARANTINE, allowed=False, reason=NO),
-        ),
-    ),
+    rows=(replace(ROW, adopt_refused=NO, quarantine_refused=NO),),
 )
 GHOSTS_NONE = replace(GHOSTS, rows=(), paging=Paging(first=0, last=0))
 GHOSTS_ALONE = replace(GHOSTS_NONE, alone=True)
