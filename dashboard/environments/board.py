@@ -32,7 +32,7 @@ from dashboard.components.widgets import (
 )
 from dashboard.promotions.request_form import WAY
 from dashboard.promotions.request_list import at_utc
-from dashboard.sources.labels import given_text
+from dashboard.sources.labels import chosen_value, given_text
 from dashboard.subjects.lifecycle import LifeMark, standing_mark
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may_somewhere, refusal
@@ -145,9 +145,8 @@ _NOT_NEW: Final = "needs approval"
 def board(request: HttpRequest) -> EnvironmentBoard:
     """Subjects that the reader may read, by name; filtered by the address. Raises NotSignedIn, NotAllowed, InvalidInput."""
     actor = page_actor(request)
-    query, show, after = (given_text(request.GET, name) for name in ("q", "show", "after"))
-    shows = _shows()
-    show = show if show in shows else ""
+    query, after = (given_text(request.GET, name) for name in ("q", "after"))
+    show = chosen_value(request.GET, "show", _shows())
     rows, filters = selectors.environment_rows(), [show] if show else []
     page = boards.board_rows(by=actor, text=query, filters=filters, after=after, limit=PAGE_ROWS, rows=rows)
     infos, readable = selectors.environment_infos(rows), extent_of(actor, "schema.read")

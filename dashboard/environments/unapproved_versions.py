@@ -25,7 +25,7 @@ from dashboard.components.widgets import (
     SearchBox,
     Section,
 )
-from dashboard.sources.labels import given_text
+from dashboard.sources.labels import chosen_value, given_text
 from dashboard.subjects.header import DOORS
 from dashboard.subjects.lifecycle import REQUEST, STANDING, AdoptForm, LifeMark, StandingForm, standing_mark
 from registry.access.roles import Actor, may_in, may_somewhere, refusal, require
@@ -106,7 +106,7 @@ def unapproved_versions_page(request: HttpRequest) -> UnapprovedVersionsPage:
     if not may_somewhere(actor, "schema.read"):
         require(actor, "schema.read")
     chosen = {name: given_text(request.GET, name) for name in NAMES}
-    chosen["state"] = chosen["state"] if chosen["state"] in STATES else ""
+    chosen["state"] = chosen_value(request.GET, "state", STATES)
     if chosen["environment"]:
         selectors.get_environment(chosen["environment"])
     before = whole_number(request.GET.get("before", ""), digits=18)

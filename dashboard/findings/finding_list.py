@@ -20,11 +20,12 @@ from dashboard.components.widgets import ActiveFilter, Choice, Filter, Link, Pag
 from dashboard.findings.presenters import Bulk, FindingList, FindingRow, Tally
 from dashboard.promotions.presenters import FindingOrigin
 from dashboard.sources.coverage import clean_of, coverage_of, unreadable_of
-from dashboard.sources.labels import given_text, source_badge, source_badges
+from dashboard.sources.labels import chosen_value, given_text, source_badge, source_badges
 from registry.access.permission_filters import refusal_in_any, require_extent
 from registry.access.roles import Actor
 from registry.drift import selectors
 from registry.drift.selectors import FindingInfo, OpenCounts
+from registry.errors import InvalidInput
 from registry.promotions.requests.finding_links import readable_findings
 from registry.promotions.selectors import list_environments, resolving
 
@@ -60,14 +61,14 @@ class FindingFilters:
 
     @classmethod
     def of(cls, request: HttpRequest) -> FindingFilters:
-        """The filters of an address; values that a filter can't have count as none."""
+        """The filters of an address. Raises InvalidInput for a value that a filter doesn't have."""
         values = {name: given_text(request.GET, name)[:300] for name in NAMES}
-        allowed = {"state": STATES, "muted": MUTED, "severity": {severity.code for severity in Severity}}
-        for name, codes in allowed.items():
-            if values[name] not in codes:
-                values[name] = ""
-        if whole_number(values["source"]) is None:
-            values["source"] = ""
+        allowed = {"state": (*STATES, "open"), "muted": MUTED, "severity": {severity.code for severity in Severity}}
+        values |= {name: chosen_value(request.GET, name, codes) for name, codes in allowed.items()}
+        if values["state"] == "open":
+            values["state"] = ""  # the same, as it is without a choice
+        if values["source"] and whole_number(values["source"]) is None:
+            raise InvalidInput(gettext("“source” must be the number of a source."), field="source")
         return cls({name: value for name, value in values.items() if value})
 
     def get(self, name: str) -> str:

@@ -14,6 +14,7 @@ from dashboard.components.forms import ServiceForm
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.widgets import Action, Crumb, Fact, Frame, Paging, Problem
 from dashboard.notifications.forms import DigestForm, SubscribeForm
+from dashboard.sources.labels import chosen_value
 from registry.access.roles import ACTION_WORDS
 from registry.errors import NotFound
 from registry.notifications import selectors
@@ -65,9 +66,9 @@ def number_in(text: str) -> int | None:
 
 
 def inbox_page(request: HttpRequest) -> InboxPage:
-    """One's notices, newest first. Raises NotSignedIn."""
+    """One's notices, newest first. Raises NotSignedIn, InvalidInput."""
     actor = page_actor(request)
-    only_unread = request.GET.get("show") == "unread"
+    only_unread = chosen_value(request.GET, "show", ["unread"]) == "unread"
     before = number_in(request.GET.get("before", ""))
     page_and_next = selectors.list_entries(actor, unread=only_unread, before=before, limit=selectors.PAGE + 1)
     entries, more = page_and_next[: selectors.PAGE], len(page_and_next) > selectors.PAGE

@@ -13,6 +13,7 @@ from dashboard.components.forms import ServiceForm, fill_choices
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.widgets import Frame, Problem, SearchBox
 from dashboard.people.forms import TokenForm, people_forms
+from dashboard.sources.labels import chosen_value
 from registry.access.permission_filters import extent_of
 from registry.access.roles import may
 from registry.access.selectors import (
@@ -90,7 +91,7 @@ def token_page(request: HttpRequest, form: TokenForm | None = None, *, made: Iss
     """One's own tokens, or everybody's for admins on request; `form` was refused."""
     actor = page_actor(request)
     manages = may(actor, "token.manage")
-    everybody = manages and request.GET.get("of") == "everybody"
+    everybody = manages and chosen_value(request.GET, "of", ["everybody"]) == "everybody"
     base, form = reverse("ui:tokens"), form or TokenForm()
     readable = extent_of(actor, "schema.read")
     fill_choices([form], registry=[name for name in list_environments() if readable.has(name)])

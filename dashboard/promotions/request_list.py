@@ -29,7 +29,7 @@ from dashboard.components.widgets import (
     Section,
 )
 from dashboard.promotions.plan import ApprovalRow, BulkApprovalPage, ExcludedRow, RequestList, RequestRow, worst
-from dashboard.sources.labels import given_text
+from dashboard.sources.labels import chosen_value, given_text
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may, may_somewhere, refusal
 from registry.access.selectors import approval_refusal
@@ -47,6 +47,7 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 PAGE_ROWS: Final = 50
 STATES: Final = PromotionRequest.STATES
 WHOSE: Final = {"mine": later("Mine"), "waiting": later("Waiting for me")}
+_VALUES: Final = {"state": (*STATES, "open"), "who": WHOSE}
 _FILTERS: Final = ("q", "state", "target", "who", "label")
 
 
@@ -101,6 +102,7 @@ def request_list(request: HttpRequest) -> RequestList:
     """Requests that the reader may see, newest first, filtered by the address and paged by number."""
     actor, order = page_actor(request), selectors.list_environments()
     chosen = {name: given_text(request.GET, name) for name in _FILTERS}
+    chosen |= {name: chosen_value(request.GET, name, values) for name, values in _VALUES.items()}
     before = whole_number(given_text(request.GET, "before"))
     readable = extent_of(actor, "schema.read")
     infos = _page_of_requests(actor, chosen, before)
@@ -162,10 +164,9 @@ def ask_action(actor: Actor) -> Action:
 
 def _page_of_requests(actor: Actor, chosen: dict[str, str], before: int | None) -> list[RequestInfo]:
     """One request more than a page, which tells whether there is a next page."""
-    state = chosen["state"] if chosen["state"] in (*STATES, "open") else ""
     me = actor.user_id or 0
     return selectors.list_requests(
-        state=state,
+        state=chosen["state"],
         target=chosen["target"].replace("\0", ""),
         subject=_subject(chosen["q"]),
         requested_by=me if chosen["who"] == "mine" else None,

@@ -19,7 +19,7 @@ from dashboard.components.badges import Shown
 from dashboard.components.links import subject_url, whole_number
 from dashboard.components.translation import counted, joined, later, listing
 from dashboard.components.widgets import ActiveFilter, Choice, Fact, Filter, Link, Paging, SearchBox
-from dashboard.sources.labels import lasting, listed, patterns_of, sized
+from dashboard.sources.labels import chosen_value, lasting, listed, patterns_of, sized
 from registry.drift.selectors import ScanInfo, SourceInfo, TopicInfo
 
 PAGE: Final = 50
@@ -109,8 +109,7 @@ class TopicTable:
 def topic_table(request: HttpRequest, source: SourceInfo, topics: list[TopicInfo]) -> TopicTable:
     """The topics that the query asks for."""
     base = reverse("ui:source", args=[source.id])
-    query, show = request.GET.get("q", "").strip(), request.GET.get("show", "")
-    show = show if show in SHOW else ""
+    query, show = request.GET.get("q", "").strip(), chosen_value(request.GET, "show", SHOW)
     matches = [topic for topic in topics if query.lower() in topic.name.lower() and _is_shown(topic, show)]
     offset = min(whole_number(request.GET.get("offset", "")) or 0, max(0, len(matches) - 1)) // PAGE * PAGE
     page = matches[offset : offset + PAGE]

@@ -23,7 +23,7 @@ from dashboard.components.badges import format_name
 from dashboard.components.links import subjects_url
 from dashboard.components.translation import later
 from dashboard.components.widgets import ActiveFilter, Choice, Filter, SearchBox
-from dashboard.sources.labels import given_text
+from dashboard.sources.labels import chosen_value, given_text
 from dashboard.subjects.descriptions import owner_choices, tag_choices
 from dashboard.subjects.presenters import SubjectNumbers
 from registry.audit.time_travel import moment
@@ -153,9 +153,9 @@ class SubjectFilters:
 
     @classmethod
     def of(cls, request: HttpRequest) -> SubjectFilters:
-        """The filters of an address; a value that a filter doesn't have is none."""
+        """The filters of an address. Raises InvalidInput for a value that a filter doesn't have."""
         values = {name: given_text(request.GET, name)[: LONGEST.get(name, MAX_VALUE)] for name in NAMES}
-        checked = {name: values[name] if values[name] in texts else "" for name, texts in KNOWN.items()}
+        checked = {name: chosen_value(request.GET, name, texts) for name, texts in KNOWN.items()}
         return cls({**values, **checked}, COUNTS in request.GET)
 
     @property

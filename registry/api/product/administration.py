@@ -276,15 +276,21 @@ class TokenSerializer(serializers.Serializer[Any]):
     days = WholeNumberField(required=False, default=DEFAULT_DAYS, min_value=1, max_value=MAX_DAYS)
 
 
+class TokenFilterSerializer(serializers.Serializer[Any]):
+    """Whose tokens."""
+
+    of = serializers.ChoiceField(choices=["me", "everybody"], required=False, default="me")
+
+
 class Tokens(ProductView):
     """`/api/v1/tokens`."""
 
-    @extend_schema(parameters=[OpenApiParameter("of", enum=["me", "everybody"], default="me")], responses=None)
+    @extend_schema(parameters=[TokenFilterSerializer], responses=None)
     def get(self, request: Request) -> Response:
         """One's own tokens; `of=everybody` all, for admins. None says what a token is."""
         refuse_stranger(self.actor)
         user_id = self.actor.user_id
-        if request.query_params.get("of") == "everybody":
+        if self.filters_of(TokenFilterSerializer, request.query_params.dict())["of"] == "everybody":
             require(self.actor, "token.manage")
             user_id = None
         return Response([asdict(info) for info in selectors.list_tokens(user_id=user_id)])

@@ -173,7 +173,9 @@ class ProductView(APIView):
         """The values of a body or query. Raises InvalidInput, which names each property that is wrong."""
         bound = serializer(data=data)
         if not bound.is_valid():
-            raise InvalidInput(f"The {what} can't be used: {'; '.join(_problems(bound.errors))}", problems=bound.errors)
+            listed = {name: [*messages, *_choices(bound.fields.get(name))] for name, messages in bound.errors.items()}
+            problems = "; ".join(_problems(listed if what == "query" else bound.errors))
+            raise InvalidInput(f"The {what} can't be used: {problems}", problems=bound.errors)
         return dict(bound.validated_data)
 
     @classmethod
@@ -255,6 +257,14 @@ def answered_statuses(function: Callable[..., Any]) -> set[int]:
             if inspect.isfunction(helper) and helper.__module__ == function.__module__ and helper not in seen:
                 names.append(helper)
     return {status for status in statuses if 200 <= status < 300} or {200}
+
+
+def _choices(field: Any) -> list[str]:
+    """The values of a filter that has only some, as a sentence."""
+    values = [str(value) for value in getattr(field, "choices", ()) if value]
+    if isinstance(field, serializers.BooleanField):
+        values = ["true", "false"]
+    return [f"It can be: {', '.join(values)}."] if values else []
 
 
 def _problems(errors: Any, property_path: str = "") -> Iterator[str]:

@@ -124,7 +124,7 @@ class CanPromote(ProductView):
     )
     def get(self, request: Request) -> Response | HttpResponse:
         """Whether the version (default: the latest) could be promoted: yes, needs approval, or no, with reasons."""
-        parameters = self.valid_of(CanPromoteSerializer, request.query_params.dict())
+        parameters = self.filters_of(CanPromoteSerializer, request.query_params.dict())
         readiness = can_promote(
             subject=parse_subject(parameters["subject"]),
             source=parameters["from"],

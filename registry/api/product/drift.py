@@ -173,7 +173,7 @@ class Queries(ProductView):
     def get(self, request: Request) -> Response:
         """The queries that scans have found, the fullest budget first; of registries that the caller may read."""
         require_extent(self.actor, "schema.read")
-        page = self.valid_of(QueryPageSerializer, request.query_params)
+        page = self.filters_of(QueryPageSerializer, request.query_params.dict())
         return Response([query_dict(query) for query in list_queries(by=self.actor, **page)])
 
 

@@ -224,7 +224,7 @@ class OrphanSubjects(ProductView):
         """By name; the next page begins `after` what this one gives. Without topics nothing is known: no rows."""
         if not may_somewhere(self.actor, "schema.read"):
             require(self.actor, "schema.read", registry=registry)
-        chosen = self.valid_of(OrphansSerializer, request.query_params.dict())
+        chosen = self.filters_of(OrphansSerializer, request.query_params.dict())
         page = orphans_of(get_registry(registry), by=self.actor, **chosen)
         rows = [
             {"subject": row.subject.qualified, "versions": row.versions, "newest": row.newest, "since": row.since}

@@ -89,7 +89,7 @@ class Notifications(ProductView):
     @extend_schema(parameters=[InboxPageSerializer], responses=InboxSerializer)
     def get(self, request: Request) -> Response:
         """One's own notices, newest first; go on with `before`, the number of the last one."""
-        chosen = self.valid_of(InboxPageSerializer, request.query_params.dict())
+        chosen = self.filters_of(InboxPageSerializer, request.query_params.dict())
         items = [asdict(entry) for entry in list_entries(self.actor, **chosen)]
         return Response({"unread": unread_entries(person_of(self.actor)).count(), "items": items})
 
@@ -284,7 +284,7 @@ class Deliveries(ProductView):
     )
     def get(self, request: Request, webhook: str) -> Response:
         """The delivery log, newest first; go on with `before`, the number of the last one."""
-        chosen = self.valid_of(LogSerializer, request.query_params.dict())
+        chosen = self.filters_of(LogSerializer, request.query_params.dict())
         return Response([asdict(item) for item in list_deliveries(self.actor, webhook, **chosen)])
 
 

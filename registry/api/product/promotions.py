@@ -43,7 +43,7 @@ class Promotions(ProductView):
     @as_it_was
     def get(self, request: Request) -> Response:
         """Requests that one may read, newest first; the next page begins `after` the last number. `plan` has no texts here."""
-        chosen = self.valid_of(RequestPageSerializer, request.query_params.dict())
+        chosen = self.filters_of(RequestPageSerializer, request.query_params.dict())
         subject = parse_subject(chosen["subject"]) if chosen["subject"] else None
         if not may_somewhere(self.actor, "schema.read"):
             require(self.actor, "schema.read")
@@ -245,7 +245,7 @@ class Acknowledgements(ProductView):
     @extend_schema(parameters=[HurtSerializer], responses={204: None})
     def delete(self, request: Request, request_id: str) -> Response:
         """Take back what one has acknowledged, while the request isn't being applied; said again it has no effect."""
-        values = self.valid_of(HurtSerializer, request.query_params.dict())
+        values = self.filters_of(HurtSerializer, request.query_params.dict())
         services.take_back(request_id=int(request_id), by=self.actor, **values)
         return Response(status=204)
 

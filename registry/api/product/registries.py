@@ -195,7 +195,7 @@ class Copies(ProductView):
     def get(self, request: Request, registry: str) -> Response:
         """What was deleted for good and is kept still, newest first."""
         require_extent(self.actor, RIGHTS[KeptCopy.DELETED], registry=registry)
-        chosen = self.valid_of(CopiesSerializer, request.query_params.dict())
+        chosen = self.filters_of(CopiesSerializer, request.query_params.dict())
         copies = deleted_copies(get_registry(registry), by=self.actor, **chosen)
         return Response([asdict(copy) for copy in copies])
 
@@ -206,7 +206,7 @@ class CopyOne(ProductView):
     @extend_schema(parameters=[WaysSerializer], responses=None)
     def get(self, request: Request, registry: str, copy_id: int) -> Response:
         """What bringing it in would do now: each version, worst first, and the `digest` that confirms it."""
-        ways = _ways(self.valid_of(WaysSerializer, request.query_params.dict()))
+        ways = _ways(self.filters_of(WaysSerializer, request.query_params.dict()))
         return Response(_plan_result(plan_copy(registry=registry, number=copy_id, ways=ways, by=self.actor)))
 
     @extend_schema(request=None, responses=None)

@@ -273,7 +273,7 @@ class Search(ProductView):
     def get(self, request: Request) -> Response:
         """Subjects, fields, types, docs, ids, requests and tags that fit, of those that the caller may read."""
         require_some(self)
-        query = self.valid_of(SearchSerializer, request.query_params.dict())
+        query = self.filters_of(SearchSerializer, request.query_params.dict())
         if "group" in query:
             page = search_group(query["q"], query["group"], by=self.actor, cursor=query["cursor"], limit=query["limit"])
             result = SearchResult(query=query["q"], groups=(page,))
