@@ -16,12 +16,12 @@ from registry.errors import SchemaNotFound
 from registry.formats.base import Reference
 from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject, SubjectActivity
 from registry.subjects.policy.effective_policy import OwnConfig
+from registry.subjects.versions.one_version import get_schema
 from registry.subjects.versions.parsed_schemas import missing_reference
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
 from registry.subjects.versions.versions import (
     SchemaInfo,
     VersionInfo,
-    get_schema,
     schemas_of_guid,
     standings_of_schemas,
     versions_of_schema,

@@ -48,6 +48,7 @@ from registry.subjects.listing.listing import (
 )
 from registry.subjects.permissions import list_subjects
 from registry.subjects.policy.effective_policy import effective_config, effective_mode, own_config, own_mode
+from registry.subjects.versions.one_version import get_schema, get_version, get_version_of_schema
 from registry.subjects.versions.parsed_schemas import (
     VersionOfId,
     all_versions,
@@ -61,9 +62,6 @@ from registry.subjects.versions.versions import (
     elsewhere,
     find_schema,
     find_version,
-    get_schema,
-    get_version,
-    get_version_of_schema,
     last_schema_id,
     latest_with_metadata,
     list_versions,

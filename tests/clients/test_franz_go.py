@@ -9,8 +9,8 @@ import pytest
 from registry.formats import FORMATS as ENGINES
 from registry.subjects import selectors
 from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.one_version import get_version
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.versions import get_version
 from tests.clients.expected import CUSTOMERS, FORMATS, is_refused
 from tests.clients.serving import Program
 from tests.clients.test_round_trip import TYPES, stored

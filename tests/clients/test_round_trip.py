@@ -12,8 +12,9 @@ from registry.subjects import selectors
 from registry.subjects.policy.effective_policy import own_config
 from registry.subjects.services import delete_subject
 from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.one_version import get_version
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
-from registry.subjects.versions.versions import VersionInfo, get_version, list_versions
+from registry.subjects.versions.versions import VersionInfo, list_versions
 from tests.clients.expected import CUSTOMERS, FORMATS, VALUE, Format, is_refused
 from tests.clients.programs import LANGUAGES, ProgramFailed
 from tests.clients.serving import Program

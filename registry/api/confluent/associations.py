@@ -41,8 +41,9 @@ from registry.subjects.associations.rules import (
 )
 from registry.subjects.associations.services import associate, dissociate
 from registry.subjects.permissions import require_visible
+from registry.subjects.versions.one_version import get_version
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, check_context
-from registry.subjects.versions.versions import VersionInfo, get_version
+from registry.subjects.versions.versions import VersionInfo
 
 #: the most requests of one batch
 MAX_BATCH = 1000

@@ -47,7 +47,8 @@ from registry.subjects.registration.submission import look_up, prepare
 from registry.subjects.services import RegisteredVersion, delete_subject, delete_version, register_version
 from registry.subjects.usage.evidence import in_use_header
 from registry.subjects.versions.lookup import get_subject
-from registry.subjects.versions.versions import SchemaInfo, VersionInfo, get_version, list_versions, version_infos
+from registry.subjects.versions.one_version import get_version
+from registry.subjects.versions.versions import SchemaInfo, VersionInfo, list_versions, version_infos
 
 
 class ConfluentSubjects(ConfluentView):

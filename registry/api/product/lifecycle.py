@@ -26,8 +26,9 @@ from registry.subjects.lifecycle.notes import MOST
 from registry.subjects.lifecycle.retirement import CHOICES, MAX_MESSAGE, RIGHTS, clear_standing, retire, set_standing
 from registry.subjects.models import Registry, VersionStanding
 from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.one_version import get_version
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
-from registry.subjects.versions.versions import StandingOfVersion, get_version, list_standings
+from registry.subjects.versions.versions import StandingOfVersion, list_standings
 
 MAX_VERSIONS_PER_PAGE = 500
 

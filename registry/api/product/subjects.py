@@ -35,8 +35,8 @@ from registry.subjects.models import Subject
 from registry.subjects.models.registries import MAX_DOC, MAX_TAGS
 from registry.subjects.selectors import SubjectRow
 from registry.subjects.versions.lookup import get_registry, get_subject
+from registry.subjects.versions.one_version import get_version
 from registry.subjects.versions.qualified_names import parse_subject
-from registry.subjects.versions.versions import get_version
 
 MAX_SUBJECTS_PER_PAGE: Final = 500
 

@@ -23,8 +23,8 @@ from registry.formats.base import Reference
 from registry.formats.report import ReportItem
 from registry.subjects.comparison.comparison import report_proposal
 from registry.subjects.models import Registry, SchemaVersion
+from registry.subjects.versions.one_version import get_version
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.versions import get_version
 
 Weight = Literal["on_paper", "confirmed", "contradicted", "unproved", "partly"]
 

@@ -29,9 +29,9 @@ from registry.observations import PartitionRange, Side, TopicRead
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Registry, Schema, SchemaVersion
 from registry.subjects.registration.submission import prepare
+from registry.subjects.versions.one_version import get_version
 from registry.subjects.versions.parsed_schemas import parse_stored
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.versions import get_version
 
 DEFAULT_MESSAGES: Final = 5_000
 MOST_MESSAGES: Final = 20_000  # more are refused by the pipeline too

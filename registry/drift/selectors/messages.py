@@ -22,9 +22,9 @@ from registry.observations import Framing, Side
 from registry.subjects.comparison.parsed_versions import tags_of_schemas
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Registry, Schema, SchemaVersion
+from registry.subjects.versions.one_version import get_version
 from registry.subjects.versions.parsed_schemas import parse_stored
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
-from registry.subjects.versions.versions import get_version
 
 MAX_BYTES: Final = 1024 * 1024
 MAX_TEXT: Final = 6 * MAX_BYTES

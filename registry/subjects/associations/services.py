@@ -35,8 +35,9 @@ from registry.subjects.policy.effective_policy import effective_mode
 from registry.subjects.registration.locks import lock_policy, retried
 from registry.subjects.registration.registration import register_version
 from registry.subjects.versions.lookup import get_registry, get_subject
+from registry.subjects.versions.one_version import get_version
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT
-from registry.subjects.versions.versions import VersionInfo, get_version
+from registry.subjects.versions.versions import VersionInfo
 
 
 @dataclass(frozen=True)

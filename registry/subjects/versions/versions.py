@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from registry.errors import InvalidInput, InvalidVersion, SchemaNotFound, VersionNotFound
 from registry.formats.base import Reference
@@ -198,20 +198,6 @@ def named_versions(registry: Registry, subject: SubjectName, *, deleted: bool = 
     return live(rows, deleted=deleted).select_related(*JOINED)
 
 
-def get_version(registry: Registry, subject: SubjectName, version: int | str, *, deleted: bool = False) -> VersionInfo:
-    """A version with its definition; `latest` and -1 mean the newest live one. Two queries.
-
-    Raises InvalidVersion, SubjectNotFound, VersionNotFound.
-    """
-    number = parse_version(version)
-    rows = named_versions(registry, subject, deleted=deleted and number is not None)
-    row = rows.filter(version=number).first() if number else rows.order_by("-version").first()
-    if row is None:
-        get_subject(registry, subject, deleted=deleted)
-        raise _no_version(number)
-    return infos_of([row])[0]
-
-
 def joined_rows(keys: Sequence[tuple[Registry, SubjectName, int | str]]) -> list[SchemaVersion]:
     """The rows of versions as `joined_row` gives them, in one query if all are numbers.
 
@@ -243,11 +229,12 @@ def joined_row(registry: Registry, subject: SubjectName, version: int | str) -> 
     row = rows.filter(version=number).first() if number else rows.order_by("-version").first()
     if row is None:
         get_subject(registry, subject, deleted=True)
-        raise _no_version(number)
+        raise no_version(number)
     return row
 
 
-def _no_version(number: int | None) -> VersionNotFound:
+def no_version(number: int | None) -> VersionNotFound:
+    """What is said of a version (None: the latest) that isn't there."""
     return VersionNotFound(f"Version {number or 'latest'} not found.", version=number)
 
 
@@ -256,7 +243,7 @@ def version_row(subject: Subject, number: int | None, *, deleted: bool = False) 
     rows = live(subject.versions.all(), deleted=deleted)
     row = rows.filter(version=number).first() if number else rows.order_by("-version").first()
     if row is None:
-        raise _no_version(number)
+        raise no_version(number)
     return row
 
 
@@ -328,21 +315,6 @@ def find_version(
     row = get_subject(registry, subject, deleted=deleted)
     version = live(row.versions.filter(schema__identity__in=identities), deleted=deleted).order_by("-version").first()
     return version_infos([version])[0] if version else None
-
-
-def get_schema(registry: Registry, schema_id: int, *, context: str = DEFAULT_CONTEXT) -> SchemaInfo:
-    """The definition with that id in the context, soft-deleted versions' included. Raises SchemaNotFound."""
-    row = find_schema(registry, schema_id, context=context)
-    if row is None:
-        raise SchemaNotFound(f"Schema {schema_id} not found", schema_id=schema_id)
-    return schema_info(row, references_of([row.pk]).get(row.pk, ()), _standings([row]).get(row.pk))
-
-
-def get_version_of_schema(registry: Registry, schema_id: int, subject: SubjectName) -> VersionInfo | None:
-    """The version of the subject that has the id, a live one before a soft-deleted one; None where none has."""
-    rows = named_versions(registry, subject, deleted=True).filter(schema__schema_id=schema_id)
-    row = rows.order_by(F("deleted_at").desc(nulls_first=True), "-version").first()
-    return infos_of([row])[0] if row else None
 
 
 def elsewhere(registry: Registry, subject: SubjectName) -> list[SubjectName]:
