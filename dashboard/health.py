@@ -75,7 +75,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     """Prometheus figures, for callers on loopback and those with a token that may read."""
     if not is_local(request.META):
         try:
-            allowed = may(authenticate(request, door="product"), "audit.read")
+            allowed = may(authenticate(request.META, door="product"), "audit.read")
         except NotSignedIn:
             allowed = False
         if not allowed:

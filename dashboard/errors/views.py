@@ -21,7 +21,6 @@ from django.utils.translation import gettext
 from kombu.exceptions import OperationalError as BrokerError
 from redis.exceptions import ConnectionError as ValkeyError
 from redis.exceptions import TimeoutError as ValkeyTimeout
-from rest_framework.response import Response
 
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.translation import later, listing
@@ -52,7 +51,7 @@ PAGES = "/ui/"
 #: admins whose names an answer gives to somebody who lacks a role
 NAMED_ADMINS: Final = 3
 VALKEY_AWAY: Final = (BrokerError, ValkeyError, ValkeyTimeout)
-Handler = Callable[[Exception, dict[str, Any]], Response | None]
+Handler = Callable[[Exception, dict[str, Any]], Any]
 #: the beginning of a path → who answers errors there; Confluent's dialect has what is left
 DIALECTS: Final[tuple[tuple[str, Handler], ...]] = (("/v1/projects/", google), ("/api/v1/", product), ("/", confluent))
 
@@ -105,7 +104,6 @@ def _outage_page(request: HttpRequest, away: DatabaseAway) -> HttpResponse:
     dialects = ((f"/{settings.SPRING_PATH}", spring), *DIALECTS)
     handle = next(handle for start, handle in dialects if request.path.startswith(start))
     response = handle(away, {"request": request})
-    assert response is not None
     return JsonResponse(response.data, status=response.status_code, headers={"Retry-After": response["Retry-After"]})
 
 

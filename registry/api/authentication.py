@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Mapping
+from typing import Any
 
-from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
@@ -32,12 +33,12 @@ def token_of(header: str) -> str | None:
     raise NotSignedIn(f"Authorization by {scheme[:20]!r} is not supported; use Bearer or Basic with a token.")
 
 
-def authenticate(request: HttpRequest | Request, *, door: str) -> Actor:
-    """Who calls. Without credentials that is the anonymous actor; wrong ones raise NotSignedIn."""
-    origin = str(request.META.get("REMOTE_ADDR") or "")
-    token = token_of(request.META.get("HTTP_AUTHORIZATION", ""))
+def authenticate(environment: Mapping[str, Any], *, door: str) -> Actor:
+    """Who calls, by the request's environment. Without credentials that is the anonymous actor; wrong ones raise NotSignedIn."""
+    origin = str(environment.get("REMOTE_ADDR") or "")
+    token = token_of(environment.get("HTTP_AUTHORIZATION", ""))
     if token is None:
-        return anonymous_actor(door=door, is_local=is_local(request.META), origin=origin)
+        return anonymous_actor(door=door, is_local=is_local(environment), origin=origin)
     actor = actor_of_token(token, door=door, origin=origin)
     if actor is None:
         raise NotSignedIn(REFUSED)
@@ -50,7 +51,7 @@ class TokenAuthentication(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[Actor, None]:
         """The actor of the request. Raises NotSignedIn."""
         view = request.parser_context.get("view") if request.parser_context else None
-        return authenticate(request, door=getattr(view, "door", "product")), None
+        return authenticate(request.META, door=getattr(view, "door", "product")), None
 
     def authenticate_header(self, request: Request) -> str:
         """What a 401 tells the client to send."""

@@ -27,6 +27,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
 
 from registry.errors import InvalidInput
+from registry.formats.base import UNSTORABLE
 
 _SAFE = "/:@!$&'()*+,;=-._~"
 #: bytes; what is shorter is read at once
@@ -85,6 +86,12 @@ class SegmentConverter:
 
 
 register_converter(SegmentConverter, "segment")
+
+
+def refuse_unusable_text(text: str, where: str) -> None:
+    """Raise InvalidInput for a text that no database can hold: with a NUL or half of a surrogate pair."""
+    if unusable := UNSTORABLE.search(text):
+        raise InvalidInput(f"The {where} contains U+{ord(unusable.group()):04X}, which is not a character.")
 
 
 @contextmanager

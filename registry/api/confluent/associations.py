@@ -8,11 +8,10 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from registry.api.confluent.base import ConfluentView
 from registry.api.confluent.errors import code_of, describe
+from registry.api.confluent.http import Request, Response
 from registry.api.confluent.serializers import (
     associated_answer,
     association_answer,

@@ -9,9 +9,9 @@ from django.conf import settings
 from django.core.exceptions import SuspiciousOperation
 from django.db import OperationalError
 from rest_framework import exceptions
-from rest_framework.response import Response
 
 from registry import errors
+from registry.api.confluent.http import Response
 from registry.api.outage import DatabaseAway, WriteRefused, away_of, tell_when
 from registry.subjects.associations import requests
 

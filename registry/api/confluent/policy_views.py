@@ -5,10 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from rest_framework.request import Request
-from rest_framework.response import Response
-
 from registry.api.confluent.base import ConfluentView
+from registry.api.confluent.http import Request, Response
 from registry.api.confluent.serializers import config_answer, flag, object_body
 from registry.errors import (
     InvalidCompatibility,

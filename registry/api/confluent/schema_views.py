@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
-from rest_framework.request import Request
-from rest_framework.response import Response
 
 from registry.api.confluent.associations import NONE, search_filters
-from registry.api.confluent.base import RENDERERS, ConfluentView, TextRenderer
+from registry.api.confluent.base import ConfluentView
+from registry.api.confluent.http import JSON, TEXT, Request, Response
 from registry.api.confluent.serializers import (
     association_answer,
     flag,
@@ -167,14 +166,14 @@ class SchemaById(SchemaIdView):
 class SchemaTextById(SchemaIdView):
     """`/schemas/ids/{id}/schema`."""
 
-    renderer_classes = (*RENDERERS, TextRenderer)
+    media_types = (*JSON, TEXT)
     has_etag = True
 
     def get(self, request: Request, **address: Any) -> Response:
         """The schema's text alone."""
         schema, version = self.found()
         text = in_form(self, schema, version).get("schema", schema.text)
-        return marked(raw_text(text, request), version.standing if version else schema.standing)
+        return marked(Response(text, is_raw=True), version.standing if version else schema.standing)
 
 
 class SubjectsOfSchema(SchemaIdView):
@@ -226,8 +225,8 @@ def in_form(view: ConfluentView, schema: SchemaInfo, version: VersionInfo | None
     changed: dict[str, Any] = {}
     if parameters.get("text") == SUBMITTED and version is not None:
         changed["schema"] = version.submitted
-    if parameters.get("format", "").strip():
-        changed["schema"] = selectors.text_in_form(view.registry, schema, parameters["format"])
+    if (form := parameters.get("format", "")).strip():
+        changed["schema"] = selectors.text_in_form(view.registry, schema, form)
     if parameters.get("referenceFormat") == "qualified":
         changed["references"] = references_answer(schema.references, context=schema.context)
     return changed
@@ -239,14 +238,6 @@ def found_tags(view: ConfluentView, schema: SchemaInfo) -> dict[str, Any]:
     if not tags:
         return {}
     return {"schemaTags": tags_answer(selectors.find_tags(view.registry, schema, tags))}
-
-
-def raw_text(text: str, request: Request) -> Response:
-    """The raw text as it stands; a JSON renderer would quote it."""
-    accepted = request.accepted_renderer.media_type
-    response = Response(text, content_type=accepted)
-    request.accepted_renderer = TextRenderer()
-    return response
 
 
 class Root(ConfluentView):

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from rest_framework.request import Request
-
+from registry.api.confluent.http import Request
 from registry.api.request_reading import number_words
 from registry.errors import InvalidInput, InvalidVersion
 from registry.formats import DEFAULT_FORMAT
-from registry.formats.base import UNSTORABLE, Reference
+from registry.formats.base import Reference
 from registry.formats.tags import FIELD, RECORD, EntityTags
 from registry.subjects.associations.requests import Resource
 from registry.subjects.associations.rules import AssociationInfo
@@ -313,9 +312,3 @@ def subject_prefix(request: Request, context: str | None, default: str = "") -> 
         name, _, rest = prefix[1:].partition(":")
         return check_context(name), rest
     return context or DEFAULT_CONTEXT, prefix
-
-
-def refuse_unusable_text(text: str, where: str) -> None:
-    """Raise InvalidInput for a text that no database can hold: with a NUL or half of a surrogate pair."""
-    if unusable := UNSTORABLE.search(text):
-        raise InvalidInput(f"The {where} contains U+{ord(unusable.group()):04X}, which is not a character.")

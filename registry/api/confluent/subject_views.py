@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rest_framework.request import Request
-from rest_framework.response import Response
-
-from registry.api.confluent.base import RENDERERS, ConfluentView, TextRenderer
-from registry.api.confluent.schema_views import found_tags, in_form, raw_text
+from registry.api.confluent.base import ConfluentView
+from registry.api.confluent.http import JSON, TEXT, Request, Response
+from registry.api.confluent.schema_views import found_tags, in_form
 from registry.api.confluent.serializers import (
     flag,
     number_between,
@@ -249,14 +247,14 @@ class VersionText(VersionView):
     """`/subjects/{subject}/versions/{version}/schema`."""
 
     reads_its_subject = True
-    renderer_classes = (*RENDERERS, TextRenderer)
+    media_types = (*JSON, TEXT)
     has_etag = True
 
     def get(self, request: Request, version: str, **address: Any) -> Response:
         """The schema's text alone."""
         info = self.version(version)
         text = in_form(self, info.schema, info).get("schema", info.schema.text)
-        return marked(raw_text(text, request), info.standing)
+        return marked(Response(text, is_raw=True), info.standing)
 
 
 class ReferencedBy(ConfluentView):
