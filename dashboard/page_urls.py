@@ -5,7 +5,6 @@ from __future__ import annotations
 from django.urls import include, path
 
 from dashboard.audit import views as audit
-from dashboard.findings import views as findings
 from dashboard.home import views as home
 from dashboard.jobs import views as jobs
 from dashboard.notifications import views as notifications
@@ -73,14 +72,7 @@ urlpatterns = [
     path("decode", usage.decode, name="decode"),
     path("search", search.search, name="search"),
     path("", include("dashboard.sources.urls")),
-    path("findings", findings.finding_list, name="findings"),
-    path("findings/decide", findings.findings_decide, name="findings_decide"),
-    path("findings/<int:finding_id>", findings.finding_page, name="finding"),
-    path("findings/<int:finding_id>/acknowledge", findings.finding_acknowledge, name="finding_acknowledge"),
-    path("findings/<int:finding_id>/reopen", findings.finding_reopen, name="finding_reopen"),
-    path("findings/<int:finding_id>/assign", findings.finding_assign, name="finding_assign"),
-    path("mutes", findings.mute_list, name="mutes"),
-    path("mutes/<int:mute_id>/end", findings.mute_end, name="mute_end"),
+    path("", include("dashboard.findings.urls")),
     path("queries", streams.query_list, name="queries"),
     path("queries/<int:query_id>", streams.query_page, name="query"),
     path("queries/<int:query_id>/variables/<int:variable_id>", streams.variable_page, name="state_variable"),

@@ -11,8 +11,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.translation import later
 from dashboard.components.widgets import Fact
-from dashboard.findings.evidence_tables import NAMES, SHOWN_ROWS, cell, rows_table
-from dashboard.findings.presenters import EvidenceTable
+from dashboard.findings.evidence_tables import NAMES, SHOWN_ROWS, EvidenceTable, cell, rows_table
 from registry.drift.evidence import UNREADABLE, fields_of_rule, value_types
 
 #: single values and lists of them, in the order of the page

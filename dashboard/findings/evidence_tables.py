@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from django.utils.translation import gettext
 
 from dashboard.components.translation import counted, later
-from dashboard.findings.presenters import Bar, BarTable, Column, EvidenceTable
 
 SHOWN_ROWS = 50
 #: numbers that name something; a separator of thousands would spoil them
@@ -20,6 +20,62 @@ NAMES = frozenset(
 )  # fmt: skip
 #: columns that hold what stands in data, letter by letter
 CODE = frozenset({"value"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of an evidence table; `kind` is "text", "code" or "number" (aligned right)."""
+
+    label: str
+    kind: str = "text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceTable:
+    """Facts as a table: one text a cell, in the order of the columns. `hidden_rows` are counted, not drawn.
+
+    For a topic: partition, first and last offset, messages, times. For state: operator, variable, field, batch, rows.
+    `spans` are drawn behind the rows, where rows have a time: left edge and width in percent of the whole time.
+    """
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    hidden_rows: int = 0
+    spans: tuple[tuple[int, int], ...] = ()
+    spans_label: str = ""
+
+    @property
+    def drawn(self) -> tuple[tuple[tuple[tuple[Column, str], ...], tuple[int, int] | None], ...]:
+        """Each row as columns with their texts, and its span."""
+        spans = self.spans or (None,) * len(self.rows)
+        return tuple(
+            (tuple(zip(self.columns, row, strict=True)), span) for row, span in zip(self.rows, spans, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """A value among others; `percent` of the largest, for the bar that is drawn beside the number.
+
+    `marks` are the deployments of that hour.
+    """
+
+    label: str
+    count: int
+    percent: int
+    marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BarTable:
+    """Counts by label, as a table with bars."""
+
+    title: str
+    label: str
+    bars: tuple[Bar, ...]
+    note: str = ""
 
 
 def read_tables(read: dict[str, Any]) -> tuple[EvidenceTable, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -14,12 +15,21 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import FindingState, Severity, Shown, SourceBadge
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import subject_url, whole_number
+from dashboard.components.links import whole_number
 from dashboard.components.translation import later
-from dashboard.components.widgets import ActiveFilter, Choice, Filter, Link, Paging, SearchBox, Section
-from dashboard.findings.presenters import Bulk, FindingList, FindingRow, Tally
+from dashboard.components.widgets import (
+    ActiveFilter,
+    Choice,
+    Environment,
+    Filter,
+    Frame,
+    Link,
+    Paging,
+    SearchBox,
+    Section,
+)
 from dashboard.promotions.presenters import FindingOrigin
-from dashboard.sources.coverage import clean_of, coverage_of, unreadable_of
+from dashboard.sources.coverage import Unreadable, clean_of, coverage_of, unreadable_of
 from dashboard.sources.labels import chosen_value, given_text, source_badge, source_badges
 from registry.access.permission_filters import refusal_in_any, require_extent
 from registry.access.roles import Actor
@@ -174,6 +184,16 @@ def _filter(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """A state with how many are in it; `url` is the list of them, `current` whether that is what is shown."""
+
+    look: Shown | SourceBadge
+    count: int
+    url: str
+    current: bool = False
+
+
 def tallies(
     chosen: FindingFilters, name: str, looks: Iterable[Shown | SourceBadge], counts: Counter[str]
 ) -> tuple[Tally, ...]:
@@ -193,54 +213,58 @@ def tallies(
 RESOLVED: Final = "resolved"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingRow:
+    """A finding in a list; `requests` are the open ones that answer it, `may_snooze` offers to acknowledge it in place."""
+
+    info: FindingInfo
+    environment: Environment
+    requests: tuple[int, ...] = ()
+    may_snooze: bool = False
+
+    @property
+    def severity(self) -> Severity:
+        """How much it matters."""
+        return Severity.of(self.info.severity)
+
+    @property
+    def state(self) -> FindingState:
+        """Where it stands."""
+        return FindingState.of(self.info.state)
+
+    @property
+    def kind(self) -> SourceBadge:
+        """What its source reads."""
+        return source_badge(self.info.source_kind)
+
+    @property
+    def producer(self) -> str:
+        """What points to the producer; "" where nothing stands out."""
+        hint = self.info.producer_hint
+        if hint is None:
+            return ""
+        return gettext("all in partition %(partition)s of %(of)s") % {"partition": hint.partition, "of": hint.of}
+
+    @property
+    def rebaselined(self) -> str:
+        """That it came up because a newer detector looked; "" for all others."""
+        if self.info.rebaselined_from is None:
+            return ""
+        return gettext("Re-baselined: found by detector %(detector)s; earlier scans used %(earlier)s.") % {
+            "detector": self.info.detector,
+            "earlier": self.info.rebaselined_from,
+        }
+
+    @property
+    def resolving(self) -> list[Link]:
+        """The requests."""
+        return [Link(label=f"#{number}", url=reverse("ui:promotion", args=[number])) for number in self.requests]
+
+
 def finding_row(info: FindingInfo, order: list[str], requests: Iterable[int] = ()) -> FindingRow:
     """A finding in a list; `requests` are the open ones that answer it, which a resolved one waits for no more."""
-    return FindingRow(
-        url=reverse("ui:finding", args=[info.id]),
-        severity=Severity.of(info.severity),
-        state=FindingState.of(info.state),
-        sentence=info.sentence,
-        rule=info.rule,
-        source=info.source_name,
-        source_kind=source_badge(info.source_kind),
-        source_url=reverse("ui:source", args=[info.source_id]) if info.source_name else "",
-        location=info.location,
-        environment=environment_of(info.registry, order),
-        count=info.count,
-        first_seen=info.first_seen,
-        last_seen=info.last_seen,
-        number=info.id,
-        subject=info.subject,
-        subject_url=subject_url(info.registry, info.subject) if info.subject else "",
-        assignee=info.assigned_to,
-        hint=info.cause,
-        producer=producer_words(info),
-        muted=info.muted,
-        rebaselined=rebaselined(info),
-        resolving=() if info.state == RESOLVED else tuple(map(_request, requests)),
-    )
-
-
-def producer_words(info: FindingInfo) -> str:
-    """What points to the producer; "" where nothing stands out."""
-    hint = info.producer_hint
-    if hint is None:
-        return ""
-    return gettext("all in partition %(partition)s of %(of)s") % {"partition": hint.partition, "of": hint.of}
-
-
-def rebaselined(info: FindingInfo) -> str:
-    """That a finding came up because a newer detector looked; "" for all others."""
-    if info.rebaselined_from is None:
-        return ""
-    return gettext("Re-baselined: found by detector %(detector)s; earlier scans used %(earlier)s.") % {
-        "detector": info.detector,
-        "earlier": info.rebaselined_from,
-    }
-
-
-def _request(number: int) -> Link:
-    return Link(label=f"#{number}", url=reverse("ui:promotion", args=[number]))
+    answers = () if info.state == RESOLVED else tuple(requests)
+    return FindingRow(info=info, environment=environment_of(info.registry, order), requests=answers)
 
 
 def finding_origin(number: int | None, actor: Actor) -> FindingOrigin | None:
@@ -258,6 +282,31 @@ def finding_origin(number: int | None, actor: Actor) -> FindingOrigin | None:
 
 PAGE: Final = 50
 MOST: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingList:
+    """Findings under their definition. `clean` says what was looked at and when where there is none, `next_scan_at` when
+
+    it is looked at again. Where nothing was scanned `clean` is "" and the page says "not scanned" instead of showing green. The tallies are of open findings. `refused` says why the reader may not
+    decide on several at once, which leads `back`.
+    """
+
+    frame: Frame
+    search: SearchBox
+    rows: tuple[FindingRow, ...]
+    paging: Paging
+    clean: str = ""
+    clean_at: datetime | None = None
+    next_scan_at: datetime | None = None
+    coverage: str = ""
+    unreadable: tuple[Unreadable, ...] = ()
+    by_severity: tuple[Tally, ...] = ()
+    by_kind: tuple[Tally, ...] = ()
+    muted: int = 0
+    muted_url: str = ""
+    refused: str = ""
+    back: str = ""
 
 
 def finding_list(request: HttpRequest) -> FindingList:
@@ -280,9 +329,8 @@ def finding_list(request: HttpRequest) -> FindingList:
     topics = selectors.topic_coverage([source.id for source in sources])
     scanned = [source.last_ended for source in sources if source.last_ended and source.last_ended.verdict == "scanned"]
     newest = max((scan.finished_at for scan in scanned if scan.finished_at), default=None)
-    reason = refusal_in_any(actor, "finding.decide", registry=registry)
     return FindingList(
-        frame=make_frame(request, title=gettext("Findings"), section=Section.FINDINGS),
+        frame=make_frame(request, title=gettext("Findings"), section=Section.FINDINGS, order=order),
         search=finding_search(chosen, counts),
         rows=tuple(finding_row(info, order, requests.get(info.id, ())) for info in page),
         paging=Paging(
@@ -303,11 +351,6 @@ def finding_list(request: HttpRequest) -> FindingList:
         by_kind=tallies(chosen, "kind", source_badges(), counts.by(1)),
         muted=counts.muted,
         muted_url=chosen.url(muted="only"),
-        mutes_url=reverse("ui:mutes"),
-        bulk=Bulk(
-            url=reverse("ui:findings_decide"),
-            allowed=not reason,
-            reason=reason,
-            back=chosen.url(offset=str(offset) if offset else ""),
-        ),
+        refused=refusal_in_any(actor, "finding.decide", registry=registry),
+        back=chosen.url(offset=str(offset) if offset else ""),
     )

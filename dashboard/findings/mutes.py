@@ -2,73 +2,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from dashboard.components.forms import FormPage, fill_choices
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.translation import counted, later
-from dashboard.components.widgets import Action, Choice, Crumb, Field, Link, Problem, Section
-from dashboard.findings.presenters import MutePage, MuteRow
-from dashboard.sources.labels import given_text
+from dashboard.components.translation import counted
+from dashboard.components.widgets import Crumb, Environment, Section
+from dashboard.findings.forms import PATTERNS, MuteForm, still_blocking
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, refusal
 from registry.drift import selectors
-from registry.drift.findings.promotion_check import decided_breaks_block
 from registry.drift.scan.aggregation import MutePattern, is_muted
 from registry.drift.selectors import FindingInfo, MuteInfo
 from registry.drift.services.findings import MAX_STARS
-from registry.errors import SchemadeskError
 from registry.promotions.selectors import list_environments
 from registry.subjects.selectors import registry_names
 
 LOOKED_AT: Final = 1000
 SHOWN: Final = 10
 MAX_PATTERN: Final = 1024
-PATTERNS: Final = {"rule": later("Rule"), "subject": later("Subject"), "location": later("Place")}
 
 
-def mute_page(request: HttpRequest, problem: SchemadeskError | None = None) -> MutePage:
-    """The mutes and the form; patterns in the address or the form are tried on the findings. Raises NotAllowed."""
-    actor = page_actor(request)
-    form = request.POST if request.method == "POST" else request.GET
-    registry = given_text(form, "registry")
-    require_extent(actor, "schema.read", registry=registry)
-    order = list_environments()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MuteRow:
+    """A mute; `refused` says why the reader may not end it."""
+
+    info: MuteInfo
+    environment: Environment
+    refused: str
+
+    @property
+    def patterns(self) -> list[tuple[str, str]]:
+        """Its patterns with their labels."""
+        named = ((label, getattr(self.info, name)) for name, label in PATTERNS.items())
+        return [(label, pattern) for label, pattern in named if pattern]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MutePage(FormPage):
+    """The mutes, and the form of a new one. `preview` says how many findings it would cover; `covered` are some."""
+
+    rows: tuple[MuteRow, ...]
+    preview: str = ""
+    covered: Sequence[FindingInfo] = ()
+
+
+def mute_form(data: Any, query: Mapping[str, str], actor: Actor) -> MuteForm:
+    """The form with what was sent, or with the patterns of the address. Raises NotAllowed."""
+    form = MuteForm(data, initial=dict(query))
     names = registry_names(actor)
-    chosen = registry or (names[0] if names else "")
-    reason = refusal(actor, "finding.mute", registry=chosen)
-    preview, covered = _preview(form, chosen, actor)
+    require_extent(actor, "schema.read", registry=_given(form, "registry"))
+    fill_choices([form], registry=names)
+    form.fields["registry"].initial = names[0] if names else ""
+    form.fields["reason"].help_text = still_blocking(_registry(form))
+    return form
+
+
+def mute_page(request: HttpRequest, form: MuteForm) -> MutePage:
+    """The mutes and the form, whose patterns are tried on the findings."""
+    actor, order, registry = page_actor(request), list_environments(), _registry(form)
+    preview, covered = _preview(form, registry, actor)
     return MutePage(
         frame=make_frame(
             request,
             title=gettext("Mutes"),
             section=Section.FINDINGS,
             crumbs=(Crumb(label=gettext("Findings"), url=reverse("ui:findings")),),
+            order=order,
         ),
-        rows=tuple(_row(actor, info, order) for info in selectors.list_mutes(registry, by=actor)),
-        fields=_fields(form, names, chosen),
-        submit=Action(
-            label=gettext("Mute"),
-            url=reverse("ui:mutes"),
-            method="post",
-            allowed=not reason,
-            reason=reason,
-            tone="primary",
+        form=form,
+        refused=refusal(actor, "finding.mute", registry=registry),
+        back_url=reverse("ui:mutes"),
+        rows=tuple(
+            MuteRow(
+                info=info,
+                environment=environment_of(info.registry, order),
+                refused=refusal(actor, "finding.mute", registry=info.registry),
+            )
+            for info in selectors.list_mutes(_given(form, "registry"), by=actor)
         ),
-        preview_url=reverse("ui:mutes"),
         preview=preview,
-        covered=tuple(Link(label=info.sentence, url=reverse("ui:finding", args=[info.id])) for info in covered),
-        problem=Problem(what=problem.message) if problem else None,
+        covered=covered,
     )
 
 
-def _preview(form: Mapping[str, str], registry: str, actor: Actor) -> tuple[str, list[FindingInfo]]:
+def _given(form: MuteForm, name: str) -> str:
+    given = form.data if form.is_bound else form.initial
+    return str(given.get(name, "")).replace("\0", "").strip()
+
+
+def _registry(form: MuteForm) -> str:
+    return _given(form, "registry") or str(form.fields["registry"].initial)
+
+
+def _preview(form: MuteForm, registry: str, actor: Actor) -> tuple[str, list[FindingInfo]]:
     """How many findings that aren't resolved the patterns cover, in words, and the first of them."""
-    pattern = MutePattern(*(form.get(name, "").strip() for name in PATTERNS))
+    pattern = MutePattern(*(_given(form, name) for name in PATTERNS))
     texts = (pattern.rule, pattern.subject, pattern.location)
     if not any(texts):
         return "", []
@@ -103,64 +138,3 @@ def _covers(covered: int, lasting: int, hidden: int, *, all_looked_at: bool) -> 
     )
     muted = counted(hidden, "%(n)s of them is already muted.", "%(n)s of them are already muted.")
     return f"{sentence} {muted}" if hidden else sentence
-
-
-def _fields(form: Mapping[str, str], names: list[str], chosen: str) -> tuple[Field, ...]:
-    def text(name: str, placeholder: str) -> Field:
-        value = form.get(name, "")
-        return Field(name=name, label=PATTERNS[name], value=value, code=True, placeholder=placeholder)
-
-    choices = tuple(Choice(value=name, label=name, selected=name == chosen) for name in names)
-    return (
-        Field(name="registry", label=gettext("Registry"), kind="select", choices=choices, required=True),
-        text("rule", "UNKNOWN_SCHEMA_ID"),
-        text("subject", "test-*"),
-        text("location", "orders:*"),
-        Field(
-            name="reason",
-            label=gettext("Reason to mute them"),
-            value=form.get("reason", ""),
-            help=still_blocking(chosen),
-            kind="textarea",
-            rows=2,
-            required=True,
-        ),
-        Field(
-            name="until",
-            label=gettext("Until"),
-            kind="date",
-            value=form.get("until", ""),
-            help=gettext("Empty: until the mute is removed."),
-        ),
-    )
-
-
-def still_blocking(registry: str) -> str:
-    """That breaks of a closed environment block even after one person's decision, as sentences; "" elsewhere."""
-    if not decided_breaks_block(registry):
-        return ""
-    return gettext(
-        "%(registry)s is a closed environment: a break still fails requests afterwards, until it is resolved. A reviewer"
-        " can override the check with a reason."
-    ) % {"registry": registry}
-
-
-def _row(actor: Actor, info: MuteInfo, order: list[str]) -> MuteRow:
-    reason = refusal(actor, "finding.mute", registry=info.registry)
-    patterns = tuple((PATTERNS[name], getattr(info, name)) for name in PATTERNS if getattr(info, name))
-    return MuteRow(
-        number=info.id,
-        environment=environment_of(info.registry, order),
-        patterns=patterns,
-        reason=info.reason,
-        by=info.created_by,
-        since=info.created_at,
-        until=info.until,
-        end=Action(
-            label=gettext("Remove mute"),
-            url=reverse("ui:mute_end", args=[info.id]),
-            method="post",
-            allowed=not reason,
-            reason=reason,
-        ),
-    )

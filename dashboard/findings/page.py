@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -10,17 +11,29 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from dashboard.compare.comparison import VersionComparison
 from dashboard.compare.sides import OBSERVED
+from dashboard.components.forms import ServiceForm
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import subject_url
 from dashboard.components.translation import later
-from dashboard.components.widgets import Action, Crumb, Fact, Field, Link, Section
+from dashboard.components.widgets import Crumb, Fact, Frame, Link, Problem, Section
 from dashboard.findings.evidence import evidence_facts, evidence_tables
-from dashboard.findings.evidence_tables import bar_tables
-from dashboard.findings.finding_list import finding_row
-from dashboard.findings.mutes import still_blocking
-from dashboard.findings.presenters import Command, FindingPage, HistoryRow
-from dashboard.findings.related import affected, before_after, deployed_by_hour, observed, state_links, suspected
+from dashboard.findings.evidence_tables import BarTable, EvidenceTable, bar_tables
+from dashboard.findings.finding_list import FindingRow, finding_row
+from dashboard.findings.forms import AcknowledgeForm, AssignForm
+from dashboard.findings.related import (
+    Affected,
+    BeforeAfter,
+    SuspectedList,
+    affected,
+    before_after,
+    deployed_by_hour,
+    observed,
+    state_links,
+    suspected,
+)
+from dashboard.promotions.plan import RequestRow
 from dashboard.promotions.request_list import request_row
 from dashboard.sources.labels import scan_refusal
 from registry.access.roles import Actor, may, may_somewhere, refusal
@@ -29,7 +42,13 @@ from registry.drift import selectors
 from registry.drift.proposals.observed_schema import can_propose
 from registry.drift.selectors import FindingInfo, SourceInfo
 from registry.promotions.models import PromotionRequest
-from registry.promotions.selectors import FindingRequests, RequestInfo, list_environments, requests_for_finding
+from registry.promotions.selectors import (
+    DraftInfo,
+    FindingRequests,
+    RequestInfo,
+    list_environments,
+    requests_for_finding,
+)
 
 SHOWN_EVENTS: Final = 15
 READ_EVENTS: Final = 100
@@ -46,14 +65,77 @@ TOLD: Final = {
 }
 
 
-def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
-    """One finding. Raises FindingNotFound, NotSignedIn, NotAllowed."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryRow:
+    """A decision on a finding, or what a scan made of it, from the audit."""
+
+    event: AuditEntry
+    what: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A command to copy."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingPage:
+    """One finding with its evidence, and the forms of decisions; each `…refused` says why the reader may not.
+
+    `remedies` are what to do, one sentence each; `related` are links (the subject, the schema id's owner, the compare page).
+    `commands` fetch the messages. `propose_refused` is None where no schema is proposed for such a finding. `drafts` of the
+    reader and `requests` were begun from it; `released` are the versions that came of them. `affected` are the clients and
+    queries that it concerns; `before_after` is a state variable's value, of state findings. `observed` is the shape that the
+    data have against what is declared, `observed_note` what is to say of it and `observed_all_url` the page with all of it.
+    """
+
+    frame: Frame
+    finding: FindingRow
+    acknowledge: AcknowledgeForm
+    assign: AssignForm
+    decide_refused: str
+    mute_refused: str
+    scan_refused: str
+    needed_scans: int
+    mute_url: str
+    evidence: tuple[EvidenceTable, ...]
+    facts: tuple[Fact, ...] = ()
+    related: tuple[Link, ...] = ()
+    problem: Problem | None = None
+    suspected: SuspectedList | None = None
+    commands: tuple[Command, ...] = ()
+    bars: tuple[BarTable, ...] = ()
+    propose_refused: str | None = None
+    drafts: tuple[DraftInfo, ...] = ()
+    requests: tuple[RequestRow, ...] = ()
+    released: tuple[Link, ...] = ()
+    history: tuple[HistoryRow, ...] = ()
+    observed: VersionComparison | None = None
+    observed_note: str = ""
+    observed_all_url: str = ""
+    affected: Affected | None = None
+    before_after: BeforeAfter | None = None
+
+    @property
+    def propose_url(self) -> str:
+        """The editor with a schema that has what was seen; it is the reader's to correct and to submit."""
+        return f"{reverse('ui:propose')}?{urlencode({'from': f'finding:{self.finding.info.id}'})}"
+
+    @property
+    def remedies(self) -> list[str]:
+        """What to do."""
+        return [part.strip() for part in self.finding.info.remedy.split("\n") if part.strip()]
+
+
+def finding_page(request: HttpRequest, finding_id: int, sent: ServiceForm | None = None) -> FindingPage:
+    """One finding; `sent` is a form that was refused. Raises FindingNotFound, NotSignedIn, NotAllowed."""
     actor = page_actor(request)
     info = selectors.get_finding(finding_id, by=actor)
     sees_source = may(actor, "schema.read", registry=info.registry)
     source = selectors.get_source(info.source_id)
-    decide = refusal(actor, "finding.decide", registry=info.registry)
-    is_open = info.state == "open"
     order, answers = list_environments(), requests_for_finding(info.id, actor)
     is_whole = request.GET.get("all") == "1"
     comparison, observed_note = observed(info, actor, is_whole=is_whole)
@@ -63,87 +145,38 @@ def finding_page(request: HttpRequest, finding_id: int) -> FindingPage:
             title=info.rule.replace("_", " ").capitalize(),
             section=Section.FINDINGS,
             crumbs=(Crumb(label=gettext("Findings"), url=reverse("ui:findings")),),
+            order=order,
         ),
         finding=finding_row(info, order, (one.id for one in answers.requests if _is_under_way(one))),
-        remedies=tuple(part.strip() for part in info.remedy.split("\n") if part.strip()),
+        acknowledge=sent if isinstance(sent, AcknowledgeForm) else AcknowledgeForm.of(info),
+        assign=sent if isinstance(sent, AssignForm) else AssignForm.of(info, actor),
+        decide_refused=refusal(actor, "finding.decide", registry=info.registry),
+        mute_refused=refusal(actor, "finding.mute", registry=info.registry),
+        scan_refused=scan_refusal(actor, source),
+        needed_scans=source.clean_scans,
+        mute_url=_mute_url(info),
+        problem=sent.problem if sent else None,
         evidence=evidence_tables(info.rule, info.evidence),
         facts=(*evidence_facts(info.rule, info.evidence), *_hidden(actor, info)),
         related=_related(info, source, actor, sees_source=sees_source, is_comparable=comparison is not None),
-        acknowledge=_post(gettext("Acknowledge"), "finding_acknowledge", info, decide, tone="primary")
-        if is_open
-        else None,
-        reason=Field(
-            name="reason",
-            label=gettext("Reason to acknowledge it"),
-            required=True,
-            kind="textarea",
-            rows=2,
-            help=still_blocking(info.registry) if info.severity == "break" else "",
-        ),
-        until=Field(
-            name="until",
-            label=gettext("Until"),
-            kind="date",
-            help=gettext("The finding reopens after that day (UTC). Empty: acknowledged as long as it is seen."),
-        ),
-        acknowledged_by=info.acknowledged_by,
-        acknowledged_reason=info.acknowledged_reason,
-        acknowledged_until=info.acknowledged_until,
-        resolved_at=info.resolved_at,
-        cause=info.cause,
         suspected=suspected(info),
         commands=_commands(info, source) if sees_source else (),
         bars=bar_tables(info.evidence, deployed_by_hour(info)),
-        reopen=None if is_open else _post(gettext("Reopen finding"), "finding_reopen", info, decide),
-        assign=_post(gettext("Assign"), "finding_assign", info, decide),
-        assignee=Field(
-            name="to",
-            label=gettext("Assigned to"),
-            value=info.assigned_to or (actor.name if actor.user_id else ""),
-            help=gettext("Account name. Empty: nobody.")
-            if info.assigned_to
-            else gettext("Account name. Empty: nobody. Not assigned yet."),
-        ),
-        mute=_mute(actor, info),
-        scan=_scan(actor, source),
         history=_history(actor, info),
-        propose=_propose(actor, info, "" if comparison else observed_note) if can_propose(info) else None,
+        propose_refused=_propose_refused(actor, "" if comparison else observed_note) if can_propose(info) else None,
         drafts=tuple(answers.drafts),
         requests=tuple(request_row(one, order) for one in answers.requests),
         released=_released(answers),
-        reopened=info.reopened,
-        detector=info.detector,
         observed=comparison,
         observed_all_url="" if is_whole else f"{reverse('ui:finding', args=[info.id])}?all=1",
         observed_note=observed_note,
         affected=affected(info, sees_queries=sees_source),
         before_after=before_after(info),
-        clean_scans=gettext("%(seen)s of %(needed)s") % {"seen": info.clean_scans, "needed": source.clean_scans}
-        if info.state != "resolved"
-        else "",
     )
 
 
 def _is_under_way(request: RequestInfo) -> bool:
     return request.is_open and request.state != PromotionRequest.DRAFT
-
-
-def _post(label: str, name: str, info: FindingInfo, reason: str, tone: str = "plain") -> Action:
-    url = reverse(f"ui:{name}", args=[info.id])
-    return Action(label=label, url=url, method="post", allowed=not reason, reason=reason, tone=tone)
-
-
-def _scan(actor: Actor, source: SourceInfo) -> Action:
-    refused = scan_refusal(actor, source)
-    return Action(
-        label=gettext("Scan source again"),
-        url=reverse("ui:source_scan", args=[source.id]),
-        method="post",
-        allowed=not refused,
-        reason=refused,
-        tone="primary",
-        icon="scan-search",
-    )
 
 
 def _hidden(actor: Actor, info: FindingInfo) -> tuple[Fact, ...]:
@@ -157,16 +190,9 @@ def _hidden(actor: Actor, info: FindingInfo) -> tuple[Fact, ...]:
     )
 
 
-def _propose(actor: Actor, info: FindingInfo, problem: str) -> Action:
-    """The editor with a schema that has what was seen; it is the reader's to correct and to submit.
-
-    `problem` says why none can be made, where that is known.
-    """
-    reason = (
-        problem if problem else "" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request")
-    )
-    url = f"{reverse('ui:propose')}?{urlencode({'from': f'finding:{info.id}'})}"
-    return Action(label=gettext("Propose schema"), url=url, allowed=not reason, reason=reason, icon="pencil")
+def _propose_refused(actor: Actor, problem: str) -> str:
+    """Why the reader can't get an editor with a schema that has what was seen; `problem` says why none can be made."""
+    return problem or ("" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request"))
 
 
 def _released(answers: FindingRequests) -> tuple[Link, ...]:
@@ -182,11 +208,10 @@ def _released(answers: FindingRequests) -> tuple[Link, ...]:
     )
 
 
-def _mute(actor: Actor, info: FindingInfo) -> Action:
-    reason = refusal(actor, "finding.mute", registry=info.registry)
+def _mute_url(info: FindingInfo) -> str:
+    """The form that mutes findings like it."""
     patterns = {"registry": info.registry, "rule": info.rule, "subject": info.subject, "location": _pattern(info)}
-    url = f"{reverse('ui:mutes')}?{urlencode({name: value for name, value in patterns.items() if value})}"
-    return Action(label=gettext("Mute similar findings"), url=url, allowed=not reason, reason=reason)
+    return f"{reverse('ui:mutes')}?{urlencode({name: value for name, value in patterns.items() if value})}"
 
 
 def _pattern(info: FindingInfo) -> str:
@@ -248,7 +273,7 @@ def _commands(info: FindingInfo, source: SourceInfo) -> tuple[Command, ...]:
         {"partition": row["partition"], "first_offset": row["offset"], "last_offset": row["offset"]}
         for row in info.evidence.get("example", ())
     ]
-    for number, row in enumerate([*examples, *info.evidence.get("partitions", ())][:SHOWN_COMMANDS]):
+    for row in [*examples, *info.evidence.get("partitions", ())][:SHOWN_COMMANDS]:
         count = min(MOST_MESSAGES, row["last_offset"] - row["first_offset"] + 1)
         arguments = ["kcat", "-C", "-b", source.bootstrap, *_security(source), "-t", topic, "-p", str(row["partition"])]
         arguments += ["-o", str(row["first_offset"]), "-c", str(count), "-e", "-f", "%p@%o %T %k %s\\n"]
@@ -256,7 +281,7 @@ def _commands(info: FindingInfo, source: SourceInfo) -> tuple[Command, ...]:
             "partition": row["partition"],
             "offset": row["first_offset"],
         }
-        commands.append(Command(label=label, text=shlex.join(arguments), anchor=f"command-{number}"))
+        commands.append(Command(label=label, text=shlex.join(arguments)))
     return tuple(commands)
 
 
@@ -277,12 +302,8 @@ def _history(actor: Actor, info: FindingInfo) -> tuple[HistoryRow, ...]:
     if not may(actor, "audit.read", registry=info.registry, subject=info.subject):
         return ()
     chosen = AuditFilter(table="drift_finding", row_id=str(info.id))
-    rows = []
-    for entry in list_events(chosen=chosen, limit=READ_EVENTS):
-        what = _what(entry)
-        if what:
-            rows.append(HistoryRow(at=entry.at, who=entry.actor, what=what, why=entry.why))
-    return tuple(rows[:SHOWN_EVENTS])
+    rows = (HistoryRow(event=entry, what=_what(entry)) for entry in list_events(chosen=chosen, limit=READ_EVENTS))
+    return tuple([row for row in rows if row.what][:SHOWN_EVENTS])
 
 
 def _what(entry: AuditEntry) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -15,11 +15,10 @@ from django.utils.translation import gettext
 
 from dashboard.compare.comparison import VersionComparison
 from dashboard.compare.proposed_schema import against_latest
-from dashboard.components.diff import text_diff
+from dashboard.components.diff import TextDiff, text_diff
 from dashboard.components.links import subject_url
 from dashboard.components.translation import counted, later, listing
 from dashboard.components.widgets import Link
-from dashboard.findings.presenters import Affected, AffectedRow, BeforeAfter, Suspected, SuspectedList
 from dashboard.streams.queries import check_action
 from dashboard.streams.variables import fields_as_ddl
 from dashboard.usage.page import DOES_WORDS
@@ -40,6 +39,57 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 
 #: clients that are named; the page of the use has all
 SHOWN_CLIENTS: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AffectedRow:
+    """A client or a query that a finding concerns; `seen_at` is of a client that wasn't heard of for long."""
+
+    name: str
+    sentence: str
+    url: str = ""
+    contact: str = ""
+    seen_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Affected:
+    """Whom a finding concerns; `hidden` clients aren't named, `usage_url` leads to all of them."""
+
+    clients: tuple[AffectedRow, ...] = ()
+    queries: tuple[AffectedRow, ...] = ()
+    hidden: int = 0
+    usage_url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspected:
+    """Something that was done shortly before a finding began: how long before, in words, and where it is to be seen.
+
+    `url` is empty where it is nowhere to be seen, `elsewhere` says that it leads out of the product.
+    """
+
+    before: str
+    sentence: str
+    url: str
+    elsewhere: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuspectedList:
+    """When a finding began, and what was done in the hour before, the nearest first."""
+
+    began: datetime
+    rows: tuple[Suspected, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeforeAfter:
+    """The value of a state variable before and after a batch, as DDL line by line; `batch` None where it isn't known."""
+
+    variable: str
+    batch: int | None
+    text: TextDiff
 
 
 def affected(info: FindingInfo, *, sees_queries: bool) -> Affected | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final, cast
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -11,18 +11,18 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
+from dashboard.components.forms import FormPage, FormPageView, ServiceForm, ServiceFormView
 from dashboard.components.frame import page_actor, render_page
 from dashboard.components.links import whole_number
 from dashboard.components.translation import counted
 from dashboard.findings import finding_list as findings_table
 from dashboard.findings import mutes
 from dashboard.findings import page as findings
-from dashboard.sources.forms import end_of_day
-from dashboard.sources.labels import given_text
+from dashboard.findings.forms import AcknowledgeForm, AssignForm, MuteForm
 from registry.drift import services
-from registry.errors import Conflict, Forbidden, InvalidInput, NotFound, SchemadeskError
+from registry.errors import Conflict, Forbidden, InvalidInput, NotFound
 
 MOST_AT_ONCE: Final = 200
 
@@ -39,57 +39,24 @@ def finding_page(request: HttpRequest, finding_id: int) -> HttpResponse:
     return render(request, "drift/finding.html", {"page": findings.finding_page(request, finding_id)})
 
 
-@require_POST
-def finding_acknowledge(request: HttpRequest, finding_id: int) -> HttpResponse:
-    """Take note of it, with a reason, until a day."""
-    return _decided(request, finding_id, lambda: _acknowledge(request, finding_id), gettext("Acknowledged."))
+class FindingFormView(ServiceFormView):
+    """A decision on a finding: then its page, or the home page where it was made there."""
 
+    def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The page with the form's errors."""
+        page = findings.finding_page(self.request, route["finding_id"], form)
+        return render(self.request, "drift/finding.html", {"page": page}, status=form.status)
 
-@require_POST
-def finding_reopen(request: HttpRequest, finding_id: int) -> HttpResponse:
-    """Open it again."""
-    actor = page_actor(request)
-    return _decided(
-        request, finding_id, lambda: services.reopen(finding_id=finding_id, by=actor), gettext("Finding reopened.")
-    )
-
-
-@require_POST
-def finding_assign(request: HttpRequest, finding_id: int) -> HttpResponse:
-    """Give it to somebody, or to nobody."""
-    to = given_text(request.POST, "to")
-    done = gettext("Assigned to %(to)s.") % {"to": to} if to else gettext("Assigned to nobody.")
-    return _decided(request, finding_id, lambda: _assign(request, finding_id), done)
-
-
-def _acknowledge(request: HttpRequest, finding_id: int) -> None:
-    services.acknowledge(
-        finding_id=finding_id,
-        reason=given_text(request.POST, "reason"),
-        until=end_of_day(request.POST.get("until", "")),
-        by=page_actor(request),
-    )
-
-
-def _assign(request: HttpRequest, finding_id: int) -> None:
-    services.assign(finding_id=finding_id, to=given_text(request.POST, "to"), by=page_actor(request))
-
-
-def _decided(request: HttpRequest, finding_id: int, decide: Callable[[], None], done: str) -> HttpResponse:
-    try:
-        decide()
-        messages.success(request, done)
-    except (Conflict, InvalidInput) as error:
-        messages.error(request, error.message)
-    if request.POST.get("next") == reverse("ui:home"):
-        return redirect("ui:home")
-    return redirect("ui:finding", finding_id)
+    def after(self, **route: Any) -> HttpResponse:
+        """The page that it was made on."""
+        is_home = self.request.POST.get("next") == reverse("ui:home")
+        return redirect("ui:home") if is_home else redirect("ui:finding", route["finding_id"])
 
 
 @require_POST
 def findings_decide(request: HttpRequest) -> HttpResponse:
     """Acknowledge or assign all that were chosen; what couldn't be is named, the rest is done."""
-    decide = _acknowledge if request.POST.get("do") == "acknowledge" else _assign
+    form = (AcknowledgeForm if request.POST.get("do") == "acknowledge" else AssignForm)(request.POST)
     numbers = [number for text in request.POST.getlist("finding") if (number := whole_number(text)) is not None]
     try:
         if not numbers:
@@ -99,39 +66,42 @@ def findings_decide(request: HttpRequest) -> HttpResponse:
                 gettext("You can select up to %(most_at_once)s findings at once, not %(count)s.")
                 % {"count": len(numbers), "most_at_once": MOST_AT_ONCE}
             )
-        _decide_all(request, numbers, decide)
+        if form.problem:
+            raise InvalidInput(form.problem.what)
+        _decide_all(request, numbers, form)
     except InvalidInput as error:
         messages.error(request, error.message)
     return redirect(_back(request))
 
 
+Counts = tuple[Callable[[int], str], Callable[[int], str]]
 #: what is said of those that were decided on, and of those that couldn't be
-_ACKNOWLEDGED: Final = (
+_ACKNOWLEDGED: Final[Counts] = (
     lambda number: counted(number, "%(n)s finding acknowledged.", "%(n)s findings acknowledged."),
     lambda number: counted(number, "%(n)s more couldn’t be acknowledged.", "%(n)s more couldn’t be acknowledged."),
 )
-_ASSIGNED: Final = (
+_ASSIGNED: Final[Counts] = (
     lambda number: counted(number, "%(n)s finding assigned.", "%(n)s findings assigned."),
     lambda number: counted(number, "%(n)s more couldn’t be assigned.", "%(n)s more couldn’t be assigned."),
 )
 
 
-def _decide_all(request: HttpRequest, numbers: Sequence[int], decide: Callable[[HttpRequest, int], None]) -> None:
+def _decide_all(request: HttpRequest, numbers: Sequence[int], form: ServiceForm) -> None:
     """Raises InvalidInput at the first, since that is about what was asked for and the same for all."""
     done, left = 0, []
     for number in numbers:
         try:
-            decide(request, number)
+            type(form).service(finding_id=number, by=page_actor(request), **form.arguments())
             done += 1
         except (Conflict, NotFound, Forbidden) as error:
             left.append(error.message)
-    one_by_one = _ACKNOWLEDGED if decide is _acknowledge else _ASSIGNED
+    decided, more = _ACKNOWLEDGED if isinstance(form, AcknowledgeForm) else _ASSIGNED
     if done:
-        messages.success(request, one_by_one[0](done))
+        messages.success(request, decided(done))
     for sentence in left[:3]:
         messages.warning(request, sentence)
     if len(left) > 3:
-        messages.warning(request, one_by_one[1](len(left) - 3))
+        messages.warning(request, more(len(left) - 3))
 
 
 def _back(request: HttpRequest) -> str:
@@ -141,32 +111,22 @@ def _back(request: HttpRequest) -> str:
     return back if is_ours else base
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def mute_list(request: HttpRequest) -> HttpResponse:
-    """The mutes and the form of a new one, which says what it would cover; sent, it mutes."""
-    problem = None
-    if request.method == "POST":
-        try:
-            services.mute(
-                registry=given_text(request.POST, "registry"),
-                rule=given_text(request.POST, "rule"),
-                subject=given_text(request.POST, "subject"),
-                location=given_text(request.POST, "location"),
-                reason=given_text(request.POST, "reason"),
-                until=end_of_day(request.POST.get("until", "")),
-                by=page_actor(request),
-            )
-        except Forbidden:
-            raise
-        except SchemadeskError as error:
-            problem = error
-        else:
-            messages.success(
-                request, gettext("Findings muted. They are kept and counted, but hidden from lists of open findings.")
-            )
-            return redirect("ui:mutes")
-    page = mutes.mute_page(request, problem)
-    return render(request, "drift/mutes.html", {"page": page}, status=422 if problem else 200)
+class MuteView(FormPageView):
+    """The mutes and the form of a new one, which says what it would cover."""
+
+    template = "drift/mutes.html"
+
+    def make_form(self, data: Any, **route: Any) -> ServiceForm:
+        """The form with the patterns of the address. Raises NotAllowed."""
+        return mutes.mute_form(data, self.request.GET.dict(), page_actor(self.request))
+
+    def page(self, form: ServiceForm, **route: Any) -> FormPage:
+        """The page."""
+        return mutes.mute_page(self.request, cast(MuteForm, form))
+
+    def after(self, **route: Any) -> HttpResponse:
+        """The page again."""
+        return redirect("ui:mutes")
 
 
 @require_POST

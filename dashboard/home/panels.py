@@ -15,8 +15,7 @@ from dashboard.components.badges import Health, ScanState
 from dashboard.components.links import subjects_url
 from dashboard.components.translation import counted, later, listing
 from dashboard.components.widgets import Action, Frame, Link, Problem
-from dashboard.findings.finding_list import finding_row
-from dashboard.findings.presenters import FindingRow
+from dashboard.findings.finding_list import FindingRow, finding_row
 from dashboard.promotions.plan import RequestRow, impact_of
 from dashboard.promotions.request_list import at_utc, request_row
 from dashboard.promotions.summary import clients_sentence
@@ -234,15 +233,12 @@ def drift_rows(findings: Sequence[FindingInfo], actor: Actor, order: list[str]) 
     """Drift that needs a decision: with the requests that answer it, and what puts it off for those who may decide."""
     answered = resolving(actor, [info.id for info in findings])
     return tuple(
-        replace(finding_row(info, order, answered.get(info.id, ())), snooze=_snooze(info, actor)) for info in findings
+        replace(
+            finding_row(info, order, answered.get(info.id, ())),
+            may_snooze=may(actor, "finding.decide", registry=info.registry),
+        )
+        for info in findings
     )
-
-
-def _snooze(info: FindingInfo, actor: Actor) -> Action | None:
-    if not may(actor, "finding.decide", registry=info.registry):
-        return None
-    url = reverse("ui:finding_acknowledge", args=[info.id])
-    return Action(label=gettext("Acknowledge"), url=url, method="post", icon="eye")
 
 
 def notices(actor: Actor, shown: Collection[str]) -> tuple[EntryInfo, ...]:

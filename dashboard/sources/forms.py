@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, date, datetime, time
 from typing import Any, ClassVar, Final
 
 from django import forms
@@ -28,7 +27,7 @@ from registry.drift import services
 from registry.drift.selectors import SourceInfo
 from registry.drift.sources import SOURCES, FieldSet, SourceField, SourceKind, kind_of
 from registry.drift.sources.state_store import checkpoint_places
-from registry.errors import Conflict, InvalidInput
+from registry.errors import Conflict
 from registry.streams.services import discover
 
 INTERVALS: Final = ("", "60", "300", "900", "3600", "21600", "86400")
@@ -37,19 +36,6 @@ BOUNDS: Final = (
     *("tail_messages", "window_seconds", "max_messages", "max_bytes", "max_seconds", "clean_scans"),
     "keep_samples",
 )
-
-
-def end_of_day(text: str) -> datetime | None:
-    """The end of the day that a date field names, in UTC; None for an empty one. Raises InvalidInput."""
-    if not text.strip():
-        return None
-    try:
-        day = date.fromisoformat(text.strip())
-    except ValueError:
-        raise InvalidInput(
-            gettext("%(text)s is not a date. Write it as 2026-12-31.") % {"text": repr(text.strip()[:20])}
-        ) from None
-    return datetime.combine(day, time.max, tzinfo=UTC)
 
 
 class PatternsField(LongTextField):

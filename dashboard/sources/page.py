@@ -16,9 +16,8 @@ from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import whole_number
 from dashboard.components.translation import counted, listing
 from dashboard.components.widgets import Crumb, Environment, Fact, Frame, Problem, Section
-from dashboard.findings.evidence_tables import read_tables
-from dashboard.findings.finding_list import finding_row
-from dashboard.findings.presenters import EvidenceTable, FindingRow
+from dashboard.findings.evidence_tables import EvidenceTable, read_tables
+from dashboard.findings.finding_list import FindingRow, finding_row
 from dashboard.sources.coverage import coverage_of
 from dashboard.sources.inventory import AdviceState, ConnectorView, TopicTable, advice_of, connector_of, topic_table
 from dashboard.sources.labels import (

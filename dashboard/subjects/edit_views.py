@@ -14,11 +14,10 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
-from dashboard.components.forms import ServiceForm, ServiceFormView
+from dashboard.components.forms import ServiceForm, ServiceFormView, end_of_day
 from dashboard.components.frame import page_actor
 from dashboard.components.links import subject_url, subjects_url
 from dashboard.components.translation import counted, later
-from dashboard.sources.forms import end_of_day
 from dashboard.sources.labels import given_text
 from dashboard.subjects import descriptions, subject_list
 from dashboard.subjects.descriptions import NoteForm, chosen_subjects

@@ -9,8 +9,8 @@ from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from dashboard.components.forms import end_of_day
 from dashboard.components.frame import page_actor, render_page
-from dashboard.sources.forms import end_of_day
 from dashboard.sources.labels import given_text
 from dashboard.usage import message_decoder as pasted
 from dashboard.usage import page as uses

@@ -257,7 +257,7 @@ def test_the_requester_reads_why_the_button_is_off(browser: Callable[[str], Clie
 def test_acknowledge_needs_a_reason(browser: Callable[[str], Client], content: dict[str, int]) -> None:
     steward = browser("steward")
     address = f"/ui/findings/{content['finding']}/acknowledge"
-    assert "Say why" in steward.post(address, {"reason": ""}, follow=True).content.decode()
+    assert "This field is required." in steward.post(address, {"reason": ""}, follow=True).content.decode()
     assert "known since May" in steward.post(address, {"reason": "known since May"}, follow=True).content.decode()
 
 

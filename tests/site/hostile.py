@@ -54,6 +54,8 @@ NAMES: Final = frozenset(
         "ListColumn.name",
         "SubjectLine.signs",
         "SourceInfo.mode",
+        "FindingInfo.severity",
+        "FindingInfo.source_kind",
         "Step.name",
         "dict.followed",
         "ListTable.pick",

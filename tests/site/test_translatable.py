@@ -256,11 +256,12 @@ def data_of(key: str) -> re.Pattern[str]:
     """What finds the texts that a sample brings, as words of a page; what templates do to them is left out of account."""
     texts = [*_texts(gallery.SAMPLES[key].page), *REVIEWED["gallery"], *DOMAIN]
     # what hides text is drawn as its code point, and a long word is an element of its own
-    shown = [part for text in texts for whole in HIDDEN.split(text) for part in [whole, *LONG.split(whole)]]
+    lines = [line for text in texts for line in (text, *text.split("\n"))]
+    shown = [part for line in lines for whole in HIDDEN.split(line) for part in [whole, *LONG.split(whole)]]
     shown += [text[:119] for text in texts if len(text) > 120]  # as a window's title has it
     found = {" ".join(text.split()).strip(" .…").lower() for text in shown}
-    lines = {line.strip() for text in found for line in [text, *re.split(r" · |: |; |, ", text)]}
-    words = sorted((line for line in lines if len(line) > 1), key=len, reverse=True)
+    parts = {line.strip() for text in found for line in [text, *re.split(r" · |: |; |, ", text)]}
+    words = sorted((line for line in parts if len(line) > 1), key=len, reverse=True)
     return re.compile("|".join(rf"(?<!\w){re.escape(line)}(?!\w)" for line in words) or r"(?!)")
 
 

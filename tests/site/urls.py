@@ -54,7 +54,12 @@ UI = [
     path("queries/<int:query_id>", index, name="query"),
     path("findings", index, name="findings"),
     path("findings/<int:finding_id>", index, name="finding"),
-    path("findings/<int:finding_id>/acknowledge", index, name="finding_acknowledge"),
+    path("findings/decide", index, name="findings_decide"),
+    *(
+        path(f"findings/<int:finding_id>/{name}", index, name=f"finding_{name}")
+        for name in ("acknowledge", "reopen", "assign")
+    ),
+    path("mutes/<int:mute_id>/end", index, name="mute_end"),
     path("ghosts", index, name="ghosts"),
     path("promotions", index, name="promotions"),
     path("promotions/request", index, name="promotion_request"),

@@ -3,70 +3,49 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from dashboard.components.badges import FindingState, Look, Severity, SourceBadge
 from dashboard.components.diff import text_diff
-from dashboard.components.translation import later
-from dashboard.components.widgets import (
-    Action,
-    ActiveFilter,
-    Choice,
-    Crumb,
-    Fact,
-    Field,
-    Filter,
-    Link,
-    Paging,
-    SearchBox,
-    Section,
-)
-from dashboard.findings.presenters import (
-    Affected,
-    AffectedRow,
-    BeforeAfter,
-    Column,
-    EvidenceTable,
-    FindingList,
-    FindingPage,
-    FindingRow,
-    Suspected,
-    SuspectedList,
-)
+from dashboard.components.widgets import ActiveFilter, Choice, Crumb, Fact, Filter, Link, Paging, SearchBox, Section
+from dashboard.findings.evidence_tables import Column, EvidenceTable
+from dashboard.findings.finding_list import FindingList, FindingRow
+from dashboard.findings.forms import AcknowledgeForm, AssignForm
+from dashboard.findings.page import FindingPage
+from dashboard.findings.related import Affected, AffectedRow, BeforeAfter, Suspected, SuspectedList
 from dashboard.sources.coverage import Unreadable
+from registry.drift.selectors import FindingInfo
+from registry.drift.selectors.findings import OnePartition
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, ago, frame
 
-SCAN = Action(label="Scan now", url="/ui/sources/1/scan", method="post", icon="refresh-cw")
 CHECKPOINT = "/var/lib/schemadesk/demo/checkpoints/order-totals"
-
-KAFKA = SourceBadge("kafka", Look("plain", "rows-3", later("Kafka topics")))
-STATE = SourceBadge("state_store", Look("plain", "layers", later("Spark state store")))
-DEBEZIUM = SourceBadge("debezium", Look("plain", "rows-3", later("Debezium connector")))
-REGISTRY = SourceBadge("registry", Look("plain", "layers", later("Registry settings")))
+REMEDY = """Find the producer: the partition and offset below lead to it.
+If it writes with another registry, point it at this one, or import that registry’s schema under its id.
+Skip or repair the message before a consumer stops on it."""
 
 
-def finding(sentence: str, severity: Severity, location: str, **more: object) -> FindingRow:
+def finding(sentence: str, severity: str, location: str, *, requests: tuple[int, ...] = (), **more: Any) -> FindingRow:
     """A sample finding."""
-    base = FindingRow(
-        producer="all in partition 3 of 12",
-        url="/gallery/finding", severity=severity, state=FindingState.OPEN, sentence=sentence, rule="UNKNOWN_SCHEMA_ID", source="orders",
-        source_kind=KAFKA, source_url="/gallery/source", location=location, environment=DEV, count=1,
-        first_seen=ago(days=2), last_seen=ago(minutes=2),
+    base = FindingInfo(
+        id=1, source_id=1, source_name="orders", source_kind="kafka", registry="dev", topic="orders", rule="UNKNOWN_SCHEMA_ID",
+        severity=severity, sentence=sentence, remedy=REMEDY, location=location, subject="", evidence={}, cause="", state="open", count=1,
+        first_seen=ago(days=2), last_seen=ago(minutes=2), acknowledged_by="", acknowledged_reason="", acknowledged_until=None, assigned_to="",
+        muted=False, clean_scans=0, reopened=0, resolved_at=None, producer_hint=OnePartition(3, 12, 40),
     )  # fmt: skip
-    return replace(base, **more)  # type: ignore[arg-type]
+    info = replace(base, **more)
+    return FindingRow(info=info, environment=PROD if info.registry == "prod" else DEV, requests=requests)
 
 
 FINDINGS = (
-    finding("1 message carries schema id 9001, which no subject of this registry has.", Severity.BREAK, "orders:1@880",
-            rebaselined="Re-baselined: found by detector 7; earlier scans used 6."),
-    finding("2 messages carry the schema of another subject, customers-value version 1.", Severity.BREAK, "orders:2@77–81",
-            rule="ID_OF_OTHER_SUBJECT", count=2, resolving=(Link(label="#12", url="/gallery/promotion"), Link(label="#16", url="/gallery/promotion"))),
-    finding("1 message isn’t framed with a schema id; it looks like a JSON object.", Severity.RISK, "orders:0@1203", rule="UNFRAMED"),
-    finding("The field total of the state variable totals looks renamed to amount: its values are lost.", Severity.RISK,
-            "operator 0, totals, value.amount", rule="STATE_RENAME_SUSPECTED", source=CHECKPOINT, source_kind=STATE,
-            count=1204),
-    finding("The state variable totals has used 2 of 16 value schemas.", Severity.NOTICE, "operator 0, totals", rule="STATE_EVOLUTIONS_USED",
-            source=CHECKPOINT, source_kind=STATE, state=FindingState.ACKNOWLEDGED),
-    finding(f"A name that others chose: {HOSTILE}", Severity.NOTICE, LONG, state=FindingState.RESOLVED, count=1_204_331, environment=PROD),
+    finding("1 message carries schema id 9001, which no subject of this registry has.", "break", "orders:1@880", detector=7, rebaselined_from=6),
+    finding("2 messages carry the schema of another subject, customers-value version 1.", "break", "orders:2@77–81",
+            rule="ID_OF_OTHER_SUBJECT", count=2, requests=(12, 16)),
+    finding("1 message isn’t framed with a schema id; it looks like a JSON object.", "risk", "orders:0@1203", rule="UNFRAMED"),
+    finding("The field total of the state variable totals looks renamed to amount: its values are lost.", "risk",
+            "operator 0, totals, value.amount", rule="STATE_RENAME_SUSPECTED", source_name=CHECKPOINT, source_kind="state_store", count=1204),
+    finding("The state variable totals has used 2 of 16 value schemas.", "notice", "operator 0, totals", rule="STATE_EVOLUTIONS_USED",
+            source_name=CHECKPOINT, source_kind="state_store", state="acknowledged"),
+    finding(f"A name that others chose: {HOSTILE}", "notice", LONG, state="resolved", count=1_204_331, registry="prod", acknowledged_by=HOSTILE,
+            acknowledged_reason=HOSTILE, resolved_at=ago(hours=1)),
 )  # fmt: skip
 FINDING_SEARCH = SearchBox(
     url="/ui/findings", label="Search findings", placeholder="orders",
@@ -120,11 +99,8 @@ FINDING = FindingPage(
     ),
     frame=frame("Unknown schema id 9001", Section.FINDINGS, Crumb(label="Findings", url="/ui/findings")),
     finding=FINDINGS[0],
-    remedies=(
-        "Find the producer: the partition and offset below lead to it.",
-        "If it writes with another registry, point it at this one, or import that registry’s schema under its id.",
-        "Skip or repair the message before a consumer stops on it.",
-    ),
+    acknowledge=AcknowledgeForm(), assign=AssignForm(initial={"to": "steward"}), decide_refused="", mute_refused="", scan_refused="", needed_scans=2,
+    mute_url="/ui/mutes",
     evidence=(
         EvidenceTable(
             title="Where it was seen",
@@ -135,8 +111,6 @@ FINDING = FindingPage(
     ),
     facts=(Fact(label="Schema id", value="9001", code=True), Fact(label="Scan", value="41")),
     related=(Link(label="orders-value", url="/gallery/subject"), Link(label="The scan", url="/gallery/source")),
-    acknowledge=Action(label="Acknowledge", url="/ui/findings/1/acknowledge", method="post"),
-    reason=Field(name="reason", label="Reason", kind="textarea", rows=3, required=True, help="Why it may stay for now; others read it here."),
 )  # fmt: skip
 FINDING_STATE = replace(
     FINDING,
@@ -149,10 +123,9 @@ FINDING_STATE = replace(
             hidden_rows=3,
         ),
     ),
-    acknowledge=Action(label="Acknowledge", url="", allowed=False, reason="Your role is reader: stewards and admins acknowledge findings."),
-    reason=None,
+    decide_refused="Your role is reader: stewards and admins acknowledge findings.",
     before_after=BeforeAfter(variable=HOSTILE, batch=5, text=text_diff("`total` BIGINT\n`status` STRING", f"`amount` BIGINT\n{HOSTILE}")),
 )  # fmt: skip
 FINDING_DONE = replace(
-    FINDING, finding=FINDINGS[5], acknowledge=None, reason=None, acknowledged_by=HOSTILE, acknowledged_reason=HOSTILE, resolved_at=ago(hours=1), evidence=(),
+    FINDING, finding=FINDINGS[5], evidence=(), facts=(),
 )  # fmt: skip

@@ -31,8 +31,7 @@ HOME = HomePage(
     together_url="/ui/promotions?who=waiting", snooze_until=date(2026, 11, 30), snooze_from=date(2026, 11, 24),
     mine=REQUESTS[2:3],
     findings=tuple(
-        replace(row, number=number, snooze=Action(label="Acknowledge", url="/ui/findings/1/acknowledge", method="post", icon="eye"),
-                resolving=(Link(label="#12", url="/gallery/promotion"),) if number == 2 else ())
+        replace(row, info=replace(row.info, id=number), may_snooze=True, requests=(12,) if number == 2 else ())
         for number, row in enumerate(FINDINGS[:4])
     ),
     findings_total=5,

@@ -8,7 +8,7 @@ from typing import Any
 from dashboard.components.badges import Look
 from dashboard.components.widgets import Problem
 from dashboard.errors.views import AwayPage
-from tests.site.samples import accounts, drift_parts, environments, home, promotions, report, streams
+from tests.site.samples import accounts, environments, home, promotions, report, streams
 from tests.site.samples.cast import HOSTILE, ago
 
 DAMAGED = Look("breaks", "octagon-x", "Damaged")
@@ -25,9 +25,6 @@ HOME_PARTIAL = replace(home.HOME, problems=(STOPPED,))
 QUERIES_DAMAGED = replace(
     streams.QUERIES, rows=(*streams.QUERIES.rows, replace(streams.QUERY_ROW, name=HOSTILE, state=DAMAGED))
 )
-FINDINGS_PARTIAL = replace(drift_parts.FINDING_LIST, problems=(STOPPED,))
-FINDING_READER = replace(drift_parts.FINDING, acknowledge=refused(drift_parts.FINDING.acknowledge))
-MUTES_READER = replace(drift_parts.MUTES, submit=refused(drift_parts.MUTES.submit))
 REPORT_READER = replace(report.REPORT_OK, propose=refused(report.REPORT_OK.propose))
 PROMOTION_APPLYING = replace(
     promotions.PROMOTION_APPROVED,
