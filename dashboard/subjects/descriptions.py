@@ -22,7 +22,7 @@ from dashboard.sources.labels import given_text
 from dashboard.subjects.annotations import BulkForm, BulkPage, BulkRow, NotePart, OwnerChip, TagChip
 from dashboard.subjects.lifecycle import SubjectForm
 from registry.access.roles import Actor, may_somewhere, refusal, require
-from registry.access.selectors import Owners, owner_names, owners_of, owners_of_many
+from registry.access.selectors import Owners, owners_of, owners_of_many
 from registry.errors import SchemadeskError
 from registry.formats.personal_data import SchemaTags
 from registry.subjects import selectors
@@ -159,9 +159,11 @@ def tag_choices(tags: Iterable[str], counts: Mapping[str, int] | None, chosen: s
     )
 
 
-def owner_choices(registry: Registry, counts: Mapping[str, int] | None, chosen: str) -> tuple[Choice, ...]:
+def owner_choices(
+    owners: Sequence[tuple[str, str]], counts: Mapping[str, int] | None, chosen: str
+) -> tuple[Choice, ...]:
     """Who owns subjects there, with how many of the list each has where that was counted, and the chosen one."""
-    listed = [f"{kind}:{name}" for kind, name in owner_names(registry.name)[:MOST_CHOICES]]
+    listed = [f"{kind}:{name}" for kind, name in owners[:MOST_CHOICES]]
     if chosen and chosen not in listed:
         listed.append(chosen)
     return (

@@ -6,7 +6,7 @@ What everybody may see of them is cached for a minute in Valkey; without Valkey 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from hashlib import sha256
@@ -44,6 +44,7 @@ from registry.search.subject_list import (
     REFERS,
     UNOWNED,
     UNUSED,
+    Signs,
     SubjectFilter,
 )
 from registry.subjects.lifecycle.notes import tag_counts
@@ -182,19 +183,19 @@ class Counted:
         return self.facets.total is None and self.at is None
 
 
-def counted_with_page(registry: Registry, chosen: SubjectFilters, patterns: int, query: ListQuery) -> Counted:
+def counted_with_page(registry: Registry, chosen: SubjectFilters, signs: Signs, query: ListQuery) -> Counted:
     """The numbers that the page has: all of them where that is quick, those that are kept where they are asked for."""
     if chosen.counts:
-        return counted_in_time(registry, chosen)
-    is_quick = not query.is_wide and are_quick(registry, patterns)
-    return Counted(facet_counts(registry, chosen.subject_filter) if is_quick else Facets())
+        return counted_in_time(registry, chosen, signs)
+    is_quick = not query.is_wide and are_quick(registry, len(signs.owned))
+    return Counted(facet_counts(registry, chosen.subject_filter, signs=signs) if is_quick else Facets())
 
 
-def counted_in_time(registry: Registry, chosen: SubjectFilters) -> Counted:
+def counted_in_time(registry: Registry, chosen: SubjectFilters, signs: Signs) -> Counted:
     """The numbers as they were at most a minute ago. That they take too long is kept too: it isn't tried for everybody."""
 
     def count() -> tuple[int | None, dict[str, dict[str, int]]]:
-        facets = facet_counts(registry, chosen.subject_filter, seconds=COUNTING_SECONDS)
+        facets = facet_counts(registry, chosen.subject_filter, signs=signs, seconds=COUNTING_SECONDS)
         return facets.total, {name: dict(counts) for name, counts in facets.counts.items()}
 
     key = json.dumps(astuple(chosen.subject_filter)[:-1])  # in any order as many
@@ -203,15 +204,14 @@ def counted_in_time(registry: Registry, chosen: SubjectFilters) -> Counted:
 
 
 def numbers_part(
-    registry: Registry, chosen: SubjectFilters, counted: Counted, *, with_words: bool
+    registry: Registry, chosen: SubjectFilters, counted: Counted, filters: Sequence[Filter]
 ) -> SubjectNumbers | None:
-    """What is told of the numbers, and the words of the filters with them for a page that has others; None for nothing."""
+    """What is told of the numbers, and the words of the `filters` with them for a page that has others; None for nothing."""
     has_none = chosen.values["state"] == DELETED
-    if has_none and not with_words:
+    if has_none and not filters:
         return None
     url = with_query(subjects_url(registry.name), chosen.values)
     is_later = counted.is_later and not has_none
-    filters = filters_of(registry, chosen.values, counted) if with_words else ()
     return SubjectNumbers(
         url=url if is_later else "",
         count_url=with_query(subjects_url(registry.name), {**chosen.values, COUNTS: "1"}) if is_later else "",
@@ -230,7 +230,7 @@ def _tags(registry: Registry, *, at_once: bool) -> list[str]:
     return list(tags)
 
 
-def search_of(registry: Registry, chosen: Mapping[str, str], counted: Counted) -> SearchBox:
+def search_of(registry: Registry, chosen: Mapping[str, str], counted: Counted, filters: Sequence[Filter]) -> SearchBox:
     """The search box with its filters, and those in force."""
     base = subjects_url(registry.name)
     active = tuple(
@@ -240,7 +240,6 @@ def search_of(registry: Registry, chosen: Mapping[str, str], counted: Counted) -
         for name, value in chosen.items()
         if value and name != "sort"
     )
-    filters = filters_of(registry, chosen, counted)
     return SearchBox(
         url=base,
         query=chosen["q"],
@@ -258,20 +257,20 @@ def choice_id(name: str, value: str) -> str:
     return f"{name}-{sha256(value.encode('utf-8', 'backslashreplace')).hexdigest()[:12]}"
 
 
-def filters_of(registry: Registry, chosen: Mapping[str, str], counted: Counted) -> tuple[Filter, ...]:
+def filters_of(chosen: Mapping[str, str], counted: Counted, signs: Signs) -> tuple[Filter, ...]:
     """The filters with their numbers."""
     return tuple(
         replace(one, choices=tuple(replace(choice, id=choice_id(one.name, choice.value)) for choice in one.choices))
-        for one in _filters(registry, chosen, counted)
+        for one in _filters(chosen, counted, signs)
     )
 
 
-def _filters(registry: Registry, chosen: Mapping[str, str], counted: Counted) -> tuple[Filter, ...]:
+def _filters(chosen: Mapping[str, str], counted: Counted, signs: Signs) -> tuple[Filter, ...]:
     counts = {name: counted.facets.counts.get(name) for name in NAMES}
     if moment() and (attention := counts["attention"]) is not None:
         # findings aren't part of the past
         counts["attention"] = {value: number for value, number in attention.items() if value != DRIFT}
-    tags = _tags(registry, at_once=counted.with_page)
+    tags = _tags(signs.registry, at_once=counted.with_page)
     return (
         Filter(
             name="format",
@@ -291,7 +290,11 @@ def _filters(registry: Registry, chosen: Mapping[str, str], counted: Counted) ->
         ),
         *_own(chosen, counts, ("references", "use")),
         Filter(name="tag", label=gettext("Tag"), choices=tag_choices(tags, counts["tag"], chosen["tag"])),
-        Filter(name="owner", label=gettext("Owner"), choices=owner_choices(registry, counts["owner"], chosen["owner"])),
+        Filter(
+            name="owner",
+            label=gettext("Owner"),
+            choices=owner_choices(signs.owners.names, counts["owner"], chosen["owner"]),
+        ),
         Filter(name="sort", label=gettext("Order"), choices=_named_choices(ORDERS, chosen["sort"])),
     )
 

@@ -25,6 +25,7 @@ from dashboard.subjects.filters import (
     SubjectFilters,
     counted_in_time,
     counted_with_page,
+    filters_of,
     numbers_part,
     search_of,
     with_query,
@@ -33,7 +34,6 @@ from dashboard.subjects.presenters import SubjectList, SubjectNumbers
 from dashboard.subjects.tables import SubjectLine, columns
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may, may_somewhere, refusal, require
-from registry.access.selectors import owners_of_many
 from registry.drift.usage.subject_topics import NOTHING, carriers_of
 from registry.errors import InvalidInput
 from registry.promotions.selectors import list_environments, open_requests_of
@@ -73,7 +73,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
     signs = signs_of(registry_row, order)
     try:
         list_query = list_query_of(registry_row, chosen.values["q"])
-        numbers = counted_with_page(registry_row, chosen, len(signs.owned), list_query)
+        numbers = counted_with_page(registry_row, chosen, signs, list_query)
         page_rows, unanswered = (
             _page_of_subjects(request, registry_row, chosen.subject_filter, signs, numbers.facets.total, list_query),
             "",
@@ -83,6 +83,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
             raise
         numbers, page_rows, unanswered = Counted(Facets(total=0)), NOTHING_FOUND, problem.message
     is_part, actor = bool(getattr(request, "htmx", None)), page_actor(request)
+    filters = filters_of(chosen.values, numbers, signs)
     bulk = bulk_form(actor, registry) if page_rows.rows and chosen.values["state"] != DELETED else None
     return SubjectList(
         frame=make_frame(
@@ -94,7 +95,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
             order=order,
         ),
         registry=registry,
-        search=search_of(registry_row, chosen.values, numbers),
+        search=search_of(registry_row, chosen.values, numbers, filters),
         table=ListTable(
             caption=gettext("Subjects of the registry %(registry)s") % {"registry": registry},
             columns=columns(_environments(registry_row, actor, order)),
@@ -110,7 +111,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
         + '/subjects/orders-value/versions -d \'{"schema": "\\"string\\""}\'',
         bulk=bulk,
         links=_links(registry, chosen.values["q"]),
-        numbers=numbers_part(registry_row, chosen, numbers, with_words=is_part),
+        numbers=numbers_part(registry_row, chosen, numbers, filters if is_part else ()),
         unowned=_unowned(subjects_url(registry), chosen.values, page_rows),
         unanswered=unanswered,
     )
@@ -119,7 +120,9 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
 def subject_numbers(request: HttpRequest, registry: str) -> SubjectNumbers | None:
     """The numbers of the list that came without; None where nothing is counted. Raises RegistryNotFound, InvalidInput."""
     registry_row, chosen = get_registry(registry), SubjectFilters.of(request)
-    return numbers_part(registry_row, chosen, counted_in_time(registry_row, chosen), with_words=True)
+    signs = signs_of(registry_row)
+    counted = counted_in_time(registry_row, chosen, signs)
+    return numbers_part(registry_row, chosen, counted, filters_of(chosen.values, counted, signs))
 
 
 def _page_of_subjects(
@@ -194,7 +197,6 @@ def _lines(registry: Registry, rows: list[selectors.SubjectRow], signs: Signs, a
     rows, now = [_as_read(row, actor) for row in rows], timezone.now()
     subjects = [row.subject for row in rows]
     pending, notes = open_requests_of(subjects, actor), notes_of(registry, subjects)
-    owners = owners_of_many(registry.name, [subject.qualified for subject in subjects])
     carried = carriers_of(registry, subjects)
     return tuple(
         SubjectLine(
@@ -206,7 +208,7 @@ def _lines(registry: Registry, rows: list[selectors.SubjectRow], signs: Signs, a
             request=pending.get(row.subject),
             has_request=row.subject in pending,
             tags=tag_chips(registry.name, notes[row.subject].tags) if row.subject in notes else (),
-            owners=owner_chips(registry.name, owners[row.subject.qualified]),
+            owners=owner_chips(registry.name, signs.owners.of(row.subject.qualified)),
             carriers=carried.get(row.subject.qualified, NOTHING),
         )
         for row in rows

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from functools import cached_property
 
 from django.conf import settings
 from django.contrib.auth.models import Group
-from django.db.models import F, Prefetch, Q
+from django.db.models import CharField, F, Prefetch, Q, Value
 from django.db.models.functions import Lower
 from django.utils import timezone
 
@@ -52,10 +52,9 @@ __all__ = [
     "list_ownerships",
     "list_people",
     "list_tokens",
-    "owner_names",
     "owners_of",
     "owners_of_many",
-    "patterns_of",
+    "ownerships_in",
     "people_named",
 ]
 
@@ -69,6 +68,8 @@ def address_key(address: str) -> str:
 
 
 MAX_PEOPLE = 500
+#: (`user` or `group`, name)
+_OwnerName = tuple[str, str]
 
 
 class _Scoped:
@@ -214,83 +215,81 @@ class Owners:
         return frozenset(owner.user_id for owner in self.people)
 
 
+@dataclass(frozen=True)
+class Ownerships:
+    """Who owns what in a registry: pairs of a pattern and its owner, (`user` or `group`, name), and the accounts.
+
+    `accounts` are those of each owner, a person or the members of a group, as (username, number, whether it is active).
+    """
+
+    rules: tuple[tuple[str, _OwnerName], ...]
+    accounts: Mapping[_OwnerName, tuple[tuple[str, int, bool], ...]]
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The patterns of all ownerships."""
+        return tuple(sorted({pattern for pattern, _ in self.rules}))
+
+    @property
+    def names(self) -> list[_OwnerName]:
+        """The owners of anything."""
+        return sorted({owner for _, owner in self.rules})
+
+    def patterns_of(self, kind: str, name: str) -> tuple[str, ...]:
+        """The patterns that a `user` owns, directly or through a group, or a `group` owns; none if unknown."""
+        owners = self._owners_with.get(name, set()) if kind == "user" else {(kind, name)}
+        return tuple(sorted({pattern for pattern, owner in self.rules if owner in owners}))
+
+    @cached_property
+    def _owners_with(self) -> dict[str, set[_OwnerName]]:
+        """The name of an account → the owners that it is, or is a member of."""
+        owners: dict[str, set[_OwnerName]] = {}
+        for owner, accounts in self.accounts.items():
+            for username, *_ in accounts:
+                owners.setdefault(username, set()).add(owner)
+        return owners
+
+    def of(self, subject: str) -> Owners:
+        """The owners of a subject, by its qualified name: everybody with an ownership whose pattern matches."""
+        owners = {owner for pattern, owner in self.rules if name_pattern(pattern).allows(subject)}
+        groups_by_person: dict[tuple[str, int], set[str]] = {}
+        for kind, name in owners:
+            for username, number, is_active in self.accounts.get((kind, name), ()):
+                if is_active:
+                    groups_by_person.setdefault((username, number), set()).add(name if kind == "group" else "")
+        people = (
+            Owner(username, number, () if "" in groups else tuple(sorted(groups)))
+            for (username, number), groups in groups_by_person.items()
+        )
+        return Owners(tuple(sorted(people)), tuple(sorted(name for kind, name in owners if kind == "group")))
+
+
+def ownerships_in(registry: str) -> Ownerships:
+    """The ownerships of a registry and of all, with the members of the groups that own something; one query."""
+    rules = Ownership.objects.filter(registry__in=("", registry)).order_by()
+    people = User.objects.filter(groups__in=rules.filter(group__isnull=False).values("group"))
+    columns = ("subject_pattern", "group__name", "user__username", "user", "user__is_active")
+    of_people = people.values_list(Value(None, CharField()), "groups__name", "username", "pk", "is_active")
+    owned: list[tuple[str, _OwnerName]] = []
+    accounts: dict[_OwnerName, set[tuple[str, int, bool]]] = {}
+    for pattern, group, username, number, is_active in rules.values_list(*columns).union(of_people, all=True):
+        owner = ("user", username) if group is None else ("group", group)
+        if pattern is not None:
+            owned.append((pattern, owner))
+        if number is not None:
+            accounts.setdefault(owner, set()).add((username, number, is_active))
+    return Ownerships(tuple(owned), {owner: tuple(sorted(those)) for owner, those in accounts.items()})
+
+
 def owners_of(registry: str, subject: str) -> Owners:
-    """The owners of a subject, by its qualified name: everybody with an ownership whose pattern matches. One query."""
-    return owners_of_many(registry, [subject])[subject]
-
-
-#: of an ownership: its pattern and its owner, a person or each member of a group
-_OWNING: Final = (
-    "subject_pattern",
-    *("group__name", "user", "user__username", "user__is_active"),
-    *("group__user", "group__user__username", "group__user__is_active"),
-)
+    """The owners of a subject, by its qualified name. One query."""
+    return ownerships_in(registry).of(subject)
 
 
 def owners_of_many(registry: str, subjects: Iterable[str]) -> dict[str, Owners]:
     """The owners of each of the subjects, in one query however many they are."""
-    rules = list(Ownership.objects.filter(registry__in=("", registry)).values_list(*_OWNING))
-    return {
-        subject: _together([owner for pattern, *owner in rules if name_pattern(pattern).allows(subject)])
-        for subject in subjects
-    }
-
-
-def owner_names(registry: str) -> list[tuple[str, str]]:
-    """The owners of anything in a registry, as (`user` or `group`, name), sorted; one query."""
-    rules = Ownership.objects.filter(registry__in=("", registry)).select_related("user", "group")
-    return sorted({("group", rule.group.name) if rule.group else ("user", str(rule.user)) for rule in rules})
-
-
-def patterns_of(registry: str, kind: str, name: str) -> tuple[str, ...]:
-    """The patterns that a `user` owns, directly or through a group, or a `group` owns; none if unknown; one query."""
-    if kind not in ("user", "group") or "\0" in name:
-        return ()
-    rules = Ownership.objects.filter(registry__in=("", registry))
-    whose = Q(group__name=name) if kind == "group" else Q(user__username=name) | Q(group__user__username=name)
-    return tuple(sorted(set(rules.filter(whose).values_list("subject_pattern", flat=True))))
-
-
-def patterns_by_owner(registry: str) -> dict[tuple[str, str], tuple[str, ...]]:
-    """(`user` or `group`, name) → the patterns they own in a registry, as `patterns_of` gives them; two queries."""
-    rules = list(Ownership.objects.filter(registry__in=("", registry)).select_related("user", "group"))
-    members = User.objects.filter(groups__in={rule.group_id for rule in rules if rule.group_id})
-    of_group: dict[int, list[str]] = {}
-    for group, name in members.values_list("groups", "username"):
-        of_group.setdefault(group, []).append(name)
-    named = {("group", rule.group.name) if rule.group else ("user", str(rule.user)) for rule in rules}
-    patterns_of_owner: dict[tuple[str, str], set[str]] = {owner: set() for owner in named}
-    for rule in rules:
-        whose = [("group", rule.group.name)] if rule.group else [("user", str(rule.user))]
-        whose += [("user", name) for name in of_group.get(rule.group_id or 0, ())]
-        for owner in whose:
-            if owner in patterns_of_owner:
-                patterns_of_owner[owner].add(rule.subject_pattern)
-    return {owner: tuple(sorted(patterns)) for owner, patterns in sorted(patterns_of_owner.items())}
-
-
-def all_patterns(registry: str) -> tuple[str, ...]:
-    """The patterns of all ownerships in a registry; one query."""
-    rules = Ownership.objects.filter(registry__in=("", registry))
-    return tuple(rules.order_by("subject_pattern").values_list("subject_pattern", flat=True).distinct())
-
-
-def _together(rules: list[list[Any]]) -> Owners:
-    """The owners of a subject, from the columns of `_OWNING` after the pattern."""
-    people: dict[int, tuple[str, set[str]]] = {}
-    named: set[int] = set()
-    for group, *person, member, member_name, is_active_member in rules:
-        number, username, is_active = person if group is None else (member, member_name, is_active_member)
-        if is_active:
-            people.setdefault(number, (username, set()))[1].add(group)
-            named |= {number} if group is None else set()
-    owners = (
-        Owner(username, number, () if number in named else tuple(sorted(groups)))
-        for number, (username, groups) in people.items()
-    )
-    return Owners(
-        people=tuple(sorted(owners)), groups=tuple(sorted({group for group, *_ in rules if group is not None}))
-    )
+    ownerships = ownerships_in(registry)
+    return {subject: ownerships.of(subject) for subject in subjects}
 
 
 @dataclass(frozen=True, order=True)

@@ -18,13 +18,22 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from registry.access.name_patterns import name_pattern
-from registry.access.selectors import patterns_by_owner
 from registry.drift.usage.unused_subjects import needed_subjects
 from registry.search.selectors.conditions import TookTooLong, in_time
-from registry.search.subject_list import DELETED, DRIFT, INHERITED, PENDING, UNOWNED, SubjectFilter, narrowing_of
-from registry.subjects.listing.filters import REFERRED, narrowed, registry_level, registry_mode
+from registry.search.subject_list import (
+    DELETED,
+    DRIFT,
+    INHERITED,
+    PENDING,
+    UNOWNED,
+    Signs,
+    SubjectFilter,
+    narrowing_of,
+    signs_of,
+)
+from registry.subjects.listing.filters import REFERRED, narrowed
 from registry.subjects.models import Subject, SubjectActivity
-from registry.subjects.policy.effective_policy import MIRROR_MODE
+from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, DEFAULT_MODE, MIRROR_MODE
 from registry.subjects.versions.lookup import Registry, among
 
 #: what a page that somebody waits for may count: so many looks, of which each subject takes some and one a pattern
@@ -87,6 +96,12 @@ SELECT 'tag', lower(said.tag), count(DISTINCT note.subject_id)
 FROM subjects_subjectnote note CROSS JOIN LATERAL unnest(note.tags) AS said(tag)
 WHERE note.subject_id IN (SELECT subject_id FROM ({rows}) kept) GROUP BY 2""",
 }
+#: what the registry itself sets, with what counts where it sets nothing
+_WIDE: Final = {"registry's level": DEFAULT_LEVEL, "registry's mode": DEFAULT_MODE}
+_SET: Final = """
+SELECT 'registry''s level', compatibility_level, 1 FROM subjects_config
+WHERE registry_id = %(registry)s AND context_id IS NULL AND compatibility_level IS NOT NULL
+UNION ALL SELECT 'registry''s mode', mode, 1 FROM subjects_mode WHERE registry_id = %(registry)s AND context_id IS NULL"""
 _WHOLE: Final = "SELECT 'whole', '{of}', count(*) FROM ({rows}) kept"
 _UNUSED: Final = """
 SELECT 'use', 'unused', count(*) FROM ({rows}) kept WHERE subject_id <> ALL (%(needed)s::bigint[])"""
@@ -132,25 +147,28 @@ def are_quick(registry: Registry, patterns: int) -> bool:
     return SubjectActivity.objects.filter(registry_id=registry.pk).order_by()[: most + 1].count() <= most
 
 
-def facet_counts(registry: Registry, chosen: SubjectFilter, *, seconds: float | None = None) -> Facets:
+def facet_counts(
+    registry: Registry, chosen: SubjectFilter, *, signs: Signs | None = None, seconds: float | None = None
+) -> Facets:
     """The counts of every facet, and of what all the filters leave; without what takes longer than so many seconds.
 
-    Of soft-deleted subjects nothing is counted, as they are another list. Raises InvalidInput for a value that is none.
+    `signs` are those of the registry, where they were read already. Of soft-deleted subjects nothing is counted, as they
+    are another list. Raises InvalidInput for a value that is none.
     """
     if chosen.state == DELETED:
         return Facets()
-    began, facets = time.monotonic(), _Facets(registry, chosen)
+    began, facets = time.monotonic(), _Facets(registry, chosen, signs or signs_of(registry))
     usual = _read(facets.usual(), seconds)
     if usual is None:
         return Facets()
-    counts = _by_facet(("whole", "use", "attention", *_PARTS), usual)
+    counts = _by_facet(("whole", "use", "attention", *_WIDE, *_PARTS), usual)
     whole = counts.pop("whole")
+    level, mode = (next(iter(counts.pop(name)), default) for name, default in _WIDE.items())
     total = whole["all"] if chosen.format else counts["format"].total()
     rest = {name: (whole[name] if getattr(chosen, name) else total) - counts[name].total() for name in _WITH_THE_REST}
-    counts["level"][registry_level(registry)] += rest["level"]
+    counts["level"][level] += rest["level"]
     counts["level_from"][INHERITED] = rest["level_from"]
-    mode = registry_mode(registry)
-    if mode == MIRROR_MODE:
+    if registry.kind == Registry.REMOTE or mode == MIRROR_MODE:
         counts["mode"] = Counter({MIRROR_MODE: rest["mode"] + counts["mode"].total()})
     else:
         counts["mode"][mode] += rest["mode"]
@@ -185,9 +203,9 @@ def _read(query: tuple[str, Mapping[str, Any]], seconds: float | None) -> list[t
 class _Facets:
     """The facets of one list. Each leaves out its own filter; so the rows are those of all filters for most."""
 
-    def __init__(self, registry: Registry, chosen: SubjectFilter) -> None:
-        self.registry, self.chosen = registry, chosen
-        self.narrowing = narrowing_of(registry, chosen)
+    def __init__(self, registry: Registry, chosen: SubjectFilter, signs: Signs) -> None:
+        self.registry, self.chosen, self.signs = registry, chosen, signs
+        self.narrowing = narrowing_of(registry, chosen, signs=signs)
         self.parameters: dict[str, Any] = {"registry": registry.pk, "override": MIRROR_MODE}
         self.tables: dict[str, str] = {}
 
@@ -202,12 +220,13 @@ class _Facets:
         parts += [_WHOLE.format(of=facet, rows=self._rows(facet)) for facet in chosen]
         if self.chosen.format:
             parts.append(_WHOLE.format(of="all", rows=self._rows("")))
-        return self._query([*parts, *self._named()])
+        return self._query([*parts, _SET, *self._named()])
 
     def by_names(self) -> tuple[str, Mapping[str, Any]]:
         """The query of owners, and of those without one, with its parameters."""
         self.tables = {}
-        owned = patterns_by_owner(self.registry.name)
+        owners = self.signs.owners
+        owned = {owner: owners.patterns_of(*owner) for owner in owners.names}
         self.parameters["owners"] = [f"{kind}:{name}" for kind, name in owned]
         numbered = [(name_pattern(text), number) for number, texts in enumerate(owned.values(), 1) for text in texts]
         likes = [(pattern.like, number) for pattern, number in numbered if not pattern.is_void]
@@ -254,7 +273,7 @@ class _Facets:
     def _named(self) -> Iterable[str]:
         rows = self._rows("attention")
         for value in (DRIFT, PENDING):
-            names = narrowing_of(self.registry, SubjectFilter(attention=value)).among or ()
+            names = self.signs.subjects_that_need(value) or ()
             subjects = Subject.objects.filter(among(names, ""), context__registry=self.registry).values("pk")
             yield _NAMED.format(value=value, rows=rows, named=self._named_sql(value, subjects))
 

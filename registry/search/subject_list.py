@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Final
 
 from django.db.models import Q
 
 from registry.access.name_patterns import any_allows
-from registry.access.selectors import all_patterns, patterns_of
+from registry.access.selectors import Ownerships, ownerships_in
 from registry.drift.selectors import open_findings_by_subject
 from registry.drift.usage.unused_subjects import needed_subjects
 from registry.errors import InvalidInput
-from registry.promotions.requests.linked_requests import pending_subjects, troubled_subjects
+from registry.promotions.requests.linked_requests import pending_subjects
 from registry.promotions.selectors import list_environments
 from registry.search.list_query import ListQuery, list_query_of
 from registry.search.selectors.conditions import TookTooLong, in_time
@@ -49,13 +50,23 @@ NO_CHECKS: Final = "NONE"
 
 @dataclass(frozen=True)
 class Signs:
-    """What tells the health of a registry's subjects: few names, and the patterns of what has an owner."""
+    """What tells the health of a registry's subjects: those of findings and of open requests, and the owners."""
 
     registry: Registry
     findings: Mapping[str, int]
-    troubled: frozenset[SubjectName]
+    pending: Mapping[SubjectName, bool]
     is_production: bool
-    owned: tuple[str, ...]
+    owners: Ownerships
+
+    @cached_property
+    def troubled(self) -> frozenset[SubjectName]:
+        """The subjects of open requests that are breaking or have a failing check."""
+        return frozenset(name for name, fails in self.pending.items() if fails)
+
+    @cached_property
+    def owned(self) -> tuple[str, ...]:
+        """The patterns of what has an owner."""
+        return self.owners.patterns
 
     def of(self, row: SubjectRow) -> tuple[str, ...]:
         """What is wrong with a subject, worst first; empty where nothing is."""
@@ -67,6 +78,12 @@ class Signs:
             NO_OWNER: not any_allows(self.owned, name),
         }
         return tuple(sign for sign in WORST_FIRST if problems[sign])
+
+    def subjects_that_need(self, attention: str) -> list[SubjectName] | None:
+        """Those with open findings or an open request; None for what isn't told by names."""
+        if attention == DRIFT:
+            return [parse_subject(name) for name in self.findings]
+        return list(self.pending) if attention == PENDING else None
 
     def tiers(self, *, since: datetime | None = None) -> list[Q]:
         """The conditions of the signs in that order; who lacks an owner is looked for among those changed `since`."""
@@ -88,9 +105,9 @@ def signs_of(registry: Registry, order: list[str] | None = None) -> Signs:
     return Signs(
         registry=registry,
         findings=open_findings_by_subject(registry.name),
-        troubled=frozenset(troubled_subjects()),
+        pending=pending_subjects(),
         is_production=len(order) > 1 and order[-1] == registry.name,
-        owned=all_patterns(registry.name),
+        owners=ownerships_in(registry.name),
     )
 
 
@@ -189,7 +206,7 @@ def find_subjects(
 def _read(
     registry: Registry, chosen: SubjectFilter, page: Page, query: ListQuery, *, signs: Signs | None, total: int | None
 ) -> SubjectRows:
-    narrowing, deleted = narrowing_of(registry, chosen, query), chosen.state == DELETED
+    narrowing, deleted = narrowing_of(registry, chosen, query, signs), chosen.state == DELETED
     edges: dict[str, Any] = {"after": page.after, "before": page.before, "limit": page.limit}
     if deleted or chosen.sort == BY_NAME:
         edges |= {"total": total, "is_counted": not query.is_wide}
@@ -215,19 +232,23 @@ def _newest(registry: Registry, number: int) -> datetime | None:
     return rows.values_list("changed_at", flat=True)[number : number + 1].first()
 
 
-def narrowing_of(registry: Registry, chosen: SubjectFilter, list_query: ListQuery | None = None) -> Narrowing:
+def narrowing_of(
+    registry: Registry, chosen: SubjectFilter, list_query: ListQuery | None = None, signs: Signs | None = None
+) -> Narrowing:
     """What the filters mean; but for soft-deleted subjects, which are another list. Raises InvalidInput as `list_query_of`."""
     kind, _, name = chosen.owner.partition(":")
+    if chosen.owner or chosen.attention:
+        signs = signs or signs_of(registry, [])
     list_query = list_query or list_query_of(registry, chosen.text)
     return Narrowing(
         text=list_query.name_part,
         schema_type=chosen.format,
         level=chosen.level,
         tag=chosen.tag,
-        owned=patterns_of(registry.name, kind, name) if chosen.owner else None,
-        unowned=all_patterns(registry.name) if chosen.attention == UNOWNED else None,
+        owned=signs.owners.patterns_of(kind, name) if signs and chosen.owner else None,
+        unowned=signs.owned if signs and chosen.attention == UNOWNED else None,
         standing="" if chosen.state == DELETED else chosen.state,
-        among=_among(registry, chosen.attention),
+        among=signs.subjects_that_need(chosen.attention) if signs else None,
         also={
             **{f"text {number}": condition for number, condition in enumerate(list_query.conditions)},
             **_also(registry, chosen),
@@ -252,9 +273,3 @@ def _also(registry: Registry, chosen: SubjectFilter) -> dict[str, Condition]:
         needed = needed_subjects(registry)
         conditions["use"] = lambda at: Q(pk__in=()) if needed is None else ~numbered(needed, at)
     return conditions
-
-
-def _among(registry: Registry, attention: str) -> list[SubjectName] | None:
-    if attention == DRIFT:
-        return [parse_subject(name) for name in open_findings_by_subject(registry.name)]
-    return pending_subjects() if attention == PENDING else None

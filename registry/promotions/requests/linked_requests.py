@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db.models import Q
+from django.db.models import Count, Q
 
 from registry.access.roles import Actor, may
 from registry.promotions.models import Environment, PromotionRequest, Release, RequestItem
@@ -196,20 +196,13 @@ def finding_behind(environment: Environment, rows: Sequence[SchemaVersion]) -> i
     return findings.pop() if len(findings) == 1 else None
 
 
-def pending_subjects() -> list[SubjectName]:
-    """The subjects of all open requests except drafts; one query."""
-    return _subjects(Q())
-
-
-def troubled_subjects() -> list[SubjectName]:
-    """The subjects of open requests that are breaking or have a failing check; one query."""
-    return _subjects(Q(request__plan__breaking=True) | Q(request__plan__checks__contains=[{"verdict": FAIL}]))
-
-
-def _subjects(which: Q) -> list[SubjectName]:
+def pending_subjects() -> dict[SubjectName, bool]:
+    """The subjects of all open requests except drafts, and whether one of them is breaking or has a failing check; one query."""
     states = [state for state in PromotionRequest.OPEN_STATES if state != PromotionRequest.DRAFT]
-    rows = RequestItem.objects.filter(which, request__state__in=states).order_by("context_name", "subject_name")
-    return [SubjectName(*names) for names in rows.values_list("context_name", "subject_name").distinct()]
+    fails = Q(request__plan__breaking=True) | Q(request__plan__checks__contains=[{"verdict": FAIL}])
+    rows = RequestItem.objects.filter(request__state__in=states).order_by("context_name", "subject_name")
+    named = rows.values_list("context_name", "subject_name").annotate(failing=Count("pk", filter=fails))
+    return {SubjectName(context, name): bool(failing) for context, name, failing in named}
 
 
 LOOKED_AT: Final = 20

@@ -121,20 +121,6 @@ def _of_type(schema_type: str, at: str, *, deleted: bool) -> Q:
     return Q(**{"schema_type" if at else "activity__schema_type": schema_type})
 
 
-def registry_level(registry: Registry) -> str:
-    """The level of what has none of its own, in a context without one; one query."""
-    wide = Config.objects.filter(registry=registry, context=None)
-    return wide.values_list("compatibility_level", flat=True).first() or DEFAULT_LEVEL
-
-
-def registry_mode(registry: Registry) -> str:
-    """The mode of what has none of its own, in a context without one; one query, none for a mirror."""
-    if registry.kind == Registry.REMOTE:
-        return MIRROR_MODE
-    wide = Mode.objects.filter(registry=registry, context=None)
-    return wide.values_list("mode", flat=True).first() or DEFAULT_MODE
-
-
 def _contexts(registry: Registry) -> QuerySet[Context, int]:
     return Context.objects.filter(registry=registry).values_list("pk", flat=True)
 
