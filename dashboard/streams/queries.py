@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -12,21 +11,16 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.compare.comparison import VersionComparison
 from dashboard.components.badges import Look
-from dashboard.components.diff import TextDiff
-from dashboard.components.frame import environment_of, make_frame, page_actor
+from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import subject_url, whole_number
-from dashboard.components.translation import counted, later
-from dashboard.components.widgets import Action, Choice, Crumb, Environment, Fact, Frame, Link, Paging, Problem, Section
-from dashboard.streams.restart_check import StateChange
+from dashboard.components.translation import later
+from dashboard.components.widgets import Action, Crumb, Fact, Frame, Link, Paging, Problem, Section
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, refusal
-from registry.promotions.selectors import list_environments
 from registry.streams.selectors import (
     PAGE,
     BudgetInfo,
-    InputInfo,
     QueryInfo,
     VariableInfo,
     get_query,
@@ -47,160 +41,6 @@ class BudgetMeter:
     look: Look | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryRow:
-    """A query in the list; `budget` is its fullest one, None where its state can't evolve."""
-
-    url: str
-    name: str
-    path: str
-    environment: Environment
-    state: Look
-    variables: str
-    encoding: str
-    budget: BudgetMeter | None
-    inputs: tuple[Link, ...]
-    last_batch_at: datetime | None
-    scanned_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryList:
-    """All queries that scans have found; `add` leads to a new source."""
-
-    frame: Frame
-    rows: tuple[QueryRow, ...]
-    paging: Paging
-    add: Action
-    check: Action
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VariableRow:
-    """A state variable in its query; `change` says what its newest version changed."""
-
-    url: str
-    name: str
-    kind: str
-    look: Look
-    rows: str
-    versions: int
-    budget: BudgetMeter | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorPanel:
-    """A stateful operator with its variables."""
-
-    title: str
-    sentence: str
-    facts: tuple[Fact, ...]
-    variables: tuple[VariableRow, ...]
-    budget: BudgetMeter | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRow:
-    """Batches in a row that ran with the same settings."""
-
-    batches: str
-    provider: str
-    encoding: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueryPage:
-    """One query; `number` is that of its address. `is_starting` says that no batch was committed yet."""
-
-    frame: Frame
-    name: str
-    environment: Environment
-    state: Look
-    problems: tuple[Problem, ...]
-    operators: tuple[OperatorPanel, ...]
-    facts: tuple[Fact, ...]
-    inputs: tuple[Link, ...]
-    runs: tuple[RunRow, ...]
-    scanned_at: datetime
-    actions: tuple[Action, ...]
-    number: str = ""
-    is_starting: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchemaRow:
-    """A version of a variable's schemas; `look` is the worst of its changes, None for the first."""
-
-    version: int
-    url: str
-    selected: bool
-    summary: str
-    look: Look | None
-    compare_url: str
-    schema_id: int
-    batch: str
-    start: str
-    written_at: datetime | None
-    carries: tuple[Link, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldRow:
-    """A field of a variable's rows."""
-
-    path: str
-    type: str
-    filled: str
-    percent: int
-    range: str
-    size: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VariablePage:
-    """One state variable with its timeline; `schemas` are (label, text) of the selected version."""
-
-    frame: Frame
-    name: str
-    kind: str
-    state: Look
-    why_fixed: str
-    versions: tuple[SchemaRow, ...]
-    selected: int
-    schemas: tuple[tuple[str, str], ...]
-    no_avro: str
-    facts: tuple[Fact, ...]
-    budget: BudgetMeter | None
-    rows_facts: tuple[Fact, ...]
-    rows_at: datetime | None
-    rows_problem: str
-    fields: tuple[FieldRow, ...]
-    compare_url: str
-    compare_from: tuple[Choice, ...]
-    compare_to: tuple[Choice, ...]
-    check: Action
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateComparePage:
-    """Two versions of a variable: what Spark makes of the change, then the Avro schemas that it derives from them."""
-
-    frame: Frame
-    look: Look
-    sentence: str
-    changes: tuple[StateChange, ...]
-    compare_url: str
-    compare_from: tuple[Choice, ...]
-    compare_to: tuple[Choice, ...]
-    comparison: VersionComparison | None
-    text: TextDiff
-    view: str
-    unified_url: str
-    split_url: str
-    problem: Problem | None
-    all_url: str = ""
-
-
 MOST: Final = 10_000
 READS: Final = Look("ok", "circle-check", later("Read"))
 STARTING: Final = Look("unknown", "circle-dashed", later("Starting"))
@@ -217,32 +57,122 @@ _BUDGETS: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class QueryRow:
+    """A query with what is drawn of it; `budget` is its fullest one, None where its state can't evolve."""
+
+    info: QueryInfo
+
+    @property
+    def state(self) -> Look:
+        """Whether its checkpoint could be read."""
+        if self.info.problems:
+            return DAMAGED
+        return STARTING if self.info.last_committed_batch is None else READS
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What couldn't be read."""
+        return [Problem(what=text) for text in self.info.problems]
+
+    @property
+    def encoding(self) -> str:
+        """How its rows are written."""
+        return ENCODINGS.get(self.info.encoding, self.info.encoding)
+
+    @property
+    def budget(self) -> BudgetMeter | None:
+        """Its fullest budget."""
+        return meter(self.info.worst)
+
+    @property
+    def inputs(self) -> list[Link]:
+        """The topics that are read, each with the subject of its messages where one is known."""
+        return [
+            Link(
+                label=f"{source.topic} → {source.subject.qualified}",
+                url=subject_url(self.info.registry, source.subject.qualified),
+            )
+            if source.subject
+            else Link(label=source.topic, url="")
+            for source in self.info.inputs
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryList:
+    """All queries that scans have found; `refused` is why the reader may not add a checkpoint."""
+
+    frame: Frame
+    rows: tuple[QueryRow, ...]
+    paging: Paging
+    refused: str
+    check: Action
+
+
+@dataclass(frozen=True, slots=True)
+class VariableRow:
+    """A state variable with what is drawn of it."""
+
+    info: VariableInfo
+
+    @property
+    def look(self) -> Look:
+        """Whether it can evolve."""
+        if self.info.removed_at is not None:
+            return REMOVED
+        return FIXED if self.info.why_fixed else EVOLVES
+
+    @property
+    def kind(self) -> str:
+        """What kind of state it is, and whether entries expire."""
+        kind = self.info.kind.replace("_", " ")
+        return gettext("%(kind)s with a time to live") % {"kind": kind} if self.info.ttl else kind
+
+    @property
+    def budget(self) -> BudgetMeter | None:
+        """How many versions it may still have."""
+        return meter(self.info.budget)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorPanel:
+    """A stateful operator (`number`, `description`, `why_fixed` …) with its variables."""
+
+    info: Mapping[str, Any]
+    facts: tuple[Fact, ...]
+    variables: tuple[VariableRow, ...]
+    budget: BudgetMeter | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryPage:
+    """One query."""
+
+    frame: Frame
+    query: QueryRow
+    operators: tuple[OperatorPanel, ...]
+    facts: tuple[Fact, ...]
+    actions: tuple[Action, ...]
+
+
 def query_list(request: HttpRequest) -> QueryList:
     """All queries that scans have found, the fullest budget first. Raises NotAllowed."""
     actor = page_actor(request)
     offset = min(whole_number(request.GET.get("offset", "")) or 0, MOST) // PAGE * PAGE
     require_extent(actor, "schema.read")
     queries = list_queries(by=actor, offset=offset, limit=PAGE + 1)
-    order, page = list_environments(), queries[:PAGE]
-    here = reverse("ui:queries")
-    reason = refusal(actor, "source.manage")
+    page, here = queries[:PAGE], reverse("ui:queries")
     return QueryList(
         frame=make_frame(request, title=gettext("Streaming queries"), section=Section.QUERIES),
-        rows=tuple(_row(query, order) for query in page),
+        rows=tuple(map(QueryRow, page)),
         paging=Paging(
             first=offset + 1 if page else 0,
             last=offset + len(page),
             previous_url=f"{here}?offset={offset - PAGE}" if offset else "",
             next_url=f"{here}?offset={offset + PAGE}" if len(queries) > PAGE else "",
         ),
-        add=Action(
-            label=gettext("Add a checkpoint"),
-            url=f"{reverse('ui:source_add')}?kind=state_store",
-            allowed=not reason,
-            reason=reason,
-            tone="primary",
-            icon="plus",
-        ),
+        refused=refusal(actor, "source.manage"),
         check=check_action(actor),
     )
 
@@ -258,28 +188,6 @@ def check_action(actor: Actor, path: str = "") -> Action:
         reason=reason,
         icon="shield-check",
     )
-
-
-def _row(query: QueryInfo, order: list[str]) -> QueryRow:
-    return QueryRow(
-        url=reverse("ui:query", args=[query.id]),
-        name=query.name,
-        path=query.path,
-        environment=environment_of(query.registry, order),
-        state=_state(query),
-        variables=counted(query.variables, "%(n)s variable", "%(n)s variables"),
-        encoding=ENCODINGS.get(query.encoding, query.encoding),
-        budget=meter(query.worst),
-        inputs=input_links(query.registry, query.inputs),
-        last_batch_at=query.last_batch_at,
-        scanned_at=query.scanned_at,
-    )
-
-
-def _state(query: QueryInfo) -> Look:
-    if query.problems:
-        return DAMAGED
-    return STARTING if query.last_committed_batch is None else READS
 
 
 def meter(budget: BudgetInfo | None) -> BudgetMeter | None:
@@ -301,16 +209,6 @@ def meter(budget: BudgetInfo | None) -> BudgetMeter | None:
     )
 
 
-def input_links(registry: str, inputs: Sequence[InputInfo]) -> tuple[Link, ...]:
-    """The topics that are read, each with the subject of its messages where one is known."""
-    return tuple(
-        Link(label=f"{source.topic} → {source.subject.qualified}", url=subject_url(registry, source.subject.qualified))
-        if source.subject
-        else Link(label=source.topic, url="")
-        for source in inputs
-    )
-
-
 def query_page(request: HttpRequest, query_id: int) -> QueryPage:
     """One query. Raises NotFound, NotAllowed."""
     actor = page_actor(request)
@@ -319,24 +217,9 @@ def query_page(request: HttpRequest, query_id: int) -> QueryPage:
     findings = f"{reverse('ui:findings')}?{urlencode({'source': query.source_id})}"
     return QueryPage(
         frame=make_frame(request, title=query.name, section=Section.QUERIES, code=True, crumbs=crumbs()),
-        name=query.name,
-        environment=environment_of(query.registry, list_environments()),
-        state=_state(query),
-        is_starting=query.last_committed_batch is None,
-        problems=tuple(Problem(what=text) for text in query.problems),
+        query=QueryRow(query),
         operators=tuple(_operator(query, operator, variables) for operator in query.operators),
         facts=_facts(query),
-        inputs=input_links(query.registry, query.inputs),
-        runs=tuple(
-            RunRow(
-                batches=f"{run['first_batch']:,}–{run['last_batch']:,}",
-                provider=run["provider"] or gettext("Spark’s default"),
-                encoding=run["encoding"],
-            )
-            for run in query.runs
-        ),
-        scanned_at=query.scanned_at,
-        number=str(query_id),
         actions=(
             Action(
                 label=gettext("Source and scans"), url=reverse("ui:source", args=[query.source_id]), icon="scan-search"
@@ -382,33 +265,10 @@ def _operator(query: QueryInfo, operator: Mapping[str, Any], variables: Sequence
         )
     files = operator["schema_files"]
     return OperatorPanel(
-        title=gettext("Operator %(number)s: %(description)s")
-        % {"number": operator["number"], "description": operator["description"]},
-        sentence=gettext("This state can’t evolve: %(operator)s.") % {"operator": operator["why_fixed"]}
-        if operator["why_fixed"]
-        else "",
+        info=operator,
         facts=tuple(facts),
-        variables=tuple(_variable_row(query, variable) for variable in mine),
+        variables=tuple(map(VariableRow, mine)),
         budget=meter(BudgetInfo("schema_files", operator["number"], "", files, query.allowed_schema_files))
         if files
         else None,
     )
-
-
-def _variable_row(query: QueryInfo, variable: VariableInfo) -> VariableRow:
-    look = REMOVED if variable.removed_at is not None else FIXED if variable.why_fixed else EVOLVES
-    return VariableRow(
-        url=reverse("ui:state_variable", args=[query.id, variable.id]),
-        name=variable.label,
-        kind=kind_words(variable),
-        look=look,
-        rows=gettext("not read") if variable.rows is None else f"{variable.rows:,}",
-        versions=variable.versions,
-        budget=meter(variable.budget),
-    )
-
-
-def kind_words(variable: VariableInfo) -> str:
-    """What kind of state it is, and whether entries expire."""
-    kind = variable.kind.replace("_", " ")
-    return gettext("%(kind)s with a time to live") % {"kind": kind} if variable.ttl else kind

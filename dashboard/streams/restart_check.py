@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 from django.http import HttpRequest
@@ -50,48 +49,82 @@ EFFECT_LOOKS: Final = {
     "fails later": Look("breaks", "octagon-x", later("Fails later")),
     "refused": Look("breaks", "octagon-x", later("Refused")),
 }
+#: changes of one variable that a page draws
+DRAWN_CHANGES: Final = 100
 UNKNOWN: Final = Look("unknown", "circle-dashed", later("Unknown"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateChange:
-    """One change of a variable: what it is, why, what to do, and what rows written before read as, by language."""
+@dataclass(frozen=True, slots=True)
+class ReportedChange:
+    """One change of a variable, as reports have it: `path`, `message`, `why`, `rule`, `error`, `document` …"""
 
-    look: Look
-    path: str
-    sentence: str
-    why: str
-    remedy: str
-    rule: str
-    error: str = ""
-    document: str = ""
-    reads: tuple[tuple[str, str], ...] = ()
+    info: Mapping[str, Any]
+
+    @property
+    def look(self) -> Look:
+        """Its effect."""
+        return EFFECT_LOOKS.get(self.info["effect"], UNKNOWN)
+
+    @property
+    def remedy(self) -> str:
+        """What to do, "" for nothing."""
+        return "" if self.info["remedy"] in NO_ACTIONS else str(self.info["remedy"])
+
+    @property
+    def reads(self) -> list[tuple[str, str]]:
+        """What rows written before read as, by language."""
+        return sorted(self.info["reads"].items())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ReportVariable:
-    """A state variable in the report; schemas are DDL, "" where there is none; `budget` is "" where it doesn't count.
+    """A state variable in the report: `name`, `sentence`, `place`, `budget`, and `stored` and `planned` as DDL or None.
 
-    `hidden_changes` aren't drawn, none worse than those that are. `is_kept` says that a built-in operator keeps it: nothing can be planned for it.
+    `drawn` is how many of its changes are drawn.
     """
 
-    anchor: str
-    name: str
-    kind: str
-    look: Look
-    sentence: str
-    stored: str
-    planned: str
-    changes: tuple[StateChange, ...]
-    budget: str = ""
-    location: str = ""
-    hidden_changes: int = 0
-    is_kept: bool = False
+    number: int
+    info: Mapping[str, Any]
+    drawn: int = DRAWN_CHANGES
+
+    @property
+    def anchor(self) -> str:
+        """Its place on the page."""
+        return f"v{self.number}"
+
+    @property
+    def kind(self) -> str:
+        """What kind of state it is, and how it is keyed."""
+        entry = self.info
+        kind = gettext("%(kind)s with a time to live") % {"kind": entry["kind"]} if entry["ttl"] else entry["kind"]
+        if entry["user_key"]:
+            return gettext("keyed by %(key)s; %(kind)s") % {"key": entry["user_key"], "kind": kind}
+        return str(kind)
+
+    @property
+    def look(self) -> Look:
+        """Its status."""
+        return STATUS_LOOKS.get(self.info["status"], UNKNOWN)
+
+    @property
+    def changes(self) -> list[ReportedChange]:
+        """The first changes."""
+        return [ReportedChange(change) for change in self.info["changes"][: self.drawn]]
+
+    @property
+    def hidden_changes(self) -> int:
+        """How many changes aren't drawn, none worse than those that are."""
+        return max(0, len(self.info["changes"]) - self.drawn)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether a built-in operator keeps it, so that nothing can be planned for it."""
+        return bool(self.info["status"] == "not checked")
 
     @property
     def is_changed(self) -> bool:
         """Whether stored and planned schemas are worth to be shown side by side."""
-        return self.stored != self.planned
+        return (self.info["stored"] or "") != (self.info["planned"] or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,22 +143,26 @@ class StateReport:
     """The page of a report."""
 
     frame: Frame
-    look: Look
-    sentence: str
-    error: str
-    error_message: str
-    checked_at: datetime
-    checked_by: str
+    info: StateCheckInfo
     facts: tuple[Fact, ...]
-    why_fixed: str
-    changes: tuple[StateChange, ...]
     variables: tuple[ReportVariable, ...]
     budgets: tuple[BudgetRow, ...]
-    settings: tuple[tuple[str, str, str], ...]
-    notes: tuple[str, ...]
-    plan: str
-    exports: tuple[Link, ...]
-    again: Action
+
+    @property
+    def look(self) -> Look:
+        """The verdict."""
+        return VERDICT_LOOKS.get(self.info.report["verdict"], UNKNOWN)
+
+    @property
+    def why_fixed(self) -> str:
+        """Why the state can't evolve, where a plan could change any of it."""
+        is_kept = all(variable.is_kept for variable in self.variables)
+        return "" if is_kept else self.info.report["operator"]["why_fixed"] or ""
+
+    @property
+    def changes(self) -> list[ReportedChange]:
+        """The changes of the operator."""
+        return list(map(ReportedChange, self.info.report["changes"]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +180,6 @@ class StateCheckForm:
 
 
 SHOWN_RECENT: Final = 8
-DRAWN_CHANGES: Final = 100  # of one variable
 _EXAMPLE: Final = '{"variables": [{"name": "totals", "kind": "value", "value_schema": "orders BIGINT, note STRING"}]}'
 
 
@@ -245,72 +281,15 @@ def report_page(request: HttpRequest, check_id: int) -> StateReport:
         Fact(label=gettext("Encoding"), value=operator["encoding"], code=True),
         Fact(label=gettext("Language"), value="Scala" if report["language"] == "scala" else "Python"),
     ]
-    new = reverse("ui:state_check_new")
-    crumbs = (*_crumbs(), Crumb(label=gettext("Check a restart"), url=new))
+    crumbs = (*_crumbs(), Crumb(label=gettext("Check a restart"), url=reverse("ui:state_check_new")))
     return StateReport(
         frame=make_frame(
             request, title=gettext("State check %(id)s") % {"id": info.id}, section=Section.SOURCES, crumbs=crumbs
         ),
-        look=VERDICT_LOOKS.get(report["verdict"], UNKNOWN),
-        sentence=report["sentence"],
-        error=report["error"],
-        error_message=report["error_message"],
-        checked_at=info.created_at,
-        checked_by=info.created_by,
+        info=info,
         facts=tuple(facts),
-        why_fixed=""
-        if all(variable["status"] == "not checked" for variable in report["variables"])
-        else operator["why_fixed"] or "",
-        changes=tuple(present_change(change) for change in report["changes"]),
-        variables=tuple(
-            _variable(at, variable, is_kept=variable["status"] == "not checked")
-            for at, variable in enumerate(report["variables"], start=1)
-        ),
+        variables=tuple(ReportVariable(number, entry) for number, entry in enumerate(report["variables"], start=1)),
         budgets=tuple(_budgets(report)),
-        settings=tuple((setting["name"], setting["value"], setting["said_by"]) for setting in report["settings"]),
-        notes=tuple(report["notes"]),
-        plan=info.plan,
-        exports=tuple(
-            Link(label=label, url=f"{reverse('ui:state_check_export', args=[info.id])}?format={kind}")
-            for label, kind in (("Markdown", "markdown"), ("JSON", "json"), (gettext("Text"), "text"))
-        ),
-        again=Action(label=gettext("Edit plan and check again"), url=f"{new}?again={info.id}", icon="pencil"),
-    )
-
-
-def _variable(number: int, entry: Mapping[str, Any], *, is_kept: bool) -> ReportVariable:
-    kind = gettext("%(kind)s with a time to live") % {"kind": entry["kind"]} if entry["ttl"] else entry["kind"]
-    budget = entry["budget"]
-    if entry["user_key"]:
-        kind = gettext("keyed by %(key)s; %(kind)s") % {"key": entry["user_key"], "kind": kind}
-    return ReportVariable(
-        anchor=f"v{number}",
-        name=entry["name"],
-        kind=kind,
-        look=STATUS_LOOKS.get(entry["status"], UNKNOWN),
-        sentence=entry["sentence"],
-        stored=entry["stored"] or "",
-        planned=entry["planned"] or "",
-        changes=tuple(present_change(change) for change in entry["changes"][:DRAWN_CHANGES]),
-        hidden_changes=max(0, len(entry["changes"]) - DRAWN_CHANGES),
-        budget=gettext("%(before)s → %(after)s of %(allowed)s") % budget if budget else "",
-        location=entry["place"],
-        is_kept=is_kept,
-    )
-
-
-def present_change(entry: Mapping[str, Any]) -> StateChange:
-    """A change of a state variable, as reports have it."""
-    return StateChange(
-        look=EFFECT_LOOKS.get(entry["effect"], UNKNOWN),
-        path=entry["path"],
-        sentence=entry["message"],
-        why=entry["why"],
-        remedy="" if entry["remedy"] in NO_ACTIONS else entry["remedy"],
-        rule=entry["rule"],
-        error=entry["error"],
-        document=entry["document"],
-        reads=tuple(sorted(entry["reads"].items())),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -16,26 +16,14 @@ from django.utils.translation import gettext
 from dashboard.compare.change_cards import MAX_CARDS, present_comparison
 from dashboard.compare.comparison import VersionComparison
 from dashboard.components.badges import Look
-from dashboard.components.diff import text_diff
+from dashboard.components.diff import TextDiff, text_diff
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_url, whole_number
+from dashboard.components.links import whole_number
 from dashboard.components.translation import later
-from dashboard.components.widgets import Choice, Crumb, Fact, Link, Problem, Section
+from dashboard.components.widgets import Action, Crumb, Fact, Frame, Problem, Section
 from dashboard.sources.labels import sized
-from dashboard.streams.queries import (
-    EVOLVES,
-    FIXED,
-    REMOVED,
-    FieldRow,
-    SchemaRow,
-    StateComparePage,
-    VariablePage,
-    check_action,
-    crumbs,
-    kind_words,
-    meter,
-)
-from dashboard.streams.restart_check import EFFECT_LOOKS, present_change
+from dashboard.streams.queries import VariableRow, check_action, crumbs
+from dashboard.streams.restart_check import EFFECT_LOOKS, ReportedChange
 from registry.checkpoints.plans.rendering import to_ddl
 from registry.errors import InvalidSchema, NotFound, SchemadeskError
 from registry.formats.policies.spark_state import StateChange, schema_changes
@@ -56,6 +44,88 @@ NOT_KNOWABLE: Final = later(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchemaRow:
+    """A version of a variable's schemas; `look` is the worst of its changes from the version `before`, None for the first."""
+
+    info: SchemaInfo
+    before: int | None
+    summary: str
+    look: Look | None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldRow:
+    """A field of a variable's rows."""
+
+    info: FieldInfo
+
+    @property
+    def held(self) -> int:
+        """In how many rows it has a value."""
+        return self.info.rows - self.info.nulls
+
+    @property
+    def percent(self) -> int:
+        """In how many of a hundred rows it has a value."""
+        return int(100 * self.info.filled)
+
+    @property
+    def range(self) -> str:
+        """Its smallest and its largest value, masked."""
+        ends = [limit for limit in (self.info.minimum, self.info.maximum) if limit is not None]
+        if len(ends) == 2 and ends[0] != ends[1]:
+            return gettext("%(first)s to %(last)s") % {"first": ends[0], "last": ends[1]}
+        return ends[0] if ends else ""
+
+    @property
+    def size(self) -> str:
+        """How much it takes."""
+        return "" if self.info.bytes is None else sized(self.info.bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariablePage:
+    """One state variable with its timeline; `schemas` are (label, text) of the selected version.
+
+    `old` and `new` are the versions that are compared next.
+    """
+
+    frame: Frame
+    query: QueryInfo
+    variable: VariableRow
+    versions: tuple[SchemaRow, ...]
+    selected: SchemaInfo | None
+    schemas: tuple[tuple[str, str], ...]
+    facts: tuple[Fact, ...]
+    rows_facts: tuple[Fact, ...]
+    fields: tuple[FieldRow, ...]
+    old: int
+    new: int
+    check: Action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateComparePage:
+    """Two versions of a variable: what Spark makes of the change, then the Avro schemas that it derives from them."""
+
+    frame: Frame
+    query: QueryInfo
+    variable: VariableRow
+    old: int
+    new: int
+    look: Look
+    sentence: str
+    changes: tuple[ReportedChange, ...]
+    comparison: VersionComparison | None
+    text: TextDiff
+    view: str
+    unified_url: str
+    split_url: str
+    problem: Problem | None
+    all_url: str = ""
+
+
 def variable_page(request: HttpRequest, query_id: int, variable_id: int) -> VariablePage:
     """A variable; `version` in the query selects one of its versions. Raises NotFound, NotAllowed."""
     actor = page_actor(request)
@@ -72,23 +142,16 @@ def variable_page(request: HttpRequest, query_id: int, variable_id: int) -> Vari
             code=True,
             crumbs=(*crumbs(), query_crumb(query)),
         ),
-        name=variable.label,
-        kind=kind_words(variable),
-        state=REMOVED if variable.removed_at is not None else FIXED if variable.why_fixed else EVOLVES,
-        why_fixed=variable.why_fixed,
-        versions=tuple(_rows(query, variable, selected)),
-        selected=selected.version if selected else 0,
+        query=query,
+        variable=VariableRow(variable),
+        versions=tuple(_rows(variable)),
+        selected=selected,
         schemas=tuple(_schemas(selected)) if selected else (),
-        no_avro=selected.why_no_avro if selected else "",
         facts=tuple(_facts(query, variable)),
-        budget=meter(variable.budget),
         rows_facts=tuple(_rows_facts(variable)),
-        rows_at=variable.rows_at,
-        rows_problem=variable.rows_problem,
-        fields=tuple(_field(field) for field in variable.fields),
-        compare_url=reverse("ui:state_variable_compare", args=[query.id, variable.id]),
-        compare_from=choices(variable, before),
-        compare_to=choices(variable, newest),
+        fields=tuple(map(FieldRow, variable.fields)),
+        old=before.version if before else 0,
+        new=newest.version if newest else 0,
         check=check_action(actor, query.path),
     )
 
@@ -96,18 +159,6 @@ def variable_page(request: HttpRequest, query_id: int, variable_id: int) -> Vari
 def query_crumb(query: QueryInfo) -> Crumb:
     """The step to a variable's query."""
     return Crumb(label=query.name, url=reverse("ui:query", args=[query.id]), code=True)
-
-
-def choices(variable: VariableInfo, chosen: SchemaInfo | None) -> tuple[Choice, ...]:
-    """The versions of a select, newest first."""
-    return tuple(
-        Choice(
-            value=str(schema.version),
-            label=gettext("version %(version)s") % {"version": schema.version},
-            selected=schema is chosen,
-        )
-        for schema in reversed(variable.schemas)
-    )
 
 
 def version_of(variable: VariableInfo, number: int | None) -> SchemaInfo:
@@ -142,32 +193,17 @@ def look_of(changes: Sequence[StateChange]) -> Look:
     return EFFECT_LOOKS[EFFECTS[worst]] if worst else SAFE
 
 
-def _rows(query: QueryInfo, variable: VariableInfo, selected: SchemaInfo | None) -> list[SchemaRow]:
-    here = reverse("ui:state_variable", args=[query.id, variable.id])
-    compare = reverse("ui:state_variable_compare", args=[query.id, variable.id])
+def _rows(variable: VariableInfo) -> list[SchemaRow]:
     rows = []
     before: SchemaInfo | None = None
     for schema in variable.schemas[-DRAWN_VERSIONS:]:
         changes = changes_between(variable, before, schema) if before else ()
         rows.append(
             SchemaRow(
-                version=schema.version,
-                url=f"{here}?version={schema.version}#schemas",
-                selected=schema is selected,
+                info=schema,
+                before=before.version if before else None,
                 summary=_summary(before, schema, changes),
                 look=look_of(changes) if before else None,
-                compare_url=f"{compare}?from={before.version}&to={schema.version}" if before else "",
-                schema_id=schema.schema_id,
-                batch="–" if schema.batch is None else f"{schema.batch:,}",
-                start="–" if schema.start is None else gettext("start %(start)s") % {"start": schema.start},
-                written_at=schema.written_at,
-                carries=tuple(
-                    Link(
-                        label=f"{carried.subject.qualified} v{carried.version}",
-                        url=subject_url(query.registry, carried.subject.qualified, version=carried.version),
-                    )
-                    for carried in schema.carried
-                ),
             )
         )
         before = schema
@@ -209,7 +245,7 @@ def _facts(query: QueryInfo, variable: VariableInfo) -> list[Fact]:
     facts = [
         Fact(label=gettext("Query"), value=query.name, code=True),
         Fact(label=gettext("Operator"), value=str(variable.operator)),
-        Fact(label=gettext("Kind"), value=kind_words(variable)),
+        Fact(label=gettext("Kind"), value=VariableRow(variable).kind),
         Fact(label=gettext("Encoding"), value=variable.encoding, code=True),
     ]
     if variable.removed_at is not None:
@@ -256,26 +292,6 @@ def _time(milliseconds: Any) -> str:
     return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def _range(ends: Sequence[str]) -> str:
-    if len(ends) == 2 and ends[0] != ends[1]:
-        return gettext("%(first)s to %(last)s") % {"first": ends[0], "last": ends[1]}
-    return ends[0] if ends else ""
-
-
-def _field(field: FieldInfo) -> FieldRow:
-    percent = int(100 * field.filled)
-    ends = [limit for limit in (field.minimum, field.maximum) if limit is not None]
-    return FieldRow(
-        path=field.path,
-        type=field.type,
-        filled=gettext("%(number)s of %(rows)s")
-        % {"number": f"{field.rows - field.nulls:,}", "rows": f"{field.rows:,}"},
-        percent=percent,
-        range=_range(ends),
-        size="" if field.bytes is None else sized(field.bytes),
-    )
-
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -305,12 +321,13 @@ def compare_page(request: HttpRequest, query_id: int, variable_id: int) -> State
             section=Section.QUERIES,
             crumbs=(*crumbs(), query_crumb(query), Crumb(label=variable.label, url=variable_url, code=True)),
         ),
+        query=query,
+        variable=VariableRow(variable),
+        old=old.version,
+        new=new.version,
         look=look_of(changes),
         sentence=_sentence(variable, old, new, len(changes)),
-        changes=tuple(present_change(change.to_dict()) for change in changes),
-        compare_url=here,
-        compare_from=choices(variable, old),
-        compare_to=choices(variable, new),
+        changes=tuple(ReportedChange(change.to_dict()) for change in changes),
         comparison=comparison,
         text=text_diff(ddl_lines(old), ddl_lines(new)),
         view="split" if view == "split" else "unified",

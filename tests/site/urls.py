@@ -73,6 +73,11 @@ UI = [
         for name in ("answer", "resolve", "reopen")
     ),
     path("queries", index, name="queries"),
+    path("queries/<int:query_id>", index, name="query"),
+    path("queries/<int:query_id>/variables/<int:variable_id>", index, name="state_variable"),
+    path("queries/<int:query_id>/variables/<int:variable_id>/compare", index, name="state_variable_compare"),
+    path("state-checks/new", index, name="state_check_new"),
+    path("state-checks/<int:check_id>/export", index, name="state_check_export"),
     path("inbox", index, name="inbox"),
     path("inbox/read", index, name="inbox_read"),
     path("subscriptions", index, name="subscriptions"),

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dashboard.components.badges import Look
 from dashboard.components.widgets import Problem
 from dashboard.errors.views import AwayPage
 from tests.site.samples import accounts, environments, home, promotions, report, streams
 from tests.site.samples.cast import HOSTILE, ago
 
-DAMAGED = Look("breaks", "octagon-x", "Damaged")
 READER = "Your role is reader: that takes the role steward or admin."
 STOPPED = Problem(what="The mirror of payments couldn’t be read", where="https://payments.example.com", cure="What is shown is the last copy; the next try is in 40 s.", since=ago(minutes=12))  # fmt: skip
 
@@ -23,7 +21,8 @@ def refused(action: Any) -> Any:
 
 HOME_PARTIAL = replace(home.HOME, problems=(STOPPED,))
 QUERIES_DAMAGED = replace(
-    streams.QUERIES, rows=(*streams.QUERIES.rows, replace(streams.QUERY_ROW, name=HOSTILE, state=DAMAGED))
+    streams.QUERIES,
+    rows=(*streams.QUERIES.rows, streams.QueryRow(replace(streams.INFO, name=HOSTILE, problems=(HOSTILE,)))),
 )
 REPORT_READER = replace(report.REPORT_OK, propose=refused(report.REPORT_OK.propose))
 PROMOTION_APPLYING = replace(

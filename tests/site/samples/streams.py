@@ -3,115 +3,126 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from dashboard.components.badges import Look
 from dashboard.components.diff import text_diff
 from dashboard.components.widgets import Action, Choice, Crumb, Fact, Field, Link, Paging, Problem, Section
 from dashboard.sources.forms import StoreForm
-from dashboard.streams.queries import (
-    BudgetMeter,
-    FieldRow,
-    OperatorPanel,
-    QueryList,
-    QueryPage,
-    QueryRow,
-    RunRow,
-    SchemaRow,
-    StateComparePage,
-    VariablePage,
-    VariableRow,
-)
+from dashboard.streams.queries import OperatorPanel, QueryList, QueryPage, QueryRow, VariableRow, meter
 from dashboard.streams.restart_check import (
-    EFFECT_LOOKS,
     STATUS_LOOKS,
-    VERDICT_LOOKS,
     BudgetRow,
+    ReportedChange,
     ReportVariable,
-    StateChange,
     StateCheckForm,
     StateReport,
 )
-from tests.site.samples.cast import HOSTILE, LONG, PROD, ago, frame
+from dashboard.streams.variables import FieldRow, SchemaRow, StateComparePage, VariablePage
+from registry.streams.selectors import (
+    BudgetInfo,
+    CarriedInfo,
+    FieldInfo,
+    InputInfo,
+    QueryInfo,
+    SchemaInfo,
+    StateCheckInfo,
+    VariableInfo,
+)
+from registry.subjects.versions.qualified_names import SubjectName
+from tests.site.samples.cast import HOSTILE, LONG, ago, frame
 from tests.site.samples.comparison import COMPARE
 
 QUERIES_CRUMB = Crumb(label="Queries", url="/ui/queries")
 QUERY_CRUMB = Crumb(label="order-totals", url="/gallery/query", code=True)
-EVOLVES = Look("ok", "circle-check", "Can evolve")
-FULL = Look("care", "triangle-alert", "Nearly full")
-ROOMY = BudgetMeter(label="value schemas of totals", used=3, allowed=16, left=13, percent=19)
-TIGHT = BudgetMeter(label=f"value schemas of {HOSTILE}", used=14, allowed=16, left=2, percent=88, look=FULL)
-INPUTS = (Link(label="orders → orders-value", url="/gallery/subject"), Link(label=HOSTILE, url=""))
-ADD = Action(label="Add a checkpoint", url="/ui/sources/add", tone="primary", icon="plus")
 CHECK = Action(label="Check a restart", url="/gallery/state-check-new", icon="shield-check")
 
-QUERY_ROW = QueryRow(
-    url="/gallery/query", name="order-totals", path="/checkpoints/order_totals", environment=PROD, state=EVOLVES, variables="2 variables",
-    encoding="Avro", budget=ROOMY, inputs=INPUTS[:1], last_batch_at=ago(minutes=2), scanned_at=ago(minutes=1),
+ROOMY = BudgetInfo("value_schemas", 0, "totals", 3, 16)
+TIGHT = BudgetInfo("value_schemas", 0, HOSTILE, 14, 16)
+INPUTS = (InputInfo("orders", "value", SubjectName(".", "orders-value")), InputInfo(HOSTILE, "value", None))
+OPERATORS = (
+    {"number": 0, "description": "transformWithState", "why_fixed": "", "partitions": 4, "time_mode": "", "timers": None, "schema_files": 4},
+    {"number": 1, "description": "dropDuplicates", "why_fixed": "Spark keeps it", "partitions": 4, "time_mode": "", "timers": None, "schema_files": 0},
 )  # fmt: skip
+INFO = QueryInfo(
+    id=1, source_id=2, registry="prod", name="order-totals", path="/checkpoints/order_totals", query_id="6f1a2b3c", provider="", encoding="avro",
+    last_planned_batch=13, last_committed_batch=12, last_batch_at=ago(minutes=2), operators=OPERATORS,
+    runs=({"first_batch": 0, "last_batch": 12, "provider": "RocksDB", "encoding": "avro"},), problems=(),
+    allowed_value_schemas=16, allowed_schema_files=128, scanned_at=ago(minutes=1), variables=2, worst=ROOMY, inputs=INPUTS[:1],
+)  # fmt: skip
+QUERY_ROW = QueryRow(INFO)
 QUERIES = QueryList(
     frame=frame("Streaming queries", Section.QUERIES, current=None),
-    rows=(QUERY_ROW, replace(QUERY_ROW, name=HOSTILE, path=LONG, budget=TIGHT, inputs=INPUTS * 12), replace(QUERY_ROW, name="sessions", state=VERDICT_LOOKS["not checked"], encoding="UnsafeRow", budget=None, inputs=(), last_batch_at=None)),
-    paging=Paging(first=1, last=3, total=3), add=ADD, check=CHECK,
+    rows=(
+        QUERY_ROW,
+        QueryRow(replace(INFO, name=HOSTILE, path=LONG, worst=TIGHT, inputs=INPUTS * 12)),
+        QueryRow(replace(INFO, name="sessions", last_committed_batch=None, encoding="unsaferow", worst=None, inputs=(), last_batch_at=None)),
+    ),
+    paging=Paging(first=1, last=3, total=3), refused="", check=CHECK,
 )  # fmt: skip
 QUERIES_EMPTY = replace(QUERIES, rows=(), paging=Paging(first=0, last=0, total=0))
-QUERIES_READER = replace(
-    QUERIES_EMPTY, add=replace(ADD, allowed=False, reason="Adding a source takes the role steward.")
-)
+QUERIES_READER = replace(QUERIES_EMPTY, refused="Adding a source takes the role steward.")
 
-VARIABLE_ROW = VariableRow(
-    url="/gallery/variable", name="totals", kind="value state", look=EVOLVES, rows="12,040", versions=3, budget=ROOMY
-)
+SCHEMAS = tuple(
+    SchemaInfo(
+        version=number, schema_id=number - 1, batch=5, start=2, written_at=ago(days=2), file="", key_schema='{"type": "struct", "fields": []}',
+        value_schema="total BIGINT", map_key_schema="", avro_schema="{}", why_no_avro="",
+        carried=(CarriedInfo(SubjectName(".", "orders-value"), 3, "", ("total",)),) if number > 1 else (),
+    )
+    for number in (1, 2)
+)  # fmt: skip
+TOTALS = VariableInfo(
+    id=3, operator=0, name="totals", label="totals", kind="value", ttl=False, encoding="avro", why_fixed="", removed_at=None, budget=ROOMY, versions=3,
+    rows=12_040, keys=12_040, bytes=80_000, rows_batch=12, rows_at=ago(hours=3), rows_problem="",
+    fields=(FieldInfo("total", "bigint", 12_040, 0, "0", "9…", None), FieldInfo(HOSTILE, LONG, 12_040, 12_000, HOSTILE, HOSTILE, 90)), expiry={}, schemas=SCHEMAS,
+)  # fmt: skip
 QUERY = QueryPage(
-    frame=frame("order-totals", Section.QUERIES, QUERIES_CRUMB, code=True), name="order-totals", environment=PROD, state=EVOLVES, problems=(),
+    frame=frame("order-totals", Section.QUERIES, QUERIES_CRUMB, code=True), query=QueryRow(replace(INFO, inputs=INPUTS)),
     operators=(
-        OperatorPanel(title="Operator 0: transformWithState", sentence="", facts=(Fact(label="schema files", value="4 of 128"),), variables=(VARIABLE_ROW, replace(VARIABLE_ROW, name=HOSTILE, kind="map state", budget=TIGHT, rows="–")), budget=BudgetMeter(label="schema files", used=4, allowed=128, left=124, percent=3)),
-        OperatorPanel(title="Operator 1: dropDuplicates", sentence="Spark keeps it: nothing can be planned for it.", facts=(), variables=(), budget=None),
+        OperatorPanel(info=OPERATORS[0], facts=(Fact(label="schema files", value="4 of 128"),), variables=(VariableRow(TOTALS), VariableRow(replace(TOTALS, label=HOSTILE, kind="map", budget=TIGHT, rows=None))), budget=meter(BudgetInfo("schema_files", 0, "", 4, 128))),
+        OperatorPanel(info=OPERATORS[1], facts=(), variables=(), budget=None),
     ),
-    facts=(Fact(label="Checkpoint", value="/checkpoints/order_totals", code=True), Fact(label="Spark", value="4.2.0")), inputs=INPUTS,
-    runs=(RunRow(batches="0 to 12", provider="RocksDB", encoding="avro"),), scanned_at=ago(minutes=1),
+    facts=(Fact(label="Checkpoint", value="/checkpoints/order_totals", code=True), Fact(label="Spark", value="4.2.0")),
     actions=(Action(label="Source and scans", url="/gallery/source", icon="scan-search"), Action(label="Findings", url="/gallery/findings", icon="triangle-alert")),
 )  # fmt: skip
-QUERY_NO_STATE = replace(QUERY, operators=(), runs=(), inputs=())
-QUERY_STARTING = replace(QUERY_NO_STATE, is_starting=True)
+NO_STATE = replace(INFO, operators=(), runs=(), inputs=())
+QUERY_NO_STATE = replace(QUERY, operators=(), query=QueryRow(NO_STATE))
+QUERY_STARTING = replace(QUERY_NO_STATE, query=QueryRow(replace(NO_STATE, last_committed_batch=None)))
 QUERY_BROKEN = replace(
-    QUERY, name=HOSTILE, operators=QUERY.operators[1:],
-    problems=(Problem(what="The schema file of operator 0 can’t be read", where=HOSTILE, cure="Scan again; the query may have been writing.", since=ago(hours=2)),),
+    QUERY, query=QueryRow(replace(INFO, name=HOSTILE, problems=(f"The schema file of operator 0 can’t be read: {HOSTILE}",))), operators=QUERY.operators[1:],
 )  # fmt: skip
 
-VERSION = SchemaRow(
-    version=2, url="?version=2", selected=True, summary="1 field added", look=STATUS_LOOKS["evolves"], compare_url="/gallery/variable-compare",
-    schema_id=1, batch="5", start="start 2", written_at=ago(days=2), carries=(Link(label="orders-value version 3", url="/gallery/subject"),),
-)  # fmt: skip
-CHOICES = (Choice(value="2", label="Version 2", selected=True), Choice(value="1", label="Version 1"))
+VERSIONS = (
+    SchemaRow(info=SCHEMAS[1], before=1, summary="1 field added", look=STATUS_LOOKS["evolves"]),
+    SchemaRow(info=replace(SCHEMAS[0], written_at=None), before=None, summary="first version", look=None),
+)
 VARIABLE = VariablePage(
-    frame=frame("totals", Section.QUERIES, QUERIES_CRUMB, QUERY_CRUMB, code=True), name="totals", kind="value state", state=EVOLVES, why_fixed="",
-    versions=(VERSION, replace(VERSION, version=1, selected=False, summary="first version", look=None, compare_url="", carries=(), written_at=None)), selected=2,
-    schemas=(("Value, as Spark declares it", "total BIGINT,\ncount BIGINT"), ("Value, as Avro", '{"type": "record", "name": "Row", "fields": []}')), no_avro="",
-    facts=(Fact(label="Operator", value="0"), Fact(label="Kind", value="value state")), budget=ROOMY, rows_facts=(Fact(label="Rows", value="12,040"),), rows_at=ago(hours=3), rows_problem="",
-    fields=(FieldRow(path="total", type="bigint", filled="100 %", percent=100, range="0 to 9…", size=""), FieldRow(path=HOSTILE, type=LONG, filled="under 0.1 %", percent=0, range=HOSTILE, size="1 to 9 characters")),
-    compare_url="/gallery/variable-compare", compare_from=CHOICES, compare_to=CHOICES, check=CHECK,
+    frame=frame("totals", Section.QUERIES, QUERIES_CRUMB, QUERY_CRUMB, code=True), query=INFO, variable=VariableRow(TOTALS), versions=VERSIONS, selected=SCHEMAS[1],
+    schemas=(("Value, as Spark declares it", "total BIGINT,\ncount BIGINT"), ("Value, as Avro", '{"type": "record", "name": "Row", "fields": []}')),
+    facts=(Fact(label="Operator", value="0"), Fact(label="Kind", value="value state")), rows_facts=(Fact(label="Rows", value="12,040"),),
+    fields=tuple(map(FieldRow, TOTALS.fields)), old=1, new=2, check=CHECK,
 )  # fmt: skip
 VARIABLE_FIXED = replace(
-    VARIABLE, state=VERDICT_LOOKS["not checked"], why_fixed="the state is written as unsaferow, whose rows have no names", versions=(replace(VERSION, version=1, look=None, compare_url=""),),
-    selected=1, schemas=VARIABLE.schemas[:1], no_avro="a field’s name is " + HOSTILE, budget=None, rows_facts=(), fields=(), rows_at=None,
+    VARIABLE, variable=VariableRow(replace(TOTALS, why_fixed="the state is written as unsaferow, whose rows have no names", budget=None, rows_at=None)),
+    versions=VERSIONS[1:], selected=replace(SCHEMAS[0], why_no_avro="a field’s name is " + HOSTILE), schemas=VARIABLE.schemas[:1], rows_facts=(), fields=(),
 )  # fmt: skip
-VARIABLE_UNREAD = replace(VARIABLE, rows_facts=(), fields=(), rows_problem=f"Spark stopped: {HOSTILE}")
-
-CHANGE = StateChange(
-    look=EFFECT_LOOKS["loses data"], path="totals.state", sentence="status is gone and state is new: they look like one field renamed.", why="Spark matches fields by name.",
-    remedy="Keep the name, or copy the values in code.", rule="state.renamed", reads=(("Python", "None"), ("Scala", "null")), document="not supported",
-)  # fmt: skip
-HOSTILE_CHANGE = replace(
-    CHANGE,
-    look=EFFECT_LOOKS["refused"],
-    path=HOSTILE,
-    sentence=HOSTILE,
-    error="STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
-    document="",
+VARIABLE_UNREAD = replace(
+    VARIABLE,
+    rows_facts=(),
+    fields=(),
+    variable=VariableRow(replace(TOTALS, rows_problem=f"Spark stopped: {HOSTILE}")),
 )
+
+CHANGED = {
+    "effect": "loses data", "path": "totals.state", "message": "status is gone and state is new: they look like one field renamed.", "why": "Spark matches fields by name.",
+    "remedy": "Keep the name, or copy the values in code.", "rule": "state.renamed", "reads": {"Python": "None", "Scala": "null"}, "document": "not supported", "error": "",
+}  # fmt: skip
+REFUSED_CHANGE = {
+    **CHANGED, "effect": "refused", "path": HOSTILE, "message": HOSTILE, "error": "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE", "document": "",
+}  # fmt: skip
+CHANGES = (ReportedChange(CHANGED), ReportedChange(REFUSED_CHANGE))
 COMPARED = StateComparePage(
     frame=frame("totals: version 1 to 2", Section.QUERIES, QUERIES_CRUMB, QUERY_CRUMB), look=STATUS_LOOKS["accepted but loses data"], sentence="Spark accepts it; what status held is lost.",
-    changes=(CHANGE, HOSTILE_CHANGE), compare_url="/gallery/variable-compare", compare_from=CHOICES, compare_to=CHOICES, comparison=COMPARE.comparison,
+    query=INFO, variable=VariableRow(TOTALS), old=1, new=2, changes=CHANGES, comparison=COMPARE.comparison,
     text=text_diff("total INT,\nstatus STRING", "total BIGINT,\nstate STRING"), view="unified", unified_url="/gallery/variable-compare", split_url="/gallery/variable-compare", problem=None,
 )  # fmt: skip
 COMPARED_NO_AVRO = replace(
@@ -119,34 +130,38 @@ COMPARED_NO_AVRO = replace(
     problem=Problem(what="There is no Avro schema of version 1", where=HOSTILE, cure="Only what Spark declares can be compared."),
 )  # fmt: skip
 
-REPORT = StateReport(
-    frame=frame("Check 4 of order-totals", Section.QUERIES, QUERIES_CRUMB, QUERY_CRUMB), look=VERDICT_LOOKS["loses data"], sentence="The restart goes through and values of status are lost.", error="", error_message="",
-    checked_at=ago(minutes=1), checked_by=HOSTILE, facts=(Fact(label="Checkpoint", value="/checkpoints/order_totals", code=True),), why_fixed="", changes=(CHANGE,),
-    variables=(
-        ReportVariable(anchor="v-0", name="totals", kind="value state", look=STATUS_LOOKS["accepted but loses data"], sentence="one field is lost", stored="status STRING", planned="state STRING", changes=(CHANGE, HOSTILE_CHANGE), budget="3 of 16", location="line 4", hidden_changes=3),
-        ReportVariable(anchor="v-1", name=HOSTILE, kind="map state", look=STATUS_LOOKS["removed"], sentence="its rows stay unread", stored="a INT", planned="", changes=(), budget=""),
-        ReportVariable(anchor="v-2", name="dedup", kind="kept by Spark", look=STATUS_LOOKS["unchanged"], sentence="nothing", stored="", planned="", changes=(), is_kept=True),
-    ),
-    budgets=(BudgetRow(label="value schemas of totals", before=2, after=3, allowed=16, percent=19),), settings=(("spark.sql.streaming.stateStore.maxNumStateSchemaFiles", "128", "by default"), ("spark.x", HOSTILE, "by the plan")),
-    notes=("The query was running while it was read.", HOSTILE), plan='{"variables": []}', exports=(Link(label="Markdown", url="/gallery/state-check"),), again=Action(label="Edit plan and check again", url="/gallery/state-check-new", icon="pencil"),
+
+def entry(name: str, kind: str, status: str, **more: Any) -> dict[str, Any]:
+    """A variable as reports have it."""
+    return {
+        "name": name, "kind": kind, "ttl": False, "user_key": "", "status": status, "sentence": "one field is lost", "stored": None, "planned": None,
+        "changes": [], "budget": None, "place": "", **more,
+    }  # fmt: skip
+
+
+FINISHED = {
+    "verdict": "loses data", "sentence": "The restart goes through and values of status are lost.", "error": "", "error_message": "",
+    "operator": {"why_fixed": ""}, "changes": [CHANGED], "notes": ["The query was running while it was read.", HOSTILE],
+    "settings": [{"name": "spark.sql.streaming.stateStore.maxNumStateSchemaFiles", "value": "128", "said_by": "by default"}, {"name": "spark.x", "value": HOSTILE, "said_by": "by the plan"}],
+}  # fmt: skip
+CHECKED = StateCheckInfo(
+    id=4, created_at=ago(minutes=1), created_by=HOSTILE, checkpoint="/checkpoints/order_totals", query_id="6f1a2b3c", verdict="loses data",
+    plan='{"variables": []}', report=FINISHED, text="", markdown="",
 )  # fmt: skip
-REPORT_REFUSED = replace(
-    REPORT,
-    look=VERDICT_LOOKS["refused"],
-    error="STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
-    error_message=HOSTILE,
-    why_fixed="the key of a map can’t change",
-)
-REPORT_NO_STATE = replace(
-    REPORT,
-    look=VERDICT_LOOKS["fine"],
-    sentence="It keeps no state.",
-    changes=(),
-    variables=(),
-    budgets=(),
-    settings=(),
-    notes=(),
-)
+REPORT = StateReport(
+    frame=frame("Check 4 of order-totals", Section.QUERIES, QUERIES_CRUMB, QUERY_CRUMB), info=CHECKED,
+    facts=(Fact(label="Checkpoint", value="/checkpoints/order_totals", code=True),),
+    variables=(
+        ReportVariable(1, entry("totals", "value", "accepted but loses data", stored="status STRING", planned="state STRING", changes=[CHANGED, REFUSED_CHANGE] * 2, budget={"before": 2, "after": 3, "allowed": 16}, place="line 4"), drawn=2),
+        ReportVariable(2, entry(HOSTILE, "map", "removed", stored="a INT", user_key=HOSTILE, ttl=True)),
+        ReportVariable(3, entry("dedup", "kept by Spark", "not checked")),
+    ),
+    budgets=(BudgetRow(label="value schemas of totals", before=2, after=3, allowed=16, percent=19),),
+)  # fmt: skip
+REFUSAL = {"verdict": "refused", "error": "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE", "error_message": HOSTILE, "operator": {"why_fixed": "the key of a map can’t change"}}  # fmt: skip
+REPORT_REFUSED = replace(REPORT, info=replace(CHECKED, report=FINISHED | REFUSAL))
+NOTHING = {"verdict": "fine", "sentence": "It keeps no state.", "changes": [], "settings": [], "notes": []}
+REPORT_NO_STATE = replace(REPORT, info=replace(CHECKED, report=FINISHED | NOTHING), variables=(), budgets=())
 
 CHECK_FORM = StateCheckForm(
     frame=frame("Check a restart", Section.QUERIES, QUERIES_CRUMB, current=None),
