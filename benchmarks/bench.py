@@ -193,7 +193,7 @@ def _growth(options: Mapping[str, Any], out: OutputWrapper) -> str:
     return growth.section(parts, size, options["note"])
 
 
-_WIDTHS: Final = (16, 20, 11, 9, 10, 10, 9, 10, 15)
+_WIDTHS: Final = (16, 20, 11, 11, 9, 10, 10, 9, 10, 15)
 
 
 def _registry(options: Mapping[str, Any], out: OutputWrapper) -> str:

@@ -153,7 +153,9 @@ def _operations(database: Database, data_size: dataset.Size, size: Size, say: Sa
 
 def _measured(data: LoadedSet, operations: Sequence[Operation], size: Size, say: Say) -> list[registry.Row]:
     rows = []
-    for row in registry.measure_operations(data, operations, registry.Size(seconds=size.seconds)):
+    for row in registry.measure_operations(
+        data, operations, registry.Size(seconds=size.seconds, conditions=(registry.CACHED,))
+    ):
         say(f"{row.what}, {row.connections} connections: {row.measured.failed or milliseconds(row.measured.p50)}")
         if row.measured.failed:
             raise RemoteUnavailable(f"{row.what}: {row.measured.failed}")

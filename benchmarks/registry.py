@@ -11,15 +11,27 @@ import os
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from benchmarks import site
 from benchmarks.engines import milliseconds
 from benchmarks.measurement import machine
-from benchmarks.registry_calls import FIRST_SERIAL, GOAL_CONNECTIONS, HOT, DataSet, Operation
-from benchmarks.registry_client import Call, Measured, Target, ask, ask_all, basic, bearer, cpu_of, load, server_pids
+from benchmarks.registry_calls import EACH, FIRST_SERIAL, GOAL_CONNECTIONS, HOT, DataSet, Operation
+from benchmarks.registry_client import (
+    Call,
+    Measured,
+    Target,
+    Writer,
+    ask,
+    ask_all,
+    basic,
+    bearer,
+    cpu_of,
+    load,
+    server_pids,
+)
 from registry.errors import InvalidInput, RemoteUnavailable
 
 LARGE: Final = 100_000
@@ -27,7 +39,28 @@ ACCESS: Final = {401: "asks who is there", 403: "asks who is there", 200: "answe
 MOST_CONNECTIONS: Final = 512
 ONLY_WITH_URL: Final = ("server_pid", "database_pid", "token_from", "user")
 AT_ITS_LIMIT: Final = 0.9  # of one processor: then the load generator is what is measured
-HEAD: Final = ("registry", "what", "connections", "a second", "p50", "p99", "CPU ms", "database's", "goal", "generator")
+HEAD: Final = (
+    "registry", "what", "condition", "connections", "a second", "p50", "p99", "CPU ms", "database's", "goal", "generator"
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Under which an operation is measured: whether no cache knows the requests, and registrations a second beside it."""
+
+    name: str
+    is_fresh: bool = False
+    registrations: float = 0.0
+
+
+CACHED: Final = Condition("cached")
+UNCACHED: Final = Condition("uncached", is_fresh=True)
+CONDITIONS: Final = (
+    CACHED,
+    UNCACHED,
+    Condition("writes-1", registrations=1),
+    Condition("writes-5", registrations=5),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +75,7 @@ class Size:
     subjects: int = 1_000
     large: int = 0
     keep: bool = False
+    conditions: tuple[Condition, ...] = CONDITIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +84,7 @@ class Row:
 
     target: str
     what: str
+    condition: str
     connections: int
     measured: Measured
     cpu: float | None = None
@@ -73,6 +108,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     _credential_arguments(parser, "compare-", "those")
     parser.add_argument("--seconds", type=float, default=usual.seconds, help="of each row")
     parser.add_argument("--connections", default="1,32", help="how many at a time, one after the other (%(default)s)")
+    parser.add_argument(
+        "--conditions",
+        default=",".join(condition.name for condition in CONDITIONS),
+        help="under which reads are measured (%(default)s)",
+    )
     parser.add_argument("--subjects", type=int, default=usual.subjects, help="that are listed")
     parser.add_argument(
         "--large", type=int, nargs="?", const=LARGE, default=0, metavar="SUBJECTS", help=f"list so many ({LARGE:,}) too"
@@ -95,6 +135,10 @@ def size_of(options: Mapping[str, Any]) -> Size:
         raise InvalidInput(
             f"--connections {options['connections']}: numbers from 1 to {MOST_CONNECTIONS} with commas between them."
         )
+    by_name = {condition.name: condition for condition in CONDITIONS}
+    names = options["conditions"].split(",")
+    if unknown := [name for name in names if name not in by_name]:
+        raise InvalidInput(f"--conditions {unknown[0]}: use {', '.join(by_name)}, with commas between them.")
     for name, least, most in (("seconds", 0.05, 3_600), ("subjects", 1, 1_000_000), ("large", 0, 1_000_000)):
         if not least <= options[name] <= most:
             raise InvalidInput(f"--{name} {options[name]}: a number from {least} to {most:,}.")
@@ -104,6 +148,7 @@ def size_of(options: Mapping[str, Any]) -> Size:
         subjects=options["subjects"],
         large=options["large"],
         keep=options["keep"],
+        conditions=tuple(by_name[name] for name in names),
     )
 
 
@@ -167,6 +212,10 @@ class MeasuredSet(Protocol):
 
     def registered(self) -> int:
         """How many versions."""
+
+    @property
+    def registering(self) -> Sequence[Call]:
+        """The calls that register new versions."""
 
 
 # -- measuring ----------------------------------------------------------------------------------------------------------
@@ -237,39 +286,58 @@ def measure_operations(data: MeasuredSet, operations: Sequence[Operation], size:
     """The rows of some operations, as they are measured. Raises RemoteUnavailable."""
     serial = FIRST_SERIAL
     for operation in operations:
-        for connections in size.connections:
-            before = data.registered() if operation.is_numbered else 0
-            row = _row(data.target, operation, connections, size.seconds, serial if operation.is_numbered else 0)
-            serial += row.measured.sent
-            if operation.is_numbered and not row.measured.failed:
-                row = _proven(row, data.registered() - before)
-            yield row
+        # What is registered is new, and a fleet that starts asks for what nobody has asked for.
+        for condition in (UNCACHED,) if operation.is_numbered or operation.each else size.conditions:
+            for connections in size.connections:
+                before = data.registered() if operation.is_numbered else 0
+                with _writing(data, condition, serial) as writer:
+                    row = _row(data.target, operation, condition, connections, size.seconds, serial)
+                serial += row.measured.sent + (writer.serial - serial if writer else 0)
+                if writer and writer.failed:
+                    row = _failed(row, writer.failed)
+                if operation.is_numbered and not row.measured.failed:
+                    row = _proven(row, data.registered() - before)
+                yield row
 
 
-def _row(target: Target, operation: Operation, connections: int, seconds: float, serial: int) -> Row:
+def _writing(data: MeasuredSet, condition: Condition, serial: int) -> AbstractContextManager[Writer | None]:
+    if not condition.registrations:
+        return nullcontext()
+    return Writer(data.target, data.registering, condition.registrations, serial)
+
+
+def _row(
+    target: Target, operation: Operation, condition: Condition, connections: int, seconds: float, serial: int
+) -> Row:
     counts: list[tuple[float | None, float | None]] = []
+    is_fresh = condition.is_fresh and not operation.is_numbered
     measured = load(
         target,
         operation.calls,
         connections=connections,
         seconds=seconds,
-        serial=serial,
+        serial=serial if is_fresh or operation.is_numbered else 0,
         quiet=lambda: counts.append(cpu_of(target)),
+        is_fresh=is_fresh,
+        each=operation.each,
     )
     cpu, database = (
         None if before is None or after is None else (after - before) / max(measured.answered, 1)
         for before, after in zip(*counts, strict=True)
     )
-    goal = operation.goal if target.has_goals and connections == GOAL_CONNECTIONS else None
-    return Row(target.name, operation.name, connections, measured, cpu, database, goal)
+    goal = operation.goals.get(condition.name) if target.has_goals and connections == GOAL_CONNECTIONS else None
+    return Row(target.name, operation.name, condition.name, connections, measured, cpu, database, goal)
 
 
 def _proven(row: Row, registered: int) -> Row:
     """The row, failed where not every version that was answered for is there."""
     if registered == row.measured.sent:
         return row
-    reason = f"{row.measured.sent:,} registrations were answered and {registered:,} versions are there"
-    return replace(row, measured=replace(row.measured, failed=reason))
+    return _failed(row, f"{row.measured.sent:,} registrations were answered and {registered:,} versions are there")
+
+
+def _failed(row: Row, reason: str) -> Row:
+    return replace(row, measured=replace(row.measured, failed=row.measured.failed or reason))
 
 
 # -- what is shown ------------------------------------------------------------------------------------------------------
@@ -278,7 +346,7 @@ def _proven(row: Row, registered: int) -> Row:
 def cells(row: Row) -> tuple[str, ...]:
     """A row as the table shows it."""
     measured = row.measured
-    shown = (row.target, row.what, str(row.connections))
+    shown = (row.target, row.what, row.condition, str(row.connections))
     if measured.failed:
         return (*shown, f"failed: {measured.failed}")
     remark = f"{measured.cpu:.0%}{' (its limit)' if measured.cpu >= AT_ITS_LIMIT else ''}"
@@ -306,20 +374,46 @@ def _goal(row: Row) -> str:
 def section(rows: Sequence[Row], size: Size, note: str = "") -> str:
     """The section of the page of measurements."""
     load_average = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    conditions = [condition.name for condition in CONDITIONS if any(row.condition == condition.name for row in rows)]
+    head = ("registry", "what", "connections", *conditions)
     lines = [
         f"Measured on {time.strftime('%Y-%m-%d')} with {machine()}; load average at the end {load_average}."
         f"{' ' + note if note else ''}",
         "",
-        f"{size.seconds:g} s a row after a warm-up, from one process on the same machine whose own share of a processor is "
-        f"the last column; {size.subjects:,} subjects with Avro schemas of ten fields, of which {min(size.subjects, HOT)} "
-        "are asked for in turn. `ours` is one web process as under `up`, in front of a durable PostgreSQL, asked with a "
-        "token, without workers. CPU time is milliseconds a request by the operating system's count, of the web processes "
-        "and of the database's with Valkey's; a goal is for the sum of the two. What is new is registered by Django: a new "
-        "subject takes 16 statements in one transaction, which with their making and reading are most of the web "
-        "process's time, and the database's goes to the audit's triggers, the entries of the indexes and the commit.",
+        f"{size.seconds:g} s for each figure after a warm-up, from one process on the same machine; {size.subjects:,} "
+        f"subjects with Avro schemas of ten fields, of which {min(size.subjects, HOT)} are asked for in turn. `ours` is "
+        "one web process as under `up`, in front of a durable PostgreSQL, asked with a token, without workers. Each "
+        "cell has the requests a second, the 99th percentile of their times, and the CPU time of one in milliseconds: "
+        "that of the web processes, the database and Valkey together, by the operating system's count. In parentheses "
+        "stands how many times the goal that is. Uncached requests have a header that no request had before. In the columns "
+        "`writes-1` and `writes-5`, so many versions of other subjects are registered a second beside them; their CPU time "
+        f"counts too. In a fleet that starts, each client asks {EACH} times on a connection of its own.",
         "",
-        f"| {' | '.join(HEAD)} |",
-        f"|{'---|' * len(HEAD)}",
-        *(f"| {' | '.join(cells(row))} |" for row in rows),
+        f"| {' | '.join(head)} |",
+        f"|{'---|' * len(head)}",
+        *(f"| {' | '.join(line)} |" for line in _pivoted(rows, conditions)),
     ]
     return "\n".join(lines)
+
+
+def _pivoted(rows: Sequence[Row], conditions: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """A line for each operation, with a cell for each condition."""
+    by_line: dict[tuple[str, str, int], dict[str, Row]] = {}
+    for row in rows:
+        by_line.setdefault((row.target, row.what, row.connections), {})[row.condition] = row
+    for (target, what, connections), by_condition in by_line.items():
+        cells_of = (by_condition.get(condition) for condition in conditions)
+        yield (target, what, str(connections), *("" if row is None else _cell(row) for row in cells_of))
+
+
+def _cell(row: Row) -> str:
+    measured = row.measured
+    used = "unknown" if row.cpu is None else f"{(row.cpu + (row.database_cpu or 0.0)) * 1000:.3f}"
+    remark = " (the generator's limit)" if measured.cpu >= AT_ITS_LIMIT else ""
+    return f"{measured.per_second:,.0f} a second, {milliseconds(measured.p99)}, {used}{_times(row)}{remark}"
+
+
+def _times(row: Row) -> str:
+    if row.goal is None or row.cpu is None:
+        return ""
+    return f" (× {(row.cpu + (row.database_cpu or 0.0)) * 1000 / row.goal:.1f})"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import ipaddress
 import json
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -88,8 +91,8 @@ class Target:
             raise RemoteUnavailable(f"{self.url}: {host} has no address here: {error}") from error
         return {str(info[4][0]).partition("%")[0] for info in infos}
 
-    def raw(self, call: Call, *, signed: bool = True) -> str:
-        """A request as it goes over the wire."""
+    def raw(self, call: Call, *, signed: bool = True, is_fresh: bool = False) -> str:
+        """A request as it goes over the wire; a fresh one has a header that no other one has, so that no cache knows it."""
         parts = urlsplit(self.url)
         body = "" if call.body is None else json.dumps(call.body)
         lines = [
@@ -99,14 +102,18 @@ class Target:
         ]
         if signed and self.authorization:
             lines.append(f"Authorization: {self.authorization}")
+        if is_fresh:
+            lines.append(f"X-Bench: {registry_load.SERIAL.decode()}")
         if call.body is not None:
             lines += [f"Content-Type: {CONTENT_TYPE}", f"Content-Length: {len(body)}"]
         return "\r\n".join([*lines, "", body])
 
-    def job(self, calls: Sequence[Call], *, connections: int, signed: bool = True, **more: Any) -> dict[str, Any]:
+    def job(
+        self, calls: Sequence[Call], *, connections: int, signed: bool = True, is_fresh: bool = False, **more: Any
+    ) -> dict[str, Any]:
         """What the load generator is told."""
         host, port, tls = self.address
-        requests = [self.raw(call, signed=signed) for call in calls]
+        requests = [self.raw(call, signed=signed, is_fresh=is_fresh) for call in calls]
         usual = {"seconds": 0.0, "warm_up": 0.0, "serial": 0}
         return {
             "host": host,
@@ -178,14 +185,22 @@ class Measured:
 
 
 def load(
-    target: Target, calls: Sequence[Call], *, connections: int, seconds: float, serial: int, quiet: Callable[[], None]
+    target: Target,
+    calls: Sequence[Call],
+    *,
+    connections: int,
+    seconds: float,
+    serial: int,
+    quiet: Callable[[], None],
+    **more: Any,
 ) -> Measured:
     """Send the calls again and again; `quiet` is called right before and right after the measured time.
 
+    `more` is for the job: `is_fresh`, or how many requests each connection sends (`each`) before it is made again.
     `serial` is 0, or what the numbers begin after that take the place of the generator's mark; the most that were used
     are those `sent`. Raises RemoteUnavailable where the registry can't be reached.
     """
-    job = target.job(calls, connections=connections, seconds=seconds, warm_up=seconds * WARM_UP, serial=serial)
+    job = target.job(calls, connections=connections, seconds=seconds, warm_up=seconds * WARM_UP, serial=serial, **more)
     with _generator(job) as generator:
         first = generator.read()
         if first.strip() != "ready":
@@ -228,6 +243,54 @@ def _told(target: Target, line: str) -> dict[str, Any]:
     if "failed" in done:
         raise RemoteUnavailable(f"{target.url} can't be reached: {done['failed']}")
     return done
+
+
+class Writer:
+    """Registers at a rate, beside what is measured, from a thread of this process."""
+
+    def __init__(self, target: Target, calls: Sequence[Call], rate: float, serial: int) -> None:
+        """`rate` is how many a second; the numbers begin after `serial`."""
+        self._target = target
+        self._calls = calls
+        self._rate = rate
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+        self.serial = serial
+        self.failed = ""
+
+    def __enter__(self) -> Writer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        host, port, tls = self._target.address
+        kind = http.client.HTTPSConnection if tls else http.client.HTTPConnection
+        connection, due = kind(host, port, timeout=60), time.monotonic()
+        try:
+            while not self._over.wait(max(0.0, due - time.monotonic())) and not self.failed:
+                self._register(connection)
+                due += 1 / self._rate
+        except (OSError, http.client.HTTPException) as error:
+            self.failed = f"a registration beside it had no answer: {error!r}"
+        finally:
+            connection.close()
+
+    def _register(self, connection: http.client.HTTPConnection) -> None:
+        self.serial += 1
+        call = self._calls[self.serial % len(self._calls)]
+        body = json.dumps(call.body).replace(registry_load.SERIAL.decode(), f"{self.serial:012d}")
+        path = urlsplit(self._target.url).path.rstrip("/") + call.path
+        headers = {"Accept": CONTENT_TYPE, "Content-Type": CONTENT_TYPE}
+        headers |= {"Authorization": self._target.authorization} if self._target.authorization else {}
+        connection.request(call.method, path, body, headers)
+        response = connection.getresponse()
+        text = response.read().decode("utf-8", "replace")
+        if not 200 <= response.status < 300:
+            self.failed = f"a registration beside it was answered {response.status}: {text[:300]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ input: raw requests, and how they are to be sent. Each connection has one reques
 when the answer is there.
 
 With `seconds` 0 every request is sent once, and all answers come back in their order. Else the requests are sent
-again and again: first for `warm_up` seconds; then the line `ready` is printed and a line awaited, in which time
+again and again (a connection is made anew after `each` of them, 0: never): first for `warm_up` seconds; then the line `ready` is printed and a line awaited, in which time
 nothing is under way, so that whoever counts the server's CPU time can do it; then for `seconds`.
 """
 
@@ -38,6 +38,7 @@ class Load:
         self.tls = ssl.create_default_context() if job["tls"] else None
         self.requests = [text.encode("latin-1") for text in job["requests"]]
         self.once = not job["seconds"]
+        self.each = int(job.get("each", 0))
         self.serial = int(job["serial"])
         self.numbered = bool(self.serial)
         self.answers: dict[int, tuple[int, bytes]] = {}
@@ -153,6 +154,8 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
 
     def _next(self) -> None:
+        if self.load.each and self.sent and self.sent % self.load.each == 0 and self.transport is not None:
+            self.transport.abort()  # another client takes over
         taken = self.load.take(self)
         if taken is None:
             self.load.idle()

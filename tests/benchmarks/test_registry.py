@@ -24,8 +24,11 @@ from benchmarks.registry_client import Call, Target, ask, ask_all, basic, cpu_se
 from benchmarks.registry_load import unchunked
 
 TINY = ("--seconds=0.05", "--subjects=5", "--connections=1,3")
-QUICK = ("--seconds=0.05", "--subjects=3", "--connections=2")
-OPERATIONS = ("schema by id", "version", "latest", "look-up", "re-register", "compatibility check", "register new", "list of 5")  # fmt: skip
+QUICK = ("--seconds=0.05", "--subjects=3", "--connections=2", "--conditions=cached")
+READS = ("schema by id", "version", "latest", "look-up", "re-register", "compatibility check", "list of 5")  # fmt: skip
+NAMES = ("fleet that starts", *READS[:-1], "register new", READS[-1])
+CONDITIONS = ("cached", "uncached", "writes-1", "writes-5")
+ROWS = 2 + len(READS) * len(CONDITIONS)  # what is new, and a fleet that starts, are measured once
 
 
 @pytest.fixture(scope="module")
@@ -78,13 +81,14 @@ def test_every_row_of_two_registries_and_nothing_is_left(
     shown = capsys.readouterr().out
     for name in (f"127.0.0.1:{port}", f"localhost:{port}"):
         rows = lines_of(shown, name)
-        assert [row[1] for row in rows] == [what for what in (*OPERATIONS, "list of 12") for _ in range(2)]
-        assert [row[2] for row in rows] == ["1", "3"] * 9
+        assert list(dict.fromkeys(row[1] for row in rows)) == [*NAMES, "list of 12"]
+        assert [row[2] for row in rows if row[1] == "look-up"] == [name for name in CONDITIONS for _ in range(2)]
+        assert [row[3] for row in rows] == ["1", "3"] * (ROWS + len(CONDITIONS))
         assert "failed" not in shown
-        assert sum(float(row[6]) for row in rows) > 0, "CPU time was counted"
+        assert sum(float(row[7]) for row in rows) > 0, "CPU time was counted"
         assert f"{name}: asks who is there" in shown
         assert f"processes {', '.join(map(str, server_pids(ours) or ()))};" in shown, "found by its port"
-    assert sum(float(row[7]) for row in lines_of(shown, f"127.0.0.1:{port}")) > 0
+    assert sum(float(row[8]) for row in lines_of(shown, f"127.0.0.1:{port}")) > 0
     for query in ("", "?deleted=true"):
         assert not [
             name for name in ask_all(ours, [Call("GET", f"/subjects{query}", is_right=is_list)])[0] if "bench-" in name
@@ -104,13 +108,14 @@ def test_without_an_address_our_own_server_is_measured_and_its_section_written(
         Bench(), "registry", "--seconds=0.1", "--subjects=3", "--connections=2,32", "--write", "--note=A note."
     )
     text = written.read_text()
-    assert text.count("\n| ours | ") == 2 * len(OPERATIONS)
+    assert text.count("\n| ours | ") == 2 * len(NAMES)
     assert "3 subjects with Avro schemas" in text
     assert "A note." in text
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ours | ")]
-    goals = [row[8] for row in rows if row[2] == "32"]
-    assert [goal.split()[0] for goal in goals[:-1]] == ["0.06", "0.06", "0.06", "0.12", "0.20", "0.50", "2.00"]
-    assert goals[-1].strip() == "", "the goal of a list is for 1,000"
+    cells = {row[1]: row[3:] for row in rows if row[2] == "32"}
+    assert [bool(re.search(r"\(× [0-9.]+\)", cell)) for cell in cells["look-up"]] == [True, True, False, True]
+    assert [cell.strip(" |") != "" for cell in cells["register new"]] == [False, True, False, False]
+    assert "(×" not in "".join(cells["list of 3"]), "the goal of a list is for 1,000"
 
 
 def test_who_listens_is_found_and_nobody_comes_in_without_a_token(ours: Target) -> None:
@@ -244,7 +249,7 @@ def test_any_framing_is_read_and_an_unknown_process_is_said(
     call_command(Bench(), "registry", *QUICK, "--url", fake.url, "--user=u", "--password-env=BENCH_PASSWORD")
     shown = capsys.readouterr().out
     rows = lines_of(shown, fake.url.removeprefix("http://"))
-    assert len(rows) == len(OPERATIONS)
+    assert len(rows) == len(NAMES)
     assert all("unknown" in row for row in rows)
     assert "answers everybody" in shown
     assert ("connections made again" in shown) == (framing == "until closed")
@@ -283,9 +288,9 @@ def test_a_row_that_measured_something_else_fails_and_nothing_is_written(
 ) -> None:
     spoil, pattern = BROKEN[what]
     spoil(fake)
-    with pytest.raises(CommandError, match="1 of 8 rows failed; nothing written"):
+    with pytest.raises(CommandError, match=rf"\d of {len(NAMES)} rows failed; nothing written"):
         call_command(Bench(), "registry", *QUICK, "--url", fake.url, "--write")
-    assert len(re.findall(pattern, capsys.readouterr().out)) == 1
+    assert re.search(pattern, capsys.readouterr().out)
     assert not written.exists()
     assert fake.subjects == {}, "what was made is removed all the same"
 
@@ -388,6 +393,7 @@ WRONG = {
     "--url http://192.0.2.1:8081": "isn't on this machine.*Say --yes",
     "--compare http://192.0.2.1:8081": "isn't on this machine.*Say --yes",
     "--url http://127.0.0.1:1 --seconds 0": "--seconds 0.0: a number from 0.05",
+    "--url http://127.0.0.1:1 --conditions cached,warm": "--conditions warm: use cached, uncached, writes-1",
     "--url http://127.0.0.1:1 --subjects 0": "--subjects 0: a number from 1",
     "--url http://127.0.0.1:1 --large -1": "--large -1: a number from 0",
     "--url http://127.0.0.1:1 --connections 1,": "--connections 1,: numbers from 1 to 512",
@@ -412,9 +418,9 @@ def test_wrong_words_are_told(options: str) -> None:
 
 def test_a_generator_at_its_limit_is_said() -> None:
     done = registry.Measured(9_000.0, 0.001, 0.002, 9, 9, 0.97, 2, "")
-    row = registry.Row("x", "version", 32, done, 0.00005, 0.00004, 0.06)
-    assert registry.cells(row)[3:] == (
+    row = registry.Row("x", "version", "cached", 32, done, 0.00005, 0.00004, 0.06)
+    assert registry.cells(row)[4:] == (
         "9,000", "1.0 ms", "2.0 ms", "0.050", "0.040", "0.06 (× 1.5)", "97% (its limit), 2 connections made again"
     )  # fmt: skip
-    assert registry.cells(replace(row, goal=0.1))[8] == "0.10"
-    assert registry.cells(replace(row, cpu=None, database_cpu=None))[6:9] == ("unknown", "", "")
+    assert registry.cells(replace(row, goal=0.1))[9] == "0.10"
+    assert registry.cells(replace(row, cpu=None, database_cpu=None))[7:10] == ("unknown", "", "")
