@@ -20,7 +20,7 @@ from registry.promotions.models import PromotionRequest
 from registry.promotions.plan.types import PASS, SKIPPED, WARN, Check, Plan, PlanStep, PromotionSpec
 from registry.subjects.comparison.parsed_versions import is_personal_tag
 from registry.subjects.engine import schema_engine
-from registry.subjects.lifecycle.notes import Note, bring_note, notes_of
+from registry.subjects.lifecycle.notes import Note, bring_note, notes_in
 from registry.subjects.models import Registry, Subject
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
@@ -30,7 +30,7 @@ _INFO: Final = "info"
 
 
 def checks_of_care(spec: PromotionSpec, subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> list[Check]:
-    """One check each for lint findings, owners and descriptions, over all of these subjects; four queries."""
+    """One check each for lint findings, owners and descriptions, over all of these subjects; two queries."""
     return [_linted(subjects, schemas), _owned(spec.target.registry, subjects), _described(spec, subjects)]
 
 
@@ -70,9 +70,8 @@ def _owned(registry: Registry, subjects: Sequence[str]) -> Check:
 def _described(spec: PromotionSpec, subjects: Sequence[str]) -> Check:
     names = {parse_subject(subject): subject for subject in subjects}
     registries = [spec.target.registry, *([spec.source.registry] if spec.source else [])]
-    described = {
-        name for registry in registries for name, note in notes_of(registry, names.keys()).items() if note.doc.strip()
-    }
+    notes = notes_in(registries, names.keys())
+    described = {name for of_registry in notes for name, note in of_registry.items() if note.doc.strip()}
     without = [subject for name, subject in names.items() if name not in described]
     title = "descriptions"
     if not without:
@@ -90,7 +89,7 @@ PROMOTE: Final = "promote"
 
 
 def checks_of_notes(spec: PromotionSpec, plan: Plan) -> list[Check]:
-    """What happens to the descriptions; no check if the source has none or the target has the same. Two queries."""
+    """What happens to the descriptions; no check if the source has none or the target has the same. One query."""
     if spec.kind != PROMOTE or spec.source is None:
         return []
     pairs = _pairs(spec.source.registry, spec.target.registry, plan.steps)
@@ -142,7 +141,7 @@ def carry_notes(request: PromotionRequest, steps: Iterable[PlanStep], by: Actor)
 def _pairs(source: Registry, target: Registry, steps: Iterable[PlanStep]) -> dict[SubjectName, tuple[Note, Note]]:
     """The subjects whose description differs, with both descriptions; the target's may be empty."""
     names = sorted({parse_subject(step.subject) for step in steps}, key=lambda name: name.qualified)
-    here, there = notes_of(source, names), notes_of(target, names)
+    here, there = notes_in([source, target], names)
     pairs = {name: (here[name], there.get(name, Note())) for name in names if name in here}
     return {
         name: (one, other) for name, (one, other) in pairs.items() if (one.tags, one.doc) != (other.tags, other.doc)

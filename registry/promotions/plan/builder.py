@@ -17,7 +17,13 @@ from registry.promotions.plan.types import IncomingVersion, ItemText, Plan, Prom
 from registry.subjects.models import SchemaVersion
 from registry.subjects.policy.effective_policy import OwnConfig, config_and_settings, spoken_for_many
 from registry.subjects.versions.lookup import Registry
-from registry.subjects.versions.parsed_schemas import parse_schema, parse_stored, resolve_references
+from registry.subjects.versions.parsed_schemas import (
+    ReferenceGraph,
+    parse_schema,
+    parser_of,
+    read_graph,
+    resolve_references,
+)
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 from registry.subjects.versions.versions import VersionInfo, infos_of
 
@@ -86,11 +92,11 @@ def _versions(spec: PromotionSpec) -> list[IncomingVersion]:
     environment = spec.source or spec.target
     keys = {(item.subject, item.version) for item in spec.items}
     promotes = spec.kind == PROMOTE
-    rows, infos = _with_references(environment.registry, keys, follow=promotes)
+    rows, infos, graph = _with_references(environment.registry, keys, follow=promotes)
     configs = spoken_for_many(environment.registry, {name for name, _ in keys}) if spec.with_config else {}
-    schemas = parse_stored([row.schema for row in rows.values()])
+    parse = parser_of([row.schema for row in rows.values()], graph)
     versions = []
-    for (key, row), schema in zip(rows.items(), schemas, strict=True):
+    for key, row in rows.items():
         info, name = infos[key], key[0]
         needs = tuple((_qualified(ref, name), ref.version) for ref in info.schema.references)
         own: OwnConfig | None = configs[name].own() if key in keys and name in configs else None
@@ -98,7 +104,7 @@ def _versions(spec: PromotionSpec) -> list[IncomingVersion]:
             IncomingVersion(
                 subject=name.qualified,
                 version=key[1],
-                schema=schema,
+                schema=parse(row.schema),
                 text=_faithful_text(environment.registry, info),
                 schema_type=info.schema.schema_type,
                 references=info.schema.references,
@@ -123,8 +129,9 @@ def _standing(row: SchemaVersion) -> str:
 
 def _with_references(
     registry: Registry, keys: Collection[_Key], *, follow: bool
-) -> tuple[dict[_Key, SchemaVersion], dict[_Key, VersionInfo]]:
-    """The requested versions and, with `follow`, everything they refer to: two queries per depth of references."""
+) -> tuple[dict[_Key, SchemaVersion], dict[_Key, VersionInfo], ReferenceGraph]:
+    """The requested versions and, with `follow`, everything they refer to, with what refers to what: two queries per depth of references."""
+    graph: ReferenceGraph | None = None
     rows_by_key: dict[_Key, SchemaVersion] = {}
     infos: dict[_Key, VersionInfo] = {}
     missing = set(keys)
@@ -134,7 +141,9 @@ def _with_references(
         rows_by_key |= rows
         if len(rows_by_key) > MAX_VERSIONS:
             raise InvalidInput(f"It refers to more than {MAX_VERSIONS} versions. Promote those first.")
-        here = dict(zip(rows, infos_of(list(rows.values())), strict=True))
+        # the first level's graph has all that it leads to
+        graph = graph or read_graph({row.schema_id for row in rows.values()})
+        here = dict(zip(rows, infos_of(list(rows.values()), graph.references()), strict=True))
         infos |= here
         needs = {
             (parse_subject(_qualified(ref, info.subject)), ref.version)
@@ -143,7 +152,7 @@ def _with_references(
         }
         missing = needs - rows_by_key.keys() if follow else set()
     ordered = sorted(rows_by_key, key=lambda key: (key[0].qualified, key[1]))
-    return {key: rows_by_key[key] for key in ordered}, infos
+    return {key: rows_by_key[key] for key in ordered}, infos, graph or read_graph(set())
 
 
 def _rows(registry: Registry, keys: Collection[_Key], *, deleted: bool) -> dict[_Key, SchemaVersion]:

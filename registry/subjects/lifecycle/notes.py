@@ -65,6 +65,20 @@ def notes_of(registry: Registry, subjects: Collection[SubjectName] | None = None
     return notes if subjects is None else {name: note for name, note in notes.items() if name in set(subjects)}
 
 
+def notes_in(registries: Sequence[Registry], subjects: Collection[SubjectName]) -> list[dict[SubjectName, Note]]:
+    """What is written about those subjects in each of the registries; one query."""
+    rows = SubjectNote.objects.select_related("subject__context").filter(
+        subject__context__registry__in=registries, subject__name__in={name.subject for name in subjects}
+    )
+    asked = set(subjects)
+    notes: dict[int, dict[SubjectName, Note]] = {registry.pk: {} for registry in registries}
+    for row in rows:
+        context, name = row.subject.context, SubjectName(row.subject.context.name, row.subject.name)
+        if name in asked:
+            notes[context.registry_id][name] = note_info(row)
+    return [notes[registry.pk] for registry in registries]
+
+
 def tag_counts(registry: Registry) -> dict[str, int]:
     """The tags of the registry's subjects in lower case with how many have each, most used first; one query."""
     counts: Counter[str] = Counter()
