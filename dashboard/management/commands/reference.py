@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
@@ -274,6 +275,15 @@ def _settings() -> str:
     )
 
 
+def _queries() -> str:
+    counts: Mapping[str, int] = json.loads((ROOT / "tests/dashboard/query_counts.json").read_text())
+    return (
+        "# SQL statements of each page\n\nThe most that a page takes with the data of its tests, which fail for one more."
+        " The frame is what every page takes: the session, the person, their rights, the environments and the numbers in"
+        " the navigation.\n\n" + _table(("page", "statements"), [(page, str(count)) for page, count in counts.items()])
+    )
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/levels.md": _levels,
     "docs/reference/avro.md": _avro,
@@ -285,6 +295,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/reference/roles.md": _roles,
     "docs/reference/error-codes.md": _errors,
     "docs/reference/settings.md": _settings,
+    "docs/reference/query-counts.md": _queries,
     "docs/architecture.svg": partial(architecture_picture, ROOT),
     "THIRD_PARTY_NOTICES.md": partial(third_party_notices, ROOT),
 }
