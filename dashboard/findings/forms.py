@@ -80,7 +80,7 @@ class AssignForm(ServiceForm):
         return gettext("Assigned to %(to)s.") % {"to": to} if to else gettext("Assigned to nobody.")
 
 
-class ReopenForm(ServiceForm):
+class ReopenFindingForm(ServiceForm):
     """Opens a finding again."""
 
     service = staticmethod(services.reopen)

@@ -6,7 +6,7 @@ from django.urls import path
 
 from dashboard.findings import forms, views
 
-_DECISIONS = (("acknowledge", forms.AcknowledgeForm), ("reopen", forms.ReopenForm), ("assign", forms.AssignForm))
+_DECISIONS = (("acknowledge", forms.AcknowledgeForm), ("reopen", forms.ReopenFindingForm), ("assign", forms.AssignForm))
 urlpatterns = [
     path("findings", views.finding_list, name="findings"),
     path("findings/decide", views.findings_decide, name="findings_decide"),
