@@ -57,7 +57,6 @@ def listed(page: str) -> list[str]:
         ("attention=pending", ["orders-value"]),
         ("attention=unowned", ["aged-value", "orders-value"]),
         ("attention=drift&state=deprecated", []),
-        ("state=%00&attention=nothing&sort=x", ["aged-value", "orders-value"]),
     ],
 )
 def test_a_facet_leaves_what_it_names(client: Client, query: str, names: list[str]) -> None:
@@ -70,7 +69,8 @@ def test_a_facet_leaves_what_it_names(client: Client, query: str, names: list[st
 @pytest.mark.parametrize("name", ["q", "tag", "owner", "level", "state", "sort"])
 def test_an_address_of_many_words_costs_no_more_than_one_of_some(client: Client, name: str) -> None:
     with CaptureQueriesContext(connection) as queries:
-        assert client.get(BASE, {name: "a " * 20_000}).status_code == 200
+        response = client.get(BASE, {name: "a " * 20_000})
+    assert response.status_code == (422 if name in {"state", "sort"} else 200), "a value that the filter doesn't have"
     assert max(len(query["sql"]) for query in queries) < 20_000, "a condition a word would take seconds to write"
 
 
