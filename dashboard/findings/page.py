@@ -18,10 +18,10 @@ from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import subject_url
 from dashboard.components.translation import later
 from dashboard.components.widgets import Crumb, Fact, Frame, Link, Problem, Section
+from dashboard.findings.decisions import AcknowledgeForm, AssignForm
 from dashboard.findings.evidence import evidence_facts, evidence_tables
 from dashboard.findings.evidence_tables import BarTable, EvidenceTable, bar_tables
 from dashboard.findings.finding_list import FindingRow, finding_row
-from dashboard.findings.forms import AcknowledgeForm, AssignForm
 from dashboard.findings.related import (
     Affected,
     BeforeAfter,

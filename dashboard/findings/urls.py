@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from django.urls import path
 
-from dashboard.findings import forms, views
+from dashboard.findings import decisions, views
 
-_DECISIONS = (("acknowledge", forms.AcknowledgeForm), ("reopen", forms.ReopenFindingForm), ("assign", forms.AssignForm))
+_DECISIONS = (
+    ("acknowledge", decisions.AcknowledgeForm),
+    ("reopen", decisions.ReopenFindingForm),
+    ("assign", decisions.AssignForm),
+)
 urlpatterns = [
     path("findings", views.finding_list, name="findings"),
     path("findings/decide", views.findings_decide, name="findings_decide"),

@@ -17,10 +17,10 @@ from dashboard.components.forms import FormPage, FormPageView, ServiceForm, Serv
 from dashboard.components.frame import page_actor, render_page
 from dashboard.components.links import whole_number
 from dashboard.components.translation import counted
+from dashboard.findings import decisions
 from dashboard.findings import finding_list as findings_table
-from dashboard.findings import mutes
 from dashboard.findings import page as findings
-from dashboard.findings.forms import AcknowledgeForm, AssignForm, MuteForm
+from dashboard.findings.decisions import AcknowledgeForm, AssignForm, MuteForm
 from registry.drift import services
 from registry.errors import Conflict, Forbidden, InvalidInput, NotFound
 
@@ -118,11 +118,11 @@ class MuteView(FormPageView):
 
     def make_form(self, data: Any, **route: Any) -> ServiceForm:
         """The form with the patterns of the address. Raises NotAllowed."""
-        return mutes.mute_form(data, self.request.GET.dict(), page_actor(self.request))
+        return decisions.mute_form(data, self.request.GET.dict(), page_actor(self.request))
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
         """The page."""
-        return mutes.mute_page(self.request, cast(MuteForm, form))
+        return decisions.mute_page(self.request, cast(MuteForm, form))
 
     def after(self, **route: Any) -> HttpResponse:
         """The page again."""

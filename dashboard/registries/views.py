@@ -22,9 +22,8 @@ from dashboard.components.frame import page_actor, render_page
 from dashboard.components.links import subject_url, subjects_url
 from dashboard.components.time_travel import travels
 from dashboard.components.translation import counted
-from dashboard.registries import archive
-from dashboard.registries import page as pages
-from dashboard.registries.forms import (
+from dashboard.registries import archive, connections
+from dashboard.registries.connections import (
     ConnectForm,
     ConnectionForm,
     DisconnectForm,
@@ -60,7 +59,7 @@ def registry_list(request: HttpRequest) -> HttpResponse:
     """All registries, with how fresh their mirrors are."""
     if not may_somewhere(page_actor(request), "schema.read"):
         require(page_actor(request), "schema.read")
-    return render(request, "registries/list.html", {"page": pages.registries_page(request)})
+    return render(request, "registries/list.html", {"page": connections.registries_page(request)})
 
 
 class ConnectionView(FormPageView):
@@ -83,7 +82,7 @@ class ConnectionView(FormPageView):
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
         """The page of the form."""
-        return pages.connection_page(self.request, form, **route)
+        return connections.connection_page(self.request, form, **route)
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
         """What a test found, or the list, once a sync is queued."""
@@ -125,7 +124,7 @@ class DisconnectView(ConfirmView):
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
         """The page."""
-        return pages.disconnect_page(self.request, form, **route)
+        return connections.disconnect_page(self.request, form, **route)
 
     def after(self, **route: Any) -> HttpResponse:
         """The list."""

@@ -7,9 +7,9 @@ from typing import Any
 
 from dashboard.components.diff import text_diff
 from dashboard.components.widgets import ActiveFilter, Choice, Crumb, Fact, Filter, Link, Paging, SearchBox, Section
+from dashboard.findings.decisions import AcknowledgeForm, AssignForm
 from dashboard.findings.evidence_tables import Column, EvidenceTable
 from dashboard.findings.finding_list import FindingList, FindingRow
-from dashboard.findings.forms import AcknowledgeForm, AssignForm
 from dashboard.findings.page import FindingPage
 from dashboard.findings.related import Affected, AffectedRow, BeforeAfter, Suspected, SuspectedList
 from dashboard.sources.coverage import Unreadable

@@ -8,10 +8,9 @@ from datetime import datetime
 from dashboard.components.badges import Severity
 from dashboard.components.forms import fill_choices
 from dashboard.components.widgets import Crumb, Link, Section
+from dashboard.findings.decisions import MuteForm, MutePage, MuteRow
 from dashboard.findings.evidence_tables import Bar, BarTable
 from dashboard.findings.finding_list import Tally
-from dashboard.findings.forms import MuteForm
-from dashboard.findings.mutes import MutePage, MuteRow
 from dashboard.findings.page import Command, HistoryRow
 from dashboard.sources.labels import source_badge
 from registry.audit.selectors import AuditEntry

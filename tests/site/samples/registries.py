@@ -7,8 +7,7 @@ from typing import Any
 
 from dashboard.components.widgets import Action, Crumb, Environment, Fact, Paging, Problem, Section
 from dashboard.registries.archive import ComingRow, CopyPage, CopyRow, DeletedPage, ImportFate, MovingPage, Way
-from dashboard.registries.forms import ConnectForm, TestConnectForm
-from dashboard.registries.page import ConnectionPage, RegistriesPage, RegistryRow
+from dashboard.registries.connections import ConnectForm, ConnectionPage, RegistriesPage, RegistryRow, TestConnectForm
 from registry.subjects.policy.registries import MirrorState, RegistryEntry
 from registry.subjects.remote import connection_test as probing
 from registry.subjects.remote.connection_test import Capability, Probe, Step
