@@ -13,8 +13,13 @@ from dashboard.compare.comparison import ChangeCard, VersionComparison
 from dashboard.compatibility.presenters import ReportFinding
 from dashboard.components.badges import Verdict
 from dashboard.components.translation import later
-from dashboard.subjects.annotations import TagChip
+from dashboard.subjects.descriptions import TagChip, tag_chips
 from registry.formats import format_of
+from registry.subjects import selectors
+from registry.subjects.comparison.parsed_versions import tags_of_outline
+from registry.subjects.lifecycle.notes import note_of
+from registry.subjects.versions.lookup import Registry
+from registry.subjects.versions.qualified_names import SubjectName
 
 LONGEST: Final = 200
 _Told = TypeVar("_Told", ChangeCard, ReportFinding)
@@ -206,3 +211,14 @@ def _fact(path: str, facts: Mapping[str, Fact]) -> Fact:
     while path and path not in facts:
         path = path.rpartition(".")[0]
     return facts.get(path, Fact())
+
+
+def facts_of(registry: Registry, name: SubjectName, version: str) -> dict[str, Fact]:
+    """The docs and tags of a version's fields, by path. Raises SubjectNotFound, VersionNotFound."""
+    info = selectors.get_version(registry, name, version, deleted=True)
+    outline = selectors.outline_of(registry, name, info.version)
+    tags = tags_of_outline(info.schema.schema_type, outline, info.schema.metadata, note_of(registry, name)).fields
+    return {
+        row.path: Fact(doc=row.doc, tags=tag_chips("", tags_of_field.tags))
+        for row, tags_of_field in zip(outline, tags, strict=True)
+    }

@@ -11,7 +11,7 @@ from dashboard.components.badges import ChangeKind, Verdict
 from dashboard.components.diff import TextDiff
 from dashboard.components.translation import counted, listing
 from dashboard.components.widgets import Choice, Environment, Frame, Link, Problem
-from dashboard.subjects.annotations import TagChip
+from dashboard.subjects.descriptions import TagChip
 from registry.formats.rendering import code, fenced, plain
 
 

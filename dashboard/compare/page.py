@@ -11,7 +11,7 @@ from typing import Final
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from dashboard.compare.business_terms import Fact, in_business_words
+from dashboard.compare.business_terms import Fact, facts_of, in_business_words
 from dashboard.compare.change_cards import MAX_CARDS, present_comparison
 from dashboard.compare.change_details import skipped_between
 from dashboard.compare.comparison import (
@@ -41,7 +41,6 @@ from dashboard.components.links import subject_crumbs, subject_parts, subject_ur
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import Link, Problem, Section
 from dashboard.registries.policy import SAID
-from dashboard.subjects.descriptions import facts_of
 from dashboard.subjects.page import pretty
 from registry.access.roles import Actor
 from registry.errors import SchemadeskError

@@ -11,7 +11,7 @@ from dashboard.compare.proof import EditView, EvidenceNote, PartingNote, Proof, 
 from dashboard.components.badges import LintWeight, Verdict, Weight
 from dashboard.components.diff import lines_of
 from dashboard.components.widgets import Problem
-from dashboard.subjects.annotations import TagChip
+from dashboard.subjects.descriptions import TagChip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

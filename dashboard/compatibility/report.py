@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.compare.business_terms import findings_in_business_words, in_business_words
+from dashboard.compare.business_terms import facts_of, findings_in_business_words, in_business_words
 from dashboard.compare.comparison import VersionComparison
 from dashboard.compare.proposed_schema import against_latest, by_finding, data_evidence
 from dashboard.compatibility.forms import ReportForm, link_of, linked_values, newest_values
@@ -22,7 +22,6 @@ from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import subject_crumbs, subject_parts, subject_url, switch_url
 from dashboard.components.time_travel import PARAMETER
 from dashboard.components.widgets import Action, Frame, Problem, Section
-from dashboard.subjects.descriptions import facts_of
 from dashboard.subjects.header import propose_action
 from dashboard.subjects.page import level_order
 from registry.access.roles import Actor, may, refusal

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from django.utils.translation import gettext
 
-from dashboard.compare.business_terms import Fact
+from dashboard.compare.business_terms import Fact, facts_of
 from dashboard.compare.business_terms import in_business_words as in_business_words_of
 from dashboard.compare.change_cards import MAX_CARDS, present_comparison
 from dashboard.compare.change_details import skipped_between
@@ -20,7 +20,6 @@ from dashboard.components.translation import later
 from dashboard.components.widgets import Link
 from dashboard.promotions.plan import steps_of_plan, worst
 from dashboard.promotions.presenters import ItemLink, NewSchemaView
-from dashboard.subjects.descriptions import facts_of
 from registry.access.roles import Actor, may
 from registry.errors import NotFound, SchemadeskError
 from registry.formats.base import Reference

@@ -1,48 +1,70 @@
-"""Descriptions of subjects, tags and owners: on a subject's page, and changed for several subjects from the list."""
+"""Descriptions of subjects, tags and owners, on a subject's page and in the filters of the list."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 from urllib.parse import urlencode
 
 from django import forms
-from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.compare.business_terms import Fact
 from dashboard.components.forms import LongTextField, ServiceForm
-from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_url, subjects_crumb, subjects_url
+from dashboard.components.links import subjects_url
 from dashboard.components.translation import later, later_filled
-from dashboard.components.widgets import Action, Choice, Field, Problem, Section
-from dashboard.sources.labels import given_text
-from dashboard.subjects.annotations import BulkForm, BulkPage, BulkRow, NotePart, OwnerChip, TagChip
+from dashboard.components.widgets import Choice
 from dashboard.subjects.lifecycle import SubjectForm
-from registry.access.roles import Actor, may_somewhere, refusal, require
-from registry.access.selectors import Owners, owners_of, owners_of_many
-from registry.errors import SchemadeskError
+from registry.access.roles import Actor, refusal
+from registry.access.selectors import Owners, owners_of
 from registry.formats.personal_data import SchemaTags
-from registry.subjects import selectors
-from registry.subjects.comparison.parsed_versions import is_personal_tag, tags_of_outline
-from registry.subjects.lifecycle.notes import ACTION, MOST, Note, clean_tags, note_of, notes_of, set_note
-from registry.subjects.lifecycle.retirement import DEPRECATE, RIGHTS
+from registry.subjects.comparison.parsed_versions import is_personal_tag
+from registry.subjects.lifecycle.notes import ACTION, Note, set_note
 from registry.subjects.models.registries import MAX_DOC, MAX_TAGS
-from registry.subjects.versions.lookup import Registry, get_registry
-from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+from registry.subjects.versions.lookup import Registry
+from registry.subjects.versions.qualified_names import SubjectName
 
-ADD, REMOVE, OWN_USER, OWN_GROUP = "add", "remove", "own_user", "own_group"
-#: what is done to several subjects → its choice in the form, and the right that it takes
-CHANGES: Final = {
-    ADD: (later("Add tag"), "subject.describe"),
-    REMOVE: (later("Remove tag"), "subject.describe"),
-    OWN_USER: (later("Add person as owner"), "people.manage"),
-    OWN_GROUP: (later("Add group as owner"), "people.manage"),
-}
 MOST_CHOICES: Final = 100
-_REASON: Final = Field(name="reason", label=later("Reason"), kind="textarea", rows=2, help=later("For the audit log."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagChip:
+    """A tag; `url` lists the subjects that have it, `personal` says that it hides values."""
+
+    word: str
+    url: str = ""
+    personal: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerChip:
+    """An owner: a person or, with `group`, a group; `url` lists what it owns."""
+
+    name: str
+    url: str
+    group: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotePart:
+    """What is written about a subject, and the form that changes it; `refused` is why the reader may not.
+
+    `tags` are its own, `inherited` those that every field of its newest version has.
+    """
+
+    note: Note
+    tags: tuple[TagChip, ...]
+    inherited: tuple[TagChip, ...]
+    in_fields: tuple[TagChip, ...]
+    owners: tuple[OwnerChip, ...]
+    form: ServiceForm
+    refused: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody has said anything of the subject."""
+        return not (self.tags or self.inherited or self.owners or self.note.paragraphs)
 
 
 class NoteForm(SubjectForm):
@@ -131,17 +153,6 @@ def owner_chips(registry: str, owners: Owners) -> tuple[OwnerChip, ...]:
     )
 
 
-def facts_of(registry: Registry, name: SubjectName, version: str) -> dict[str, Fact]:
-    """The docs and tags of a version's fields, by path. Raises SubjectNotFound, VersionNotFound."""
-    info = selectors.get_version(registry, name, version, deleted=True)
-    outline = selectors.outline_of(registry, name, info.version)
-    tags = tags_of_outline(info.schema.schema_type, outline, info.schema.metadata, note_of(registry, name)).fields
-    return {
-        row.path: Fact(doc=row.doc, tags=tag_chips("", tags_of_field.tags))
-        for row, tags_of_field in zip(outline, tags, strict=True)
-    }
-
-
 # -- the list -------------------------------------------------------------------------------------------------------
 
 
@@ -183,106 +194,3 @@ def owner_choices(
 def _owner_word(value: str) -> str:
     kind, _, name = value.partition(":")
     return gettext("%(name)s (group)") % {"name": name} if kind == "group" else name
-
-
-def bulk_form(actor: Actor, registry: str) -> BulkForm | None:
-    """The form below the list, with what somebody may do anywhere; who reads the list may export of it.
-
-    None in the past, of which nothing is chosen: what would be exported is of now.
-    """
-    if actor.past:
-        return None
-    allowed = [code for code, (_, action) in CHANGES.items() if may_somewhere(actor, action)]
-    may_deprecate = may_somewhere(actor, RIGHTS[DEPRECATE])
-    return BulkForm(
-        url=reverse("ui:subjects_describe", args=[registry]) if allowed else "",
-        choices=tuple(Choice(value=code, label=CHANGES[code][0], selected=code == ADD) for code in allowed),
-        export_url=reverse("ui:subjects_export", args=[registry]),
-        deprecate_url=reverse("ui:subjects_deprecate", args=[registry]) if may_deprecate else "",
-    )
-
-
-# -- several at once ------------------------------------------------------------------------------------------------
-
-
-def bulk_page(request: HttpRequest, registry: str, *, error: str = "") -> BulkPage:
-    """The chosen subjects with what would become of each. Raises NotAllowed, RegistryNotFound."""
-    actor, post = page_actor(request), request.POST
-    require(actor, "schema.read", registry=registry)
-    registry_row = get_registry(registry)
-    change, value = given_text(post, "change"), given_text(post, "value")
-    names, problem = chosen_subjects(post.getlist("subject")), error
-    action = CHANGES.get(change, ("", "subject.describe"))[1]
-    for name in names:
-        require(actor, action, registry="" if action == "people.manage" else registry, subject=name.qualified)
-    if not problem:
-        problem = _problem(change, value, names)
-    notes, owners = notes_of(registry_row, names), owners_of_many(registry, [name.qualified for name in names])
-    rows = tuple(
-        BulkRow(
-            name=name.qualified,
-            url=subject_url(registry, name.qualified),
-            before=tag_chips(registry, notes.get(name, Note()).tags),
-            after=tag_chips("", _after(change, value, notes.get(name, Note()).tags)),
-            owners=owner_chips(registry, owners[name.qualified]),
-        )
-        for name in names
-    )
-    return BulkPage(
-        frame=make_frame(
-            request,
-            title=gettext("Change several subjects"),
-            section=Section.SUBJECTS,
-            registry=registry,
-            crumbs=(subjects_crumb(registry),),
-        ),
-        sentence=f"{CHANGES[change][0]} “{value}”" if change in CHANGES else "",
-        rows=rows,
-        hidden=(
-            ("change", change),
-            ("value", value),
-            ("confirmed", "yes"),
-            *(("subject", name.qualified) for name in names),
-        ),
-        submit=Action(
-            label=gettext("Apply"),
-            url=reverse("ui:subjects_describe", args=[registry]),
-            method="post",
-            allowed=not problem,
-            reason=problem,
-            tone="primary",
-        ),
-        back_url=subjects_url(registry),
-        reason=_REASON,
-        problem=Problem(what=problem, cure=gettext("Go back to the list and select again.")) if problem else None,
-    )
-
-
-def chosen_subjects(texts: Sequence[str]) -> list[SubjectName]:
-    """The subjects of a form, each once, in its order. Raises InvalidName."""
-    return list(dict.fromkeys(parse_subject(text) for text in texts))
-
-
-def _problem(change: str, value: str, names: Sequence[SubjectName]) -> str:
-    """Why nothing can be done, as a sentence; empty where it can."""
-    if change not in CHANGES:
-        return gettext("Choose an action.")
-    if not 1 <= len(names) <= MOST:
-        return gettext("Select 1 to %(most)s subjects in the list. You selected %(count)s.") % {
-            "most": MOST,
-            "count": len(names),
-        }
-    if change in (ADD, REMOVE):
-        try:
-            clean_tags([value])
-        except SchemadeskError as error:
-            return error.message
-    return "" if value else gettext("Enter the name of the owner.")
-
-
-def _after(change: str, value: str, tags: tuple[str, ...]) -> tuple[str, ...]:
-    if change == REMOVE:
-        return tuple(tag for tag in tags if tag.lower() != value.lower())
-    if change == ADD and value.lower() not in {tag.lower() for tag in tags}:
-        return tuple(sorted((*tags, value)))
-    return tags

@@ -7,20 +7,18 @@ from typing import Any, Final
 
 from django import forms
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
-from dashboard.components.forms import ServiceForm, ServiceFormView, end_of_day
+from dashboard.components.forms import ServiceForm, ServiceFormView
 from dashboard.components.frame import page_actor
 from dashboard.components.links import subject_url, subjects_url
-from dashboard.components.translation import counted, later
-from dashboard.sources.labels import given_text
-from dashboard.subjects import descriptions, subject_list
-from dashboard.subjects.descriptions import NoteForm, chosen_subjects
+from dashboard.components.translation import later
+from dashboard.subjects import bulk
+from dashboard.subjects.descriptions import NoteForm
 from dashboard.subjects.lifecycle import (
     AdoptForm,
     ClearMinimumForm,
@@ -31,15 +29,14 @@ from dashboard.subjects.lifecycle import (
     SubjectForm,
 )
 from dashboard.subjects.page import subject_page
-from registry.access.name_patterns import pattern_of
-from registry.access.roles import Actor, require
-from registry.access.services import add_owner
-from registry.errors import Conflict, InvalidInput, NotFound
+from registry.access.roles import Actor, may_somewhere, require
 from registry.promotions.requests.schema_changes import ACTION as RENAME
 from registry.promotions.requests.schema_changes import decide_rename, undecide_rename
-from registry.subjects.lifecycle.bulk import deprecate_several, export_subjects
-from registry.subjects.lifecycle.notes import change_tags
-from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+from registry.subjects.lifecycle.bulk import export_subjects
+from registry.subjects.lifecycle.retirement import DEPRECATE, RIGHTS
+from registry.subjects.versions.qualified_names import parse_subject
+
+TEMPLATE: Final = "subjects/deprecate.html"
 
 
 def _decide(*, decision: str, reason: str, **pair: Any) -> bool:
@@ -135,40 +132,15 @@ SUBJECT_FORMS: Final = (
 @require_POST
 def describe_several(request: HttpRequest, registry: str) -> HttpResponse:
     """Show what would become of the chosen subjects; confirmed, do it."""
-    page, actor, post = descriptions.bulk_page(request, registry), page_actor(request), request.POST
-    if post.get("confirmed") == "yes" and page.problem is None:
-        try:
-            _apply(request, registry, actor)
-        except (Conflict, InvalidInput, NotFound) as error:
-            page = descriptions.bulk_page(request, registry, error=error.message)
-        else:
-            done = counted(
-                len(page.rows), "%(n)s subject: %(change)s.", "%(n)s subjects: %(change)s.", change=page.sentence
-            )
-            messages.success(request, done)
-            return redirect(subjects_url(registry))
-    return render(request, "subjects/describe.html", {"page": page}, status=422 if page.problem else 200)
-
-
-def _apply(request: HttpRequest, registry: str, actor: Actor) -> None:
-    post = request.POST
-    change, value, reason = given_text(post, "change"), given_text(post, "value"), given_text(post, "reason")
-    names = descriptions.chosen_subjects(post.getlist("subject"))
-    if change in (descriptions.ADD, descriptions.REMOVE):
-        changes = {"add": [value]} if change == descriptions.ADD else {"remove": [value]}
-        change_tags(registry=registry, subjects=names, by=actor, reason=reason, **changes)
-    else:
-        _own(registry, names, actor, **{"username" if change == descriptions.OWN_USER else "group": value})
-
-
-@transaction.atomic
-def _own(registry: str, names: list[SubjectName], actor: Actor, **owner: str) -> None:
-    """One rule a subject, with what patterns mean by a sign taken literally; all or none."""
-    for name in names:
-        add_owner(subject_pattern=pattern_of(name.qualified), registry=registry, by=actor, **owner)
-
-
-TEMPLATE = "subjects/deprecate.html"
+    actor, form = page_actor(request), bulk.ChangeSeveralForm(request.POST)
+    require(actor, "schema.read", registry=registry)
+    is_valid = form.is_valid()
+    bulk.require_change(form, registry, actor)
+    if is_valid and request.POST.get("confirmed") == "yes" and form.run(actor, registry=registry):
+        messages.success(request, form.message())
+        return redirect(subjects_url(registry))
+    page = bulk.change_page(request, registry, form, actor)
+    return render(request, "subjects/describe.html", {"page": page}, status=422 if form.errors else 200)
 
 
 @require_POST
@@ -176,8 +148,8 @@ def export(request: HttpRequest, registry: str) -> HttpResponse:
     """The chosen subjects as a zip."""
     actor = page_actor(request)
     require(actor, "schema.read", registry=registry)
-    file = io.BytesIO()
-    export_subjects(registry=registry, subjects=chosen_subjects(request.POST.getlist("subject")), file=file, by=actor)
+    file, names = io.BytesIO(), bulk.chosen_subjects(request.POST.getlist("subject"))
+    export_subjects(registry=registry, subjects=names, file=file, by=actor)
     headers = {"Content-Disposition": 'attachment; filename="subjects.zip"'}
     return HttpResponse(file.getvalue(), content_type="application/zip", headers=headers)
 
@@ -185,18 +157,14 @@ def export(request: HttpRequest, registry: str) -> HttpResponse:
 @require_POST
 def deprecate(request: HttpRequest, registry: str) -> HttpResponse:
     """Show what would become of the chosen subjects; confirmed, do it and say what became of each."""
-    page, post = subject_list.deprecate_page(request, registry), request.POST
-    if page.problem is not None or post.get("confirmed") != "yes":
-        return render(request, TEMPLATE, {"page": page}, status=422 if page.problem else 200)
-    try:
-        done = deprecate_several(
-            registry=registry,
-            subjects=chosen_subjects(post.getlist("subject")),
-            message=given_text(post, "message"),
-            ends_at=end_of_day(post.get("ends_at", "")),
-            by=page_actor(request),
-        )
-    except InvalidInput as error:
-        page = subject_list.deprecate_page(request, registry, error=error.message)
-        return render(request, TEMPLATE, {"page": page}, status=422)
-    return render(request, TEMPLATE, {"page": subject_list.done_page(request, registry, done)})
+    actor, form = page_actor(request), bulk.DeprecateSeveralForm(request.POST)
+    require(actor, "schema.read", registry=registry)
+    if not may_somewhere(actor, RIGHTS[DEPRECATE]):
+        require(actor, RIGHTS[DEPRECATE], registry=registry)
+    if "subject" not in form.errors:
+        if request.POST.get("confirmed") != "yes":
+            form = bulk.DeprecateSeveralForm(initial={"subject": request.POST.getlist("subject")})
+        elif form.run(actor, registry=registry):
+            return render(request, TEMPLATE, {"page": bulk.done_page(request, registry, form)})
+    page = bulk.deprecate_page(request, registry, form, actor)
+    return render(request, TEMPLATE, {"page": page}, status=422 if form.errors else 200)

@@ -10,7 +10,8 @@ from dashboard.components.badges import ChangeKind, Severity, Verdict
 from dashboard.components.tables import ListTable
 from dashboard.components.widgets import Action, Choice, Environment, Export, Frame, Link, Paging, Problem, SearchBox
 from dashboard.registries.policy_forms import WhatIfForm, WhyNot
-from dashboard.subjects.annotations import BulkForm, NotePart, TagChip
+from dashboard.subjects.bulk import BulkForm
+from dashboard.subjects.descriptions import NotePart, TagChip
 from dashboard.subjects.lifecycle import LeastPart, LifeMark, StandingPart
 from dashboard.subjects.references import ReferenceLists
 

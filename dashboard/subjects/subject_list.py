@@ -1,8 +1,8 @@
-"""The list of subjects, and the deprecation of several of them or of unused ones."""
+"""The list of subjects."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -13,13 +13,11 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import subject_url, subjects_crumb, subjects_url
+from dashboard.components.links import subjects_url
 from dashboard.components.tables import ColumnOrder, ListTable
-from dashboard.components.translation import counted
-from dashboard.components.widgets import Action, Environment, Field, Frame, Link, Paging, Problem, Section
-from dashboard.sources.labels import given_text
-from dashboard.subjects.annotations import SeveralPage, SeveralRow
-from dashboard.subjects.descriptions import bulk_form, chosen_subjects, owner_chips, tag_chips
+from dashboard.components.widgets import Environment, Link, Paging, Section
+from dashboard.subjects.bulk import bulk_form
+from dashboard.subjects.descriptions import owner_chips, tag_chips
 from dashboard.subjects.filters import (
     Counted,
     SubjectFilters,
@@ -33,7 +31,7 @@ from dashboard.subjects.filters import (
 from dashboard.subjects.presenters import SubjectList, SubjectNumbers
 from dashboard.subjects.tables import SubjectLine, columns
 from registry.access.permission_filters import extent_of
-from registry.access.roles import Actor, may, may_somewhere, refusal, require
+from registry.access.roles import Actor, may
 from registry.drift.usage.subject_topics import NOTHING, carriers_of
 from registry.errors import InvalidInput
 from registry.promotions.selectors import list_environments, open_requests_of
@@ -51,13 +49,9 @@ from registry.search.subject_list import (
     signs_of,
 )
 from registry.subjects import selectors
-from registry.subjects.lifecycle.bulk import Outcome
-from registry.subjects.lifecycle.notes import MOST, notes_of
-from registry.subjects.lifecycle.retirement import DEPRECATE, RIGHTS
-from registry.subjects.models import SubjectActivity
+from registry.subjects.lifecycle.notes import notes_of
 from registry.subjects.policy.registries import mirror_of
-from registry.subjects.versions.lookup import Registry, among, get_registry
-from registry.subjects.versions.qualified_names import SubjectName
+from registry.subjects.versions.lookup import Registry, get_registry
 
 PAGE_ROWS = 50
 NOTHING_FOUND: Final = selectors.SubjectRows(rows=[], total=0, skipped=0, before="", after="")
@@ -224,112 +218,3 @@ def _as_read(row: selectors.SubjectRow, actor: Actor) -> selectors.SubjectRow:
         if may(actor, READ, registry=registry, subject=name)
     }
     return replace(row, versions=readable_versions)
-
-
-def deprecate_page(request: HttpRequest, registry: str, *, error: str = "") -> SeveralPage:
-    """The chosen subjects with what would become of each. Raises NotAllowed, RegistryNotFound, InvalidName."""
-    actor, post = page_actor(request), request.POST
-    require(actor, "schema.read", registry=registry)
-    if not may_somewhere(actor, RIGHTS[DEPRECATE]):
-        require(actor, RIGHTS[DEPRECATE], registry=registry)
-    registry_row, names = get_registry(registry), chosen_subjects(post.getlist("subject"))
-    if not 1 <= len(names) <= MOST:
-        message = gettext("Select 1 to %(most)s subjects in the list. You selected %(count)s.")
-        return SeveralPage(
-            frame=_frame(request, registry),
-            rows=(),
-            back_url=subjects_url(registry),
-            problem=Problem(
-                what=message % {"most": MOST, "count": len(names)},
-                cure=gettext("Go back to the list and select again."),
-            ),
-        )
-    live = _live(registry_row, names)
-    rows = tuple(
-        SeveralRow(
-            name=name.qualified,
-            url=subject_url(registry, name.qualified),
-            what=counted(live.get(name, 0), "%(n)s version", "%(n)s versions"),
-            why_not=refusal(actor, RIGHTS[DEPRECATE], registry=registry, subject=name.qualified)
-            or ("" if name in live else gettext("No live version.")),
-        )
-        for name in names
-    )
-    can = sum(not row.why_not for row in rows)
-    return SeveralPage(
-        frame=_frame(request, registry),
-        rows=rows,
-        hidden=(("confirmed", "yes"), *(("subject", name.qualified) for name in names)),
-        fields=_fields(request, error),
-        submit=Action(
-            label=counted(can, "Deprecate %(n)s subject", "Deprecate %(n)s subjects"),
-            url=reverse("ui:subjects_deprecate", args=[registry]),
-            method="post",
-            allowed=can > 0,
-            reason="" if can else gettext("You can’t deprecate any of these."),
-            tone="primary",
-        ),
-        sentence=gettext(
-            "The versions stay readable. The reason is shown to readers in a header and to people on pages."
-        ),
-        back_url=subjects_url(registry),
-    )
-
-
-def done_page(request: HttpRequest, registry: str, done: Sequence[Outcome]) -> SeveralPage:
-    """What became of each."""
-    rows = tuple(
-        SeveralRow(
-            name=outcome.subject.qualified,
-            url=subject_url(registry, outcome.subject.qualified),
-            what=counted(len(outcome.versions), "%(n)s version", "%(n)s versions"),
-            why_not=outcome.refusal,
-        )
-        for outcome in done
-    )
-    good = sum(not row.why_not for row in rows)
-    return SeveralPage(
-        frame=_frame(request, registry),
-        rows=rows,
-        done=True,
-        sentence=gettext("%(good)s of %(all)s are now deprecated.") % {"good": good, "all": len(rows)},
-        back_url=subjects_url(registry),
-    )
-
-
-def _fields(request: HttpRequest, error: str) -> tuple[Field, ...]:
-    return (
-        Field(
-            name="message",
-            label=gettext("Reason, and what to use instead"),
-            kind="textarea",
-            rows=2,
-            value=given_text(request.POST, "message"),
-            required=True,
-            errors=(error,) if error else (),
-        ),
-        Field(
-            name="ends_at",
-            label=gettext("End date"),
-            kind="date",
-            value=given_text(request.POST, "ends_at"),
-            help=gettext("Optional."),
-        ),
-    )
-
-
-def _live(registry: Registry, names: Sequence[SubjectName]) -> dict[SubjectName, int]:
-    """How many live versions each has, of those that have any; one query."""
-    rows = SubjectActivity.objects.filter(among(names, "subject__"), registry_id=registry.pk)
-    counts = rows.values_list("subject__context__name", "subject__name", "live_versions")
-    return {SubjectName(context, name): number for context, name, number in counts}
-
-
-def _frame(request: HttpRequest, registry: str) -> Frame:
-    return make_frame(
-        request,
-        title=gettext("Deprecate several subjects"),
-        section=Section.SUBJECTS,
-        registry=registry,
-        crumbs=(subjects_crumb(registry),),
-    )

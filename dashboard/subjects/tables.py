@@ -20,7 +20,7 @@ from dashboard.components.tables import ListColumn, nothing
 from dashboard.components.time_travel import with_moment
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import Environment, readable
-from dashboard.subjects.annotations import OwnerChip, TagChip
+from dashboard.subjects.descriptions import OwnerChip, TagChip
 from dashboard.templatetags.desk import badge, name, time_ago, time_by, visible
 from registry.drift.usage.subject_topics import NOTHING, SubjectCarriers
 from registry.search.subject_list import DRIFT, REQUEST, UNCHECKED, UNOWNED

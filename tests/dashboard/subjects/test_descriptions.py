@@ -190,8 +190,9 @@ def test_several_get_a_tag_after_a_page_that_lists_them(subjects: None, look: Ca
         ("spare-value", ["PII"]),
     ]
     assert SubjectNote.objects.count() == 1  # nothing is done yet
-    hidden = dict(page.hidden) | {"subject": [value for name, value in page.hidden if name == "subject"]}
-    done = client.post(SEVERAL, {**hidden, "reason": "law"})
+    hidden = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', preview.content.decode())
+    sent = dict(hidden) | {"subject": [value for name, value in hidden if name == "subject"]}
+    done = client.post(SEVERAL, {**sent, "reason": "law"})
     assert (done.status_code, done["Location"]) == (302, LIST)
     assert note_of(get_registry("dev"), ORDERS).tags == ("Gold", "PII")
     whys = AuditEvent.objects.filter(table="subjects_subjectnote").values_list("why", flat=True)

@@ -30,7 +30,7 @@ from dashboard.compare.proof import (
 from dashboard.components.badges import ChangeKind, EvidenceKind, Verdict
 from dashboard.components.diff import text_diff
 from dashboard.components.widgets import Choice, Crumb, Link, Problem, Section
-from dashboard.subjects.annotations import TagChip
+from dashboard.subjects.descriptions import TagChip
 from tests.site.samples.cast import DEV, HOSTILE, ago, frame, subject_crumbs, subject_url
 from tests.site.samples.subjects import NEW, OLD, SIDES
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
-from dashboard.components.widgets import Action, Crumb, Fact, Field, Link, Problem, Section
-from dashboard.subjects.annotations import BulkPage, BulkRow, OwnerChip, SeveralPage, SeveralRow, TagChip
+from django.http import QueryDict
+
+from dashboard.components.widgets import Crumb, Fact, Link, Section
+from dashboard.subjects.bulk import BulkPage, BulkRow, ChangeSeveralForm, DeprecateSeveralForm, SeveralPage, SeveralRow
+from dashboard.subjects.descriptions import OwnerChip, TagChip
 from dashboard.subjects.field_history import ChangeLine, ChapterRow, DayRow, FieldPage, OtherTypeRow, Sparkline
 from dashboard.subjects.references import (
     GraphBox,
@@ -91,34 +95,33 @@ REFERENCES_NONE = replace(
 # -- several subjects -----------------------------------------------------------------------------------------------------
 
 PII, TEAM = TagChip(word="PII", url="/ui/registries/dev/subjects?tag=PII", personal=True), TagChip(word="team-orders", url="/ui/registries/dev/subjects?tag=team-orders")  # fmt: skip
+
+
+def changed(**values: Any) -> ChangeSeveralForm:
+    """The form of a change as it was sent."""
+    data = QueryDict(mutable=True)
+    data.update({"change": "add", "value": "team-orders"} | values)
+    data.setlist("subject", ["orders-value", HOSTILE, LONG])
+    form = ChangeSeveralForm(data)
+    form.is_valid()
+    return form
+
+
 DESCRIBE = BulkPage(
-    frame=frame("Add the tag team-orders", Section.SUBJECTS, *subject_crumbs()), sentence="The tag team-orders is added to each of them.",
+    frame=frame("Change several subjects", Section.SUBJECTS, *subject_crumbs()), registry="dev", form=changed(),
     rows=(
-        BulkRow(name="orders-value", url=ORDERS, before=(PII,), after=(PII, TEAM), owners=(OwnerChip(name="payments", url="/ui/registries/dev/subjects?owner=group:payments", group=True), OwnerChip(name="steward", url="/ui/registries/dev/subjects?owner=steward"))),
-        BulkRow(name=HOSTILE, url=ORDERS, after=(TEAM,)), BulkRow(name=LONG, url=ORDERS, after=(TEAM,)),
+        BulkRow(name="orders-value", before=(PII,), after=(PII, TEAM), owners=(OwnerChip(name="payments", url="/ui/registries/dev/subjects?owner=group:payments", group=True), OwnerChip(name="steward", url="/ui/registries/dev/subjects?owner=steward"))),
+        BulkRow(name=HOSTILE, after=(TEAM,)), BulkRow(name=LONG, after=(TEAM,)),
     ),
-    hidden=(("change", "add"), ("value", "team-orders"), ("subject", "orders-value")),
-    submit=Action(label="Add the tag to 3 subjects", url="/ui/registries/dev/describe", method="post", tone="primary"),
-    back_url="/ui/registries/dev/subjects", reason=Field(name="reason", label="Reason", help="For the audit log.", errors=("Say why.",)),
 )  # fmt: skip
-DESCRIBE_REFUSED = replace(
-    DESCRIBE, rows=(), problem=Problem(what="No subject was chosen.", cure="Choose some of the list, then what to do with them."),
-)  # fmt: skip
+DESCRIBE_REFUSED = replace(DESCRIBE, rows=(), form=changed(value=f"{HOSTILE} "))
 DEPRECATE = SeveralPage(
-    frame=frame("Deprecate several subjects", Section.SUBJECTS, *subject_crumbs()), sentence="The versions stay readable. The reason is shown to readers in a header and to people on pages.",
+    frame=frame("Deprecate several subjects", Section.SUBJECTS, *subject_crumbs()), registry="dev",
+    form=DeprecateSeveralForm(initial={"subject": ["orders-value", HOSTILE]}),
     rows=(
-        SeveralRow(name="orders-value", url=ORDERS, what="3 versions"), SeveralRow(name=HOSTILE, url=ORDERS, why_not=HOSTILE),
-        SeveralRow(name=LONG, url=ORDERS, what="1 version", why_not="No live version."),
+        SeveralRow(name="orders-value", versions=3), SeveralRow(name=HOSTILE, why_not=HOSTILE), SeveralRow(name=LONG, versions=1, why_not="No live version."),
     ),
-    hidden=(("subject", "orders-value"),), back_url="/ui/registries/dev/subjects",
-    fields=(Field(name="message", label="Reason, and what to use instead", kind="textarea", rows=2, required=True), Field(name="ends_at", label="End date", kind="date", help="Optional.")),
-    submit=Action(label="Deprecate 1 subject", url="/ui/registries/dev/deprecate", method="post", tone="primary"),
 )  # fmt: skip
-DEPRECATE_DONE = replace(DEPRECATE, done=True, sentence="1 of 3 are now deprecated.", submit=None)
-DEPRECATE_REFUSED = replace(
-    DEPRECATE, rows=(), submit=None, problem=Problem(what="Select 1 to 200 subjects in the list. You selected 0.", cure="Go back to the list and select again."),
-)  # fmt: skip
-DESCRIBE_READER = replace(
-    DESCRIBE,
-    problem=Problem(what="Not allowed: reader may not describe orders-value in dev.", cure="It takes the role admin or steward."),
-)  # fmt: skip
+DEPRECATE_DONE = replace(DEPRECATE, done=True)
+DEPRECATE_REFUSED = replace(DEPRECATE, rows=(), form=DeprecateSeveralForm(QueryDict("message=x")))
+DESCRIBE_READER = replace(DESCRIBE, form=changed(change="drop"))

@@ -28,7 +28,7 @@ from dashboard.compatibility.report import RegistryAnswer, ReportPage
 from dashboard.components.badges import EvidenceKind, LintWeight, Verdict, Weight
 from dashboard.components.diff import text_diff
 from dashboard.components.widgets import Action, Crumb, Problem, Section
-from dashboard.subjects.annotations import TagChip
+from dashboard.subjects.descriptions import TagChip
 from registry.errors import InvalidReference, InvalidSchema, SchemadeskError
 from registry.subjects.remote.remote_writer import RemoteVerdict
 from tests.site.samples.cast import HOSTILE, ago, frame, subject_crumbs, subject_url

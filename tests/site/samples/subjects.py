@@ -24,8 +24,8 @@ from dashboard.components.widgets import (
     Travel,
 )
 from dashboard.registries.policy_forms import WhyNot
-from dashboard.subjects.annotations import BulkForm, NotePart, TagChip
-from dashboard.subjects.descriptions import NoteForm
+from dashboard.subjects.bulk import BulkForm
+from dashboard.subjects.descriptions import NoteForm, NotePart, TagChip
 from dashboard.subjects.lifecycle import (
     AdoptForm,
     LeastPart,
