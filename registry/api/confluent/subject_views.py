@@ -46,7 +46,7 @@ from registry.subjects.services import RegisteredVersion, delete_subject, delete
 from registry.subjects.usage.evidence import in_use_header
 from registry.subjects.versions.lookup import get_subject
 from registry.subjects.versions.one_version import get_version
-from registry.subjects.versions.versions import SchemaInfo, VersionInfo, list_versions, version_infos
+from registry.subjects.versions.versions import SchemaInfo, VersionInfo, list_versions
 
 
 class ConfluentSubjects(ConfluentView):
@@ -92,9 +92,8 @@ class SubjectView(ConfluentView):
                 body.rule_set,
                 is_new=False,
             )
-            row = look_up(self.registry, name, submission, normalize=normalize, deleted=deleted)
-            if row is not None:
-                info = version_infos([row])[0]
+            info = look_up(self.registry, name, submission, normalize=normalize, deleted=deleted)
+            if info is not None:
                 registered = version_answer(info, **in_submitted_form(self, info.schema, body.text))
                 return marked(Response(registered), info.standing)
         get_subject(self.registry, self.named_subject, deleted=deleted)

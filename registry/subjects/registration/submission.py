@@ -29,12 +29,12 @@ from registry.subjects.policy.effective_policy import (
     SPOKEN,
     EffectiveConfig,
     OwnConfig,
-    config_and_settings,
     effective_config,
     scope_of,
     spoken_from,
 )
 from registry.subjects.versions.lookup import columns_of, row_of, width_of
+from registry.subjects.versions.one_version import VERSION_COLUMNS, version_from
 from registry.subjects.versions.parsed_schemas import (
     parse_measured,
     parse_schema,
@@ -44,7 +44,7 @@ from registry.subjects.versions.parsed_schemas import (
 )
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.schema_identity import Identity, identify
-from registry.subjects.versions.versions import Standing, references_of
+from registry.subjects.versions.versions import Standing, VersionInfo, references_of, version_infos
 
 
 @dataclass(frozen=True)
@@ -275,12 +275,46 @@ def _says_the_same(row: SchemaVersion, submission: Submission, canonical: str, n
     return parse_schema(row.schema.schema_type, whole, is_new=False).canonical == submission.schema.canonical
 
 
+#: what speaks for a subject's config, and the newest version of it that has a schema of those identities
+_LOOK_UP: Final = f"""{NAMED}, {ALIKE}, place AS MATERIALIZED (
+    SELECT id FROM subjects_subject WHERE context_id = (SELECT id FROM named) AND name = %(subject)s::text
+)
+SELECT {SPOKEN}, twin.* FROM (VALUES (1)) AS one
+LEFT JOIN LATERAL (
+    SELECT {VERSION_COLUMNS}
+    FROM alike a JOIN subjects_schema d ON d.id = a.id
+    JOIN subjects_schemaversion v ON v.schema_id = d.id AND v.subject_id + 0 = (SELECT id FROM place)
+    LEFT JOIN subjects_versionstanding t ON t.version_id = v.id
+    WHERE %(deleted)s::boolean OR v.deleted_at IS NULL
+    ORDER BY v.version DESC LIMIT 1
+) AS twin ON true
+"""  # noqa: S608
+
+
 def look_up(
     registry: Registry, subject: SubjectName, submission: Submission, *, normalize: bool | None, deleted: bool = False
+) -> VersionInfo | None:
+    """The version of a subject that has the schema: as it was sent, or else with the contract that it would get.
+
+    One query finds a schema that is stored as it was sent, which most are.
+    """
+    likely = submission.canonical(normalize=bool(normalize))
+    values = {**scope_of(registry, subject), "identities": submission.identities(likely), "deleted": deleted}
+    with connection.cursor() as cursor:
+        cursor.execute(_LOOK_UP, values)
+        configs, modes, *columns = cursor.fetchone()
+    spoken = spoken_from(configs, modes)
+    wants_normal = spoken.config().normalize if normalize is None else normalize
+    canonical = submission.canonical(normalize=wants_normal)
+    if canonical == likely and columns[0] is not None:
+        return version_from(subject, columns)
+    row = _equal_in_other_words(registry, subject, submission, canonical, spoken.settings(), deleted=deleted)
+    return version_infos([row])[0] if row else None
+
+
+def _equal_in_other_words(
+    registry: Registry, subject: SubjectName, submission: Submission, canonical: str, scope: OwnConfig, *, deleted: bool
 ) -> SchemaVersion | None:
-    """The version of a subject that has the schema: as it was sent, or else with the contract that it would get."""
-    config, scope = config_and_settings(registry, subject)
-    canonical = submission.canonical(normalize=config.normalize if normalize is None else normalize)
     rows = versions_of(registry, subject, deleted=deleted)
     twin = equal_version(rows, submission, canonical)
     if twin is not None:
