@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -27,14 +28,16 @@ _GRANTS: Final = """(
         SELECT g.role, g.registry, g.subject_pattern FROM access_groupgrant g
         JOIN access_user_groups m ON m.group_id = g.group_id WHERE m.user_id = {user}
     ) AS held)"""
-#: a valid token with its maker
-_TOKEN: Final = f"""
+#: a valid token with its maker, for `actor_from`; with the parameters of `token_values`
+TOKEN: Final = f"""
 SELECT t.id, t.name, t.scope, t.registry, t.subject_pattern, t.expires_at, t.signed_in_by,
        coalesce(t.last_used_at > %(now)s::timestamptz - make_interval(secs => %(seconds)s), false),
        u.id, u.username, {_GRANTS.format(user="u.id")}
 FROM access_apitoken t JOIN access_user u ON u.id = t.user_id
 WHERE t.digest = %(digest)s AND t.revoked_at IS NULL AND t.expires_at > %(now)s::timestamptz AND u.is_active
 """  # noqa: S608
+
+TOKEN_WIDTH: Final = 11  # its columns
 
 # SKIP LOCKED: a reader never waits for a change of the token.
 _NOTE_USE = """
@@ -74,15 +77,22 @@ def _grants(text: str | None) -> tuple[Grant, ...]:
 
 def actor_of_token(token: str, *, door: str, origin: str = "") -> Actor | None:
     """The actor of a token, in one query; None if it is unknown, revoked, expired or of an inactive user."""
-    now = timezone.now()
     with connection.cursor() as cursor:
-        cursor.execute(_TOKEN, {"digest": digest(token), "now": now, "seconds": LAST_USE_SECONDS})
+        cursor.execute(TOKEN, token_values(token))
         row = cursor.fetchone()
-    if row is None:
-        return None
+    return actor_from(row, door=door, origin=origin) if row else None
+
+
+def token_values(token: str) -> dict[str, Any]:
+    """The parameters by which `TOKEN` finds it."""
+    return {"digest": digest(token), "now": timezone.now(), "seconds": LAST_USE_SECONDS}
+
+
+def actor_from(row: Sequence[Any], *, door: str, origin: str = "") -> Actor:
+    """The actor that a row of `TOKEN` is; notes the use of the token."""
     token_id, name, *limit, signed_in_by, was_used, user_id, username, grants = row
     if not was_used:
-        note_use(token_id, now, origin=origin)
+        note_use(token_id, timezone.now(), origin=origin)
     return Actor(
         name=username,
         door=door,

@@ -14,6 +14,14 @@ from registry.access.request_origin import is_local
 from registry.access.roles import Actor
 from registry.access.selectors import actor_of_token, anonymous_actor
 from registry.errors import NotSignedIn
+from registry.subjects.models import Registry
+from registry.subjects.versions.lookup import (
+    get_registry,
+    get_registry_and_subject,
+    read_call,
+    registry_not_found,
+)
+from registry.subjects.versions.qualified_names import SubjectName
 
 REFUSED = "The token is unknown, expired or revoked. Make one with: python3 manage.py issue_token USER NAME"
 
@@ -43,6 +51,27 @@ def authenticate(environment: Mapping[str, Any], *, door: str) -> Actor:
     if actor is None:
         raise NotSignedIn(REFUSED)
     return actor
+
+
+def authenticate_at(
+    environment: Mapping[str, Any], registry: str, subject: SubjectName | None, *, door: str
+) -> tuple[Actor, Registry, SubjectName | None]:
+    """Who calls, with the registry and the subject that a call for these names means; one query.
+
+    Raises NotSignedIn before RegistryNotFound.
+    """
+    token = token_of(environment.get("HTTP_AUTHORIZATION", ""))
+    if token is None:
+        actor = authenticate(environment, door=door)
+        return (
+            (actor, *get_registry_and_subject(registry, subject)) if subject else (actor, get_registry(registry), None)
+        )
+    call = read_call(token, registry, subject, door=door, origin=str(environment.get("REMOTE_ADDR") or ""))
+    if call.actor is None:
+        raise NotSignedIn(REFUSED)
+    if call.registry is None:
+        raise registry_not_found(registry)
+    return call.actor, call.registry, call.subject
 
 
 class TokenAuthentication(BaseAuthentication):

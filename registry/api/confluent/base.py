@@ -12,15 +12,15 @@ from rest_framework.exceptions import MethodNotAllowed
 
 from registry.access.permission_filters import READ
 from registry.access.roles import Actor, require
-from registry.api.authentication import authenticate
+from registry.api.authentication import authenticate, authenticate_at
 from registry.api.confluent.errors import handle
 from registry.api.confluent.http import JSON, MediaType, Request, Response, accepted_type
 from registry.api.confluent.serializers import SchemaBody, schema_body
 from registry.api.request_reading import refuse_unusable_text
 from registry.api.response_marks import allow_replay, depend_on, standing_in
-from registry.errors import InvalidName
+from registry.errors import InvalidName, SchemadeskError
 from registry.subjects.permissions import Visible, require_visible
-from registry.subjects.versions.lookup import Registry, get_registry, get_registry_and_subject
+from registry.subjects.versions.lookup import Registry
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
 from registry.subjects.versions.versions import elsewhere
 
@@ -98,13 +98,16 @@ class ConfluentView(View):
 
         Raises NotSignedIn, RegistryNotFound, InvalidName, InvalidInput, NotAllowed.
         """
-        self.actor = authenticate(request.META, door=self.door)
-        for name, values in request.query_params.lists():
-            for text in (name, *values):
-                refuse_unusable_text(text, f"parameter {name[:40]!r}")
-        self.context = check_context(kwargs["context"]) if "context" in kwargs else DEFAULT_CONTEXT
-        self.subject = given = self.read_subject(kwargs["subject"]) if "subject" in kwargs else None
-        self.find(kwargs.get("registry", ""))
+        try:
+            self.read_address(**kwargs)
+        except SchemadeskError:
+            authenticate(request.META, door=self.door)  # who isn't let in is told no more than that
+            raise
+        given = self.subject
+        registry, sought = kwargs.get("registry", ""), self.sought()
+        self.actor, self.registry, found = authenticate_at(request.META, registry, sought, door=self.door)
+        if found is not None:
+            self.take(found)
         self.subjects = tuple(name for name in (given, self.subject) if name is not None)
         self.visible = Visible(self.registry, self.actor)
         self.authorize()
@@ -112,6 +115,14 @@ class ConfluentView(View):
         allow_replay(request.META, until=self.actor.limit.expires_at if self.actor.limit else None)
         if self.reads_its_subject and request.method != "POST":
             depend_on(request.META, self.subjects)
+
+    def read_address(self, **kwargs: Any) -> None:
+        """Read what the address and its parameters name. Raises InvalidName, InvalidInput."""
+        for name, values in self.request.query_params.lists():
+            for text in (name, *values):
+                refuse_unusable_text(text, f"parameter {name[:40]!r}")
+        self.context = check_context(kwargs["context"]) if "context" in kwargs else DEFAULT_CONTEXT
+        self.subject = self.read_subject(kwargs["subject"]) if "subject" in kwargs else None
 
     def authorize(self) -> None:
         """Refuse who may not read the subject of the address, or the registry. Raises NotSignedIn, NotAllowed."""
@@ -128,12 +139,13 @@ class ConfluentView(View):
             raise InvalidName(f"The specified subject '{text}' is not a valid.", name=text)
         return subject
 
-    def find(self, registry: str) -> None:
-        """Find the registry, and in place of the subject the one that its alias names. Raises RegistryNotFound."""
-        if self.subject is None:
-            self.registry = get_registry(registry)
-        else:
-            self.registry, self.subject = get_registry_and_subject(registry, self.subject)
+    def sought(self) -> SubjectName | None:
+        """The subject whose alias counts in its place, if it has one."""
+        return self.subject
+
+    def take(self, subject: SubjectName) -> None:
+        """Go on with what that alias names, or with the subject that was sought."""
+        self.subject = subject
 
     @property
     def named_subject(self) -> SubjectName:

@@ -20,7 +20,6 @@ from registry.subjects.models import FORWARD
 from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, config_and_settings
 from registry.subjects.remote.remote_client import SETTINGS
 from registry.subjects.services import delete_config, delete_mode, set_config, set_mode
-from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import GLOBAL_CONTEXT, SubjectName, parse_scope
 
 #: property of a PUT → setting: the level is called otherwise than in the answer to a GET
@@ -38,11 +37,14 @@ class PolicyView(ConfluentView):
         """The scope that the address names. Raises InvalidName."""
         return parse_scope(text, context=self.context)
 
-    def find(self, registry: str) -> None:
-        """Find the registry; below a context, no subject means the context."""
-        self.registry = get_registry(registry)
-        if "subject" not in self.kwargs:
+    def read_address(self, **kwargs: Any) -> None:
+        """Below a context, no subject means the context."""
+        super().read_address(**kwargs)
+        if "subject" not in kwargs:
             self.subject = parse_scope("", context=self.context)
+
+    def sought(self) -> None:
+        """No alias is followed."""
 
     def not_found(self) -> SubjectNotFound:
         """What a DELETE says of a scope that sets nothing."""

@@ -29,7 +29,6 @@ from registry.formats import FORMATS
 from registry.subjects import selectors
 from registry.subjects.permissions import visible_schema, visible_schemas_of_guid, visible_versions_of_schema
 from registry.subjects.services import delete_context
-from registry.subjects.versions.lookup import get_registry_and_subject
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
 from registry.subjects.versions.versions import SchemaInfo, VersionInfo
 
@@ -90,17 +89,23 @@ class SchemaIdView(ConfluentView):
     """
 
     reads_parts = True
+    scope_subject: SubjectName | None
 
-    def find(self, registry: str) -> None:
-        """Find the registry and, where the parameter names one, the subject or what its alias names."""
+    def read_address(self, **kwargs: Any) -> None:
+        """The parameter names a subject, a context, or both."""
+        super().read_address(**kwargs)
         text = self.request.query_params.get("subject", "")
-        scope = self.scope = parse_subject(text, context=self.context) if text else SubjectName(self.context, "")
-        self.context = scope.context
-        self.scope_subject: SubjectName | None = None
-        if scope.subject:
-            self.registry, self.scope_subject = get_registry_and_subject(registry, scope)
-        else:
-            super().find(registry)
+        self.scope = parse_subject(text, context=self.context) if text else SubjectName(self.context, "")
+        self.context = self.scope.context
+        self.scope_subject = self.scope if self.scope.subject else None
+
+    def sought(self) -> SubjectName | None:
+        """The subject of the parameter."""
+        return self.scope_subject
+
+    def take(self, subject: SubjectName) -> None:
+        """What is asked is asked of it."""
+        self.scope_subject = subject
 
     @property
     def schema_id(self) -> int:

@@ -12,7 +12,9 @@ from django.db import connection
 from django.db.models import F, Field, JSONField, Model, Q, Subquery, TextField, Value
 from django.db.models.functions import Concat
 
+from registry.access.actors import TOKEN, TOKEN_WIDTH, actor_from, actor_of_token, token_values
 from registry.access.name_patterns import NamePattern, likes_any, name_pattern
+from registry.access.roles import Actor
 from registry.errors import InvalidName, RegistryNotFound, SubjectNotFound
 from registry.subjects.models import Config, Context, Registry, Subject
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
@@ -144,7 +146,7 @@ def get_registry(name: str | Registry = "", *, project: str = "", location: str 
         return name
     row = _read(_REGISTRY, _named(name, project, location))
     if row is None:
-        raise _not_found(name)
+        raise registry_not_found(name)
     return row_of(Registry, row)
 
 
@@ -163,9 +165,40 @@ def get_registry_and_subject(name: str, subject: SubjectName) -> tuple[Registry,
     """
     row = _read(_WITH_ALIAS, {**_named(name, "", ""), "context": subject.context, "subject": subject.subject})
     if row is None:
-        raise _not_found(name)
+        raise registry_not_found(name)
     *columns, alias = row
     return row_of(Registry, columns), parse_subject(alias, context=subject.context) if alias else subject
+
+
+#: who has a token, beside what `_WITH_ALIAS` reads
+_CALL: Final = f"""SELECT caller.*, place.* FROM (VALUES (1)) AS one
+LEFT JOIN LATERAL ({TOKEN}) AS caller ON true LEFT JOIN LATERAL ({_WITH_ALIAS}) AS place ON true"""  # noqa: S608
+
+
+@dataclass(frozen=True)
+class Call:
+    """Who calls (None: nobody who may), and the registry (None: there is none) and the subject that the call means."""
+
+    actor: Actor | None
+    registry: Registry | None
+    subject: SubjectName | None
+
+
+def read_call(token: str, name: str, subject: SubjectName | None, *, door: str, origin: str) -> Call:
+    """What `actor_of_token` and `get_registry_and_subject` give, in one query: every call asks for both."""
+    sought = subject or SubjectName("", "")
+    values = {**_named(name, "", ""), "context": sought.context, "subject": sought.subject, **token_values(token)}
+    row = _read(_CALL, values)
+    if row is None:
+        return Call(actor_of_token(token, door=door, origin=origin), None, None)
+    caller, (*columns, alias) = row[:TOKEN_WIDTH], row[TOKEN_WIDTH:]
+    if caller[0] is None or columns[0] is None:
+        return Call(None if caller[0] is None else actor_from(caller, door=door, origin=origin), None, None)
+    return Call(
+        actor=actor_from(caller, door=door, origin=origin),
+        registry=row_of(Registry, columns),
+        subject=parse_subject(alias, context=sought.context) if alias else subject,
+    )
 
 
 def _named(name: str, project: str, location: str) -> Mapping[str, str]:
@@ -178,7 +211,7 @@ def _named(name: str, project: str, location: str) -> Mapping[str, str]:
     }
 
 
-def _read(statement: str, values: Mapping[str, str]) -> Sequence[Any] | None:
+def _read(statement: str, values: Mapping[str, Any]) -> Sequence[Any] | None:
     if any("\0" in values[part] for part in ("name", "project", "location")):
         return None  # PostgreSQL's texts can't hold it, so no registry is called that
     with connection.cursor() as cursor:
@@ -187,7 +220,8 @@ def _read(statement: str, values: Mapping[str, str]) -> Sequence[Any] | None:
     return row
 
 
-def _not_found(name: str) -> RegistryNotFound:
+def registry_not_found(name: str) -> RegistryNotFound:
+    """What is said of a registry of the configured project that isn't there."""
     key = name or settings.DEFAULT_REGISTRY
     return RegistryNotFound(f"Registry '{key}' not found.", registry=key)
 
