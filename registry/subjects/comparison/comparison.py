@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
+
+from django.db import connection
 
 from registry.access.roles import Actor
 from registry.errors import InvalidSchema, SubjectNotFound, VersionNotFound
@@ -19,7 +22,7 @@ from registry.formats.reserved_fields import ReservedReport, check_reserved
 from registry.formats.schema_format import RESTRICTED
 from registry.subjects.engine import schema_engine
 from registry.subjects.lifecycle.notes import note_of
-from registry.subjects.models import Registry, SchemaVersion, Subject
+from registry.subjects.models import Registry, Schema, SchemaVersion, Subject
 from registry.subjects.policy.data_contracts import Contract, property_of
 from registry.subjects.policy.effective_policy import (
     NO_POLICY,
@@ -31,7 +34,8 @@ from registry.subjects.policy.effective_policy import (
 )
 from registry.subjects.references.reference_graph import dependants_of
 from registry.subjects.usage.clients import clients_against
-from registry.subjects.versions.lookup import get_subject
+from registry.subjects.versions.lookup import columns_of, get_subject, row_of, width_of
+from registry.subjects.versions.one_version import PLACE, named
 from registry.subjects.versions.parsed_schemas import parse_schema, parse_stored, resolve_references
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import VersionInfo, live, parse_version, version_infos, version_row
@@ -245,8 +249,8 @@ def check_proposal(
     config, settings = config_and_settings(registry, subject)
     references_in = tuple(reference for reference, _ in resolved)
     schema = parse_schema(schema_type, text, references_in, is_new=settings.validate_new_schemas is not False)
-    every = _live_rows(registry, subject)
-    versions = parsed_history(of_group(every, group=settings.compatibility_group, like=metadata))
+    every, refer = _live_rows(registry, subject)
+    versions = parsed_history(of_group(every, group=settings.compatibility_group, like=metadata), refer=refer)
     if number is not None:
         _require_version(registry, subject, number)
         versions = [(version_number, other) for version_number, other in versions if version_number == number]
@@ -287,14 +291,29 @@ def _require_version(registry: Registry, subject: SubjectName, number: int) -> N
 
 
 def _live_history(registry: Registry, subject: SubjectName) -> History:
-    return parsed_history(_live_rows(registry, subject))
+    rows, refer = _live_rows(registry, subject)
+    return parsed_history(rows, refer=refer)
 
 
-def _live_rows(registry: Registry, subject: SubjectName) -> list[SchemaVersion]:
-    try:
-        return live_rows(get_subject(registry, subject))
-    except SubjectNotFound:
-        return []
+#: the live versions of a subject with their schemas, ascending, and whether each of these refers to another
+_LIVE: Final = f"""{PLACE}
+SELECT EXISTS (SELECT FROM subjects_schemareference r WHERE r.schema_id = d.id), {columns_of(SchemaVersion, "v")},
+    {columns_of(Schema, "d")}
+FROM subjects_schemaversion v JOIN subjects_schema d ON d.id = v.schema_id
+WHERE v.subject_id = (SELECT id FROM place) AND v.deleted_at IS NULL ORDER BY v.version"""  # noqa: S608
+
+
+def _live_rows(registry: Registry, subject: SubjectName) -> tuple[list[SchemaVersion], bool]:
+    """`live_rows` of a subject by its name, none where there is no such subject; and whether any refers to another."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LIVE, named(registry, subject))
+        found = cursor.fetchall()
+    rows, width = [], width_of(SchemaVersion)
+    for _, *columns in found:
+        row = row_of(SchemaVersion, columns[:width])
+        row.schema = row_of(Schema, columns[width:])
+        rows.append(row)
+    return rows, any(refers for refers, *_ in found)
 
 
 @dataclass(frozen=True)

@@ -30,15 +30,15 @@ from registry.subjects.versions.versions import (
 _SCHEMA: Final = """d.schema_id, d.schema_type, d.canonical, d.guid::text, d.fingerprint, d.metadata, d.rule_set, (
     SELECT jsonb_agg(jsonb_build_array(r.name, r.subject_name, g.version) ORDER BY r.position)
     FROM subjects_schemareference r JOIN subjects_schemaversion g ON g.id = r.target_id WHERE r.schema_id = d.id)"""
-#: the subject of a name, to be put before what reads its versions; with the parameters of `_named`
-_PLACE: Final = """WITH place AS MATERIALIZED (
+#: the subject of a name, to be put before what reads its versions; with the parameters of `named`
+PLACE: Final = """WITH place AS MATERIALIZED (
     SELECT s.id FROM subjects_context c JOIN subjects_subject s ON s.context_id = c.id
     WHERE c.registry_id = %(registry)s::bigint AND c.name = %(context)s::text AND s.name = %(subject)s::text
 )"""
 #: a version `v` with its schema and standing, for `_version`
 VERSION_COLUMNS: Final = f"""v.id, v.version, v.submitted, v.created_at, v.created_by, v.door, v.deleted_at IS NOT NULL,
     t.standing, t.message, t.ends_at, t.decided_by, t.decided_at, {_SCHEMA}"""
-_VERSION: Final = f"""{_PLACE}
+_VERSION: Final = f"""{PLACE}
 SELECT {VERSION_COLUMNS}
 FROM subjects_schemaversion v JOIN subjects_schema d ON d.id = v.schema_id
 LEFT JOIN subjects_versionstanding t ON t.version_id = v.id
@@ -63,9 +63,9 @@ def get_version(registry: Registry, subject: SubjectName, version: int | str, *,
     """
     number = parse_version(version)
     if number is None:
-        row = _read(_LATEST, _named(registry, subject))
+        row = _read(_LATEST, named(registry, subject))
     else:
-        row = _read(_NUMBERED, {**_named(registry, subject), "number": number, "deleted": deleted})
+        row = _read(_NUMBERED, {**named(registry, subject), "number": number, "deleted": deleted})
     if row is None:
         get_subject(registry, subject, deleted=deleted)
         raise no_version(number)
@@ -74,7 +74,7 @@ def get_version(registry: Registry, subject: SubjectName, version: int | str, *,
 
 def get_version_of_schema(registry: Registry, schema_id: int, subject: SubjectName) -> VersionInfo | None:
     """The version of the subject that has the id, a live one before a soft-deleted one; None where none has. One query."""
-    row = _read(_OF_SCHEMA, {**_named(registry, subject), "schema_id": schema_id})
+    row = _read(_OF_SCHEMA, {**named(registry, subject), "schema_id": schema_id})
     return version_from(subject, row) if row else None
 
 
@@ -90,7 +90,8 @@ def get_schema(registry: Registry, schema_id: int, *, context: str = DEFAULT_CON
     return _schema(context, columns, standings_of_schemas([pk]).get(pk) if is_marked else None)
 
 
-def _named(registry: Registry, subject: SubjectName) -> dict[str, Any]:
+def named(registry: Registry, subject: SubjectName) -> dict[str, Any]:
+    """The parameters of `PLACE`."""
     return {"registry": registry.pk, "context": subject.context, "subject": subject.subject}
 
 
