@@ -422,7 +422,7 @@ def test_what_may_be_equal_is_never_missed(dev: Registry, register: Register, st
         assert (same is not None) == found.is_known == (identity == version.schema.identity), sent
         if same is not None:
             of_row = (version.pk, version.version, version.schema.schema_id, str(version.schema.guid))
-            assert (same.id, same.version, same.schema_id, same.guid) == of_row
+            assert (same.id, same.version, same.schema.schema_id, same.schema.guid) == of_row
     assert (is_missed, is_spared) == (False, stored != "referring"), stored
     register("tried", {**PLAIN, "doc": "newer"}, force="to be the newest")
     assert same_version(dev, name, [version.schema.identity], latest=True) is None

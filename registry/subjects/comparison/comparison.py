@@ -9,7 +9,7 @@ from typing import Final
 from django.db import connection
 
 from registry.access.roles import Actor
-from registry.errors import InvalidSchema, SubjectNotFound, VersionNotFound
+from registry.errors import InvalidSchema, SubjectNotFound
 from registry.formats import format_of
 from registry.formats.assessment import Assessment
 from registry.formats.base import Difference, ParsedSchema, Reference
@@ -38,7 +38,7 @@ from registry.subjects.versions.lookup import columns_of, get_subject, row_of, w
 from registry.subjects.versions.one_version import PLACE, named
 from registry.subjects.versions.parsed_schemas import parse_schema, parse_stored, resolve_references
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.versions import VersionInfo, live, parse_version, version_infos, version_row
+from registry.subjects.versions.versions import VersionInfo, live, no_version, parse_version, version_infos, version_row
 
 #: the compatibility policy under which JSON Schema's content models may be closed
 LENIENT_POLICY = "LENIENT"
@@ -252,7 +252,8 @@ def check_proposal(
     every, refer = _live_rows(registry, subject)
     versions = parsed_history(of_group(every, group=settings.compatibility_group, like=metadata), refer=refer)
     if number is not None:
-        _require_version(registry, subject, number)
+        if all(row.version != number for row in every):
+            raise no_version(number)
         versions = [(version_number, other) for version_number, other in versions if version_number == number]
         every = [row for row in every if row.version == number]
     elif version is not None:
@@ -281,13 +282,6 @@ def refusals(report: Report, reserved: ReservedReport, settings: OwnConfig) -> l
     checked = "true" if settings.validate_fields else "false"
     reasons = report.messages()[:-1] if not report.is_compatible else []
     return [*reserved.messages(), *reasons, f"{{validateFields: '{checked}', compatibility: '{report.level}'}}"]
-
-
-def _require_version(registry: Registry, subject: SubjectName, number: int) -> None:
-    try:
-        version_row(get_subject(registry, subject), number)
-    except SubjectNotFound as error:
-        raise VersionNotFound(f"Version {number} not found.", version=number) from error
 
 
 def _live_history(registry: Registry, subject: SubjectName) -> History:

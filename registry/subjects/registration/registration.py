@@ -179,7 +179,7 @@ def _refuse_by_policy(
 class RegisteredVersion:
     """What a registration gave. `created` is False where the subject had this schema already, whatever it is worth.
 
-    `info` is the version as it was made, None where it wasn't.
+    `info` is the whole version, None where it wasn't read.
     """
 
     version_id: int
@@ -284,9 +284,10 @@ def _registered_before(
         return None
     identities = submission.identities(canonical)
     twin = same_version(registry, subject, identities, latest=request.version == LATEST)
-    if twin is None or request.schema_id not in (None, twin.schema_id):
+    if twin is None or request.schema_id not in (None, twin.schema.schema_id):
         return None
-    return RegisteredVersion(twin.id, twin.version, twin.schema_id, twin.guid, False, twin.standing)
+    schema = twin.schema
+    return RegisteredVersion(twin.id, twin.version, schema.schema_id, schema.guid, False, twin.standing, twin)
 
 
 def _register(

@@ -44,7 +44,7 @@ from registry.subjects.versions.parsed_schemas import (
 )
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.schema_identity import Identity, identify
-from registry.subjects.versions.versions import Standing, VersionInfo, references_of, version_infos
+from registry.subjects.versions.versions import VersionInfo, references_of, version_infos
 
 
 @dataclass(frozen=True)
@@ -160,17 +160,6 @@ def versions_of(registry: Registry, subject: SubjectName, *, deleted: bool = Fal
     return rows.select_related("schema", "standing").order_by("-version")
 
 
-@dataclass(frozen=True)
-class SameVersion:
-    """A version that has a schema, as far as whoever registers that again is told."""
-
-    id: int
-    version: int
-    schema_id: int
-    guid: str
-    standing: Standing | None
-
-
 #: the schemas of an identity in the context `named`, to be put behind it. To PostgreSQL an index of the context's schemas
 #: is as good as one of identities while the tables are young, and what it planned then it keeps: `+ 0` leaves one choice.
 ALIKE: Final = """alike AS MATERIALIZED (
@@ -178,32 +167,30 @@ ALIKE: Final = """alike AS MATERIALIZED (
     WHERE d.identity = ANY(%(identities)s) AND d.context_id + 0 = (SELECT id FROM named)
 )"""
 
-_SAME: Final = f"""{NAMED}, {ALIKE}, place AS MATERIALIZED (
+_PLACE: Final = """place AS MATERIALIZED (
     SELECT id FROM subjects_subject WHERE context_id = (SELECT id FROM named) AND name = %(subject)s::text
-)
-SELECT v.id, v.version, d.schema_id, d.guid, t.standing, t.message, t.ends_at, t.decided_by, t.decided_at
-FROM alike d
+)"""
+#: the newest version of `place` that has a schema of `alike`: of the live ones, or all; or the newest alone, if it has
+_TWIN: Final = f"""SELECT {VERSION_COLUMNS}
+FROM alike a JOIN subjects_schema d ON d.id = a.id
 JOIN subjects_schemaversion v ON v.schema_id = d.id AND v.subject_id + 0 = (SELECT id FROM place)
 LEFT JOIN subjects_versionstanding t ON t.version_id = v.id
-WHERE v.deleted_at IS NULL AND (NOT %(latest)s::boolean OR NOT EXISTS (
+WHERE (%(deleted)s::boolean OR v.deleted_at IS NULL) AND (NOT %(latest)s::boolean OR NOT EXISTS (
     SELECT FROM subjects_schemaversion n
     WHERE n.subject_id = v.subject_id AND n.deleted_at IS NULL AND n.version > v.version))
-ORDER BY v.version DESC LIMIT 1
-"""  # noqa: S608
+ORDER BY v.version DESC LIMIT 1"""  # noqa: S608
+_SAME: Final = f"{NAMED}, {ALIKE}, {_PLACE} {_TWIN}"
 
 
 def same_version(
     registry: Registry, subject: SubjectName, identities: list[str], *, latest: bool = False
-) -> SameVersion | None:
-    """The newest live version that has a schema of those identities; with `latest` none but the newest of all."""
-    values = {**scope_of(registry, subject), "identities": identities, "latest": latest}
+) -> VersionInfo | None:
+    """The newest live version that has a schema of those identities; with `latest` none but the newest of all. One query."""
+    values = {**scope_of(registry, subject), "identities": identities, "deleted": False, "latest": latest}
     with connection.cursor() as cursor:
         cursor.execute(_SAME, values)
         row = cursor.fetchone()
-    if row is None:
-        return None
-    version_id, version, schema_id, guid, *standing = row
-    return SameVersion(version_id, version, schema_id, str(guid), Standing(*standing) if standing[0] else None)
+    return version_from(subject, row) if row else None
 
 
 #: whether `equal_version` has a row to look at among the live versions of a subject; to be put into a larger statement
@@ -275,20 +262,9 @@ def _says_the_same(row: SchemaVersion, submission: Submission, canonical: str, n
     return parse_schema(row.schema.schema_type, whole, is_new=False).canonical == submission.schema.canonical
 
 
-#: what speaks for a subject's config, and the newest version of it that has a schema of those identities
-_LOOK_UP: Final = f"""{NAMED}, {ALIKE}, place AS MATERIALIZED (
-    SELECT id FROM subjects_subject WHERE context_id = (SELECT id FROM named) AND name = %(subject)s::text
-)
-SELECT {SPOKEN}, twin.* FROM (VALUES (1)) AS one
-LEFT JOIN LATERAL (
-    SELECT {VERSION_COLUMNS}
-    FROM alike a JOIN subjects_schema d ON d.id = a.id
-    JOIN subjects_schemaversion v ON v.schema_id = d.id AND v.subject_id + 0 = (SELECT id FROM place)
-    LEFT JOIN subjects_versionstanding t ON t.version_id = v.id
-    WHERE %(deleted)s::boolean OR v.deleted_at IS NULL
-    ORDER BY v.version DESC LIMIT 1
-) AS twin ON true
-"""  # noqa: S608
+#: the same, beside what speaks for a subject's config
+_LOOK_UP: Final = f"""{NAMED}, {ALIKE}, {_PLACE}
+SELECT {SPOKEN}, twin.* FROM (VALUES (1)) AS one LEFT JOIN LATERAL ({_TWIN}) AS twin ON true"""  # noqa: S608
 
 
 def look_up(
@@ -299,7 +275,8 @@ def look_up(
     One query finds a schema that is stored as it was sent, which most are.
     """
     likely = submission.canonical(normalize=bool(normalize))
-    values = {**scope_of(registry, subject), "identities": submission.identities(likely), "deleted": deleted}
+    identities = submission.identities(likely)
+    values = {**scope_of(registry, subject), "identities": identities, "deleted": deleted, "latest": False}
     with connection.cursor() as cursor:
         cursor.execute(_LOOK_UP, values)
         configs, modes, *columns = cursor.fetchone()
