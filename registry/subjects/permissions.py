@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
+from django.db import connection
 from django.db.models import Case, Exists, F, OuterRef, Q, TextField, Value, When
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Collate, Concat
@@ -44,7 +45,7 @@ def list_subjects(
     `context` None means every context. `deleted_only` gives those that have soft-deleted versions and no live one.
     `visible` leaves what may be read. No more is read than the page of them that `offset` and `limit` name; two queries.
     """
-    here, order = by_qualified_name(registry, context)
+    place, here, order = _place(registry, context)
     rows = Subject.objects.filter(here)
     if prefix:
         rows = rows.filter(name__startswith=prefix)
@@ -53,8 +54,11 @@ def list_subjects(
     rows = rows.filter(has_versions, ~is_live) if deleted_only else rows.filter(has_versions if deleted else is_live)
     if visible is not None:
         rows = visible.narrowed(rows)
-    names = rows.order_by(order).values_list("context__name", "name")
-    return [SubjectName(*pair).qualified for pair in names[offset : None if limit is None else offset + limit]]
+    end = None if limit is None else offset + limit
+    if place == DEFAULT_CONTEXT:  # there the name says it all, and most subjects are there
+        return list(rows.order_by(order).values_list("name", flat=True)[offset:end])
+    names = rows.order_by(order).values_list("context__name", "name")[offset:end]
+    return [SubjectName(*pair).qualified for pair in names]
 
 
 def by_qualified_name(registry: Registry, context: str | None, path: str = "") -> tuple[Q, Combinable]:
@@ -63,13 +67,27 @@ def by_qualified_name(registry: Registry, context: str | None, path: str = "") -
     `path` leads from the rows to the subject. Where only one context is meant, as in most registries, an index has the
     order already, and a page of a long list reads no more than itself; otherwise all names are sorted.
     """
+    _, here, order = _place(registry, context, path)
+    return here, order
+
+
+#: two contexts at most: one alone is told from several
+_PLACES: Final = """SELECT id, name FROM subjects_context
+WHERE registry_id = %(registry)s::bigint AND (%(context)s::text IS NULL OR name = %(context)s::text) LIMIT 2"""
+
+
+def _place(registry: Registry, context: str | None, path: str = "") -> tuple[str | None, Q, Combinable]:
+    """The name of the only context that is meant, None for several; and what `by_qualified_name` gives."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PLACES, {"registry": registry.pk, "context": context})
+        places = cursor.fetchall()
+    if len(places) == 1:
+        ((pk, name),) = places
+        return name, Q(**{f"{path}context": pk}), F(f"{path}name")
     contexts = Context.objects.filter(registry=registry)
     if context is not None:
         contexts = contexts.filter(name=context)
-    context_pks = list(contexts.values_list("pk", flat=True)[:2])
-    if len(context_pks) == 1:
-        return Q(**{f"{path}context": context_pks[0]}), F(f"{path}name")
-    return Q(**{f"{path}context__in": contexts}), qualified_name(path)
+    return None, Q(**{f"{path}context__in": contexts}), qualified_name(path)
 
 
 def qualified_name(path: str = "") -> Combinable:
