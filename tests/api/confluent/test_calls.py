@@ -339,8 +339,8 @@ def test_other_contexts_are_looked_into_only_where_one_may_read(api: Callable[[s
     assert send(reader, "/subjects/orders", V1).json()["error_code"] == 40401
 
 
-#: who calls is asked first: the token with its user, the user's grants
-SIGN_IN = 2
+#: asked first, in one query: who calls, and which registry and subject the address means
+SIGN_IN = 1
 #: call → the most queries beside those; the number of subjects and versions plays no part
 READS = {
     "/subjects": 3,
@@ -356,13 +356,14 @@ READS = {
 }
 #: what running clients ask: by id, by version, the latest, look-up, and the same schema registered again
 HOT = {
-    ("GET", "/schemas/ids/1"): 3,
-    ("GET", "/schemas/ids/1?subject=s0"): 3,
-    ("GET", "/subjects/s0/versions/1"): 3,
-    ("GET", "/subjects/s0/versions/latest"): 3,
-    ("GET", "/subjects/s0/versions/1/schema"): 3,
-    ("POST", "/subjects/s0"): 6,
-    ("POST", "/subjects/s0/versions"): 8,
+    ("GET", "/schemas/ids/1"): 1,
+    ("GET", "/schemas/ids/1?subject=s0"): 1,
+    ("GET", "/subjects/s0/versions/1"): 1,
+    ("GET", "/subjects/s0/versions/latest"): 1,
+    ("GET", "/subjects/s0/versions/1/schema"): 1,
+    ("POST", "/subjects/s0"): 1,
+    ("POST", "/subjects/s0/versions"): 2,
+    ("POST", "/compatibility/subjects/s0/versions/latest"): 2,
 }
 
 
