@@ -16,19 +16,10 @@ from dashboard.components.links import whole_number
 from dashboard.components.translation import later
 from dashboard.sources.labels import given_text
 from dashboard.subjects.page import for_people
+from registry import errors
 from registry.access.roles import Actor, require
 from registry.drift.proposals.observed_schema import can_propose, propose_from, subject_of
 from registry.drift.selectors import get_finding
-from registry.errors import (
-    Conflict,
-    DraftChanged,
-    FindingNotFound,
-    InvalidInput,
-    NotAllowed,
-    NotFound,
-    SchemadeskError,
-    Unavailable,
-)
 from registry.formats import FORMATS
 from registry.formats.schema_format import format_of_file
 from registry.promotions import selectors, services
@@ -140,12 +131,12 @@ class ProposalForm(SchemaForm):
         """The text, and the named fields."""
         return self.schema | {argument: self.cleaned_data[name] for name, argument in self.names.items()}
 
-    def add_service_error(self, error: SchemadeskError) -> None:
+    def add_service_error(self, error: errors.SchemadeskError) -> None:
         """Sent again after a conflict the form overwrites the draft, since the page has said so, and names no lost finding."""
         super().add_service_error(error)
-        if isinstance(error, DraftChanged):
+        if isinstance(error, errors.DraftChanged):
             self.fill(state_read=str(error.details["seen"]))
-        if isinstance(error, FindingNotFound):
+        if isinstance(error, errors.FindingNotFound):
             self.fill(finding="")
 
     def number(self, name: str) -> int | None:
@@ -157,7 +148,7 @@ def _save(*, again_of: int | None, **values: Any) -> int:
     """Save the draft; if its subject or target was changed, it resubmits nothing."""
     try:
         return services.save_draft(again_of=again_of, **values)
-    except InvalidInput as error:
+    except errors.InvalidInput as error:
         if error.details.get("field") != "again_of":
             raise
         return services.save_draft(**values)
@@ -168,7 +159,7 @@ class SaveForm(ProposalForm):
 
     service = staticmethod(_save)
     success = later("Draft saved. Only you can see it.")
-    refusals = (Conflict, InvalidInput, NotAllowed, NotFound, Unavailable)
+    refusals = (errors.Conflict, errors.InvalidInput, errors.NotAllowed, errors.NotFound, errors.Unavailable)
     names = {name: name for name in ("registry", "subject", "reason", "origin", "finding", "again_of")}
 
     def arguments(self) -> dict[str, Any]:
@@ -260,7 +251,7 @@ def _version_values(subject: str, registry: str, version: str, actor: Actor, *, 
     require(actor, "schema.read", registry=registry, subject=name.qualified)
     try:
         info = subjects.get_version(get_registry(registry), name, version)
-    except NotFound:
+    except errors.NotFound:
         if required:
             raise
         return {}
@@ -295,7 +286,7 @@ def _finding_values(number: str, actor: Actor, order: Sequence[str]) -> dict[str
             proposed = propose_from(finding)
             values |= {"text": proposed.text, "schema_type": proposed.schema_type}
             note = proposed.note
-        except InvalidInput as error:
+        except errors.InvalidInput as error:
             note = error.message
         values["reason"] = f"{observed} {note}".strip()
     return values

@@ -17,17 +17,8 @@ from dashboard.components.forms import ServiceForm, ServiceFormView
 from dashboard.components.frame import page_actor
 from dashboard.components.links import subject_url, subjects_url
 from dashboard.components.translation import later
-from dashboard.subjects import bulk
+from dashboard.subjects import bulk, lifecycle
 from dashboard.subjects.descriptions import NoteForm
-from dashboard.subjects.lifecycle import (
-    AdoptForm,
-    ClearMinimumForm,
-    MinimumForm,
-    ReactivateForm,
-    RollBackForm,
-    StandingForm,
-    SubjectForm,
-)
 from dashboard.subjects.page import subject_page
 from registry.access.roles import Actor, may_somewhere, require
 from registry.promotions.requests.schema_changes import ACTION as RENAME
@@ -45,7 +36,7 @@ def _decide(*, decision: str, reason: str, **pair: Any) -> bool:
     return decide_rename(is_rename=decision == "yes", reason=reason, **pair)
 
 
-class RenameForm(SubjectForm):
+class RenameForm(lifecycle.SubjectForm):
     """Decides whether two fields are one under two names, or withdraws the decision."""
 
     service = staticmethod(_decide)
@@ -87,7 +78,7 @@ class SubjectFormView(ServiceFormView):
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
         """The page with what was done; a request that was made is shown itself."""
         messages.success(self.request, form.message(**route))
-        if isinstance(form, AdoptForm):
+        if isinstance(form, lifecycle.AdoptForm):
             return redirect("ui:promotion", form.result)
         return self.back(form, **route)
 
@@ -96,7 +87,7 @@ class SubjectFormView(ServiceFormView):
         page = self.request.POST.get("next", "")
         if page and url_has_allowed_host_and_scheme(page, allowed_hosts={self.request.get_host()}):
             return redirect(f"{page}#renames-title" if isinstance(form, RenameForm) else page)
-        place, anchor = (form.place(), form.anchor) if isinstance(form, SubjectForm) else ({}, "")
+        place, anchor = (form.place(), form.anchor) if isinstance(form, lifecycle.SubjectForm) else ({}, "")
         return redirect(subject_url(route["registry"], parse_subject(route["subject"]).qualified, **place) + anchor)
 
 
@@ -115,12 +106,12 @@ class NoteFormView(SubjectFormView):
 
 _FORMS: Final[tuple[tuple[str, str, type[ServiceForm]], ...]] = (
     ("renames", "rename", RenameForm),
-    ("standing", "standing", StandingForm),
-    ("reactivate", "reactivate", ReactivateForm),
-    ("adopt", "adopt", AdoptForm),
-    ("roll-back", "roll_back", RollBackForm),
-    ("least-version", "least_version", MinimumForm),
-    ("least-version/clear", "least_version_clear", ClearMinimumForm),
+    ("standing", "standing", lifecycle.StandingForm),
+    ("reactivate", "reactivate", lifecycle.ReactivateForm),
+    ("adopt", "adopt", lifecycle.AdoptForm),
+    ("roll-back", "roll_back", lifecycle.RollBackForm),
+    ("least-version", "least_version", lifecycle.MinimumForm),
+    ("least-version/clear", "least_version_clear", lifecycle.ClearMinimumForm),
 )
 #: path below the subject's, name, view
 SUBJECT_FORMS: Final = (
