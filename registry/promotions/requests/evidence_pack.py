@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
-from django.db.models import Model
+from django.db.models import F, Model, QuerySet, Value
 from django.utils import timezone
 
 from registry.access.roles import Actor, may, refusal
@@ -203,15 +203,21 @@ def _audit(info: RequestInfo, by: Actor) -> dict[str, Any]:
 
 
 def _rows(request_id: int) -> Mapping[str, list[int]]:
-    """The keys of the request, its parts and the versions that it released, by table; a constant number of queries."""
-    keys = {PromotionRequest._meta.db_table: [request_id]}
-    for model in _PARTS:
-        rows = model._default_manager.filter(request_id=request_id)
-        keys[model._meta.db_table] = list(rows.values_list("pk", flat=True))
-    comments = Comment.objects.filter(thread__request_id=request_id)
-    keys[Comment._meta.db_table] = list(comments.values_list("pk", flat=True))
+    """The keys of the request, its parts and the versions that it released, by table; one query."""
+    parts = [_keys(model, model._default_manager.filter(request_id=request_id)) for model in _PARTS]
+    comments = _keys(Comment, Comment.objects.filter(thread__request_id=request_id))
     released = Release.objects.filter(request_id=request_id, version__isnull=False)
-    keys[SchemaVersion._meta.db_table] = list(released.values_list("version_id", flat=True))
+    keys = {PromotionRequest._meta.db_table: [request_id]}
+    for table, key in comments.union(*parts, _keys(SchemaVersion, released, "version_id"), all=True):
+        keys.setdefault(table, []).append(key)
+    return keys
+
+
+def _keys(model: type[Model], rows: QuerySet[Any], key: str = "pk") -> QuerySet[Any, tuple[str, int]]:
+    """The name of the model's table with each key."""
+    keys: QuerySet[Any, tuple[str, int]] = (
+        rows.order_by().annotate(table=Value(model._meta.db_table), key=F(key)).values_list("table", "key")
+    )
     return keys
 
 
