@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from registry.access.roles import Actor
+from registry.formats.base import Reference
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -50,6 +51,34 @@ def test_against_a_subject_under_its_level(
     assert "at Order.id (line " in shown
     assert "cure: " in shown
     assert code_of(write("c", V1), "--subject", "nothing-yet") == 0
+
+
+MONEY = {"type": "record", "name": "Money", "namespace": "shop", "fields": [{"name": "amount", "type": "long"}]}
+PRICED = {**V1, "fields": [*V1["fields"], {"name": "price", "type": ["null", "shop.Money"], "default": None}]}
+
+
+@pytest.mark.requirement("GOO-2")
+def test_a_subject_with_references(registries: None, system: Actor, write, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are those of its newest version, or the registered ones that the command names."""
+    register_version(registry="dev", subject=SubjectName(".", "money"), text=json.dumps(MONEY), by=system)
+    register_version(registry="dev", subject=SubjectName(".", "orders"), text=json.dumps(V1), by=system)
+    priced, money = write("priced", PRICED), write("money.avsc", MONEY)
+    assert code_of(priced, "--subject", "orders") == 2
+    for reference in ("shop.Money=money", "shop.Money=money@1"):
+        assert code_of(priced, "--subject", "orders", "--reference", reference) == 0
+    for reference in ("shop.Money=money@9", "shop.Money=other", "shop.Money=money@x", "shop.Money", f"shop.Money={money}"):
+        assert code_of(priced, "--subject", "orders", "--reference", reference) == 2
+    with pytest.raises(CommandError, match=r"registered subject: .*money\.avsc is a file"):
+        call_command("check_compatibility", priced, "--subject", "orders", "--reference", f"shop.Money={money}")
+    register_version(
+        registry="dev", subject=SubjectName(".", "orders"), text=json.dumps(PRICED), by=system,
+        references=[Reference("shop.Money", "money", 1)],
+    )  # fmt: skip
+    capsys.readouterr()
+    assert code_of(priced, "--subject", "orders") == 0
+    broken = {**PRICED, "fields": [PRICED["fields"][1], {"name": "id", "type": "string"}]}
+    assert code_of(write("broken", broken), "--subject", "orders") == 1
+    assert "at Order.id" in capsys.readouterr().out
 
 
 def test_against_files_under_any_level(write, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
@@ -13,20 +13,22 @@ from typing import Any, Final
 from django.core.management.base import BaseCommand, CommandError
 
 from registry.access.roles import system_actor
-from registry.errors import InvalidInput, InvalidSchema, SchemadeskError
+from registry.errors import InvalidInput, InvalidSchema, SchemadeskError, SubjectNotFound, VersionNotFound
 from registry.formats import DEFAULT_FORMAT, FORMATS
 from registry.formats.assessment import Assessment
-from registry.formats.base import ResolvedReference
+from registry.formats.base import Reference, ResolvedReference
 from registry.formats.ci_findings import assessment_junit, assessment_sarif, syntax_junit, syntax_sarif
 from registry.formats.compatibility import LEVELS, level_named
 from registry.formats.rendering import assessment_markdown, assessment_text
 from registry.formats.report import PROFILES
 from registry.subjects.engine import schema_engine
-from registry.subjects.selectors import report_proposal
+from registry.subjects.models import Registry
+from registry.subjects.selectors import get_version, report_proposal
 from registry.subjects.versions.lookup import get_registry
-from registry.subjects.versions.qualified_names import parse_subject
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 INCOMPATIBLE, UNUSABLE = 1, 2
+NEWEST: Final = -1
 FORMS: Final[Mapping[str, Callable[[Assessment], str]]] = {
     "text": assessment_text,
     "markdown": assessment_markdown,
@@ -72,7 +74,12 @@ class Command(BaseCommand):
             "--type", choices=sorted(FORMATS), help=f"the format (default: by the file's suffix, {DEFAULT_FORMAT})"
         )
         parser.add_argument(
-            "--reference", action="append", default=[], metavar="NAME=FILE", help="file for the name of a reference"
+            "--reference",
+            action="append",
+            default=[],
+            metavar="NAME=FILE",
+            help="file for the name of a reference; with --subject NAME=SUBJECT or NAME=SUBJECT@VERSION"
+            " (default: the references of its newest version)",
         )
         parser.add_argument(
             "--format", choices=[*FORMS, *FILE_FORMS], default="text", help="output format of the report"
@@ -117,6 +124,7 @@ class Command(BaseCommand):
                 text=text,
                 schema_type=kind,
                 by=system_actor("check_compatibility", door="command"),
+                references=_registered_references(registry, subject, options["reference"]),
                 profile=options["profile"],
             ).assessment
         references = tuple(_reference(option) for option in options["reference"])
@@ -148,6 +156,26 @@ def _reference(option: str) -> ResolvedReference:
     if not (name and sign and path):
         raise InvalidInput(f"--reference needs NAME=FILE, not {option!r}.")
     return ResolvedReference(name, name, 1, Path(path).read_text(encoding="utf-8"))
+
+
+def _registered_references(registry: Registry, subject: SubjectName, options: Sequence[str]) -> tuple[Reference, ...]:
+    """The references that the options name; without one those of the subject's newest version, as far as there is one."""
+    if options:
+        return tuple(_registered_reference(option) for option in options)
+    try:
+        return get_version(registry, subject, "latest").schema.references
+    except (SubjectNotFound, VersionNotFound):
+        return ()
+
+
+def _registered_reference(option: str) -> Reference:
+    name, sign, target = option.partition("=")
+    subject, _, version = target.partition("@")
+    if not (name and sign and subject) or not (version == "" or (version.isascii() and version.isdigit())):
+        raise InvalidInput(f"With --subject, --reference needs NAME=SUBJECT or NAME=SUBJECT@VERSION, not {option!r}.")
+    if Path(target).is_file():
+        raise InvalidInput(f"With --subject, a reference is to a registered subject: {target} is a file.")
+    return Reference(name, subject, int(version) if version else NEWEST)
 
 
 def _error_text(error: Exception) -> str:
