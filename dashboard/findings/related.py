@@ -298,7 +298,7 @@ def _row(item: Suspicion, info: FindingInfo) -> Suspected:
 
 
 def _span(seconds: int) -> str:
-    minutes = round(seconds / 60)
+    minutes = seconds // 60  # as the finding's own sentence counts
     if minutes < 1:
         return counted(max(0, seconds), "%(n)s second before", "%(n)s seconds before")
     return counted(minutes, "%(n)s minute before", "%(n)s minutes before")

@@ -319,6 +319,11 @@ def format_of_file(file_name: str, default: str) -> str:
     return names[0] if len(names) == 1 else default
 
 
+def format_of_suffix(suffix: str) -> str:
+    """The name of the format whose files usually end so (`.json` is a JSON Schema's); Avro's where none does."""
+    return next((item.name for item in FORMATS.values() if item.file_extensions[0] == suffix), DEFAULT_FORMAT)
+
+
 def register(format: SchemaFormat) -> None:
     """Add a format. Raises TypeError or ValueError for what is none, or has a name that is taken or can't be one."""
     if not isinstance(format, SchemaFormat):

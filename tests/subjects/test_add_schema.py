@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from registry.audit.models import AuditEvent
-from registry.subjects.selectors import list_versions
+from registry.subjects.selectors import get_version, list_versions
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -60,3 +60,11 @@ def test_an_unsafe_one_is_rejected_with_its_reasons_unless_forced(add) -> None:
 def test_a_text_that_does_not_parse_is_named_with_its_place(add) -> None:
     with pytest.raises(CommandError, match=r"user\.avsc.*line 1, column"):
         add('{"type": "recor"}')
+
+
+def test_the_format_goes_by_the_suffix(registries: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "user.proto"
+    path.write_text('syntax = "proto3"; message User { int64 id = 1; }')
+    call_command("add_schema", "user", str(path))
+    assert capsys.readouterr().out.startswith("user version 1, schema id ")
+    assert get_version(get_registry(""), SubjectName(".", "user"), 1).schema.schema_type == "PROTOBUF"

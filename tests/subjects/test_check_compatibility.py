@@ -66,7 +66,13 @@ def test_a_subject_with_references(registries: None, system: Actor, write, capsy
     assert code_of(priced, "--subject", "orders") == 2
     for reference in ("shop.Money=money", "shop.Money=money@1"):
         assert code_of(priced, "--subject", "orders", "--reference", reference) == 0
-    for reference in ("shop.Money=money@9", "shop.Money=other", "shop.Money=money@x", "shop.Money", f"shop.Money={money}"):
+    for reference in (
+        "shop.Money=money@9",
+        "shop.Money=other",
+        "shop.Money=money@x",
+        "shop.Money",
+        f"shop.Money={money}",
+    ):
         assert code_of(priced, "--subject", "orders", "--reference", reference) == 2
     with pytest.raises(CommandError, match=r"registered subject: .*money\.avsc is a file"):
         call_command("check_compatibility", priced, "--subject", "orders", "--reference", f"shop.Money={money}")

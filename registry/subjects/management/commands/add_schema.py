@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from registry.access.roles import system_actor
 from registry.errors import IncompatibleSchema, InvalidSchema, PolicyViolated, SchemadeskError
-from registry.formats import DEFAULT_FORMAT, FORMATS
+from registry.formats import DEFAULT_FORMAT, FORMATS, format_of_suffix
 from registry.formats.rendering import report_text
 from registry.subjects.selectors import list_subjects
 from registry.subjects.services import register_version
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--registry", default="", help="default: the default registry")
         parser.add_argument(
-            "--type", choices=sorted(FORMATS), default=DEFAULT_FORMAT, help=f"the format (default: {DEFAULT_FORMAT})"
+            "--type", choices=sorted(FORMATS), help=f"the format (default: by the file's suffix, {DEFAULT_FORMAT})"
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -46,7 +46,7 @@ class Command(BaseCommand):
                 registry=options["registry"],
                 subject=subject,
                 text=options["file"].read_text(encoding="utf-8"),
-                schema_type=options["type"],
+                schema_type=options["type"] or format_of_suffix(options["file"].suffix),
                 force=options["force"],
                 by=system_actor(getpass.getuser(), "command"),
             )

@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from registry.access.roles import system_actor
 from registry.errors import InvalidInput, InvalidSchema, SchemadeskError, SubjectNotFound, VersionNotFound
-from registry.formats import DEFAULT_FORMAT, FORMATS
+from registry.formats import DEFAULT_FORMAT, FORMATS, format_of_suffix
 from registry.formats.assessment import Assessment
 from registry.formats.base import Reference, ResolvedReference
 from registry.formats.ci_findings import assessment_junit, assessment_sarif, syntax_junit, syntax_sarif
@@ -114,8 +114,7 @@ class Command(BaseCommand):
 
     def _assessment(self, options: dict[str, Any]) -> Assessment:
         text = options["file"].read_text(encoding="utf-8")
-        by_suffix = (name for name, item in FORMATS.items() if item.file_extensions[0] == options["file"].suffix)
-        kind = options["type"] or next(by_suffix, DEFAULT_FORMAT)
+        kind = options["type"] or format_of_suffix(options["file"].suffix)
         if options["subject"]:
             registry, subject = get_registry(options["registry"]), parse_subject(options["subject"])
             return report_proposal(
