@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -234,6 +234,7 @@ def notes_on(read: dict[str, Any]) -> tuple[str, ...]:
                 "%(n)s schemas couldn’t be used for decoding. See below.",
             )
         )
+    notes += _unchecked(read)
     notes += map(str, read.get("notes", ()))
     if unread := [str(name) for name in read.get("looked_at", {}).get("connectors_not_read", ())]:
         notes.append(gettext("The configuration of %(listed)s couldn’t be read.") % {"listed": listed(unread)})
@@ -247,6 +248,24 @@ def notes_on(read: dict[str, Any]) -> tuple[str, ...]:
         for name, number in read.get("left_out", {}).items()
     ]
     return tuple(notes)
+
+
+def _unchecked(read: Mapping[str, Any]) -> Iterator[str]:
+    """What the scan read and didn't check, with how much that is."""
+    if number := read.get("not_decoded"):
+        yield counted(
+            number,
+            "%(n)s key or value was not decoded: its content was not checked. The findings name the reason.",
+            "%(n)s keys or values were not decoded: their content was not checked. The findings name the reasons.",
+        )
+    limits = [str(sentence) for sentence in read.get("limits", ())]
+    yield from limits[:SHOWN]
+    if number := len(limits[SHOWN:]) + int(read.get("limits_left_out", 0)):
+        yield counted(
+            number,
+            "%(n)s more limit kept something from being checked. See the findings of CHECK_LIMITED.",
+            "%(n)s more limits kept something from being checked. See the findings of CHECK_LIMITED.",
+        )
 
 
 def _names(rows: Any, key: str) -> list[str]:

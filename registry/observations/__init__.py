@@ -1,7 +1,7 @@
 """What crosses to and from Spark: the specification of a scan, and the facts that it observed, as JSON lines.
 
 A fact is no judgement. Every line carries the format's version and the fact's type:
-`{"v": 6, "type": "FramedMessages", …}`. Decoding is strict: an unknown type, a missing or additional field and a
+`{"v": 7, "type": "FramedMessages", …}`. Decoding is strict: an unknown type, a missing or additional field and a
 value of another type are refused with the line they stand on. Offsets count from 0, `end` is exclusive, times are
 milliseconds since 1970 in UTC, sizes are bytes.
 """
@@ -23,6 +23,7 @@ from registry.observations.specification import (
     Framing,
     Hint,
     KafkaConnection,
+    Limit,
     Operation,
     PartitionRange,
     Profile,
@@ -49,6 +50,7 @@ from registry.observations.states import (
     StateUnreadable,
 )
 from registry.observations.topics import (
+    BEGINS_AS_OBJECT,
     EXTENSION,
     UNKNOWN_KIND,
     UNLISTED,
@@ -57,6 +59,7 @@ from registry.observations.topics import (
     FieldProfile,
     FramedMessages,
     FramedTwice,
+    LeftOut,
     MessageIndexes,
     NullMessages,
     OffsetsExpired,
@@ -74,6 +77,7 @@ from registry.observations.topics import (
 )
 
 __all__ = [
+    "BEGINS_AS_OBJECT",
     "EXTENSION",
     "FIRST_SLICE",
     "FORMAT_VERSION",
@@ -90,6 +94,8 @@ __all__ = [
     "Framing",
     "Hint",
     "KafkaConnection",
+    "LeftOut",
+    "Limit",
     "MalformedObservation",
     "MessageIndexes",
     "NullMessages",

@@ -28,6 +28,7 @@ from registry.observations.topics import (
     FieldProfile,
     FramedMessages,
     FramedTwice,
+    LeftOut,
     MessageIndexes,
     NullMessages,
     OffsetsExpired,
@@ -56,6 +57,7 @@ Observation = (
     | ChangeShape
     | Sample
     | SchemaNotUsed
+    | LeftOut
     | OtherGroups
     | OffsetsExpired
     | TopicRemade
@@ -75,7 +77,7 @@ Observation = (
 )
 
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 
 
 class MalformedObservation(ValueError):

@@ -19,6 +19,9 @@ Framing = Literal["id", "guid", "content_type"]
 # Why a body counts as undecodable: its bytes aren't what its schema writes (or aren't JSON); it was decoded, and the
 # schema's rules for values forbid it; or nothing is known, since reading it was given up to keep the scan going.
 BodyProblem = Literal["malformed", "violates", "not_read"]
+# What a scan counts up to a limit: fields of messages and how deep they are nested, symbols of an enum, tables with change
+# events of one operation, Kafka Connect schemas beside payloads.
+Limit = Literal["fields", "depth", "symbols", "tables", "connect_schemas"]
 # Debezium's operations: create, update, delete, read (a snapshot's row), truncate, message.
 Operation = Literal["c", "u", "d", "r", "t", "m"]
 FIRST_SLICE: Final = 1_000  # messages that a scan reads first where no earlier one measured how fast they are read

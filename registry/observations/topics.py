@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from registry.observations.specification import BodyProblem, Bound, Framing, Hint, Operation, Side
+from registry.observations.specification import BodyProblem, Bound, Framing, Hint, Limit, Operation, Side
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,8 @@ class MessageIndexes:
     span: Span
 
 
+#: the end of a reason why JSON without a schema isn't valid: of bytes that begin as only a JSON object does
+BEGINS_AS_OBJECT: Final = ", though it begins like a JSON object"
 #: the kind of a Protobuf field that isn't declared, or declared with another encoding; and its encoding where the schema
 #: leaves its number to extensions
 UNKNOWN_KIND: Final = "unknown"
@@ -149,7 +151,8 @@ class FieldProfile:
 
     A Protobuf field that the schema doesn't declare has the path `#7`; one that is declared with another encoding,
     `name#7`. Their kind is `unknown`, and `values` counts their encodings. `undeclared` is the partition and the offset
-    of a message where the schema doesn't declare the field or its value, empty where none was met.
+    of a message where the schema doesn't declare the field or its value, empty where none was met. `declared` is what the
+    schema declares for a field with another encoding: its type and, in brackets, the encodings of that.
     """
 
     topic: str
@@ -166,6 +169,7 @@ class FieldProfile:
     maximum: str | None
     values: Mapping[str, int]
     undeclared: tuple[int, ...] = ()
+    declared: str = ""
 
 
 @dataclass(frozen=True)
@@ -232,6 +236,24 @@ class SchemaNotUsed:
     reason: str
     topic: str = ""
     side: Side | None = None
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What wasn't counted of a topic's side because a limit was reached: of `most` things, `number` more (None: unknown).
+
+    `messages` hold such, as far as they are counted. Without `framing` it is about JSON without a schema, or about
+    several schemas.
+    """
+
+    topic: str
+    side: Side
+    framing: Framing | None
+    mark: str
+    limit: Limit
+    most: int
+    number: int | None
+    messages: int | None
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,12 @@ from pyspark.sql.connect.session import SparkSession
 
 from registry.observations import Framing, KafkaConnection, Side, TopicScan
 from registry.pipeline import kafka_reader, workers
-from registry.pipeline.framing import SIDES, SIZE, body, is_one_of, text, with_framing
+from registry.pipeline.framing import SIDES, SIZE, body, is_one_of, text, with_framing, without_large
 from registry.pipeline.kafka_reader import Piece
 from registry.pipeline.session import Control
 from registry.pipeline.workers.message_reader import DecodingPlan, reading
 
-LARGEST_BODY: Final = 4 * 1024 * 1024  # larger ones aren't decoded in Python
+LARGEST_BODY: Final = 4 * 1024 * 1024  # larger ones aren't decoded in Python, but observed as not read
 PARTITIONS: Final = 8  # of small readings, so that each has few tasks
 JSON_CLASSES: Final = ("json_object", "json_array")
 _HEADERS: Final = {"newkey": "__debezium.newkey", "oldkey": "__debezium.oldkey"}
@@ -40,12 +40,16 @@ Marks = dict[tuple[str, Side], dict[Framing, list[bytes]]]  # of topics and side
 
 @dataclass(frozen=True)
 class BodySelection:
-    """What is to be decoded of some pieces: marks by topic and side, and JSON without a schema where `plain`."""
+    """What is to be decoded of some pieces: marks by topic and side, and JSON without a schema where `plain`.
+
+    Where `is_share`, the bodies are counted elsewhere too: then nothing is said of those that are too large.
+    """
 
     pieces: tuple[Piece, ...]
     marks: Marks = field(default_factory=dict)
     indexed: dict[Framing, list[bytes]] = field(default_factory=dict)  # Protobuf's, whose indexes may be in a header
     plain: frozenset[tuple[str, Side]] = frozenset()
+    is_share: bool = False
 
 
 def read_bodies(
@@ -77,22 +81,32 @@ def parsed(rows: Iterable[Any]) -> list[Any]:
 
 
 def _selected(messages: DataFrame, selection: BodySelection) -> DataFrame:
-    """Columns: topic, partition, offset, time, size, newkey, oldkey, and of each side class, mark and wanted body."""
+    """Columns: topic, partition, offset, time, size, newkey, oldkey, and of each side class, mark, body and `large`.
+
+    The body is null where it isn't wanted or is too large; `large` is the size of one that is wanted and too large.
+    """
     columns = {"size": f.expr(SIZE), "time": f.expr("unix_millis(timestamp)")}
     columns |= {name: f.expr(_has_header(header)) for name, header in _HEADERS.items()}
-    columns_out = ("topic", "partition", "offset", "time", "size", *_HEADERS, *SIDES)
-    framed = with_framing(messages.withColumns(columns), *columns_out)
-    bodies = {f"{side}_body": f.expr(_body(side, selection)) for side in SIDES}
-    chosen = framed.withColumns(bodies).where("key_body IS NOT NULL OR value_body IS NOT NULL")
-    parts = [f"{side}_{part}" for side in SIDES for part in ("class", "mark", "body")]
-    return chosen.select(*columns_out[:-2], *parts)
+    columns_out = ("topic", "partition", "offset", "time", "size", *_HEADERS)
+    sides = (*SIDES, *(f"{side}_size" for side in SIDES))
+    framed = with_framing(without_large(messages.withColumns(columns), LARGEST_BODY), *columns_out, *sides)
+    bodies = {
+        f"{side}_{part}": f.expr(expression)
+        for side in SIDES
+        for part, expression in zip(("body", "large"), _body_and_size(side, selection), strict=True)
+    }
+    wanted = " OR ".join(f"{name} IS NOT NULL" for name in bodies)
+    chosen = framed.withColumns(bodies).where(wanted)
+    parts = [f"{side}_{part}" for side in SIDES for part in ("class", "mark", "body", "large")]
+    return chosen.select(*columns_out, *parts)
 
 
 def _has_header(name: str) -> str:
     return f"headers IS NOT NULL AND array_contains(headers.key, '{name}')"
 
 
-def _body(side: Side, selection: BodySelection) -> str:
+def _body_and_size(side: Side, selection: BodySelection) -> tuple[str, str]:
+    """The body of a wanted side, and the size of a wanted side that is too large, as SQL expressions."""
     conditions = [
         f"(topic = {text(topic)} AND {is_one_of(side, marks)})"
         for (topic, of), marks in selection.marks.items()
@@ -103,13 +117,17 @@ def _body(side: Side, selection: BodySelection) -> str:
         classes = ", ".join(repr(name) for name in JSON_CLASSES)
         conditions.append(f"(topic IN ({', '.join(plain)}) AND {side}_class IN ({classes}))")
     if not conditions:
-        return "CAST(NULL AS BINARY)"
+        return "CAST(NULL AS BINARY)", "CAST(NULL AS INT)"
     expression = body(side)
     if selection.indexed.get("guid"):
         indexed = is_one_of(side, {"guid": selection.indexed["guid"]})
         expression = f"CASE WHEN {indexed} THEN concat({side}_indexes, {side}) ELSE {expression} END"
-    small = f"length({side}) <= {LARGEST_BODY}"
-    return f"CASE WHEN {small} AND ({' OR '.join(conditions)}) THEN {expression} END"
+    wanted = " OR ".join(conditions)
+    large = "false" if selection.is_share else f"{side}_size > {LARGEST_BODY}"
+    return (
+        f"CASE WHEN {side}_size <= {LARGEST_BODY} AND ({wanted}) THEN {expression} END",
+        f"CASE WHEN {large} AND ({wanted}) THEN {side}_size END",
+    )
 
 
 logger = logging.getLogger(__name__)

@@ -106,6 +106,19 @@ def with_framing(messages: DataFrame, *columns: str) -> DataFrame:
     return messages.withColumns(headers).withColumns(markers).withColumns(sides).select(*columns, *sides)
 
 
+def without_large(messages: DataFrame, largest: int) -> DataFrame:
+    """The messages with their sizes as `key_size` and `value_size`; of sides of more than `largest` bytes the ends alone.
+
+    These say as much of the framing as all of it, and a step that copies messages doesn't fill the server's memory.
+    """
+    sizes = {f"{side}_size": f.expr(f"length({side})") for side in SIDES}
+    ends = "concat(substring({0}, 1, 200), substring({0}, -200))"
+    small = {
+        side: f.expr(f"CASE WHEN length({side}) > {largest} THEN {ends.format(side)} ELSE {side} END") for side in SIDES
+    }
+    return messages.withColumns(sizes | small)
+
+
 def body(side: Side) -> str:
     """The bytes of a side that its schema describes, as an SQL expression over `with_framing`."""
     return f"CASE WHEN {side}_class = 'id' THEN substring({side}, 6) ELSE {side} END"

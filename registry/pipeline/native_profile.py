@@ -15,18 +15,20 @@ from pyspark.sql.connect import functions as f
 from pyspark.sql.connect.avro.functions import from_avro
 from pyspark.sql.connect.session import SparkSession
 
-from registry.observations import Framing, KafkaConnection, Side, Span
+from registry.observations import Framing, KafkaConnection, Limit, Side, Span
 from registry.pipeline import avro_schemas, kafka_reader
 from registry.pipeline.avro_schemas import MOST_SYMBOLS, Path, TypeNode
-from registry.pipeline.framing import SIZE, binary, body, is_one_of, text, with_framing
+from registry.pipeline.framing import SIZE, binary, body, is_one_of, text, with_framing, without_large
 from registry.pipeline.kafka_reader import Piece
 from registry.pipeline.workers.fields import SECONDS, SHOWN, YEAR, shown_magnitude
 
 CHUNK: Final = 50  # paths that are counted in one grouping
 MOST_PATHS: Final = 600
-LARGEST_BODY: Final = 16 * 1024 * 1024  # larger ones are counted, but not decoded: a few of them fill a server's memory
+#: bytes; larger ones aren't decoded, but observed as not read: a few of them fill a server's memory
+LARGEST_BODY: Final = 16 * 1024 * 1024
 SKETCH: Final = 10  # log2 of a sketch's size: distinct values within some 3 %
 MOST_OFFSETS: Final = 5
+UNREAD: Final = ("bad", "large")  # bodies that don't decode, and those that are too large to be decoded
 Mark = tuple[Framing, str]
 
 
@@ -39,6 +41,15 @@ class ProfileGroup:
     reader: TypeNode
     trees: Mapping[Mark, TypeNode]
     raws: Mapping[Mark, bytes]
+
+    def left_out(self) -> Iterator[tuple[Limit, int, int]]:
+        """The limits that keep fields and symbols from being counted: each with its number, and how many are left out."""
+        paths = avro_schemas.paths(self.reader)
+        symbols = sum(max(0, len(path.node.symbols) - MOST_SYMBOLS) for path in paths if path.node.kind == "enum")
+        if len(paths) > MOST_PATHS:
+            yield "fields", MOST_PATHS, len(paths) - MOST_PATHS
+        if symbols:
+            yield "symbols", MOST_SYMBOLS, symbols
 
     def chunks(self) -> list[list[Path]]:
         """The paths in groups of at most CHUNK; no group ends with a record whose fields are in the next one."""
@@ -72,37 +83,40 @@ def profile_query(
 
 def _chunk(messages: DataFrame, group: ProfileGroup, paths: Sequence[Path], reveal: bool, *, first: bool) -> DataFrame:
     side = group.side
-    columns = ("partition", "offset", "timestamp", "size", side)
-    framed = with_framing(messages.withColumn("size", f.expr(SIZE)), *columns)
+    columns = ("partition", "offset", "timestamp", "size", side, f"{side}_size")
+    framed = with_framing(without_large(messages.withColumn("size", f.expr(SIZE)), LARGEST_BODY), *columns)
     own: dict[Framing, list[bytes]] = {}
     for (framing, _), raw in {mark: group.raws[mark] for mark in group.trees}.items():
         own.setdefault(framing, []).append(raw)
     # Whether all texts are UTF-8 is told by the first chunk alone, which reads them all; the others count their own.
     texts = avro_schemas.strings(group.reader) if first else set()
     read = frozenset({path.path for path in paths} | texts)
-    decoded = framed.where(f"{is_one_of(side, own)} AND length({side}) <= {LARGEST_BODY}").withColumn(
-        "d", _decoded(group, read)
-    )
+    small = f"{side}_size <= {LARGEST_BODY}"
+    # Those that are too large are told by the first chunk alone, too.
+    wanted = framed.where(is_one_of(side, own) if first else f"{is_one_of(side, own)} AND {small}")
+    decoded = wanted.withColumn("d", f.when(f.expr(small), _decoded(group, read)))
     is_valid = f"d.e = {binary(avro_schemas.END)}"
     if texts:
         is_valid += f" AND {avro_schemas.valid_texts(group.reader, 'd.b')}"
     decoded = decoded.withColumn("d", f.expr(f"CASE WHEN {is_valid} THEN d END"))
     counted = [column for number, path in enumerate(paths) for column in _counts(number, path, reveal)]
-    by_partition = decoded.groupBy("partition", f"{side}_class", f"{side}_mark").agg(*_badness(first), *counted)
-    merged = [column for number, path in enumerate(paths) for column in _merges(number, path, reveal)]
-    bad = f.expr(
-        "filter(collect_list(struct(partition, bad, bad_bytes, first_offset, last_offset, first_time, last_time, "
-        "offsets)), each -> each.bad > 0)"
+    by_partition = decoded.groupBy("partition", f"{side}_class", f"{side}_mark").agg(
+        f.count("*").alias("messages"), *_unread(side, small, first=first), *counted
     )
+    merged = [column for number, path in enumerate(paths) for column in _merges(number, path, reveal)]
+    places = [
+        f.expr(f"filter(collect_list(struct(partition, {name}.*)), each -> each.messages > 0)").alias(name)
+        for name in UNREAD
+    ]
     total = by_partition.groupBy(f"{side}_class", f"{side}_mark").agg(
-        f.sum("messages").alias("messages"), bad.alias("bad"), *merged
+        f.sum("messages").alias("messages"), *places, *merged
     )
     stats = f.array(*(f.expr(_stat(number, path, reveal)) for number, path in enumerate(paths)))
     return total.select(
         f.col(f"{side}_class").alias("class"),
         f.col(f"{side}_mark").alias("mark"),
         "messages",
-        "bad",
+        *UNREAD,
         stats.alias("stats"),
     )
 
@@ -128,20 +142,21 @@ def _decoded(group: ProfileGroup, paths: frozenset[str]) -> Column:
     return body_column
 
 
-def _badness(first: bool) -> Iterator[Column]:
-    """Messages, and how many don't decode and where; the chunks after the first one needn't tell again."""
-    ok = "coalesce(d.ok, false)" if first else "true"
-    for name, expression in (
-        ("messages", "count(*)"),
-        ("bad", f"count_if(NOT {ok})"),
-        ("bad_bytes", f"coalesce(sum(CASE WHEN NOT {ok} THEN size END), 0)"),
-        ("first_offset", f"min(CASE WHEN NOT {ok} THEN offset END)"),
-        ("last_offset", f"max(CASE WHEN NOT {ok} THEN offset END)"),
-        ("first_time", f"unix_millis(min(CASE WHEN NOT {ok} THEN timestamp END))"),
-        ("last_time", f"unix_millis(max(CASE WHEN NOT {ok} THEN timestamp END))"),
-        ("offsets", f"slice(sort_array(collect_list(CASE WHEN NOT {ok} THEN offset END)), 1, {MOST_OFFSETS})"),
-    ):
-        yield f.expr(expression).alias(name)
+def _unread(side: Side, small: str, *, first: bool) -> Iterator[Column]:
+    """How many messages don't decode or are too large, and where; the chunks after the first one needn't tell again."""
+    conditions = (f"{small} AND NOT coalesce(d.ok, false)", f"NOT {small}") if first else ("false", "false")
+    for name, condition in zip(UNREAD, conditions, strict=True):
+        place = f"CASE WHEN {condition} THEN struct(offset, {side}_size AS size) END"
+        expressions = {
+            "messages": f"count_if({condition})",
+            "bytes": f"coalesce(sum(CASE WHEN {condition} THEN size END), 0)",
+            "first_offset": f"min(CASE WHEN {condition} THEN offset END)",
+            "last_offset": f"max(CASE WHEN {condition} THEN offset END)",
+            "first_time": f"unix_millis(min(CASE WHEN {condition} THEN timestamp END))",
+            "last_time": f"unix_millis(max(CASE WHEN {condition} THEN timestamp END))",
+            "offsets": f"slice(sort_array(collect_list({place})), 1, {MOST_OFFSETS})",
+        }
+        yield f.struct(*(f.expr(expression).alias(part) for part, expression in expressions.items())).alias(name)
 
 
 def _symbols(node: TypeNode) -> tuple[str, ...]:
@@ -243,12 +258,16 @@ class CountedField:
 
 @dataclass(frozen=True)
 class CountedBad:
-    """Bodies of one schema and partition that don't decode: their span, and the offsets of the first ones."""
+    """Bodies of one schema and partition that don't decode: their span, and the first ones' offsets with their sizes.
+
+    Those that `is_large` were not decoded.
+    """
 
     mark: Mark
     partition: int
     span: Span
-    offsets: tuple[int, ...]
+    sizes: Mapping[int, int]
+    is_large: bool
 
 
 def counted(group: ProfileGroup, rows: Sequence[Any], reveal: bool) -> Iterator[CountedField | CountedBad]:
@@ -258,11 +277,9 @@ def counted(group: ProfileGroup, rows: Sequence[Any], reveal: bool) -> Iterator[
     for raw in {(row["class"], bytes(row["mark"])) for row in rows}:
         own = {row["chunk"]: row for row in rows if (row["class"], bytes(row["mark"])) == raw}
         mark = by_raw[raw]
-        bad = 0
-        for bad_row in own[0]["bad"] if 0 in own else ():
-            bad += bad_row["bad"]
-            yield CountedBad(mark, bad_row["partition"], _bad_span(bad_row), tuple(bad_row["offsets"]))
-        decoded = own[0]["messages"] - bad if 0 in own else 0
+        unread = [_bad(mark, place, name) for name in UNREAD for place in (own[0][name] if 0 in own else ())]
+        yield from unread
+        decoded = own[0]["messages"] - sum(bad.span.messages for bad in unread) if 0 in own else 0
         stats = {
             path.path: (path, stat)
             for number, paths in enumerate(chunks)
@@ -272,9 +289,10 @@ def counted(group: ProfileGroup, rows: Sequence[Any], reveal: bool) -> Iterator[
         yield from _fields(mark, group.trees[mark], stats, decoded, reveal)
 
 
-def _bad_span(bad_row: Any) -> Span:
-    names = ("bad", "bad_bytes", "first_offset", "last_offset", "first_time", "last_time")
-    return Span(*(bad_row[name] for name in names))
+def _bad(mark: Mark, place: Any, name: str) -> CountedBad:
+    parts = ("messages", "bytes", "first_offset", "last_offset", "first_time", "last_time")
+    sizes = {row["offset"]: row["size"] for row in place["offsets"]}
+    return CountedBad(mark, place["partition"], Span(*(place[part] for part in parts)), sizes, name == "large")
 
 
 def _fields(

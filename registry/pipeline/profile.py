@@ -37,7 +37,8 @@ from registry.pipeline.kafka_reader import Piece
 from registry.pipeline.native_profile import CountedBad, CountedField, Mark, ProfileGroup, counted, profile_query
 from registry.pipeline.profile_result import MOST_OFFSETS, BadBodies, Owner, Profiles, owner_of
 from registry.pipeline.session import Control, first_line
-from registry.pipeline.workers.message_reader import BODIES
+from registry.pipeline.workers.fields import LIMITS
+from registry.pipeline.workers.message_reader import BODIES, MOST_GROUPS, TOO_LARGE, too_large
 
 logger = logging.getLogger(__name__)
 
@@ -152,7 +153,7 @@ class Profiler:
         topics = {group.topic for group in groups}
         some, _ = kafka_reader.cut([piece for piece in pieces if piece.topic in topics], SHARE)
         marks: Marks = {(group.topic, group.side): _by_framing(group.raws) for group in groups}
-        return BodySelection(tuple(some), marks)
+        return BodySelection(tuple(some), marks, is_share=True)
 
     def _unexplained(
         self, profiled: Profiled, pieces: Sequence[Piece], share: BodySelection
@@ -166,7 +167,7 @@ class Profiler:
         for group, facts in profiled.counted:
             candidates: dict[int, list[tuple[int, int]]] = {}  # by partition: rank and offset
             for fact in facts:
-                if isinstance(fact, CountedBad):
+                if isinstance(fact, CountedBad) and not fact.is_large:
                     before = self._profiles.bad.get(
                         ((group.topic, group.side, *fact.mark), fact.partition, "malformed")
                     )
@@ -174,7 +175,7 @@ class Profiler:
                     share_range = share_ranges.get((group.topic, fact.partition))
                     candidates.setdefault(fact.partition, []).extend(
                         (rank, offset)
-                        for rank, offset in enumerate(fact.offsets[:room])
+                        for rank, offset in enumerate(list(fact.sizes)[:room])
                         if share_range is None or not share_range.start <= offset < share_range.end
                     )
             marks: Marks = {(group.topic, group.side): _by_framing(group.raws)}
@@ -190,18 +191,24 @@ class Profiler:
                     if number < len(ranges) and (piece := by_partition.get((group.topic, partition))) is not None
                 ]
                 if some:
-                    yield BodySelection(tuple(some), marks)
+                    yield BodySelection(tuple(some), marks, is_share=True)
 
     def add(self, profiled: Profiled) -> None:
         """Count a slice's profile."""
         for group, facts in profiled.counted:
+            for limit, most, number in group.left_out():
+                self._profiles.leave_out(((group.topic, group.side, None, ""), limit), most, number=number)
             for fact in facts:
                 owner = (group.topic, group.side, *fact.mark)
                 if isinstance(fact, CountedField):
                     self._profiles.add_field(owner, fact.path, fact.row, natively=True)
+                elif fact.is_large:
+                    reasons = {offset: too_large(size) for offset, size in fact.sizes.items()}
+                    bad = self._profiles.bad.setdefault((owner, fact.partition, "not_read"), BadBodies())
+                    bad.add(fact.span, reasons, {TOO_LARGE: fact.span.messages})
                 else:
                     bad = self._profiles.bad.setdefault((owner, fact.partition, "malformed"), BadBodies())
-                    bad.add_unexplained(fact.span, fact.offsets)
+                    bad.add_unexplained(fact.span, fact.sizes)
         for name, key, what in profiled.lines:
             getattr(self, f"_add_{name}")(key, what)
 
@@ -290,6 +297,11 @@ class Profiler:
         _, _, known_framing, mark = owner_of("", "value", framing, raw)
         if known_framing is not None:
             self._profiles.unusable[known_framing, mark] = reason
+
+    def _add_left_out(self, key: list[Any], messages: int) -> None:
+        topic, side, framing, raw, limit = key
+        most = MOST_GROUPS if limit == "tables" else LIMITS[limit]
+        self._profiles.leave_out((owner_of(topic, side, framing, raw), limit), most, messages=messages)
 
     def _add_given_up(self, key: list[Any], reason: str) -> None:
         self._profiles.given_up[owner_of(*key)] = reason

@@ -13,6 +13,8 @@ from registry.observations import (
     ChangeShape,
     FieldProfile,
     Framing,
+    LeftOut,
+    Limit,
     MessageIndexes,
     Observation,
     Sample,
@@ -49,6 +51,7 @@ class FieldSum:
     low: list[Any] | None = None
     high: list[Any] | None = None
     undeclared: list[int] | None = None
+    declared: str = ""
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count a row in the form of `workers.fields.Node.row`."""
@@ -62,6 +65,7 @@ class FieldSum:
             self.sketches.append(row["sketch"])
         if row.get("undeclared") is not None:
             self.undeclared = min(self.undeclared or row["undeclared"], row["undeclared"])
+        self.declared = self.declared or row.get("declared", "")
         if row.get("low") is not None:
             self.low = row["low"] if self.low is None else _first(self.low, row["low"])
             self.high = row["high"] if self.high is None else _last(self.high, row["high"])
@@ -138,6 +142,8 @@ class Profiles:
     samples: dict[Owner, list[Sample]] = field(default_factory=dict)
     unusable: dict[tuple[Framing, str], str] = field(default_factory=dict)
     given_up: dict[Owner, str] = field(default_factory=dict)
+    # what a limit left out: the limit's number, how many things and in how many messages, where that is known
+    left_out: dict[tuple[Owner, Limit], tuple[int, int | None, int | None]] = field(default_factory=dict)
 
     def forget(self, topic: str) -> None:
         """Drop what is known of a topic."""
@@ -148,6 +154,7 @@ class Profiles:
         self.shapes = {key: value for key, value in self.shapes.items() if key[0] != topic}
         self.samples = {key: value for key, value in self.samples.items() if key[0] != topic}
         self.given_up = {key: value for key, value in self.given_up.items() if key[0] != topic}
+        self.left_out = {key: value for key, value in self.left_out.items() if key[0][0] != topic}
 
     def add_field(self, owner: Owner, path: str, row: Mapping[str, Any], *, natively: bool) -> None:
         """Count what was found at a path. What the workers found is of as many messages as their root of this owner.
@@ -164,6 +171,15 @@ class Profiles:
         total = self.fields.setdefault((owner, path), FieldSum())
         if total.messages is None:
             total.add(row)
+
+    def leave_out(
+        self, key: tuple[Owner, Limit], most: int, *, number: int | None = None, messages: int | None = None
+    ) -> None:
+        """Take note of what a slice left out: the same things as others before, of further messages."""
+        _, before, messages_before = self.left_out.get(key, (most, None, None))
+        if messages is not None:
+            messages += messages_before or 0
+        self.left_out[key] = (most, max(number, before or 0) if number is not None else before, messages)
 
     def sketches(self) -> dict[tuple[Owner, str], list[bytes]]:
         """Spark's sketches that are to be merged, by owner and path."""
@@ -191,8 +207,7 @@ class Profiles:
             self.changes.items(), key=_by_text
         ):
             yield ChangeEvents(topic, partition, op, database, schema, table, span, *marks)
-        for (topic, side, partition, digest), span in sorted(self.shapes.items())[:MOST_SHAPES]:
-            yield ChangeShape(topic, side, digest, self.texts.get(digest, ""), span, partition)
+        yield from self._change_shapes()
         for _, of_owner in sorted(self.samples.items(), key=_by_text):
             yield from sorted(of_owner, key=lambda sample: (sample.partition, sample.offset))[:samples]
         for (framing, mark), reason in sorted(self.unusable.items()):
@@ -200,6 +215,23 @@ class Profiles:
         for (topic, side, given_framing, mark), reason in sorted(self.given_up.items(), key=_by_text):
             if given_framing is not None:
                 yield SchemaNotUsed(given_framing, mark, reason, topic, side)
+        yield from self._left_out()
+
+    def _change_shapes(self) -> Iterator[ChangeShape | LeftOut]:
+        shapes = sorted(self.shapes.items())
+        for (topic, side, partition, digest), span in shapes[:MOST_SHAPES]:
+            yield ChangeShape(topic, side, digest, self.texts.get(digest, ""), span, partition)
+        rest: dict[tuple[str, Side], list[int]] = {}
+        for (topic, side, _, _), span in shapes[MOST_SHAPES:]:
+            rest.setdefault((topic, side), []).append(span.messages)
+        for (topic, side), counts in rest.items():
+            yield LeftOut(topic, side, None, "", "connect_schemas", MOST_SHAPES, len(counts), sum(counts))
+
+    def _left_out(self) -> Iterator[LeftOut]:
+        for ((topic, side, framing, mark), limit), (most, number, messages) in sorted(
+            self.left_out.items(), key=_by_text
+        ):
+            yield LeftOut(topic, side, framing, mark, limit, most, number, messages)
 
     def _field_profiles(self, estimates: Estimates) -> Iterator[FieldProfile]:
         for (owner, path), counted in sorted(self.fields.items(), key=_by_text):
@@ -217,6 +249,7 @@ class Profiles:
                 maximum=high,
                 values=counted.values,
                 undeclared=tuple(counted.undeclared or ()),
+                declared=counted.declared,
             )
 
 

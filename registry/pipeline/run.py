@@ -30,7 +30,6 @@ from registry.pipeline.profile import Profiler
 from registry.pipeline.session import USER_ID, Control, OnProgress, close_session, open_session
 from registry.pipeline.state_store import scan_state
 
-MOST_GAPS: Final = 100  # of one partition that are kept
 MOST_TRIES: Final = 3  # of a slice that can't be read though its topics seem to be there
 CLOSING_SECONDS: Final = 30.0  # what slices found is put together though the deadline be over
 
@@ -64,7 +63,7 @@ class _ScanProgress:
             partition = (part.topic, part.range.partition)
             end = min(first.get(partition, part.range.end), part.range.end)
             gaps = self.gaps.setdefault(partition, [])
-            if end > part.range.start and len(gaps) < MOST_GAPS:
+            if end > part.range.start:
                 gaps.append((part.range.start, end))
 
     def next_size(self, read_bytes: int, bounds: Bounds, control: Control) -> int:

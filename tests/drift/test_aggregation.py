@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.findings.evidence_tables import bar_tables
+from dashboard.sources.labels import notes_on
 from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.drift import selectors, services
@@ -76,6 +77,28 @@ def test_only_clean_scans_in_a_row_resolve(source: Source, system: Actor) -> Non
     scan(source, system, judged("a"))
     row.refresh_from_db()
     assert (row.state, row.resolved_at, row.reopened, row.clean_scans) == ("open", None, 1, 0)
+
+
+def test_a_scan_that_lists_not_all_findings_of_a_rule_resolves_none_of_it(source: Source, system: Actor) -> None:
+    rest = {"topic": "orders", "limit": "findings", "most": 50, "left_out": 2, "rule": "UNKNOWN_SCHEMA_ID"}
+    limited = judged("c", rule="CHECK_LIMITED", evidence=rest)
+    scan(source, system, judged("a"), judged("b", rule="UNDECODABLE"))
+    for _ in range(3):
+        scan(source, system, limited)
+    assert states() == {"finding a": "open", "finding b": "resolved", "finding c": "open"}
+
+
+def test_a_scan_keeps_what_it_did_not_check(source: Source, system: Actor) -> None:
+    span = Span(3, 9, 1, 4, 1_000, 2_000)
+    bodies = UndecodableMessages("orders", "value", 0, "id", "7", span, (1,), ("it is too large",), "not_read")
+    limits = [judged(letter, rule="CHECK_LIMITED", evidence={"limit": "fields"}) for letter in "abcdefg"]
+    read = scan(source, system, *limits, observations=(framed(), bodies)).read
+    assert (read["not_decoded"], len(read["limits"])) == (3, 7)
+    decoding, *notes = notes_on(read)
+    assert decoding.startswith("3 keys or values were not decoded: their content was not checked.")
+    assert notes[:2] == ["finding a", "finding b"]
+    assert notes[-1].startswith("2 more limits kept something from being checked.")
+    assert not {"not_decoded", "limits", "limits_left_out"} & scan(source, system).read.keys()
 
 
 @pytest.mark.parametrize(

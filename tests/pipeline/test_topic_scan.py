@@ -192,12 +192,19 @@ def test_a_message_of_50_mb_is_counted(kafka_bootstrap: str, spark_remote: str) 
     large = 50 * 1024 * 1024
     topic = make_topic(kafka_bootstrap, [(0, None, framed(1, string("x")))], 1, **{"max.message.bytes": large * 2})
     huge = (0, None, framed(1, string("y" * large)))
-    fill(kafka_bootstrap, topic, [huge, (0, None, b'{"a": 1}')], **{"message.max.bytes": large * 2})
+    plain = (0, None, b'{"a": "%s"}' % (b"z" * (5 * 1024 * 1024)))
+    fill(kafka_bootstrap, topic, [huge, (0, None, b'{"a": 1}'), plain], **{"message.max.bytes": large * 2})
     observations = run(scan_of(kafka_bootstrap, topic, schemas={1: USER}), remote=spark_remote)
     (framed_,) = only(FramedMessages, observations)
     assert framed_.span.messages == 2
     assert framed_.span.bytes > large
-    assert only(UndecodableMessages, observations) == []  # too large to be decoded, and so nothing is said of it
+    avro, json = sorted(only(UndecodableMessages, observations), key=lambda unread: unread.offsets)
+    assert (avro.problem, avro.mark, avro.span.messages, avro.span.bytes > large) == ("not_read", "1", 1, True)
+    assert (json.problem, json.framing, json.span.messages) == ("not_read", None, 1)
+    reason = "it is larger than the bodies that a scan decodes"
+    assert avro.by_reason == json.by_reason == {reason: 1}
+    sizes = {unread.offsets: unread.reasons for unread in (avro, json)}
+    assert sizes == {(1,): (f"{reason}: 52,428,809 bytes",), (3,): (f"{reason}: 5,242,889 bytes",)}
     assert {observation.path: observation.present for observation in only(FieldProfile, observations)} == {
         "a": 1,
         "name": 1,

@@ -15,10 +15,11 @@ import pytest
 from google.protobuf import descriptor_pb2
 
 from registry.observations import EXTENSION, UNKNOWN_KIND, UNLISTED
+from registry.pipeline.workers import message_reader
 from registry.pipeline.workers.bodies import ProtobufBodies
 from registry.pipeline.workers.fields import Tree, sample_text
 from registry.pipeline.workers.message_reader import DecodingPlan, reading
-from registry.pipeline.workers.schema_shapes import Malformed
+from registry.pipeline.workers.schema_shapes import AvroShape, Malformed
 from tests.pipeline.hostile import HOSTILE, Hostile, writer_text
 
 SECONDS = 120
@@ -63,8 +64,8 @@ def _task(bodies: list[Hostile], reveal: bool, sender: Connection) -> None:
 
 def _row(offset: int, key: tuple[Any, ...], value: tuple[Any, ...]) -> dict[str, Any]:
     plain = {"topic": "t", "partition": 0, "offset": offset, "time": 1, "size": 1, "newkey": False, "oldkey": False}
-    names = [f"{side}_{part}" for side in ("key", "value") for part in ("class", "mark", "body")]
-    return plain | dict(zip(names, (*key, *value), strict=True))
+    names = [f"{side}_{part}" for side in ("key", "value") for part in ("class", "mark", "body", "large")]
+    return plain | dict(zip(names, (*key, None, *value, None), strict=True))
 
 
 _SCHEMA = pyarrow.schema(
@@ -76,11 +77,32 @@ _SCHEMA = pyarrow.schema(
     ]
     + [("size", pyarrow.int32()), ("newkey", pyarrow.bool_()), ("oldkey", pyarrow.bool_())]
     + [
-        (f"{side}_{part}", pyarrow.string() if part == "class" else pyarrow.binary())
+        (f"{side}_{part}", kind)
         for side in ("key", "value")
-        for part in ("class", "mark", "body")
+        for part, kind in (
+            ("class", pyarrow.string()),
+            ("mark", pyarrow.binary()),
+            ("body", pyarrow.binary()),
+            ("large", pyarrow.int32()),
+        )
     ]
 )
+
+
+def told_of(rows: list[dict[str, Any]], plan: DecodingPlan) -> list[Any]:
+    """The lines of a task that reads these rows, in this process."""
+    (lines,) = reading(plan)(iter([pyarrow.RecordBatch.from_pylist(rows, schema=_SCHEMA)]))
+    return [json.loads(line) for line in lines.column(0).to_pylist()]
+
+
+def test_beyond_the_limit_of_places_bodies_are_counted_without_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(message_reader, "MOST_GROUPS", 2)
+    side, none = ("json_object", None, b"{no"), ("null", None, None)
+    rows = [_row(offset, none, side) | {"partition": offset // 2} for offset in range(8)]
+    bad = [what for name, _, what in told_of(rows, DecodingPlan({})) if name == "undecodable"]
+    assert [what["span"][0] for what in bad] == [2, 2, 2, 2], "every message counts"
+    assert [len(what["offsets"]) for what in bad] == [2, 2, 0, 0]
+    assert [sum(what["reasons"].values()) for what in bad] == [2, 2, 0, 0]
 
 
 def problems(lines: Iterable[Any]) -> dict[tuple[str, int], str]:
@@ -185,6 +207,49 @@ def test_what_a_protobuf_schema_does_not_declare_is_counted(
     (row,) = [row for row in tree.rows() if row["path"] == path]
     assert (row["values"], row["undeclared"]) == (values, [0, 7])
     assert set(values) <= {*UNLISTED, "NEW"} or row["kinds"] == {UNKNOWN_KIND: 1}
+    assert row.get("declared", "") == ("string (length-delimited)" if "text" in path else "")
+
+
+@pytest.mark.parametrize(
+    ("number", "declared"),
+    [
+        (1, "enum State (varint)"),
+        (2, "repeated enum State (varint or length-delimited)"),
+        (3, "map (length-delimited)"),
+        (4, "message M (length-delimited)"),
+        (5, "string (length-delimited)"),
+    ],
+)
+def test_a_field_with_another_encoding_has_its_declared_type(number: int, declared: str) -> None:
+    body = bytes([number << 3 | 1]) + bytes(8)  # 64 bits, which none of them is
+    decoded = enums("proto3").decode(b"\x00" + body)
+    tree = Tree(decoded.shape, reveal=False)
+    tree.add(decoded.value, (0, 7))
+    (row,) = [row for row in tree.rows() if row["path"].endswith(f"#{number}")]
+    assert (row["values"], row["declared"]) == ({"64-bit": 1}, declared)
+
+
+def test_what_does_not_fit_into_a_profile_is_counted_by_message() -> None:
+    wide = {f"f{outer}": {f"g{inner}": 1 for inner in range(90)} for outer in range(6)}
+    deep: Any = 1
+    for _ in range(30):
+        deep = {"d": deep}
+    bodies = [{"a": 1}, {"d": deep}, wide, wide]
+    rows = [
+        _row(offset, ("null", None, None), ("json_object", None, json.dumps(body).encode()))
+        for offset, body in enumerate(bodies)
+    ]
+    left_out = {key[4]: what for name, key, what in told_of(rows, DecodingPlan({})) if name == "left_out"}
+    assert left_out == {"depth": 1, "fields": 2}
+
+
+def test_a_value_that_an_enum_does_not_list_is_counted_after_however_many_others() -> None:
+    tree = Tree(AvroShape({"type": "enum", "name": "E", "symbols": []}, {}), reveal=False)
+    for value in [*(f"S{number}" for number in range(101)), "(not declared)"]:
+        tree.add(value, (0, 7))
+    (row,) = tree.rows()
+    assert (len(row["values"]), row["values"]["(not declared)"]) == (101, 1)
+    assert tree.left_out == {"symbols": 1}
 
 
 def test_an_extension_is_no_undeclared_field() -> None:

@@ -8,6 +8,7 @@ from typing import Final, Literal, NotRequired, TypedDict
 from registry.drift.evidence.scan_forms import (
     Accounts,
     AutoRegistration,
+    CheckLimited,
     ConnectorSetting,
     DifferingVersion,
     EnumShare,
@@ -240,6 +241,7 @@ FORMS: Final[dict[str, type]] = {
     "SUBJECT_WITHOUT_TOPIC": SubjectWithoutTopic,
     "TOO_MANY_IDS": TooManyIds,
     "SCHEMA_NOT_DECODED": NotDecoded,
+    "CHECK_LIMITED": CheckLimited,
     "KEY_SCHEMA_CHANGED": KeySchemas,
     "MESSAGE_TYPE_CHANGED": MessageTypes,
     "FIELD_UNDECLARED": FieldUndeclared,

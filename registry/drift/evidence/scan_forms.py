@@ -145,6 +145,7 @@ class ExpiredOffsets(TypedDict):
     topic: str
     messages: int
     expired: list[ExpiredRow]
+    expired_left_out: NotRequired[int]
 
 
 class RemadeTopic(TypedDict):
@@ -187,6 +188,23 @@ class NotDecoded(OfTopic):
     mark: str
     schema_id: NotRequired[int]
     reason: str
+
+
+class CheckLimited(TypedDict):
+    """At most `most` of something were checked; `left_out` more exist, `messages` have more, where that is known.
+
+    `rule` is of findings that aren't listed. Without a topic it is about a registry.
+    """
+
+    topic: NotRequired[str]
+    side: NotRequired[Literal["key", "value"]]
+    framing: NotRequired[str]
+    mark: NotRequired[str]
+    limit: str
+    most: int
+    left_out: NotRequired[int]
+    messages: NotRequired[int]
+    rule: NotRequired[str]
 
 
 class KeySchemas(Messages):

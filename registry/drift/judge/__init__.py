@@ -12,7 +12,7 @@ from typing import Final
 
 from registry.drift.judge.declared_fields import DeclaredField, DeclaredFields, declared_fields
 from registry.drift.judge.fields import judge_fields
-from registry.drift.judge.finding_builder import SideOfTopic
+from registry.drift.judge.finding_builder import CHECK_LIMITED, SideOfTopic, judge_limits, unchecked, unproved
 from registry.drift.judge.model import (
     Event,
     FieldDay,
@@ -50,6 +50,7 @@ from registry.observations import (
 )
 
 __all__ = [
+    "CHECK_LIMITED",
     "NO_MEMORY",
     "DeclaredField",
     "DeclaredFields",
@@ -77,6 +78,8 @@ __all__ = [
     "pending",
     "subjects_by_side",
     "subjects_of_side",
+    "unchecked",
+    "unproved",
 ]
 
 #: of a first scan
@@ -113,6 +116,7 @@ def judge(
     for reading in topics:
         findings += judge_topic(reading, registered, memory)
         findings += judge_fields(reading, registered, memory)
+        findings += judge_limits(reading)
     if topics:
         findings += subjects_without_topic(registered, memory)
     return in_order(findings)

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any, Final
 
 from registry.drift.judge import baselines
 from registry.drift.judge.declared_fields import DeclaredField, DeclaredFields
-from registry.drift.judge.finding_builder import SideOfTopic, either, kind_words, named, owners, share_of
+from registry.drift.judge.finding_builder import (
+    SideOfTopic,
+    at_most,
+    either,
+    kind_words,
+    named,
+    owners,
+    share_of,
+    side_of,
+)
 from registry.drift.judge.model import FieldDay, JudgedFinding, Mark, Memory, Registered, RegisteredVersion
 from registry.drift.judge.topic_observations import SIDES, PartitionSpan, TopicObservations, parts_of, subjects_of_side
 from registry.formats import format_of
@@ -18,9 +26,6 @@ from registry.observations import EXTENSION, UNKNOWN_KIND, UNLISTED, FieldProfil
 MAX_FINDINGS: Final = 50  # of one rule in one mark's messages
 MANY_NAMES: Final = 20  # undeclared names in one object, from which on they are one finding: it is used as a map
 LONGEST_PATH: Final = 200
-MANY_PATHS: Final = (
-    400  # a scan counts some 500 paths of a mark: near that, one that isn't there may not have fitted in
-)
 #: the words of rules that go with whoever declares: one version, or several
 _ONE: Final = {"doesnt": "doesn't", "requires": "requires", "declares": "declares"}
 _SEVERAL: Final = {"doesnt": "don't", "requires": "require", "declares": "declare"}
@@ -43,6 +48,16 @@ class Bodies:
     def declared_by(self) -> str:
         """Whose declaration it is."""
         return owners(self.versions)
+
+    @property
+    def lacks_fields(self) -> bool:
+        """Whether some of their fields weren't counted."""
+        return self.where.reading.lacks_fields(self.where.side, self.framing, self.mark)
+
+    def listed(self, findings: Iterable[JudgedFinding]) -> Iterator[JudgedFinding]:
+        """The findings of one rule, MAX_FINDINGS at most, and how many others there are."""
+        place = side_of(self.where.reading.topic, self.where.side or "", self.framing, self.mark)
+        return at_most(MAX_FINDINGS, findings, place)
 
     def finding(
         self, rule: str, path: str, count: int, names: Mapping[str, Any], evidence: Mapping[str, Any], **more: Any
@@ -75,7 +90,7 @@ def judge_fields(reading: TopicObservations, registered: Registered, memory: Mem
         bodies = _bodies(where)
         for versions in bodies:
             findings = [*_against_schema(versions), *_passed_over(versions)]
-            reported |= {str(finding.evidence["field"]) for finding in findings}
+            reported |= {str(finding.evidence["field"]) for finding in findings if "field" in finding.evidence}
             yield from findings
         for group, days in _of_subjects(where, bodies):
             yield from baselines.judge_baselines(group, days, reported=reported)
@@ -99,7 +114,7 @@ def _of_subjects(where: SideOfTopic, bodies: Sequence[Bodies]) -> Iterator[tuple
             marks |= registered.marks_of_subject.get(name, set())
         whole = _together(group, name)
         days = baselines.baselines_of(where.memory, (where.reading.topic, side), marks)
-        if not name and len(whole.profiles) >= MANY_PATHS:
+        if not name and whole.lacks_fields:
             days = {path: field_days for path, field_days in days.items() if path in whole.profiles}
         if name:  # a path that not all versions have says who moved to which
             most = baselines.COVERAGE * sum(versions.messages for versions in group)
@@ -178,9 +193,7 @@ def _against_schema(bodies: Bodies) -> Iterator[JudgedFinding]:
     if not bodies.declared or not shared:
         return  # nothing in common with the schema: it is other data, which its framing says already
     for findings in (_undeclared(bodies), _missing(bodies), _wrong_kinds(bodies), _wrong_symbols(bodies)):
-        for number, finding in enumerate(findings):
-            if number < MAX_FINDINGS:
-                yield finding
+        yield from bodies.listed(findings)
 
 
 def _undeclared(bodies: Bodies) -> Iterator[JudgedFinding]:
@@ -235,7 +248,7 @@ def _missing(bodies: Bodies) -> Iterator[JudgedFinding]:
         if "[]" in path or "{}" in path:
             continue  # how many elements there are isn't known
         profile, around = bodies.profiles.get(path), bodies.profiles.get(parent_of(path))
-        if profile is None and len(bodies.profiles) >= MANY_PATHS:
+        if profile is None and bodies.lacks_fields:
             continue  # the scan may have stopped before it
         possible = around.kinds.get("object", 0) if around is not None else 0
         if around is None and not parent_of(path):
@@ -296,7 +309,7 @@ def _passed_over(bodies: Bodies) -> Iterator[JudgedFinding]:
     undeclared = [profile for profile in unknown if _number_of(profile)[0] == "" and EXTENSION not in profile.values]
     otherwise = [profile for profile in unknown if _number_of(profile)[0]]
     for findings in (_by_object(known, undeclared), _wrong_encodings(known, otherwise), _unlisted_numbers(known)):
-        yield from islice(findings, MAX_FINDINGS)
+        yield from known.listed(findings)
 
 
 def _wrong_encodings(bodies: Bodies, profiles: Iterable[FieldProfile]) -> Iterator[JudgedFinding]:
@@ -306,9 +319,14 @@ def _wrong_encodings(bodies: Bodies, profiles: Iterable[FieldProfile]) -> Iterat
             "path": shortened(path),
             "observed": f"encoded as {either(sorted(profile.values))}",
             "share": share_of(profile.present, bodies.messages),
-            "declared": "a type with another encoding",
+            "declared": profile.declared,
         }
-        evidence = {"field": shortened(path), "declared": [], **_encodings(profile), **_example(profile)}
+        evidence = {
+            "field": shortened(path),
+            "declared": [profile.declared],
+            **_encodings(profile),
+            **_example(profile),
+        }
         yield bodies.finding("FIELD_KIND_WRONG", profile.path, profile.present, names, evidence)
 
 

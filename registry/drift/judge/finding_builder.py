@@ -7,7 +7,7 @@ the version that came is the nearer cause. Numbers, times and marks are written 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -32,7 +32,7 @@ from registry.drift.judge.topic_observations import (
 )
 from registry.drift.rules import Severity
 from registry.formats.policies.spark_state import StateChange
-from registry.observations import Side
+from registry.observations import LeftOut, Limit, Observation, Side, UndecodableMessages
 
 HINTS: Final = {
     "empty": "an empty message",
@@ -322,3 +322,119 @@ class SideOfTopic:
                 subjects=self.subjects,
             ),
         )
+
+
+# ---- what a limit left out -------------------------------------------------------------------------------------------
+
+CHECK_LIMITED: Final = "CHECK_LIMITED"
+FINDINGS: Final = "findings"
+_WORDS: Final[dict[Limit, str]] = {
+    "fields": "counts at most {most} fields of a schema",
+    "depth": "follows at most {most} levels of nesting",
+    "symbols": "counts at most {most} symbols of an enum",
+    "tables": "counts change events of at most {most} tables and operations at a time",
+    "connect_schemas": "keeps at most {most} Connect schemas that are embedded in messages",
+}
+
+
+@dataclass(frozen=True)
+class CheckedPlace:
+    """Where something was left out: a registry or a topic's side, with the schema of its messages."""
+
+    location: str
+    topic: str = ""
+    side: str = ""
+    framing: str = ""
+    mark: str = ""
+
+    @property
+    def evidence(self) -> dict[str, Any]:
+        """The place as evidence, without what is empty."""
+        values = {"topic": self.topic, "side": self.side, "framing": self.framing, "mark": self.mark}
+        return {name: value for name, value in values.items() if value}
+
+
+def side_of(topic: str, side: str, framing: str, mark: str) -> CheckedPlace:
+    """`orders (value), schema id 7`: a topic's side and a schema; both of the latter are empty for all of them."""
+    schema = f", {mark_words((framing, mark))}" if framing and mark else ""  # type: ignore[arg-type]  # a framing
+    return CheckedPlace(f"{topic} ({side}){schema}", topic, side, framing, mark)
+
+
+def judge_limits(reading: TopicObservations) -> Iterator[JudgedFinding]:
+    """What a limit kept from being counted, one finding for each limit of a place."""
+    for part in sorted(reading.left_out, key=repr):
+        words = _WORDS[part.limit].format(most=f"{part.most:,}")
+        evidence = {"most": part.most}
+        evidence |= {"left_out": part.number} if part.number is not None else {}
+        evidence |= {"messages": part.messages} if part.messages is not None else {}
+        place = side_of(part.topic, part.side, part.framing or "", part.mark)
+        yield _limited(place, part.limit, f"a scan {words}, and {_rest(part)}", evidence, part.number or part.messages)
+
+
+def _rest(part: LeftOut) -> str:
+    if part.number is not None:
+        return f"{part.number:,} more {'exists' if part.number == 1 else 'exist'}"
+    if part.messages is not None:
+        return f"{counted(part.messages, 'message')} {'has' if part.messages == 1 else 'have'} more"
+    return "there are more"
+
+
+def at_most(most: int, findings: Iterable[JudgedFinding], place: CheckedPlace) -> Iterator[JudgedFinding]:
+    """The first `most` findings of one rule, and one that says how many others are not listed."""
+    others = 0
+    for number, finding in enumerate(findings):
+        if number < most:
+            yield finding
+            rule = finding.rule
+        else:
+            others += 1
+    if others:
+        reason = (
+            f"a scan lists at most {most:,} findings of {rule} here, and {others:,} more "
+            f"{'exists' if others == 1 else 'exist'}"
+        )
+        yield _limited(place, FINDINGS, reason, {"most": most, "left_out": others, "rule": rule}, others)
+
+
+def _limited(
+    place: CheckedPlace, limit: str, reason: str, evidence: dict[str, Any], count: int | None
+) -> JudgedFinding:
+    return make_finding(
+        CHECK_LIMITED,
+        {"place": place.location if place.topic else capitalised(place.location), "reason": reason},
+        (place.topic or place.location, place.side, place.framing, place.mark, limit, evidence.get("rule", "")),
+        location=place.location,
+        count=max(1, count or 1),
+        evidence={**place.evidence, "limit": limit, **evidence},
+        topic=place.topic,
+    )
+
+
+def unproved(findings: Iterable[JudgedFinding]) -> frozenset[tuple[str, str]]:
+    """Topics (empty: none) and rules of which a scan didn't list all findings: one that is missing may still hold."""
+    return frozenset(
+        (finding.topic, str(finding.evidence["rule"]))
+        for finding in findings
+        if finding.rule == CHECK_LIMITED and finding.evidence["limit"] == FINDINGS
+    )
+
+
+MOST_SENTENCES: Final = 100
+
+
+def unchecked(findings: Iterable[JudgedFinding], observations: Iterable[Observation]) -> dict[str, Any]:
+    """`not_decoded` counts keys and values; `limits` are sentences, and `limits_left_out` how many more there are.
+
+    What is zero or empty is left out.
+    """
+    sentences = [finding.sentence for finding in findings if finding.rule == CHECK_LIMITED]
+    values: dict[str, Any] = {
+        "not_decoded": sum(
+            bodies.span.messages
+            for bodies in observations
+            if isinstance(bodies, UndecodableMessages) and bodies.problem == "not_read"
+        ),
+        "limits": sentences[:MOST_SENTENCES],
+        "limits_left_out": max(0, len(sentences) - MOST_SENTENCES),
+    }
+    return {name: value for name, value in values.items() if value}

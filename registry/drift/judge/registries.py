@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from registry.drift.judge.finding_builder import counted, either, moment, span_of_time
+from registry.drift.judge.finding_builder import CheckedPlace, at_most, counted, either, moment, span_of_time
 from registry.drift.judge.model import JudgedFinding, RegisteredVersion, make_finding
 from registry.drift.judge.registry_advice import (
     GUARANTEES,
@@ -26,14 +26,9 @@ MAX_FINDINGS: Final = 200  # of one rule; beyond that somebody should look at th
 
 
 def judge_registry(facts: RegistryFacts) -> list[JudgedFinding]:
-    """The findings of a registry, MAX_FINDINGS of each rule at most; in no order."""
-    findings = []
-    for rule in _JUDGES:
-        for number, finding in enumerate(rule(facts)):
-            if number == MAX_FINDINGS:
-                break
-            findings.append(finding)
-    return findings
+    """The findings of a registry, MAX_FINDINGS of each rule at most and how many others there are; in no order."""
+    place = CheckedPlace(f"registry {facts.registry}")
+    return [finding for rule in _JUDGES for finding in at_most(MAX_FINDINGS, rule(facts), place)]
 
 
 def _finding(

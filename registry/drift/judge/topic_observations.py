@@ -18,6 +18,7 @@ from registry.observations import (
     FieldProfile,
     FramedMessages,
     FramedTwice,
+    LeftOut,
     MessageIndexes,
     Observation,
     OtherGroups,
@@ -76,10 +77,18 @@ class TopicObservations:
     samples: dict[str | None, list[Sample]] = field(default_factory=dict)
     others: list[OtherGroups] = field(default_factory=list)
     not_used: list[SchemaNotUsed] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
 
     def marks(self, side: str | None) -> list[Mark]:
         """The marks of a side, sorted."""
         return sorted(mark for mark_side, mark in self.framed if mark_side == side)
+
+    def lacks_fields(self, side: str | None, framing: str, mark: str) -> bool:
+        """Whether fields of these messages weren't counted: one that isn't there may not have fitted in."""
+        return any(
+            part.limit == "fields" and (part.side, part.framing or "", part.mark) == (side, framing, mark)
+            for part in self.left_out
+        )
 
     def is_tried(self, side: str | None, mark: Mark) -> bool:
         """Whether a scan tried to decode bodies of the mark: else nothing is known of them, and no number is nought."""
@@ -127,6 +136,7 @@ _OF_A_TOPIC = (
     MessageIndexes,
     FieldProfile,
     Sample,
+    LeftOut,
     OtherGroups,
     TopicTotals,
 )
@@ -162,6 +172,8 @@ def _add(reading: TopicObservations, observation: Any) -> None:
             reading.profiles.append(observation)
         case Sample():
             reading.samples.setdefault(observation.side, []).append(observation)
+        case LeftOut():
+            reading.left_out.append(observation)
         case OtherGroups():
             reading.others.append(observation)
         case TopicTotals():

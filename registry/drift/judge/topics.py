@@ -21,6 +21,7 @@ from registry.drift.judge.finding_builder import (
     mark_evidence,
     mark_words,
     moment,
+    named,
     owners,
 )
 from registry.drift.judge.model import JudgedFinding, Mark, Memory, Registered, RegisteredVersion, make_finding
@@ -36,7 +37,9 @@ from registry.drift.judge.topic_observations import (
     subjects_of_side,
 )
 from registry.drift.rules import Severity
+from registry.formats import format_of
 from registry.observations import (
+    BEGINS_AS_OBJECT,
     Observation,
     OffsetsExpired,
     SchemaNotUsed,
@@ -65,10 +68,9 @@ def judge_framing(where: SideOfTopic) -> Iterator[JudgedFinding]:
         if cut:
             yield _cut(where, cut)
         yield from _mixed(where)
-    else:
-        if where.side == "value":
-            yield from _without_subject(where, unframed)
-        yield from _not_json(where)
+    elif where.side == "value":
+        yield from _without_subject(where, unframed)
+    yield from _not_json(where)
     yield from _twice(where)
 
 
@@ -213,15 +215,47 @@ def reason_words(by_reason: Mapping[str, int], others: int) -> str:
 
 
 def _not_json(where: SideOfTopic) -> Iterator[JudgedFinding]:
-    """Bytes that are meant as JSON and are none, on a side that holds JSON otherwise."""
+    """Bytes that are meant as JSON and are none, on a side that is meant to hold JSON."""
     groups = where.reading.not_json.get(where.side, [])
     parsed = max(
         (item.messages for item in where.reading.profiles if item.side == where.side and not item.framing), default=0
     )
     broken = sum(item.span.messages for item in groups)
-    if broken and parsed > broken:
-        names = {"look": "looks" if broken == 1 else "look", "are": "is" if broken == 1 else "are"}
+    expected = _json_expected(where, parsed, groups) if broken else ""
+    if expected:
+        names = {
+            "look": "looks" if broken == 1 else "look",
+            "are": "is" if broken == 1 else "are",
+            "expected": expected,
+        }
         yield where.finding("NOT_JSON", parts_of(groups), names, evidence={"parsed": parsed, **bad_offsets(groups)})
+
+
+def _json_expected(where: SideOfTopic, parsed: int, broken: Sequence[UndecodableMessages]) -> str:
+    """Why the messages of a side are meant as JSON; empty where they aren't.
+
+    Lines of a log and templates may stand in brackets too, and hardly any of them begins as an object does.
+    """
+    if where.subjects:
+        declaring = [version for version in _live_versions(where) if format_of(version.schema_type).has_value_rules]
+        return (
+            f"{owners(declaring)} {'declares' if len(named(declaring)) == 1 else 'declare'} JSON" if declaring else ""
+        )
+    if parsed > count_of(parts_of(broken)):
+        return "most of those that look like it are"
+    begin = sum(
+        number for group in broken for reason, number in group.by_reason.items() if reason.endswith(BEGINS_AS_OBJECT)
+    )
+    whole = count_of(parts_of(where.reading.unframed.get(where.side, ())))
+    whole += sum(count_of(where.reading.framed[where.side, mark]) for mark in where.reading.marks(where.side))
+    return "most messages begin like JSON objects" if 2 * (parsed + begin) > whole else ""
+
+
+def _live_versions(where: SideOfTopic) -> Iterator[RegisteredVersion]:
+    for subject in where.subjects:
+        for version in where.registered.histories.get(subject, ()):
+            if not version.deleted:
+                yield version
 
 
 MOST_EXPIRED: Final = 100  # ranges in the evidence
@@ -372,7 +406,7 @@ def judge_expired(observations: Iterable[Observation], registered: Registered) -
             "OFFSETS_EXPIRED",
             {"topic": topic, "offsets": counted(number, "offset"), "registry": registered.registry},
             (topic,),
-            location=", ".join(_offsets(topic, gap) for gap in expired[:SHOWN]),
+            location=_first_gaps(topic, expired),
             count=number,
             evidence={
                 "topic": topic,
@@ -380,6 +414,7 @@ def judge_expired(observations: Iterable[Observation], registered: Registered) -
                 "expired": [
                     {"partition": gap.partition, "start": gap.start, "end": gap.end} for gap in expired[:MOST_EXPIRED]
                 ],
+                **({"expired_left_out": len(expired) - MOST_EXPIRED} if len(expired) > MOST_EXPIRED else {}),
             },
             topic=topic,
         )
@@ -420,6 +455,11 @@ def _unread(number: int | None) -> str:
         if number
         else "everything was read by then"
     )
+
+
+def _first_gaps(topic: str, expired: Sequence[OffsetsExpired]) -> str:
+    shown = [_offsets(topic, gap) for gap in expired[:SHOWN]]
+    return ", ".join([*shown, *([f"and {len(expired) - SHOWN:,} more"] if len(expired) > SHOWN else [])])
 
 
 def _offsets(topic: str, expired: OffsetsExpired) -> str:

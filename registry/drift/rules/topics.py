@@ -130,7 +130,7 @@ TOPIC_RULES: Final = (
     Rule(
         "MESSAGE_NOT_READ",
         "risk",
-        "Schemadesk stopped decoding {messages} of {topic} ({side}), so the content is unknown: {reason}.",
+        "Schemadesk did not decode {messages} of {topic} ({side}), so the content is unknown: {reason}.",
         "Inspect one of the offsets with limits on depth and memory: a consumer without such limits may crash on "
         "it. Then find the producer by offset and time.",
     ),
@@ -154,8 +154,7 @@ TOPIC_RULES: Final = (
     Rule(
         "NOT_JSON",
         "risk",
-        "{messages} of {topic} ({side}) {look} like JSON but {are} not valid JSON, although the topic otherwise "
-        "holds JSON.",
+        "{messages} of {topic} ({side}) {look} like JSON but {are} not valid JSON, although {expected}.",
         "Inspect one of the offsets: the producer may have cut off the body or assembled the JSON as text.",
     ),
     Rule(
@@ -194,6 +193,15 @@ TOPIC_RULES: Final = (
         "notice",
         "Bodies of {topic} with {mark} were not checked: {reason}.",
         "Only the id of these messages is known. Simplify the schema, or decode some of the messages manually.",
+    ),
+    Rule(
+        "CHECK_LIMITED",
+        "notice",
+        "{place} was not checked in full: {reason}.",
+        "Treat what was left out as unknown, not as clean. Correct the findings that are listed: the next scan then "
+        "lists others. Split a schema that has too many fields, symbols or levels.",
+        "A limit keeps a scan of hostile or very large data short. The evidence has the limit, and how much was left "
+        "out if that is known.",
     ),
     Rule(
         "KEY_SCHEMA_CHANGED",

@@ -17,7 +17,7 @@ from django.utils import timezone
 from registry.access.roles import system_actor
 from registry.audit.context import record
 from registry.drift.events import tell_of_resolved, tell_of_seen
-from registry.drift.judge import JudgedFinding, Registered, message_types_by_side, subjects_by_side
+from registry.drift.judge import JudgedFinding, Registered, message_types_by_side, subjects_by_side, unchecked, unproved
 from registry.drift.models import FieldStatistic, Finding, Scan, SchemaUse, Source, Topic
 from registry.drift.rules.detector import DETECTOR
 from registry.drift.scan.aggregation import (
@@ -139,7 +139,8 @@ def keep_result(claim: ScanClaim, result: ScanResult) -> bool:
     _mark_out_of_reach(source, result)
     _keep_first_slice(source, result.read)
     scan.state, scan.finished_at, scan.lease_until = "done", timezone.now(), None
-    scan.read, scan.phase, scan.detector = result.read, "", DETECTOR.version
+    scan.read = {**result.read, **unchecked(result.findings, result.observations)}
+    scan.phase, scan.detector = "", DETECTOR.version
     scan.save(update_fields=["state", "finished_at", "lease_until", "read", "phase", "detector"])
     if result.waits:
         queue_rest(scan, source, reason=result.waits)
@@ -338,12 +339,14 @@ def _count_unseen(scan: Scan, source: Source, result: ScanResult) -> None:
         return
     clean = {topic.name for topic in result.topics if topic.clean}
     fingerprints = {finding.fingerprint for finding in result.findings}
+    unknown = unproved(result.findings)
     unresolved = Finding.objects.filter(source=source).exclude(state="resolved").exclude(rule__in=result.out_of_reach)
-    rows = unresolved.values_list("pk", "fingerprint", "topic__name", "clean_scans")
+    rows = unresolved.values_list("pk", "fingerprint", "topic__name", "rule", "clean_scans")
     unseen = [
         (number, clean_scans + 1)
-        for number, fingerprint, topic, clean_scans in rows
+        for number, fingerprint, topic, rule, clean_scans in rows
         if fingerprint not in fingerprints
+        and (topic or "", rule) not in unknown
         and could_have_seen(topic or "", complete=result.complete, clean_topics=clean)
     ]
     if not unseen:

@@ -46,7 +46,7 @@ from registry.drift.sources.kafka_cluster import (
     why_missing,
 )
 from registry.drift.sources.kafka_connection import connect, kafka_connection
-from registry.drift.sources.kafka_offsets import MAX_ROWS, TopicPlan, backlog_of, plan_topic, read_json
+from registry.drift.sources.kafka_offsets import TopicPlan, backlog_of, plan_topic, read_json
 from registry.errors import BrokerUnavailable, InvalidSource, ScanInterrupted
 from registry.observations import (
     FIRST_SLICE,
@@ -338,9 +338,13 @@ class KafkaTopics(TopicKind):
         findings = judge(observations, registered, memory)
         return ScanResult(
             findings=tuple(findings),
-            read=read_json(topics, observations, seconds=time.monotonic() - started)
-            | {"behind": patiently(lambda: backlog_of(source, observations))}
-            | {"pending": [asdict(item) for item in pending(observations, registered, memory)][:MAX_ROWS]},
+            read=read_json(
+                topics,
+                observations,
+                seconds=time.monotonic() - started,
+                pending=[asdict(item) for item in pending(observations, registered, memory)],
+            )
+            | {"behind": patiently(lambda: backlog_of(source, observations))},
             # Without an observation nothing was judged, so that nothing unseen is proved to be gone.
             complete=bool(survey.order) and _bound(observations) is None and not any(item.problem for item in topics),
             topics=topics,

@@ -111,7 +111,13 @@ def plan_topic(
 MAX_ROWS: Final = 1000
 
 
-def read_json(topics: Sequence[ScannedTopic], observations: Sequence[Observation], *, seconds: float) -> dict[str, Any]:
+def read_json(
+    topics: Sequence[ScannedTopic],
+    observations: Sequence[Observation],
+    *,
+    seconds: float,
+    pending: list[dict[str, Any]] | None = None,
+) -> dict[str, Any]:
     """Totals, positions, messages by schema, and what people have to know of it.
 
     `nothing` is true where the source has no topic, or where none could be asked: such a source is not scanned.
@@ -150,6 +156,8 @@ def read_json(topics: Sequence[ScannedTopic], observations: Sequence[Observation
             if isinstance(gap, OffsetsExpired)
         ],
     }
+    if pending is not None:
+        rows["pending"] = pending
     return {
         "nothing": not readable,
         "messages": totals.messages if totals else 0,

@@ -116,8 +116,8 @@ class JsonBodies:
         """The value, or the payload where a Connect schema stands beside it."""
         for prefix, digest in self._prefixes.items():
             if data.startswith(prefix) and data.endswith(b"}"):
-                return Decoded(loaded_json(data[len(prefix) : -1]), self.shape, digest=digest)
-        value = loaded_json(data)
+                return Decoded(_plain_json(data[len(prefix) : -1], data), self.shape, digest=digest)
+        value = _plain_json(data, data)
         if not (isinstance(value, dict) and value.keys() == {"schema", "payload"} and _is_connect(value["schema"])):
             return Decoded(value, self.shape)
         text = json.dumps(_connect(value["schema"]), separators=(",", ":"))
@@ -136,6 +136,18 @@ class JsonBodies:
             after = _PAYLOAD.match(text, end)
             if after is not None:
                 self._prefixes[text[: after.end()].encode("utf-8")] = digest
+
+
+_OBJECT = re.compile(rb'\s*\{\s*("|\}|$)')
+BEGINS_AS_OBJECT = ", though it begins like a JSON object"
+
+
+def _plain_json(data: bytes, whole: bytes) -> Any:
+    """The value of a JSON text without a schema; raises Undecodable, and says whether `whole` begins like an object."""
+    try:
+        return loaded_json(data)
+    except Malformed as reason:
+        raise Malformed(f"{reason}{BEGINS_AS_OBJECT if _OBJECT.match(whole) else ''}") from None
 
 
 def loaded_json(data: bytes) -> Any:

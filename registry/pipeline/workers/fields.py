@@ -119,6 +119,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
 
 MOST_PATHS = 500
 MOST_VALUES = 100
+LIMITS = {"fields": MOST_PATHS, "depth": DEEPEST, "symbols": MOST_VALUES}
 MOST_KEYS = 100  # names of fields below one path, where they come from the data
 REMEMBERED = 512  # values known to have been seen, so that they aren't hashed again
 SKETCH = 256  # smallest hashes kept: the number of distinct values is estimated within some 6 %
@@ -132,6 +133,8 @@ class Tree:
         self.reveal = reveal
         self.messages = 0
         self.place: tuple[int, int] | None = None
+        self.left_out: dict[str, int] = {}  # messages in which a limit left something out, by the limit
+        self._left_out_of: dict[str, int] = {}  # and the number of the last one
         self.paths: dict[str, Node] = {}
         self.root = Node(self, "", shape, 0)
 
@@ -140,6 +143,12 @@ class Tree:
         self.messages += 1
         self.place = place
         self.root.visit(value, self.messages)
+
+    def leave_out(self, limit: str) -> None:
+        """Take note that something of this message isn't counted."""
+        if self._left_out_of.get(limit) != self.messages:
+            self._left_out_of[limit] = self.messages
+            self.left_out[limit] = self.left_out.get(limit, 0) + 1
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """What was counted at each path, as plain JSON."""
@@ -234,7 +243,12 @@ class Node:
     def _below(self, step: str) -> Node | None:
         """The node one step down; None where the tree is deep or wide enough."""
         child = self.children.get(step)
-        if child is None and self.depth < DEEPEST and len(self.tree.paths) < MOST_PATHS:
+        if child is not None:
+            return child
+        limit = "depth" if self.depth >= DEEPEST else "fields" if len(self.tree.paths) >= MOST_PATHS else ""
+        if limit:
+            self.tree.leave_out(limit)
+        else:
             inner = step in ("[]", "{}")
             path = f"{self.path}{step}" if inner or not self.path else f"{self.path}.{step}"
             shape = self.shape.item() if inner else self.shape.child(step)
@@ -244,7 +258,9 @@ class Node:
     def _count(self, value: str) -> None:
         if value in UNLISTED and self.undeclared is None:
             self.undeclared = self.tree.place
-        if value in self.values or len(self.values) < MOST_VALUES:
+        if value not in self.values and value not in UNLISTED and len(self.values) >= MOST_VALUES:
+            self.tree.leave_out("symbols")
+        else:
             self.values[value] = self.values.get(value, 0) + 1
 
     def _scalar(self, kind: type, value: Any) -> None:
@@ -281,6 +297,8 @@ class Node:
             label = labels.get(kind) or Shape.labels.get(kind, "other")
             kinds[label] = kinds.get(label, 0) + count
         row: dict[str, Any] = {"present": self.present, "nulls": self.nulls, "kinds": kinds, "values": self.values}
+        if self.shape.declared:
+            row["declared"] = self.shape.declared
         if self.undeclared is not None:
             row["undeclared"] = list(self.undeclared)
         if self.hashes:

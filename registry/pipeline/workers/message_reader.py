@@ -78,10 +78,18 @@ def _name(source: dict[str, Any], *keys: str) -> str:
 
 
 BODIES: dict[str, Any] = {"AVRO": AvroBodies, "PROTOBUF": ProtobufBodies, "JSON": JsonSchemaBodies}
-MOST_GROUPS = 2_000  # of one task: places of undecodable bodies, of indexes, of tables
+MOST_GROUPS = 2_000  # of one task: places of undecodable bodies with reasons, tables of change events
+TOO_LARGE = "it is larger than the bodies that a scan decodes"
 MOST_SAMPLED = 200  # of one task: schemas on sides of topics that samples are kept of
 FIRST_OFFSETS = 5
 MOST_REASONS = 20  # of one task's place of undecodable bodies, told apart by number
+
+
+def too_large(size: int) -> str:
+    """The reason of one body that is too large, with its size in bytes."""
+    return f"{TOO_LARGE}: {size:,} bytes"
+
+
 # What nests is decoded by calls within calls in C, some 1.6 KB a level: that needs room.
 STACKS = (64 * 1024 * 1024, 16 * 1024 * 1024)
 
@@ -109,6 +117,7 @@ class MessageCounts:
     texts: dict[str, str] = field(default_factory=dict)
     samples: dict[tuple[str, ...], list[list[Any]]] = field(default_factory=dict)
     unusable: dict[tuple[str, str], str] = field(default_factory=dict)
+    left_out: dict[tuple[str, ...], int] = field(default_factory=dict)
 
 
 class Reader:
@@ -118,23 +127,37 @@ class Reader:
         self.plan, self.counts = plan, MessageCounts()
         self._decoders: dict[tuple[str, bytes | None], Any] = {}
         self._json = JsonBodies()
+        self._unexplained: set[tuple[Any, ...]] = set()
 
     def read(self, batch: Any) -> None:
         """Count the messages of an Arrow batch."""
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             topic, partition, offset, time, size, newkey, oldkey, *sides = row
             position = (partition, offset, time, size, newkey, oldkey)
-            self._side(topic, "key", position, *sides[:3])
-            self._side(topic, "value", position, *sides[3:])
+            self._side(topic, "key", position, *sides[:4])
+            self._side(topic, "value", position, *sides[4:])
 
-    def _side(self, topic: str, side: str, position: tuple[Any, ...], kind: str, raw: bytes | None, body: Any) -> None:
-        if body is None:
+    def _side(
+        self,
+        topic: str,
+        side: str,
+        position: tuple[Any, ...],
+        kind: str,
+        raw: bytes | None,
+        body: bytes | None,
+        large: int | None = None,
+    ) -> None:
+        """Count a side: its body, or that it has so many bytes that it isn't decoded."""
+        if body is None and large is None:
             return
         framing = kind if raw is not None else ""
         decoder = self._decoder(framing, raw)
         if decoder is None:
             return
         where = (topic, side, framing, raw.hex() if raw is not None else "")
+        if large is not None:
+            self._undecodable(where, position, "not_read", TOO_LARGE, at=too_large(large))
+            return
         try:
             self._count(where, position, decoder.decode(body))
         except Undecodable as reason:
@@ -180,19 +203,25 @@ class Reader:
         return self._decoders[framing, raw]
 
     def _undecodable(
-        self, where: tuple[str, str, str, str], position: tuple[Any, ...], problem: str, reason: str
+        self, where: tuple[str, str, str, str], position: tuple[Any, ...], problem: str, reason: str, *, at: str = ""
     ) -> None:
+        """Count a body under its reason; `at` says more of this one.
+
+        Beyond MOST_GROUPS places the bodies are counted, and their reasons stay unknown.
+        """
         topic, side, framing, mark = where
         partition, offset, time, size, *_ = position
         key = (topic, side, partition, framing, mark, problem)
         group = self.counts.undecodable.get(key)
         if group is None:
-            if len(self.counts.undecodable) >= MOST_GROUPS:
-                return
+            is_explained = len(self.counts.undecodable) < MOST_GROUPS
             group = self.counts.undecodable[key] = {"span": [], "offsets": [], "reasons": {}}
+            self._unexplained |= set() if is_explained else {key}
         _extend(group["span"], offset, time, size)
+        if key in self._unexplained:
+            return
         if len(group["offsets"]) < FIRST_OFFSETS:
-            group["offsets"].append([offset, reason])
+            group["offsets"].append([offset, at or reason])
         reasons = group["reasons"]
         if reason in reasons or len(reasons) < MOST_REASONS:
             reasons[reason] = reasons.get(reason, 0) + 1
@@ -206,11 +235,16 @@ class Reader:
         group = self.counts.changes.get(key)
         if group is None:
             if len(self.counts.changes) >= MOST_GROUPS:
+                self._leave_out((topic, "value", "", ""), "tables", 1)
                 return
             group = self.counts.changes[key] = {"span": [], "marks": [0] * 6}
         _extend(group["span"], offset, time, size)
         marks = (change.with_before, newkey, oldkey, change.snapshot, change.in_transaction, change.unavailable)
         group["marks"] = [count + bool(mark) for count, mark in zip(group["marks"], marks, strict=True)]
+
+    def _leave_out(self, where: tuple[str, ...], limit: str, messages: int) -> None:
+        key = (*where, limit)
+        self.counts.left_out[key] = self.counts.left_out.get(key, 0) + messages
 
     def _sample(self, key: tuple[str, ...], where: list[Any], value: Any) -> None:
         if not self.plan.samples or (key not in self.counts.samples and len(self.counts.samples) >= MOST_SAMPLED):
@@ -224,9 +258,11 @@ class Reader:
         counts = self.counts
         counts.texts |= self._json.texts
         for key, tree in counts.trees.items():
+            for limit, messages in tree.left_out.items():
+                self._leave_out(key[:4], limit, messages)
             for row in tree.rows():
                 yield json.dumps(["field", key, row])
-        for name in ("undecodable", "indexes", "changes", "shapes", "samples", "unusable"):
+        for name in ("undecodable", "indexes", "changes", "shapes", "samples", "unusable", "left_out"):
             for entry_key, what in getattr(counts, name).items():
                 yield json.dumps([name, entry_key, what])
         for digest, text in counts.texts.items():

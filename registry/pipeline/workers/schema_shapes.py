@@ -28,6 +28,7 @@ class Shape:
     calendar: str | None = None
     free = True  # its fields' names come from the data
     undeclared = False  # a schema that declares what is around it doesn't declare it
+    declared = ""  # of a field with another encoding: what the schema declares
     unites_numbers = True  # 7.0 is a whole number, as JSON Schema has it since draft 6
 
     def symbol(self, value: str) -> str:
@@ -139,8 +140,15 @@ class ProtobufShape(Shape):
 
     def child(self, name: str) -> Shape:
         """The shape of a message's field; of one that the runtime doesn't know, its encodings are counted."""
-        field = self.descriptor.fields_by_name.get(name) if self.descriptor is not None else None
-        return ProtobufShape(UNKNOWN) if field is None else protobuf_field(field)
+        fields = self.descriptor.fields_by_name if self.descriptor is not None else {}
+        field = fields.get(name)
+        if field is not None:
+            return protobuf_field(field)
+        shape = ProtobufShape(UNKNOWN)
+        declared = fields.get(name.partition("#")[0])
+        if declared is not None:  # declared with another encoding
+            shape.declared = declared_type(declared)
+        return shape
 
     def item(self) -> Shape:
         """The shape of a repeated field's items or a map's values."""
@@ -149,17 +157,35 @@ class ProtobufShape(Shape):
         return ProtobufShape(self.kind, self.descriptor)
 
 
+#: by the descriptor's number of the type
+TYPES = [
+    "_", "double", "float", "int64", "uint64", "int32", "fixed64", "fixed32", "bool", "string", "group",
+    "message", "bytes", "uint32", "enum", "sfixed32", "sfixed64", "sint32", "sint64",
+]  # fmt: skip
+_WIRE_TYPES = {"double": 1, "fixed64": 1, "sfixed64": 1, "float": 5, "fixed32": 5, "sfixed32": 5, "group": 3}
+_WIRE_TYPES |= {"string": 2, "bytes": 2, "message": 2}  # all others: varint
+
+
 def protobuf_field(field: Any) -> ProtobufShape:
     """The shape of a field by its descriptor."""
-    names = [
-        "_", "double", "float", "int64", "uint64", "int32", "fixed64", "fixed32", "bool", "string", "group",
-        "message", "bytes", "uint32", "enum",
-    ]  # fmt: skip
-    names += ["sfixed32", "sfixed64", "sint32", "sint64"]
     message = field.message_type
     if message is not None and message.GetOptions().map_entry:
         return ProtobufShape("map", entries=message.fields_by_name["value"])
-    return ProtobufShape(names[field.type], message, repeated=field.is_repeated)
+    return ProtobufShape(TYPES[field.type], message, repeated=field.is_repeated)
+
+
+def declared_type(field: Any) -> str:
+    """`string (length-delimited)`, `repeated int32 (varint or length-delimited)`: what a descriptor declares."""
+    kind = TYPES[field.type]
+    own = ENCODINGS[_WIRE_TYPES.get(kind, 0)]
+    packed = ENCODINGS[2]
+    named = field.message_type or field.enum_type
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        return f"map ({own})"
+    shown = f"{kind} {named.full_name}" if named is not None else kind
+    if not field.is_repeated:
+        return f"{shown} ({own})"
+    return f"repeated {shown} ({own})" if own in (packed, ENCODINGS[3]) else f"repeated {shown} ({own} or {packed})"
 
 
 class Undecodable(Exception):

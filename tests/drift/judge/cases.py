@@ -30,6 +30,7 @@ from registry.observations import (
     FieldProfile,
     FramedMessages,
     FramedTwice,
+    LeftOut,
     MessageIndexes,
     NullMessages,
     Observation,
@@ -96,9 +97,10 @@ def profile(
     kinds: dict[str, int] | None = None,
     values: dict[str, int] | None = None,
     undeclared: Sequence[int] = (),
+    declared: str = "",
 ) -> FieldProfile:
     framing, text = mark_of(mark)
-    counts = (messages, present, nulls, kinds or {}, None, None, None, values or {}, tuple(undeclared))
+    counts = (messages, present, nulls, kinds or {}, None, None, None, values or {}, tuple(undeclared), declared)
     return FieldProfile(topic, side, framing, text, path, *counts)
 
 
@@ -135,6 +137,8 @@ def observation(form: str, arguments: list[Any]) -> Observation:
             return profile(topic, *arguments)
         case "sample", [side, part, mark, offset, text]:
             return Sample(topic, side, part, offset, int(NOW * DAY), *mark_of(mark), text, text.startswith("revealed"))
+        case "left_out", [side, mark, *what]:
+            return LeftOut(topic, side, *mark_of(mark), *what)
         case "other", [part, groups, messages]:
             return OtherGroups(topic, part, groups, span(messages))
         case "not_used", [mark, reason, *topic_side]:

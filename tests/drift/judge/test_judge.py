@@ -6,6 +6,8 @@ Every rule has a case where it speaks and one where it is silent.
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -13,7 +15,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from registry.drift.judge import JudgedFinding, Memory, in_order, judge, nothing_read, pending, subjects_by_side
+from registry.drift.judge import (
+    JudgedFinding,
+    Memory,
+    declared_fields,
+    in_order,
+    judge,
+    nothing_read,
+    pending,
+    subjects_by_side,
+    unproved,
+)
 from registry.drift.judge.baselines import MIN_NOW, NULL_FLOOR, Share, departure, usable, vanished, z_score
 from registry.drift.judge.finding_builder import (
     both,
@@ -36,6 +48,7 @@ from registry.drift.judge.streaming_queries import (
     judge_query,
 )
 from registry.drift.rules import RULES, TABLES
+from registry.formats import FORMATS
 from registry.formats.policies.spark_state import parse_struct
 from registry.observations import FramedMessages, TopicTotals, decode_observations, encode_observations
 from tests.drift.judge.cases import (
@@ -88,6 +101,32 @@ def test_case(case: dict[str, Any]) -> None:
     assert waiting == case.get("pending", waiting)
     # What came as JSON lines is judged the same, in any order.
     assert judge(reversed(list(decode_observations(encode_observations(observed)))), versions, scan_memory) == findings
+
+
+def test_findings_beyond_the_limit_of_a_rule_are_counted() -> None:
+    paths = [f"o{number // 15}.extra{number}" for number in range(52)]
+    kinds = {"object": 9}
+    parents = sorted({path.partition(".")[0] for path in paths})
+    observed = [
+        observation("framed", ["value", 0, 1, 9, 0, 8]),
+        observation("profile", ["value", 1, "id", 9, 9, 0, {"integer": 9}]),
+        *(observation("profile", ["value", 1, parent, 9, 9, 0, kinds]) for parent in parents),
+        *(observation("profile", ["value", 1, path, 9, 9, 0, {"integer": 9}]) for path in paths),
+        observation("totals", [9]),
+    ]
+    text = json.dumps({"properties": {"id": {}, **{parent: {"properties": {"x": {}}} for parent in parents}}})
+    versions = registered({"registered": {"ids": {1: [["orders-value", 1, {"schema_type": "JSON"}]]}}})
+    declared = declared_fields(FORMATS["JSON"].parse(text))
+    assert declared is not None
+    findings = judge(observed, replace(versions, declared={("orders-value", 1): declared}))
+    assert Counter(finding.rule for finding in findings) == {"FIELD_UNDECLARED": 50, "CHECK_LIMITED": 1}
+    (limited,) = (finding for finding in findings if finding.rule == "CHECK_LIMITED")
+    assert limited.sentence == (
+        "orders (value), schema id 1 was not checked in full: a scan lists at most 50 findings of FIELD_UNDECLARED "
+        "here, and 2 more exist."
+    )
+    assert (limited.count, limited.evidence["left_out"]) == (2, 2)
+    assert unproved(findings) == {("orders", "FIELD_UNDECLARED")}
 
 
 @pytest.mark.parametrize("table", ["Topics", "Fields of decoded messages"])

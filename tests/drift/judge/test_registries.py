@@ -97,9 +97,12 @@ def test_all_levels_and_modes_are_known() -> None:
     assert [mode for mode in MODES if is_more_open("READONLY", mode)] == ["READWRITE", "IMPORT", "FORWARD"]
 
 
-def test_a_flood_is_cut_off() -> None:
+def test_a_flood_is_cut_off_and_says_so() -> None:
     many = tuple(version_of(f"s{number}", 1, {}) for number in range(5_000))
-    assert len(judge_registry(RegistryFacts("prod", is_target=True, unreleased=many))) == MAX_FINDINGS
+    *listed, limited = judge_registry(RegistryFacts("prod", is_target=True, unreleased=many))
+    assert len(listed) == MAX_FINDINGS
+    assert (limited.rule, limited.evidence["left_out"], limited.location) == ("CHECK_LIMITED", 4_800, "registry prod")
+    assert limited.sentence.startswith("Registry prod was not checked in full: a scan lists at most 200 findings of ")
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,12 @@ def _text(name: str, scan: ScanInfo, findings: list[FindingInfo]) -> str:
     lines = [f"{name}: scan {scan.id} is {scan.verdict}{_what_was_read(scan)}"]
     if scan.error:
         lines.append(scan.error)
+    read = scan.read or {}
+    if read.get("not_decoded"):
+        lines.append(f"{read['not_decoded']:,} keys or values were not decoded: their content was not checked")
+    lines += read.get("limits", ())
+    if read.get("limits_left_out"):
+        lines.append(f"{read['limits_left_out']:,} more limits kept something from being checked")
     for finding in findings:
         lines += [f"{finding.severity}  {finding.location}: {finding.sentence}", f"       {finding.remedy}"]
     lines.append(f"{len(findings)} open finding{'' if len(findings) == 1 else 's'}")
