@@ -233,6 +233,13 @@ class FindingRow:
         return FindingState.of(self.info.state)
 
     @property
+    def sentence(self) -> str:
+        """The finding's sentence; one that counts messages says of which scan, since the count is of all of them."""
+        if self.info.last_scan_count is None:
+            return self.info.sentence
+        return gettext("In the last scan that saw it: %(sentence)s") % {"sentence": self.info.sentence}
+
+    @property
     def kind(self) -> SourceBadge:
         """What its source reads."""
         return source_badge(self.info.source_kind)
