@@ -191,7 +191,6 @@ class RegisteredVersion:
     info: VersionInfo | None = field(default=None, compare=False)
 
 
-@retried
 def register_version(
     *,
     registry: str | Registry,
@@ -253,9 +252,23 @@ def register_version(
     there = _registered_before(registry_row, subject, submission, canonical, request, scope) if submission else None
     if there is not None:
         return there
-    forced = f", forced: {force}" if force else ""
-    why = f"register a version of {subject.qualified} in {registry_row.name}{forced}"
-    state = hold(registry_row, subject, submission, canonical, request, by=by, why=why)
+    return _hold_and_register(registry_row, subject, submission, canonical, contract, request, by)
+
+
+@retried
+def _hold_and_register(
+    registry: Registry,
+    subject: SubjectName,
+    submission: Submission | None,
+    canonical: str,
+    contract: tuple[Contract | None, Contract | None],
+    request: RegistrationRequest,
+    by: Actor,
+) -> RegisteredVersion:
+    """The part that writes, in one transaction: what was read before it is read again under the locks."""
+    forced = f", forced: {request.force}" if request.force else ""
+    why = f"register a version of {subject.qualified} in {registry.name}{forced}"
+    state = hold(registry, subject, submission, canonical, request, by=by, why=why)
     return _register(state, submission, contract, request, by)
 
 
