@@ -178,7 +178,10 @@ def test_a_rollout_asks_whether_drift_is_open(api: Api, source: Source, system: 
     held = api("reader").get("/api/v1/findings?fail_on=risk&registry=dev")
     assert (held.status_code, [finding["sentence"] for finding in held.json()["findings"]]) == (409, ["finding a"])
     assert api("stranger").get("/api/v1/findings?fail_on=risk&registry=dev").status_code == 403
-    assert api("reader").get("/api/v1/findings?fail_on=risk&registry=none").status_code == 404
+    for missing in ("registry=none", "registry=dev&subject=orders-valu", "source_id=999"):
+        assert api("reader").get(f"/api/v1/findings?fail_on=risk&{missing}").status_code == 404, missing
+    bare = api("reader").get("/api/v1/findings?fail_on=break&registry=prod")
+    assert (bare.status_code, bare.json()["passed"], bare.json()["unscanned"]) == (409, False, ["prod (no source)"])
 
 
 def test_a_session_cookie_opens_no_api(registries: None, person: Callable[[str], Actor]) -> None:

@@ -24,8 +24,20 @@ from registry.drift.judge import JudgedFinding
 from registry.drift.judge.topic_observations import part_of, positions
 from registry.drift.models import FieldStatistic, Finding, Mute, SchemaUse, Source, Topic
 from registry.drift.scan.aggregation import MOST_HOURS, ByHour, by_hour
-from registry.errors import FindingNotFound, InvalidInput, MuteNotFound, NotAllowed, WrongState
+from registry.errors import (
+    FindingNotFound,
+    InvalidInput,
+    MuteNotFound,
+    NotAllowed,
+    SourceNotFound,
+    SubjectNotFound,
+    WrongState,
+)
 from registry.observations import FieldProfile, Observation, Span, UndecodableMessages
+from registry.subjects.models import SchemaVersion
+from registry.subjects.policy.registries import ensure_registry
+from registry.subjects.services import register_version
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.drift.scans import READ, framed, judged, make_source, scan, states, topic
 
 pytestmark = pytest.mark.requirement("CARD-3")
@@ -380,13 +392,63 @@ def test_a_rollout_is_held_by_drift_and_by_what_was_not_looked_at(source: Source
     assert selectors.hold_rollout(fail_on="break", registry="dev").passed
     risk_gate = selectors.hold_rollout(fail_on="risk")
     assert (risk_gate.passed, [info.severity for info in risk_gate.findings]) == (False, ["risk"])
-    assert selectors.hold_rollout(fail_on="risk", registry="prod").passed
-    assert selectors.hold_rollout(fail_on="risk", subject="other-value").passed
     services.queue_scan(source_id=source.pk, by=system)
     services.acknowledge(finding_id=only().pk, reason="known", by=system)
     assert selectors.hold_rollout(fail_on="notice").passed, "what is decided holds nothing, nor does a scan that waits"
     with pytest.raises(InvalidInput):
         selectors.hold_rollout(fail_on="everything")
+
+
+def registered(registry: str, name: str, by: Actor) -> None:
+    register_version(registry=registry, subject=SubjectName(".", name), text='"string"', by=by)
+
+
+def held_by(**scope: Any) -> tuple[str, ...]:
+    gate = selectors.hold_rollout(fail_on="break", **scope)
+    assert gate.passed is (not gate.findings and not gate.unscanned)
+    return gate.unscanned
+
+
+def test_a_rollout_is_held_where_no_source_reads(source: Source, system: Actor) -> None:
+    scan(source, system)
+    assert held_by(registry="prod") == ("prod (no source)",)
+    assert held_by() == (), "a registry without subjects has nothing to scan"
+    ensure_registry(name="other", by=system)
+    registered("other", "orders-value", system)
+    assert held_by() == ("other (no source)",)
+    assert held_by(source_id=source.pk) == (), "only this source was asked about"
+    source.delete()
+    SchemaVersion.objects.update(deleted_at=timezone.now())
+    assert held_by() == ("all registries (no source)",)
+
+
+def test_a_rollout_is_held_by_a_subject_that_no_scan_read(source: Source, system: Actor) -> None:
+    for name in ("orders-value", "orders-key", "payments-value"):
+        registered("dev", name, system)
+    scan(source, system)
+    assert held_by(registry="dev", subject="orders-value") == ()
+    assert held_by(registry="dev", subject=":.:orders-value") == ()
+    unread = ("payments-value in dev (no scan has read a topic of it)",)
+    assert held_by(registry="dev", subject="payments-value") == held_by(subject="payments-value") == unread
+    Topic.objects.create(source=source, name="payments")
+    assert held_by(registry="dev", subject="payments-value") == unread, "its topic is known, and was never read"
+    Topic.objects.filter(name="orders").update(problem="no right to read it")
+    refused = ("orders (not read: no right to read it)",)
+    assert held_by(registry="dev") == held_by(subject="orders-value", registry="dev") == refused
+    assert held_by(registry="dev", subject="payments-value") == unread
+
+
+def test_a_rollout_asks_only_about_what_exists(source: Source, system: Actor) -> None:
+    registered("dev", "orders-value", system)
+    scan(source, system, judged(), judged("b", subject="gone-value"))
+    for scope in ({"subject": "orders-valu"}, {"subject": "orders-value", "registry": "prod"}):
+        with pytest.raises(SubjectNotFound):
+            selectors.hold_rollout(fail_on="break", **scope)
+    for scope in ({"source_id": source.pk + 1}, {"source_id": source.pk, "registry": "prod"}):
+        with pytest.raises(SourceNotFound):
+            selectors.hold_rollout(fail_on="break", **scope)
+    for subject in (":.:orders-value", "gone-value"):
+        assert len(selectors.hold_rollout(fail_on="break", subject=subject).findings) == 1
 
 
 NINE = 1_795_251_600_000  # 2026-11-21 09:00 UTC

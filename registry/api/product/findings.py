@@ -57,8 +57,11 @@ class Findings(ProductView):
         """Findings that the caller may read, worst first: those about subjects, the others with the whole registry.
 
         With `fail_on=break|risk|notice`: 200 where a rollout may go on, 409 where not, for whoever may read all that is
-        asked about: name the registry, or the subject, where the role is for that alone. A rollout may not go on while a finding of that severity or a worse one is open, nor while a source in scope wasn't really
-        scanned: `{"passed", "fail_on", "findings", "unscanned"}`.
+        asked about: name the registry, or the subject, where the role is for that alone. A rollout may not go on while a
+        finding of that severity or a worse one is open, nor while something in scope wasn't read:
+        `{"passed", "fail_on", "findings", "unscanned"}`. `unscanned` names registries without a source, sources that
+        weren't really scanned, topics that the last scan couldn't read, and a `subject` none of whose topics a scan has
+        read. 404 for a registry, subject or source that doesn't exist.
         """
         parameters = request.query_params.dict()
         chosen = self.filters_of(FindingFilterSerializer, parameters)

@@ -3,9 +3,7 @@
 from registry.drift.selectors.deployments import (
     DeploymentInfo,
     DeploymentPage,
-    Gate,
     deployments_about,
-    hold_rollout,
     list_deployments,
 )
 from registry.drift.selectors.findings import (
@@ -20,6 +18,7 @@ from registry.drift.selectors.findings import (
     open_findings_by_subject,
     open_findings_of,
 )
+from registry.drift.selectors.rollout_gate import Gate, hold_rollout
 from registry.drift.selectors.sources import (
     LATELY,
     ClusterInfo,

@@ -1,0 +1,128 @@
+"""The rollout gate: whether drift, or what no scan has read, holds a rollout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from django.db.models import Exists, OuterRef
+
+from registry.access.permission_filters import READ, Extent, extent_of
+from registry.access.roles import Actor
+from registry.drift.models import SEVERITIES, Scan, Topic
+from registry.drift.scan.aggregation import SEVERITY_RANK
+from registry.drift.selectors.findings import WORST_FIRST, FindingInfo, finding_infos, open_findings
+from registry.drift.selectors.sources import SourceInfo, list_sources, scan_info
+from registry.drift.usage.subject_topics import own_topics
+from registry.errors import InvalidInput, SourceNotFound, SubjectNotFound
+from registry.subjects.models import Registry, SchemaVersion
+from registry.subjects.versions.lookup import among, get_registry
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+
+#: what a source is called for whoever may not read it
+OUT_OF_SIGHT: Final = "a source of the registry"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Whether a rollout may go on: no open finding of that severity or a worse one, and everything in scope was read.
+
+    `unscanned` says what wasn't read, and why: registries without a source, sources that were never scanned to an end or
+    whose last scan failed or read nothing, topics that the last scan couldn't read, and a subject none of whose topics a
+    scan has read.
+    """
+
+    passed: bool
+    fail_on: str
+    findings: tuple[FindingInfo, ...]
+    unscanned: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """What a rollout asks about: these registries and sources, and one subject or all of them (None)."""
+
+    registries: Sequence[Registry]
+    sources: Sequence[SourceInfo]
+    subject: SubjectName | None
+
+
+def hold_rollout(
+    *,
+    fail_on: str,
+    registry: str = "",
+    subject: str = "",
+    source_id: int | None = None,
+    limit: int = 200,
+    by: Actor | None = None,
+) -> Gate:
+    """Whether drift in a scope is worse than a rollout may ignore; acknowledged and muted findings are decided.
+
+    What no scan has read is no proof: it holds the gate too, whether `by` may read its source or not. Raises InvalidInput
+    for a severity that doesn't exist, InvalidName, RegistryNotFound, SourceNotFound, SubjectNotFound.
+    """
+    if fail_on not in SEVERITY_RANK:
+        raise InvalidInput(f"fail_on must be one of {', '.join(SEVERITIES)}, not {fail_on[:40]!r}.")
+    scope = _scope(registry, subject, source_id)
+    worse = SEVERITIES[: SEVERITY_RANK[fail_on] + 1]
+    rows = open_findings().filter(severity__in=worse, source__in=[source.id for source in scope.sources])
+    if scope.subject is not None:
+        rows = rows.filter(subject_name=scope.subject.qualified)
+    ordered = rows.select_related("source__registry", "topic").order_by(WORST_FIRST, "-last_seen", "-id")[:limit]
+    findings = tuple(finding_infos(ordered, by))
+    unscanned = tuple(dict.fromkeys(_unscanned(scope, source_id, extent_of(by, READ) if by else None)))
+    return Gate(not findings and not unscanned, fail_on, findings, unscanned)
+
+
+def _scope(registry: str, subject: str, source_id: int | None) -> _Scope:
+    row = get_registry(registry) if registry else None
+    sources = [source for source in list_sources(registry=registry) if source_id is None or source.id == source_id]
+    if source_id is not None and not sources:
+        of = f" of {registry}" if registry else ""
+        raise SourceNotFound(f"There is no source {source_id}{of}.", source=source_id)
+    name = parse_subject(subject) if subject else None
+    versions = SchemaVersion.objects.filter(subject__context__registry=OuterRef("pk"), deleted_at=None)
+    if name is not None:
+        versions = versions.filter(among([name], "subject__"))
+    used = Registry.objects.filter(Exists(versions)).order_by("name")
+    registries = list(used.filter(pk=row.pk) if row else used)
+    if name is not None and not registries:
+        named = open_findings().filter(subject_name=name.qualified, source__in=[source.id for source in sources])
+        if not named.exists():
+            raise SubjectNotFound(f"Subject '{name.qualified}' not found.", subject=name.qualified)
+    return _Scope([row] if row and name is None else registries, sources, name)
+
+
+def _unscanned(scope: _Scope, source_id: int | None, extent: Extent | None) -> Iterator[str]:
+    """What no scan has read, each with why."""
+    yield from _unscanned_sources(scope.sources, extent)
+    if source_id is None:
+        having = {source.registry for source in scope.sources}
+        bare = [registry.name for registry in scope.registries if registry.name not in having]
+        yield from (f"{name} (no source)" for name in bare or ([] if having else ["all registries"]))
+    topics = Topic.objects.filter(source__in=[source.id for source in scope.sources], gone_at=None)
+    if scope.subject is None:
+        yield from _unread(topics)
+        return
+    for registry in scope.registries:
+        own = topics.filter(pk__in=own_topics(registry, scope.subject))
+        yield from _unread(own)
+        if not own.exclude(read_at=None).exists():
+            yield f"{scope.subject.qualified} in {registry.name} (no scan has read a topic of it)"
+
+
+def _unread(topics: Iterable[Topic]) -> Iterator[str]:
+    """The topics that the last scan couldn't read."""
+    yield from (f"{topic.name} (not read: {topic.problem})" for topic in topics if topic.problem)
+
+
+def _unscanned_sources(sources: Sequence[SourceInfo], extent: Extent | None) -> Iterator[str]:
+    """The sources whose newest finished scan proves nothing; those out of sight without a name; one query."""
+    over = Scan.objects.filter(source__in=[source.id for source in sources], state__in=("done", "failed"))
+    newest = {row.source_id: scan_info(row) for row in over.order_by("source", "-id").distinct("source")}
+    for source in sources:
+        scan = newest.get(source.id)
+        if scan is None or scan.verdict != "scanned":
+            name = source.name if extent is None or extent.has_all_of(source.registry) else OUT_OF_SIGHT
+            yield f"{name} ({f'last scan: {scan.verdict}' if scan else 'never scanned'})"
