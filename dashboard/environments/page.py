@@ -159,9 +159,10 @@ def change_row(change: EnvironmentChangeInfo, actor: Actor) -> ChangeRow:
     is_open = change.state == EnvironmentChange.OPEN
     decide_refused = decision_refusal(change.environment, change.requested_by_id, actor) if is_open else ""
     if change.is_outdated:
-        decide_refused = gettext(
-            "The settings have changed since this was requested. %(requester)s can withdraw it and request it again."
-        ) % {"requester": change.requested_by}
+        decide_refused = gettext("%(outdated)s %(requester)s can withdraw it and request it again.") % {
+            "outdated": change.outdated,
+            "requester": change.requested_by,
+        }
     return ChangeRow(
         info=change,
         state=EnvironmentChangeState.OUTDATED if change.is_outdated else EnvironmentChangeState.of(change.state),

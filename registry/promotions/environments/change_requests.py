@@ -18,6 +18,7 @@ from registry.access.services import lock_admins
 from registry.audit.context import record
 from registry.errors import EnvironmentPartNotFound, InvalidInput, NotAllowed, SchemadeskError, WrongState
 from registry.notifications.services import notify
+from registry.promotions.environments.change_facts import facts_of, outdated_reason, with_facts
 from registry.promotions.environments.change_guard import MANAGE, passing, tell_loosened
 from registry.promotions.environments.freezes import remove_freeze, remove_recurring_freeze
 from registry.promotions.environments.locking import MAX_TEXT, locked_environment, person, readable, refuse_strangers
@@ -103,8 +104,8 @@ def request_environment_change(
         lock_admins()  # before the environment, as the services of people do
     row = locked_environment(environment, alone="is_closed" in sent)
     record(by=by, why=f"request approval in {environment}: {why}")
-    before = _before(row, action, sent)
-    sentence = _tried(row, run, sent, by)
+    sentence, before = _tried(row, run, sent, by), facts_of(row, action, sent)
+    sentence = with_facts(sentence, action, before)
     if row.changes.filter(state=EnvironmentChange.OPEN).count() >= MAX_OPEN:
         raise WrongState(
             f"{environment} already has {MAX_OPEN} changes waiting, which is the maximum. Decide on some of them first."
@@ -139,10 +140,8 @@ def approve_environment_change(*, change_id: int, by: Actor, comment: str = "") 
         raise WrongState(
             f"{requester.name}, who requested this, no longer has permission for it. Another person must request it."
         )
-    if change.is_outdated:
-        raise WrongState(
-            "The environment has changed since this was requested. Withdraw the change and request it again."
-        )
+    if outdated := outdated_reason(change):
+        raise WrongState(f"{outdated} Withdraw the change and request it again.")
     why = f"change {change.pk}, requested by {requester.name}, approved by {by.name}: {change.reason}"
     record(by=by, why=why)
     with passing(row, why, requester=change.requested_by_id, approver=by.user_id):
@@ -249,11 +248,6 @@ def _checked(values: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, 
     if not values:
         raise InvalidInput("values must contain what to change.", field="values")
     return dict(values)
-
-
-def _before(row: Environment, action: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The present values of the environment's fields that the change replaces; empty for other actions."""
-    return {field: getattr(row, field) for field in values} if action == "change" else {}
 
 
 def _tried(row: Environment, run: Callable[..., object], values: Mapping[str, Any], by: Actor) -> str:

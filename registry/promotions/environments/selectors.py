@@ -1,6 +1,6 @@
 """Environments with their rules, freezes, break-glass and pending changes, for pages and the API.
 
-The number of queries is constant.
+The number of queries is constant, but for changes of rights that are open: each compares what it depends on.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from django.utils import timezone
 from registry.audit import time_travel
 from registry.errors import RegistryNotFound
 from registry.frozen_rows import row_info
+from registry.promotions.environments.change_facts import outdated_reason
 from registry.promotions.environments.freezes import Window, next_window, recurrence_of, window_of
 from registry.promotions.models import (
     BreakGlass,
@@ -267,7 +268,7 @@ def _glass(row: BreakGlass, name: str, now: datetime) -> BreakGlassInfo:
 class EnvironmentChangeInfo:
     """A change with its requester and decider; `values` are the arguments of its `action`.
 
-    An open change that `is_outdated` can't be approved, because the environment has changed since.
+    An open change that `is_outdated` can't be approved, because what it depends on has changed; `outdated` says what.
     """
 
     id: int
@@ -285,6 +286,7 @@ class EnvironmentChangeInfo:
     decided_at: datetime | None
     comment: str
     is_outdated: bool = False
+    outdated: str = ""
 
 
 def environment_changes(name: str, *, limit: int = 100) -> list[EnvironmentChangeInfo]:
@@ -298,11 +300,13 @@ def environment_changes(name: str, *, limit: int = 100) -> list[EnvironmentChang
 
 def info_of(row: EnvironmentChange) -> EnvironmentChangeInfo:
     """The info of a change whose relations are joined."""
+    outdated = outdated_reason(row)
     return row_info(
         EnvironmentChangeInfo,
         row,
         environment=row.environment.registry.name,
-        is_outdated=row.state == EnvironmentChange.OPEN and row.is_outdated,
+        is_outdated=bool(outdated),
+        outdated=outdated,
         requested_by=row.requested_by.get_username(),
         decided_by=row.decided_by.get_username() if row.decided_by else "",
     )

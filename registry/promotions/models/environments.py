@@ -268,7 +268,7 @@ class BreakGlass(models.Model):
 class EnvironmentChange(models.Model):
     """A change that loosens a closed environment's rules, with who asked for it and who decided.
 
-    `action` and `values` are a service and its arguments; `before` is what it changes, as the requester read it.
+    `action` and `values` are a service and its arguments; `before` is what it changes or depends on (change_facts.py).
     """
 
     OPEN, APPROVED, REJECTED, WITHDRAWN = "open", "approved", "rejected", "withdrawn"
@@ -310,8 +310,3 @@ class EnvironmentChange(models.Model):
 
     def __str__(self) -> str:
         return f"{self.environment}: {self.sentence}"
-
-    @property
-    def is_outdated(self) -> bool:
-        """Whether the settings that it replaces have changed since it was requested, so that it can't be approved."""
-        return any(getattr(self.environment, name) != value for name, value in self.before.items())

@@ -241,7 +241,7 @@ def test_what_changed_since_is_asked_for_again(cast: Cast, browser: Callable[[st
     change("prod", reviews_needed=3)
     number = asked(cast, {"reviews_needed": 2})
     services.change_environment(environment="prod", by=cast["admin"], reviews_needed=5)
-    with pytest.raises(WrongState, match="has changed since"):
+    with pytest.raises(WrongState, match="have changed since"):
         services.approve_environment_change(change_id=number, by=cast["approver"])
     assert environment_info("prod").settings["reviews_needed"] == 5
     (row,) = browser("approver").get("/ui/environments/prod").context["page"].changes
@@ -418,6 +418,87 @@ def test_nobody_is_made_a_reviewer_of_a_closed_environment_by_one_person(cast: C
     ways[kind]() if kind != "two people of one" else None
     event = AuditEvent.objects.filter(why__startswith="LOOSENS A CLOSED ENVIRONMENT: change").exists()
     assert event
+
+
+def joined(group: str, *names: str) -> None:
+    made, _ = Group.objects.get_or_create(name=group)
+    made.user_set.add(*User.objects.filter(username__in=names))
+
+
+#: a change of rights that names a group or an account → what its sentence names, and what happens to that meanwhile
+MOVED: dict[str, tuple[str, dict[str, Any], str, Callable[[Actor], object], str]] = {
+    "a member comes into the group": (
+        "grant_to_group",
+        {"group": "g3", "role": "approver", "registry": "prod", "subject_pattern": "*"},
+        "(members: steward2)",
+        lambda by: access.add_member(group="g3", username="stranger", by=by),
+        "members: stranger was added",
+    ),
+    "a member of the group is another": (
+        "grant_to_group",
+        {"group": "g3", "role": "approver", "registry": "prod", "subject_pattern": "*"},
+        "(members: steward2)",
+        lambda by: access.remove_member(group="g3", username="steward2", by=by),
+        "members: steward2 was removed",
+    ),
+    "a member comes into the group that shall own": (
+        "add_owner",
+        {"group": "g3", "username": "", "subject_pattern": "*", "registry": ""},
+        "(members: steward2)",
+        lambda by: access.add_member(group="g3", username="stranger", by=by),
+        "members: stranger was added",
+    ),
+    "the group gives more": (
+        "add_member",
+        {"group": "reviewers", "username": "reader"},
+        "(roles: approver for subjects orders-* in prod; ownerships: none)",
+        lambda by: access.grant_to_group(group="reviewers", role="steward", registry="prod", by=by),
+        "roles: steward for all subjects in prod was added",
+    ),
+    "the shut account gets another role": (
+        "set_active",
+        {"username": "shut", "active": True},
+        "roles: approver for all subjects in prod",
+        lambda by: access.grant(username="shut", role="steward", registry="prod", by=by),
+        "roles: steward for all subjects in prod was added",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", MOVED)
+def test_an_approval_is_of_the_people_and_rights_that_the_request_named(
+    cast: Cast, api: Callable[[str], Client], browser: Callable[[str], Client], kind: str
+) -> None:
+    action, values, named, meanwhile, difference = MOVED[kind]
+    joined("g3", "steward2")
+    joined("reviewers")
+    GroupGrant.objects.create(
+        group=Group.objects.get(name="reviewers"), role="approver", registry="prod", subject_pattern="orders-*"
+    )
+    shut = User.objects.create(username="shut", is_active=False)
+    RoleGrant.objects.create(user=shut, role="approver", registry="prod")
+    rule("prod", reviewers="owners")
+    number = asked(cast, values, action)
+    assert named in EnvironmentChange.objects.get().sentence
+    meanwhile(cast["admin"])
+    with pytest.raises(WrongState, match=f"has changed since it was requested.*{difference}.*request it again"):
+        services.approve_environment_change(change_id=number, by=cast["approver"])
+    (shown,) = api("approver").get("/api/v1/environments/prod/changes").json()
+    assert (shown["is_outdated"], difference in shown["outdated"]) == (True, True)
+    (row,) = browser("approver").get("/ui/environments/prod").context["page"].changes
+    assert row.state is EnvironmentChangeState.OUTDATED
+    assert difference in row.decide_refused
+    services.withdraw_environment_change(change_id=number, by=cast["admin"])
+    again = asked(cast, values, action)
+    services.approve_environment_change(change_id=again, by=cast["approver"])
+
+
+def test_nobody_joins_a_group_with_rights_alone_once_it_was_approved(cast: Cast) -> None:
+    joined("g3", "steward2")
+    values = {"group": "g3", "role": "approver", "registry": "prod", "subject_pattern": "*"}
+    services.approve_environment_change(change_id=asked(cast, values, "grant_to_group"), by=cast["approver"])
+    with pytest.raises(SecondPersonRequired):
+        access.add_member(group="g3", username="stranger", by=cast["admin"])
 
 
 @pytest.mark.parametrize(
