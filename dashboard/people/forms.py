@@ -155,7 +155,10 @@ class ShutForm(PeopleForm):
 
     do, service = "shut", staticmethod(services.set_active)
     label, success = later("Deactivate account"), later("Account deactivated.")
-    loses = later("This person is signed out and can no longer sign in. Their API tokens are refused.")
+    loses = later(
+        "This person is signed out and can no longer sign in. Their API tokens are revoked and stay revoked"
+        " after a reactivation."
+    )
     active: ClassVar[bool] = False
 
     username = forms.CharField()

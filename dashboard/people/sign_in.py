@@ -120,4 +120,5 @@ class ClosedAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has
     def set_password(self, user: User, password: str) -> None:
         """Change a password in its owner's name, so that the audit has it."""
         record(by=actor_of_user(user, door="ui"), why="change own password")
-        super().set_password(user, password)
+        user.set_password(password)
+        user.save(update_fields=["password"])  # nothing else: an administrator may deactivate the account meanwhile

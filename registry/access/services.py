@@ -12,9 +12,10 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import connection, transaction
+from django.utils import timezone
 
 from registry import hooks
-from registry.access.models import GroupGrant, Ownership, RoleGrant, User
+from registry.access.models import ApiToken, GroupGrant, Ownership, RoleGrant, User
 from registry.access.permission_filters import checked_place, checked_role, place_words
 from registry.access.rights_changes import RightsChange, guard
 from registry.access.roles import Actor, Grant, require
@@ -132,7 +133,7 @@ def revoke_grant(*, grant_id: int, by: Actor) -> None:
 
 @transaction.atomic
 def set_active(*, username: str, active: bool, by: Actor) -> None:
-    """Shut an account, or open it again. A shut one can't sign in; its sessions and tokens end with the next call.
+    """Shut an account, or open it again. A shut one can't sign in; its sessions and tokens end for good.
 
     Raises NotSignedIn, NotAllowed, NotFound, and Conflict where keep_an_admin does or for one's own account.
     """
@@ -161,8 +162,15 @@ def set_active(*, username: str, active: bool, by: Actor) -> None:
         by,
     )
     user.is_active = active
-    user.save(update_fields=["is_active"])
+    _end_access(user)
     keep_an_admin(by, before)
+
+
+def _end_access(user: User) -> None:
+    """End all sessions and tokens, also when an account is opened that was shut before its tokens were revoked with it."""
+    user.session_epoch += 1
+    user.save(update_fields=["is_active", "session_epoch"])  # locks the row: no token can be made until the commit
+    ApiToken.objects.filter(user=user, revoked_at=None).update(revoked_at=timezone.now())
 
 
 @transaction.atomic

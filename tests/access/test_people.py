@@ -13,13 +13,14 @@ from django.test import Client
 
 from registry.access.models import GroupGrant, Ownership, RoleGrant, User
 from registry.access.roles import Actor, may
-from registry.access.selectors import actor_of_user, full_admins, owners_of, owners_of_many
+from registry.access.selectors import actor_of_token, actor_of_user, full_admins, owners_of, owners_of_many
 from registry.access.services import (
     add_member,
     add_owner,
     add_person,
     grant,
     grant_to_group,
+    issue_token,
     make_group,
     remove_group,
     remove_group_grant,
@@ -327,6 +328,31 @@ def test_a_session_ends_with_its_account(person: Callable[[str], Actor]) -> None
     assert client.get("/ui/tokens").status_code == 200
     set_active(username="reader", active=False, by=admin)
     assert client.get("/ui/tokens").status_code != 200
+
+
+def test_a_reactivated_account_gets_nothing_back(person: Callable[[str], Actor], system: Actor) -> None:
+    admin = person("admin")
+    person("reader")
+    client = RawClient()
+    client.force_login(User.objects.get(username="reader"))
+    secret = issue_token(username="reader", name="build", by=system)
+    set_active(username="reader", active=False, by=admin)
+    event = AuditEvent.objects.filter(table="access_apitoken", operation="UPDATE").get()
+    assert (event.actor, event.why, event.before["revoked_at"]) == ("admin", "deactivate the account reader", None)
+    set_active(username="reader", active=True, by=admin)
+    assert actor_of_token(secret, door="product") is None
+    assert client.get("/ui/tokens").status_code != 200
+    client.force_login(User.objects.get(username="reader"))
+    assert client.get("/ui/tokens").status_code == 200
+
+
+def test_an_account_that_was_shut_before_gets_nothing_back(person: Callable[[str], Actor], system: Actor) -> None:
+    admin = person("admin")
+    person("reader")
+    secret = issue_token(username="reader", name="build", by=system)
+    User.objects.filter(username="reader").update(is_active=False)  # as before tokens were revoked with it
+    set_active(username="reader", active=True, by=admin)
+    assert actor_of_token(secret, door="product") is None
 
 
 def test_errors_are_documented_ones(person: Callable[[str], Actor]) -> None:
