@@ -72,7 +72,7 @@ urlpatterns = [
     path("decode", usage.decode, name="decode"),
     path("search", search.search, name="search"),
     path("", include("dashboard.sources.urls")),
-    path("", include("dashboard.findings.urls")),
+    path("", include("dashboard.findings.views")),
     path("queries", streams.query_list, name="queries"),
     path("queries/<int:query_id>", streams.query_page, name="query"),
     path("queries/<int:query_id>/variables/<int:variable_id>", streams.variable_page, name="state_variable"),

@@ -1,4 +1,4 @@
-"""Pages of findings, and the decisions on them."""
+"""Pages of findings and the decisions on them, with their addresses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.urls import path, reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
@@ -20,7 +20,7 @@ from dashboard.components.translation import counted
 from dashboard.findings import decisions
 from dashboard.findings import finding_list as findings_table
 from dashboard.findings import page as findings
-from dashboard.findings.decisions import AcknowledgeForm, AssignForm, MuteForm
+from dashboard.findings.decisions import AcknowledgeForm, AssignForm, MuteForm, ReopenFindingForm
 from registry.drift import services
 from registry.errors import Conflict, Forbidden, InvalidInput, NotFound
 
@@ -135,3 +135,25 @@ def mute_end(request: HttpRequest, mute_id: int) -> HttpResponse:
     services.unmute(mute_id=mute_id, by=page_actor(request))
     messages.success(request, gettext("Mute removed. Its findings are shown again."))
     return redirect("ui:mutes")
+
+
+_DECISIONS = (
+    ("acknowledge", AcknowledgeForm),
+    ("reopen", ReopenFindingForm),
+    ("assign", AssignForm),
+)
+urlpatterns = [
+    path("findings", finding_list, name="findings"),
+    path("findings/decide", findings_decide, name="findings_decide"),
+    path("findings/<int:finding_id>", finding_page, name="finding"),
+    *(
+        path(
+            f"findings/<int:finding_id>/{name}",
+            FindingFormView.as_view(form_class=form),
+            name=f"finding_{name}",
+        )
+        for name, form in _DECISIONS
+    ),
+    path("mutes", MuteView.as_view(), name="mutes"),
+    path("mutes/<int:mute_id>/end", mute_end, name="mute_end"),
+]
