@@ -3,11 +3,14 @@
 Every service that could loosen one calls `require_second_person`. The same service makes an approved change: within
 `passing(environment)` it is allowed, and its number is in the audit. A change of rules loosens if it would let a request
 be approved or applied that couldn't be before; a table over the fields says which changes do.
+
+A change names a group or an account, and what it does depends on who is in the group or what the account has by then. So
+the resolved people and rights are stored with its request and named in its sentence, and it is outdated once they differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -18,11 +21,13 @@ from django.db import connection
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
+from registry.access.models import GroupGrant, Ownership, RoleGrant, User
+from registry.access.permission_filters import place_words
 from registry.access.roles import ACTION_WORDS, Actor, may
 from registry.audit.context import record, recorded
 from registry.errors import ReleaseRequired, SecondPersonRequired
 from registry.notifications.services import notify
-from registry.promotions.models import BreakGlass, Environment
+from registry.promotions.models import BreakGlass, Environment, EnvironmentChange, SamePerson
 from registry.promotions.models.environments import SETTINGS
 from registry.subjects.models import Registry
 
@@ -197,3 +202,113 @@ def tell_loosened(environment: Environment, sentence: str, *, by: Actor, **data:
 def loosened(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
     """The settings of `after` that loosen what `before` has, in order. Raises KeyError for another field."""
     return tuple(field for field, value in after.items() if SETTINGS[field].loosens(before[field], value))
+
+
+Facts = dict[str, list[str]]
+_PLACE: Final = ("role", "registry", "subject_pattern")
+
+
+def facts_of(environment: Environment, action: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What the change replaces or depends on: settings by field, or lists of people and rights by kind."""
+    if action == "change":
+        return {field: getattr(environment, field) for field in values}
+    return dict(_RESOLVED[action](values)) if action in _RESOLVED else {}
+
+
+def outdated_reason(change: EnvironmentChange) -> str:
+    """Why an open change can't be approved, as a sentence: what it depends on has changed; "" if it can."""
+    if change.state != EnvironmentChange.OPEN:
+        return ""
+    now = facts_of(change.environment, change.action, change.values)
+    if now == change.before:
+        return ""
+    if change.action == "change":
+        return "The settings have changed since this was requested."
+    differences = [
+        f"{kind}: {_difference(change.before.get(kind, []), now.get(kind, []))}"
+        for kind in sorted({*change.before, *now})
+        if change.before.get(kind, []) != now.get(kind, [])
+    ]
+    return f"What this depends on has changed since it was requested ({'; '.join(differences)})."
+
+
+def with_facts(sentence: str, action: str, facts: Mapping[str, Any]) -> str:
+    """The sentence of a change with the people and rights that it is about."""
+    if action == "change" or not facts:
+        return sentence
+    named = "; ".join(f"{kind}: {', '.join(names) or 'none'}" for kind, names in facts.items())
+    return f"{sentence} ({named})"
+
+
+def _difference(before: Sequence[str], now: Sequence[str]) -> str:
+    added = [f"{name} was added" for name in now if name not in before]
+    return ", ".join([*added, *(f"{name} was removed" for name in before if name not in now)])
+
+
+def _members(name: str) -> Facts:
+    return {
+        "members": list(User.objects.filter(groups__name=name).order_by("username").values_list("username", flat=True))
+    }
+
+
+def _given_by(groups: Sequence[str]) -> Facts:
+    """What the members of these groups may do and own."""
+    grants = GroupGrant.objects.filter(group__name__in=groups).order_by("pk").values_list(*_PLACE)
+    owned = Ownership.objects.filter(group__name__in=groups).order_by("pk").values_list("registry", "subject_pattern")
+    return {"roles": _roles(grants), "ownerships": [place_words(*place) for place in owned]}
+
+
+def _roles(grants: Any) -> list[str]:
+    return [f"{role} for {place_words(registry, pattern)}" for role, registry, pattern in grants]
+
+
+def _of_group(values: Mapping[str, Any]) -> Facts:
+    return _members(values["group"]) if values.get("group") else {}
+
+
+def _of_group_grant(values: Mapping[str, Any]) -> Facts:
+    grant = GroupGrant.objects.filter(pk=values["grant_id"]).select_related("group").first()
+    return _members(grant.group.name) if grant else {}
+
+
+def _of_membership(values: Mapping[str, Any]) -> Facts:
+    return _given_by([values["group"]])
+
+
+def _of_removed_group(values: Mapping[str, Any]) -> Facts:
+    name = values["name"]
+    return _members(name) | _given_by([name])
+
+
+def _of_account(values: Mapping[str, Any]) -> Facts:
+    """What an account that is reactivated may do again."""
+    user = User.objects.filter(username=values["username"]).first()
+    if user is None:
+        return {}
+    groups = list(user.groups.order_by("name").values_list("name", flat=True))
+    through, own = _given_by(groups), RoleGrant.objects.filter(user=user).order_by("pk").values_list(*_PLACE)
+    return {"groups": groups, **through, "roles": [*_roles(own), *through["roles"]]}
+
+
+def _of_address(values: Mapping[str, Any]) -> Facts:
+    rows = User.objects.filter(username=values["username"]).values_list("email", flat=True)
+    return {"present address": [address for address in rows if address]}
+
+
+def _of_link(values: Mapping[str, Any]) -> Facts:
+    rows = SamePerson.objects.filter(pk=values["statement_id"]).values_list("reason", flat=True)
+    return {"reason of the link": list(rows)}
+
+
+#: action → what it depends on besides its own arguments
+_RESOLVED: Final[Mapping[str, Callable[[Mapping[str, Any]], Facts]]] = {
+    "grant_to_group": _of_group,
+    "add_owner": _of_group,
+    "add_member": _of_membership,
+    "remove_member": _of_membership,
+    "remove_group": _of_removed_group,
+    "remove_group_grant": _of_group_grant,
+    "set_active": _of_account,
+    "set_email": _of_address,
+    "withdraw_same_person": _of_link,
+}

@@ -18,8 +18,14 @@ from registry.access.services import lock_admins
 from registry.audit.context import record
 from registry.errors import EnvironmentPartNotFound, InvalidInput, NotAllowed, SchemadeskError, WrongState
 from registry.notifications.services import notify
-from registry.promotions.environments.change_facts import facts_of, outdated_reason, with_facts
-from registry.promotions.environments.change_guard import MANAGE, passing, tell_loosened
+from registry.promotions.environments.change_guard import (
+    MANAGE,
+    facts_of,
+    outdated_reason,
+    passing,
+    tell_loosened,
+    with_facts,
+)
 from registry.promotions.environments.freezes import remove_freeze, remove_recurring_freeze
 from registry.promotions.environments.locking import MAX_TEXT, locked_environment, person, readable, refuse_strangers
 from registry.promotions.environments.services import change_environment, remove_review_rule

@@ -16,7 +16,7 @@ from django.utils import timezone
 from registry.audit import time_travel
 from registry.errors import RegistryNotFound
 from registry.frozen_rows import row_info
-from registry.promotions.environments.change_facts import outdated_reason
+from registry.promotions.environments.change_guard import outdated_reason
 from registry.promotions.environments.freezes import Window, next_window, recurrence_of, window_of
 from registry.promotions.models import (
     BreakGlass,

@@ -268,7 +268,7 @@ class BreakGlass(models.Model):
 class EnvironmentChange(models.Model):
     """A change that loosens a closed environment's rules, with who asked for it and who decided.
 
-    `action` and `values` are a service and its arguments; `before` is what it changes or depends on (change_facts.py).
+    `action` and `values` are a service and its arguments; `before` is what it changes or depends on (change_guard.py).
     """
 
     OPEN, APPROVED, REJECTED, WITHDRAWN = "open", "approved", "rejected", "withdrawn"

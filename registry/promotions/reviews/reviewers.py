@@ -65,9 +65,13 @@ def keep_reviewers(change: RightsChange, by: Actor) -> None:
 
 
 def _needs_approval(change: RightsChange, environment: Environment, acting: int, others: set[int]) -> bool:
-    """Whether one of the other reviewers of the environment has to approve the change."""
+    """Whether one of the other reviewers of the environment has to approve the change.
+
+    Without another one only break-glass remains for taking apart accounts that count as one person: else a sole reviewer
+    would make their own second person.
+    """
     if not others:
-        return False
+        return bool(change.accounts) and _is_person_of_reviewer(change.accounts, environment)
     if change.joined and not other_reviewers(environment.registry.name, acting, joined=change.joined):
         return True
     if change.removes:

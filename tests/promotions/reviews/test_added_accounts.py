@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from registry.access.selectors import actor_of_user
 from registry.errors import NotAllowed, SecondPersonRequired, WrongState
 from registry.promotions import selectors, services
 from registry.promotions.models import SamePerson
-from registry.promotions.reviews.linked_accounts import state_same_person, withdraw_same_person
+from registry.promotions.reviews.linked_accounts import is_same_person, state_same_person, withdraw_same_person
 from tests.conftest import RawClient
 from tests.promotions.factories import V1, Cast, approve_shown, ask, register
 
@@ -98,6 +99,34 @@ def test_who_added_it_does_not_unlink_it_alone_and_another_administrator_does(ca
         withdraw_same_person(statement_id=link.pk, by=user("maria", "admin"))
     withdraw_same_person(statement_id=link.pk, by=user("other", "admin"))
     assert approve_shown(request_id=number, by=cast["admin"]) == "approved"
+
+
+@pytest.mark.parametrize("how", ["the link of an added account", "a stated link", "an address"])
+def test_a_sole_reviewer_makes_no_second_person_by_taking_accounts_apart(
+    registries: None, person: Callable[[str], Actor], monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    admin = person("admin")
+    access.add_person(username="maria", by=admin)
+    access.grant(username="maria", role="approver", by=admin)
+    if how == "a stated link":
+        state_same_person(one="admin", other="maria", reason="hers too", by=admin)
+    if how == "an address":
+        SamePerson.objects.all().delete()
+        User.objects.filter(username__in=("admin", "maria")).update(email="a@example.org")
+
+    def apart() -> None:
+        if how == "an address":
+            access.set_email(username="maria", email="m@example.org", by=admin)
+        else:
+            withdraw_same_person(statement_id=SamePerson.objects.get().pk, by=admin)
+
+    with pytest.raises(SecondPersonRequired, match="or open break-glass"):
+        apart()
+    services.open_break_glass(environment="prod", by=admin, reason="nobody else is there", minutes=5)
+    apart()
+    one, other = admin.user_id or 0, User.objects.get(username="maria").pk
+    monkeypatch.setattr("registry.promotions.reviews.linked_accounts.FIRST_WAITS", timedelta())
+    assert is_same_person(one, other), "until another person confirms the break-glass, however long that takes"
 
 
 def test_another_reviewer_approves_that_who_added_it_unlinks_it(cast: Cast, maria: Actor) -> None:
