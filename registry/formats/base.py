@@ -272,7 +272,8 @@ class OutlineField:
     """A field as a row for people: `depth` counts from 0, `default` is JSON text, None where there is none.
 
     `tags` are those in the text that hold here: the field's own and those of all records and fields around it. `entity`
-    is the full name of its record or message with its own name, empty in JSON Schema, whose records have none.
+    is the full name of its record or message with its own name, empty in JSON Schema, whose records have none. `number`
+    is what data names the field by in Protobuf; None where that is its name.
     """
 
     name: str
@@ -285,6 +286,7 @@ class OutlineField:
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     entity: str = ""
+    number: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,17 @@ from registry.subjects.comparison.comparison import report_proposal
 from registry.subjects.models import Client, Registry, Schema, SchemaVersion
 from registry.subjects.services import RegisteredVersion, delete_subject, delete_version, register_version
 from registry.subjects.usage import clients
-from registry.subjects.usage.clients import LAPSES, REPORT_INTERVAL, SHOWN, clients_of, declare_client, withdraw_client
+from registry.subjects.usage.clients import (
+    LAPSES,
+    REPORT_INTERVAL,
+    SHOWN,
+    clients_against,
+    clients_of,
+    declare_client,
+    withdraw_client,
+)
 from registry.subjects.usage.evidence import evidence_of
-from registry.subjects.versions.parsed_schemas import forget
+from registry.subjects.versions.parsed_schemas import forget, parse_schema
 from registry.subjects.versions.qualified_names import SubjectName
 
 ORDERS = SubjectName(".", "orders-value")
@@ -61,10 +69,10 @@ def declare(name: str = "billing", by: Actor | None = None, **more: Any) -> bool
 
 
 def test_what_is_said_is_kept_and_said_twice_it_has_one_effect(orders: None, dev: Registry) -> None:
-    assert declare(" billing ", version=1, fields=["note", "id", "id", ""], contact="#billing")
-    assert not declare("billing", version=1, fields=["id", "note"], contact="#billing")
+    assert declare(" billing ", version=2, fields=["note", "id", "id", ""], contact="#billing")
+    assert not declare("billing", version=2, fields=["id", "note"], contact="#billing")
     (found,) = clients_of(dev, ORDERS)
-    assert (found.name, found.does, found.version, found.number) == ("billing", "reads", 1, 1)
+    assert (found.name, found.does, found.version, found.number) == ("billing", "reads", 2, 2)
     assert (found.fields, found.contact, found.declared_by) == (("id", "note"), "#billing", "a reader")
     assert AuditEvent.objects.filter(table="subjects_client").count() == 1
 
@@ -100,6 +108,8 @@ REFUSED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"version": 2**31}, InvalidInput, "from 1 to 2^31-1"),
     ({"fields": [str(number) for number in range(201)]}, InvalidInput, "201 fields. At most 200 are allowed"),
     ({"fields": ["x" * 513]}, InvalidInput, "513 characters"),
+    ({"fields": ["id", "nota"]}, InvalidInput, "Version 2 has no field 'nota'. Did you mean note?"),
+    ({"fields": ["Order.note"], "version": 1}, InvalidInput, "Version 1 has no field 'Order.note'. It has id."),
     ({"contact": "x" * 201}, InvalidInput, "201 characters"),
     ({"by": somebody(pattern="other-*")}, NotAllowed, ""),
     ({"by": somebody("prod")}, NotAllowed, ""),
@@ -190,6 +200,58 @@ def test_many_clients_are_counted(orders: None, dev: Registry) -> None:
     assert (items[-1].in_use, items[-1].sentence) == ("yes", "3 other clients do too.")
 
 
+# -- the fields that it uses --------------------------------------------------------------------------------------------
+
+LINE = {"type": "record", "name": "Line", "fields": [{"name": "sku", "type": "string"}, V2["fields"][1]]}
+LINES = {"name": "lines", "type": {"type": "array", "items": LINE}, "default": []}
+WHOLE = {**V2, "fields": [*V2["fields"], LINES]}
+BARE_LINE = {**LINE, "fields": LINE["fields"][:1]}
+SCALAR = 'syntax = "proto3"; message Order { int64 id = 1; %s Line line = 3; message Line { string sku = 1; %s } }'
+REMOVALS: list[tuple[str, Any, Any, list[str], str]] = [
+    ("AVRO", WHOLE, {**V1, "fields": [*V1["fields"], LINES]}, ["note"],
+     "reads note, which is removed: it will always read the default null"),
+    ("AVRO", WHOLE, V1, ["Order"], "reads note, lines, which are removed"),
+    ("AVRO", WHOLE, {**WHOLE, "fields": [*V2["fields"], {**LINES, "type": {"type": "array", "items": BARE_LINE}}]},
+     ["lines.note"], "reads lines[].note, which is removed: it will always read the default null"),
+    ("AVRO", WHOLE, {**V1, "fields": [*V1["fields"], {**V2["fields"][1], "name": "text", "aliases": ["note"]}, LINES]},
+     ["Order.note"], "reads note, which is removed: it will always read the default null"),
+    ("AVRO", WHOLE, V1, ["id"], ""),
+    ("AVRO", WHOLE, V1, [], ""),
+    ("PROTOBUF", SCALAR % ("string note = 2;", ""), SCALAR % ("", ""), ["note"],
+     "reads note, which is removed: new data doesn't have it"),
+    ("PROTOBUF", SCALAR % ("string note = 2;", ""), SCALAR % ("string text = 2;", ""), ["note"], ""),
+    ("PROTOBUF", SCALAR % ("", "string note = 2;"), SCALAR % ("", ""), ["line"],
+     "reads line.note, which is removed: new data doesn't have it"),
+    ("JSON", {"type": "object", "properties": {"id": {}, "note": {}}},
+     {"title": "Order", "type": "object", "properties": {"id": {}}}, ["id", "note"],
+     "reads note, which is removed: new data doesn't have it"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schema_type", "old", "new", "fields", "says"), REMOVALS)
+def test_a_field_that_a_client_uses_is_missed_though_all_data_can_be_read(
+    registries: None, dev: Registry, schema_type: str, old: Any, new: Any, fields: list[str], says: str
+) -> None:
+    old_text, new_text = (text if isinstance(text, str) else json.dumps(text) for text in (old, new))
+    register_version(registry="dev", subject=ORDERS, text=old_text, schema_type=schema_type, by=ADMIN)
+    declare("couponsvc", version=1, fields=fields)
+    declare("writer", version=1, fields=fields, reads=False, writes=True)
+    schema = parse_schema(schema_type, new_text, ())
+    answers = {item.name: (item.answer, item.message) for item in clients_against(dev, ORDERS, schema)}
+    assert answers["couponsvc"] == (("no", says) if says else ("yes", "is compatible"))
+    if schema_type != "JSON":
+        assert answers["writer"] == ("yes", "is compatible"), "what it writes is read without the field"
+
+
+def test_what_was_declared_once_can_be_said_again(orders: None, dev: Registry) -> None:
+    """A program that takes the newest version says at each start what it uses, whatever became of the version."""
+    declare(fields=["note"])
+    register_version(registry="dev", subject=ORDERS, text=json.dumps({**V1, "doc": "no note"}), by=ADMIN)
+    assert not declare(fields=["note"], contact="#billing")
+    with pytest.raises(InvalidInput, match="Version 3 has no field 'note'"):
+        declare("another", fields=["note"])
+
+
 # -- the API and the page -----------------------------------------------------------------------------------------------
 
 API = "/api/v1/registries/dev/subjects/orders-value/clients"
@@ -223,12 +285,12 @@ def test_people_declare_and_withdraw_on_the_page_of_use(
     reader = look("reader")
     assert "No declared clients" in reader.get(f"{PAGE}/usage").content.decode()
     nasty = "<script>alert(1)</script>"
-    sent = {"name": nasty, "does": "both", "version": "1", "fields": "id\nnote, id", "contact": nasty}
+    sent = {"name": nasty, "does": "both", "version": "2", "fields": "id\nnote, id", "contact": nasty}
     done = reader.post(f"{PAGE}/clients", sent, follow=True)
     text = done.content.decode()
     assert done.status_code == 200 and "<script>alert" not in text and "&lt;script&gt;alert(1)" in text
     (found,) = clients_of(dev, ORDERS)
-    assert (found.does, found.version, found.fields) == ("reads and writes", 1, ("id", "note"))
+    assert (found.does, found.version, found.fields) == ("reads and writes", 2, ("id", "note"))
     refused = reader.post(f"{PAGE}/clients", {**sent, "version": "7", "contact": "kept as it was typed"})
     assert refused.status_code == 422
     assert (
@@ -270,7 +332,7 @@ def test_it_is_in_the_activity_of_its_subject(look: Callable[[str], Browser], or
         (["id"], "Declared users: billing."),
         (["Order"], "Declared users: billing."),
         (["Order.id.part"], "Declared users: billing."),
-        (["Order.identity", "note"], "No client declares that it uses this field."),
+        (["note"], "No client declares that it uses this field."),
         ([], "No client declares that it uses this field. 1 more client doesn’t list its fields."),
     ],
 )

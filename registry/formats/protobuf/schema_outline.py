@@ -237,6 +237,7 @@ def _inside(
             aliases=(),
             tags=tags,
             entity=f"{message.full_name}.{field.name}",
+            number=field.number,
         )
         nested, suffix = field.message, "[]" if field.is_repeated else ""
         if field.is_map and nested is not None:

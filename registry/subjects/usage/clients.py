@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from itertools import zip_longest
 from typing import Final
 
 from django.db.models import OuterRef, Subquery
@@ -142,6 +144,7 @@ class Harm:
     """What a client meets on one side, in words."""
 
     client: ClientInfo
+    side: str
     sentence: str
 
 
@@ -151,7 +154,10 @@ def harm_to(clients: Iterable[ClientInfo], schema: ParsedSchema, versions: Versi
     Raises SchemaTooCostly.
     """
     there = [client for client in clients if client.number in versions]
-    return [harm for side in _SIDES for harm in _on(side, schema, there, versions)]
+    harms = [harm for side in _SIDES for harm in _on(side, schema, there, versions)]
+    unreadable = {harm.client.name for harm in harms if harm.side == "reads"}
+    readers = [client for client in there if client.reads and client.fields and client.name not in unreadable]
+    return [*harms, *_without_fields(readers, schema, versions)]
 
 
 def _on(
@@ -167,10 +173,85 @@ def _on(
     for item in report.breaks:
         first.setdefault(item.against_version, f"{item.message} at {item.named_path or 'its root'}")
     return [
-        Harm(client, f"{verb}: {first[client.number]}")
+        Harm(client, does, f"{verb}: {first[client.number]}")
         for client in concerned
         if client.number is not None and client.number in first
     ]
+
+
+def _without_fields(clients: Sequence[ClientInfo], schema: ParsedSchema, versions: Versions) -> list[Harm]:
+    """The clients that can read the new data and use fields that it no longer has."""
+    there = {item.key for item in _fields_in(schema)} if clients else set()
+    harms = []
+    for client in clients:
+        used = [item for item in _fields_in(versions[client.number or 0]) if any(map(item.is_used_by, client.fields))]
+        gone = {item.key: item for item in used if item.key not in there}
+        # what is inside a removed field went with it
+        removed = [item for key, item in gone.items() if key[:-1] not in gone]
+        if removed:
+            harms.append(Harm(client, "reads", _removed(removed)))
+    return harms
+
+
+def _removed(fields: Sequence[_SchemaField]) -> str:
+    if len(fields) > 1:
+        more = f" and {len(fields) - MAX_NAMED} more" if len(fields) > MAX_NAMED else ""
+        return f"reads {', '.join(item.path for item in fields[:MAX_NAMED])}{more}, which are removed"
+    default = fields[0].default
+    effect = "new data doesn't have it" if default is None else f"it will always read the default {default[:100]}"
+    return f"reads {fields[0].path}, which is removed: {effect}"
+
+
+#: fields that a sentence names
+MAX_NAMED: Final = 5
+#: rows at which an outline ends
+_LONGEST_OUTLINE: Final = 2_000
+_Key = tuple[int | str, ...]
+
+
+@dataclass(frozen=True)
+class _SchemaField:
+    """A field of a version as clients declare theirs. `path` leaves out the root's name, `whole` has it.
+
+    `key` is how data name the field and those around it: by numbers in Protobuf, by names otherwise.
+    """
+
+    path: str
+    whole: str
+    key: _Key
+    default: str | None
+    has_parts: bool
+
+    def is_used_by(self, declared: str) -> bool:
+        """Whether a client's path is this field or what it is a part of; a path into a value without a schema counts too."""
+        sought = _plain(declared)
+        return any(
+            mine == sought or mine.startswith(f"{sought}.") or (not self.has_parts and sought.startswith(f"{mine}."))
+            for mine in (_plain(self.path), _plain(self.whole))
+        )
+
+
+def _plain(path: str) -> str:
+    """A path without the marks of arrays and maps, which people leave out."""
+    return path.replace("[]", "").replace("{}", "")
+
+
+def _fields_in(schema: ParsedSchema) -> list[_SchemaField]:
+    """The fields of a schema, nested ones after their parent. Raises SchemaTooCostly."""
+    rows = schema_engine.outline(schema)
+    around: list[tuple[str, _Key]] = []
+    fields, root = [], ""
+    for row, after in zip_longest(rows, rows[1:]):
+        del around[row.depth :]
+        if not around:
+            root = row.path.removesuffix(f".{row.name}")
+        # a message is what its fields' numbers count in; the name of another root says nothing of its fields
+        path, outer = around[-1] if around else (root, () if row.number is None else (root,))
+        key = (*outer, _plain(row.path.removeprefix(path)).lstrip(".") if row.number is None else row.number)
+        around.append((row.path, key))
+        has_parts = after is not None and after.depth > row.depth
+        fields.append(_SchemaField(row.path.removeprefix(f"{root}."), row.path, key, row.default, has_parts))
+    return fields
 
 
 def versions_of_clients(
@@ -257,11 +338,12 @@ def declare_client(
     `version` None: it takes the newest at each start. Raises InvalidInput, NotAllowed, NotSignedIn, RegistryNotFound,
     SubjectNotFound, VersionNotFound for a version that isn't live.
     """
+    paths = _fields(fields)
     values = {
         "reads": reads,
         "writes": writes,
         "version": _number(version),
-        "fields": _fields(fields),
+        "fields": paths,
         "contact": _text(contact, "contact", MAX_CONTACT),
     }
     name = _text(name, "name", MAX_NAME)
@@ -273,7 +355,9 @@ def declare_client(
         raise InvalidInput("A client reads or writes. Declare at least one of them.", field="reads")
     registry_row = get_registry(registry)
     require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
-    row = Subject.objects.select_for_update().get(pk=get_subject(registry_row, subject).pk)  # so that the bound holds
+    unlocked = get_subject(registry_row, subject)
+    _refuse_unknown_fields(unlocked, name, version, paths)
+    row = Subject.objects.select_for_update().get(pk=unlocked.pk)  # so that the bound holds
     if version is not None and not row.versions.filter(version=version, deleted_at=None).exists():
         raise VersionNotFound(f"Version {version} of {subject.qualified} doesn't exist.", version=version)
     now = timezone.now()
@@ -288,6 +372,31 @@ def declare_client(
         return True
     _change(there, values, by, now)
     return False
+
+
+def _refuse_unknown_fields(subject: Subject, client: str, version: int | None, paths: Sequence[str]) -> None:
+    """Raise InvalidInput for a field that the declared version doesn't have.
+
+    What a client has declared before stays as it is: a program that says it again at its start doesn't fail because the
+    newest version has become another one. A version that can't be read or is too long to be listed refuses nothing.
+    """
+    known = (
+        Client.objects.filter(subject=subject, name=client, version=version).values_list("fields", flat=True).first()
+    )
+    unknown = sorted(set(paths) - set(known or ()))
+    rows = subject.versions.filter(deleted_at=None) if version is None else subject.versions.filter(version=version)
+    row = rows.select_related("schema").order_by("-version").first() if unknown else None
+    if row is None:
+        return
+    try:
+        fields = _fields_in(parser_of([row.schema])(row.schema))
+    except (InvalidSchema, InvalidReference, SchemaTooCostly):
+        return
+    absent = [path for path in unknown if not any(item.is_used_by(path) for item in fields)]
+    if absent and 0 < len(fields) < _LONGEST_OUTLINE:
+        near = get_close_matches(absent[0], [item.path for item in fields], n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"It has {', '.join(item.path for item in fields[:MAX_NAMED])}."
+        raise InvalidInput(f"Version {row.version} has no field {absent[0]!r}. {hint}", field="fields")
 
 
 def _change(there: Client, values: Mapping[str, object], by: Actor, now: datetime) -> None:

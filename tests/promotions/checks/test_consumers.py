@@ -48,6 +48,15 @@ def test_without_clients_there_is_no_such_check(cast: Cast) -> None:
     assert check_of(ask(cast, target="staging")) is None
 
 
+def test_a_client_misses_a_field_that_it_reads(cast: Cast) -> None:
+    there(cast, V2)
+    declare(cast, "notes", version=1, fields=["note"])
+    declare(cast, "ids", version=1, fields=["id"])
+    check = checked(V1)
+    assert (check.verdict, check.concerned, check.asked) == ("warn", ("notes",), 2)
+    assert "notes (reads version 1) reads note, which is removed" in check.sentence
+
+
 def test_those_who_go_on_are_named(cast: Cast) -> None:
     there(cast, V1)
     for schema in (V1, V2):
