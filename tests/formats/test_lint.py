@@ -7,8 +7,7 @@ import json
 import pytest
 
 from registry.formats import FORMATS
-from registry.formats.lint import MAX_PLACES, LintFinding, in_style, looks_personal, style_of
-from registry.formats.lint_rules import LINT_RULES
+from registry.formats.lint import LINT_RULES, MAX_PLACES, LintFinding, in_style, looks_personal, style_of
 from registry.sandbox.codec import Source, decode, encode
 from registry.sandbox.jobs import perform
 

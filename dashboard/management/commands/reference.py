@@ -26,8 +26,7 @@ from registry.formats.avro import rules as avro_rules
 from registry.formats.compatibility import LEVELS
 from registry.formats.json_schema import differences as json_differences
 from registry.formats.json_schema import rules as json_rules
-from registry.formats.lint import MAX_PLACES
-from registry.formats.lint_rules import LINT_RULES
+from registry.formats.lint import LINT_RULES, MAX_PLACES
 from registry.formats.policies import POLICIES, PolicyRule
 from registry.formats.policies.spark_state import STATE_RULES
 from registry.formats.protobuf import rules as protobuf_differences

@@ -37,10 +37,9 @@ from registry.formats.protobuf import (
     verdict,
 )
 from registry.formats.protobuf.compiler import MAIN
-from registry.formats.protobuf.content_identity import fingerprint
 from registry.formats.protobuf.diff import diff_schemas
 from registry.formats.protobuf.empirical_check import find_witness
-from registry.formats.protobuf.file_descriptors import descriptor_set, is_encoded, serialized
+from registry.formats.protobuf.file_descriptors import descriptor_set, fingerprint, is_encoded, serialized
 from registry.formats.protobuf.model import Schema
 from registry.formats.protobuf.options import Options
 from registry.formats.protobuf.parser import parse_schema

@@ -14,8 +14,7 @@ from registry.formats import format_of
 from registry.formats.assessment import Assessment
 from registry.formats.base import Difference, ParsedSchema, Reference
 from registry.formats.compatibility import LevelStrip, level_named
-from registry.formats.lint import LintFinding
-from registry.formats.lint_rules import TAG_RULES
+from registry.formats.lint import TAG_RULES, LintFinding
 from registry.formats.policies import PolicyReport
 from registry.formats.report import Profile, Report
 from registry.formats.reserved_fields import ReservedReport, check_reserved
