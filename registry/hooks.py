@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from registry.access.rights_changes import RightsChange, ScopeCatalog
     from registry.access.roles import Actor
     from registry.audit.time_travel import DerivedTable
-    from registry.promotions.checks.check_plugins import CheckProvider
-    from registry.promotions.requests.finding_links import OriginFinding
+    from registry.promotions.hook_points import CheckProvider, OriginFinding
     from registry.subjects.models import Registry
     from registry.subjects.usage.evidence import EvidenceProvider
 

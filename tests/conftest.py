@@ -81,7 +81,7 @@ NOT_IN_THE_QUICK_LOOP = (
     "promotions/requests/test_labels.py",
     "promotions/requests/test_linked_requests.py",
     "promotions/checks/test_descriptions.py",
-    "promotions/requests/test_finding_links.py",
+    "promotions/test_hook_points.py",
     "promotions/plan/test_builder.py",
     "promotions/test_api.py",
     "promotions/requests/test_submission.py",

@@ -10,7 +10,7 @@ import pytest
 
 from registry import hooks
 from registry.hooks import HookPoint
-from registry.promotions.checks.check_plugins import CheckProvider
+from registry.promotions.hook_points import CheckProvider
 from registry.subjects.usage.evidence import EvidenceProvider
 
 REGISTERED = {

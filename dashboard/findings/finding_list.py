@@ -36,7 +36,7 @@ from registry.access.roles import Actor
 from registry.drift import selectors
 from registry.drift.selectors import FindingInfo, OpenCounts
 from registry.errors import InvalidInput
-from registry.promotions.requests.finding_links import readable_findings
+from registry.promotions.hook_points import readable_findings
 from registry.promotions.selectors import list_environments, resolving
 
 STATES: Final = {

@@ -48,9 +48,9 @@ from dashboard.promotions.summary import (
 from dashboard.sources.labels import given_text
 from registry.access.roles import Actor
 from registry.promotions import selectors
+from registry.promotions.hook_points import source_findings
 from registry.promotions.models import PromotionRequest
 from registry.promotions.plan.types import SOURCE_DRIFT, PlanStep
-from registry.promotions.requests.finding_links import source_findings
 from registry.promotions.requests.selectors import readable_request
 from registry.promotions.selectors import EnvironmentInfo, RequestInfo
 

@@ -23,7 +23,7 @@ from registry.drift.selectors import get_finding
 from registry.formats import FORMATS
 from registry.formats.schema_format import format_of_file
 from registry.promotions import selectors, services
-from registry.promotions.requests.finding_links import readable_findings
+from registry.promotions.hook_points import readable_findings
 from registry.promotions.requests.selectors import readable_request
 from registry.promotions.selectors import DraftInfo, RequestInfo
 from registry.subjects import selectors as subjects

@@ -17,7 +17,7 @@ class DriftConfig(AppConfig):
         from registry import hooks
         from registry.drift.findings.promotion_check import drift_facts, findings_of, open_breaks_of, open_drift
         from registry.drift.usage.retirement import data_evidence
-        from registry.promotions.checks.check_plugins import CheckProvider
+        from registry.promotions.hook_points import CheckProvider
         from registry.subjects.usage.evidence import EvidenceProvider
 
         if settings.SOURCE_KINDS:

@@ -14,7 +14,7 @@ class StreamsConfig(AppConfig):
     def ready(self) -> None:
         """Registers Spark state as a consumer: of versions, and of what promotions bring."""
         from registry import hooks
-        from registry.promotions.checks.check_plugins import CheckProvider
+        from registry.promotions.hook_points import CheckProvider
         from registry.streams.promotion_check import state_checks
         from registry.streams.subject_usage import state_evidence
         from registry.subjects.usage.evidence import EvidenceProvider

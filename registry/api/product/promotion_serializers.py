@@ -15,11 +15,11 @@ from registry.errors import RequestNotFound
 from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import Reference
 from registry.promotions import selectors
+from registry.promotions.hook_points import origin_of, readable_findings, source_findings
 from registry.promotions.models import PromotionRequest
 from registry.promotions.models.decisions import MAX_CLIENT
 from registry.promotions.models.requests import MAX_LABEL
 from registry.promotions.requests.discussions import MAX_NOTE
-from registry.promotions.requests.finding_links import origin_of, readable_findings, source_findings
 from registry.promotions.requests.preconditions import reasons_of
 from registry.promotions.requests.resubmit import Resubmissions as AskedAgain
 from registry.promotions.requests.resubmit import resubmissions_of

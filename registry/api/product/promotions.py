@@ -30,9 +30,9 @@ from registry.api.product.promotion_serializers import (
 )
 from registry.errors import InvalidInput, NotSignedIn
 from registry.promotions import selectors, services
+from registry.promotions.hook_points import require_finding
 from registry.promotions.models.requests import clean_label
 from registry.promotions.requests.evidence_pack import evidence_of
-from registry.promotions.requests.finding_links import require_finding
 from registry.subjects.versions.qualified_names import parse_subject
 
 

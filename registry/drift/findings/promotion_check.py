@@ -32,8 +32,8 @@ from registry.drift.selectors.findings import finding_infos
 from registry.errors import NotFound, SchemadeskError
 from registry.formats import format_of
 from registry.observations import FieldProfile
+from registry.promotions.hook_points import OriginFinding
 from registry.promotions.plan.types import FAIL, PASS, WARN, Check, PlanStep, Verdict
-from registry.promotions.requests.finding_links import OriginFinding
 from registry.subjects.models import Registry
 from registry.subjects.versions.parsed_schemas import parse_schema
 

@@ -26,7 +26,7 @@ from registry.drift.selectors.findings import finding_info
 from registry.errors import FindingNotFound, InvalidInput, NotFound
 from registry.formats import format_of
 from registry.observations import FieldProfile, Framing, Side
-from registry.promotions.requests.finding_links import readable_findings
+from registry.promotions.hook_points import readable_findings
 from registry.subjects.selectors import get_version
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject

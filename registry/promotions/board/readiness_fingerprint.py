@@ -15,7 +15,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import prefetch_related_objects
 
-from registry.promotions.checks.check_plugins import facts_of
+from registry.promotions.hook_points import facts_of
 from registry.promotions.models import Environment, ReviewRule
 from registry.subjects.models import Config, Mode
 from registry.subjects.versions.qualified_names import SubjectName

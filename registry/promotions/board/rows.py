@@ -19,12 +19,19 @@ from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may, may_somewhere, require
 from registry.audit import time_travel
 from registry.errors import InvalidInput
-from registry.promotions.board.board_index import BEHIND, BLOCKED, FILTERS, OTHER_CONTENT, OTHER_ID, page_of
+from registry.promotions.board.board_index import (
+    BEHIND,
+    BLOCKED,
+    FILTERS,
+    OTHER_CONTENT,
+    OTHER_ID,
+    ReadableSubjects,
+    page_of,
+)
 from registry.promotions.board.readiness_fingerprint import basis_query, pairs_of
 from registry.promotions.environments.freezes import window_of
 from registry.promotions.environments.selectors import environment_rows
 from registry.promotions.models import Environment, PromotionRequest, RequestItem
-from registry.promotions.permissions import ReadableSubjects
 from registry.subjects.models import VersionStanding
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 from registry.subjects.versions.versions import Standing

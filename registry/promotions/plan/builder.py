@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from registry.errors import InvalidInput, InvalidReference, SubjectNotFound, VersionNotFound
 from registry.formats.base import Reference
-from registry.promotions.checks.check_plugins import checks_from_outside, checks_of_source
 from registry.promotions.checks.consumers import consumers_check
 from registry.promotions.checks.context import checks_around
+from registry.promotions.hook_points import checks_from_outside, checks_of_source
 from registry.promotions.models import Environment, PromotionRequest
 from registry.promotions.plan.steps import plan_steps
 from registry.promotions.plan.target_state import stale, target_of

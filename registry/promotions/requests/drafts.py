@@ -15,8 +15,8 @@ from registry.errors import DraftChanged, DraftNotFound, InvalidInput, InvalidSc
 from registry.formats import DEFAULT_FORMAT, FORMATS
 from registry.formats.base import Reference
 from registry.frozen_rows import row_info
+from registry.promotions.hook_points import require_finding
 from registry.promotions.models import Draft
-from registry.promotions.requests.finding_links import require_finding
 from registry.promotions.requests.selectors import require_earlier
 from registry.promotions.requests.state_machine import checked_text, person, refuse_unstorable
 from registry.subjects.permissions import Visible, require_references

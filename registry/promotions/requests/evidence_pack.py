@@ -17,6 +17,7 @@ from registry.access.roles import Actor, may, refusal
 from registry.audit import hash_chain
 from registry.audit.selectors import AuditEntry, events_of_rows
 from registry.errors import SchemadeskError
+from registry.promotions.hook_points import origin_of, readable_findings
 from registry.promotions.models import (
     Acknowledgement,
     ApplyStep,
@@ -28,7 +29,6 @@ from registry.promotions.models import (
     Thread,
 )
 from registry.promotions.plan.types import ADOPT, PlanStep, step_from
-from registry.promotions.requests.finding_links import origin_of, readable_findings
 from registry.promotions.requests.schema_changes import compare_step, new_schema, places_of, state_before
 from registry.promotions.requests.selectors import readable_request
 from registry.promotions.selectors import RequestInfo

@@ -17,10 +17,10 @@ from registry.access.roles import Actor, require
 from registry.errors import InvalidInput, WrongState
 from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import Reference
+from registry.promotions.hook_points import readable_findings
 from registry.promotions.models import PromotionRequest
 from registry.promotions.plan.builder import make_plan
 from registry.promotions.plan.types import ItemText, Plan, PromotionSpec, SpecItem
-from registry.promotions.requests.finding_links import readable_findings
 from registry.promotions.requests.infos import RequestInfo
 from registry.promotions.requests.selectors import AGAIN, readable_request
 from registry.promotions.requests.state_machine import checked_text

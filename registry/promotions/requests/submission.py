@@ -18,11 +18,11 @@ from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import Reference
 from registry.promotions.environments.locking import fresh
 from registry.promotions.events import ask_for_reviews, tell
+from registry.promotions.hook_points import require_finding
 from registry.promotions.models import Draft, Environment, PromotionRequest, RequestItem
 from registry.promotions.models.requests import clean_labels
 from registry.promotions.plan import builder
 from registry.promotions.plan.types import CONFIG, ItemText, Plan, PromotionSpec, SpecItem
-from registry.promotions.requests.finding_links import require_finding
 from registry.promotions.requests.linked_requests import finding_behind
 from registry.promotions.requests.selectors import require_earlier
 from registry.promotions.requests.state_machine import (

@@ -21,9 +21,9 @@ from registry.audit.models import AuditEvent
 from registry.drift.models import Finding, Source
 from registry.errors import FindingNotFound
 from registry.promotions import selectors, services
+from registry.promotions.hook_points import readable_findings
 from registry.promotions.models import Draft, PromotionRequest
 from registry.promotions.requests.evidence_pack import evidence_of
-from registry.promotions.requests.finding_links import readable_findings
 from registry.promotions.selectors import requests_for_finding
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import RawClient

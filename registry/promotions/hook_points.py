@@ -1,18 +1,24 @@
-"""Checks and facts from other apps (`registry.hooks`), and the checks of the source environment.
+"""What other apps add to promotions through `registry.hooks`: checks and facts of a plan, open breaks, origin findings.
 
-The source is checked for open break findings, which another app provides, and for newer versions.
+The source environment is checked for open break findings, which another app provides, and for newer versions. Findings
+belong to that app, which decides who may read them. A request stores only the number of the finding that it answers:
+the finding may be deleted later, and readers without the right learn nothing about it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 from registry import hooks
+from registry.access.roles import Actor
+from registry.errors import FindingNotFound
 from registry.promotions.plan.target_state import named_in
 from registry.promotions.plan.types import NEWER, SOURCE_DRIFT, WARN, Check, Plan, PlanStep, PromotionSpec
+from registry.promotions.requests.infos import RequestInfo
 from registry.subjects.models import Registry, SchemaVersion
+from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
 
 #: the checks that another app adds, from the target, the plan's steps and the number of the finding that the request
@@ -118,3 +124,47 @@ def _newest(registry: Registry, names: list[SubjectName]) -> dict[str, int]:
         name = SubjectName(context, subject).qualified
         versions[name] = max(version, versions.get(name, 0))
     return versions
+
+
+#: the largest number that a row can have
+_MAX_NUMBER: Final = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class OriginFinding:
+    """A finding that led to a draft or a request, for an actor who may read it."""
+
+    id: int
+    registry: str
+    sentence: str
+    severity: str
+    state: str
+
+
+def readable_findings(numbers: Collection[int | None], by: Actor) -> dict[int, OriginFinding]:
+    """The existing findings that the actor may read, by number; no query if there is no number."""
+    valid = {number for number in numbers if number is not None and 0 < number <= _MAX_NUMBER}
+    if not valid:
+        return {}
+    return {number: finding for lookup in hooks.origin_findings for number, finding in lookup(valid, by).items()}
+
+
+def require_finding(number: int, by: Actor) -> None:
+    """Raise FindingNotFound for a missing finding, and likewise for one that the actor may not read."""
+    if number not in readable_findings([number], by):
+        raise FindingNotFound(f"Finding {number} not found. Leave it out.", finding=number)
+
+
+def origin_of(finding: OriginFinding | None) -> dict[str, Any] | None:
+    """The origin of a draft or request for the API; None if there is none, or the actor may not read it."""
+    return None if finding is None else {"finding": asdict(finding)}
+
+
+def source_findings(info: RequestInfo, by: Actor) -> list[OriginFinding]:
+    """The open findings of the subjects that the request's source check names; no query if it names none."""
+    subjects = [str(check["subject"]) for check in info.checks if check.get("code") == SOURCE_DRIFT]
+    if not subjects or not info.source:
+        return []
+    numbers = [number for listed in open_breaks(get_registry(info.source), subjects).values() for number in listed]
+    findings = readable_findings(numbers, by)
+    return [findings[number] for number in numbers if number in findings]
