@@ -15,8 +15,7 @@ class StreamsConfig(AppConfig):
         """Registers Spark state as a consumer: of versions, and of what promotions bring."""
         from registry import hooks
         from registry.promotions.hook_points import CheckProvider
-        from registry.streams.promotion_check import state_checks
-        from registry.streams.subject_usage import state_evidence
+        from registry.streams.subject_usage import state_checks, state_evidence
         from registry.subjects.usage.evidence import EvidenceProvider
 
         hooks.version_evidence.register("state", EvidenceProvider("state", state_evidence))

@@ -1,19 +1,31 @@
-"""Streaming queries that use a subject: those that read it, and those whose state still carries one of its versions."""
+"""Streaming queries that use a subject: those that read it, and those whose state still carries one of its versions.
+
+Whether that state can follow a promotion is a check of the promotion: what a restart built on the new version meets.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Any, Final
 
-from django.db.models import Max, Q
+from django.db.models import F, Max, Q
 
+from registry.checkpoints.model import EVOLVING
+from registry.errors import InvalidSchema
+from registry.formats import format_of
+from registry.formats.policies.spark_state import StateChange, schema_changes
+from registry.formats.policies.spark_state.rules import EFFECTS
+from registry.formats.policies.spark_state.struct_types import ArrayType, MapType, SparkType, StructType
+from registry.promotions.plan.types import PASS, WARN, Check, PlanStep
 from registry.streams.models import CarriedVersion, QueryInput
+from registry.streams.spark_shapes import spark_shape, structs_of
 from registry.subjects.models import Registry
 from registry.subjects.usage.evidence import Evidence
-from registry.subjects.versions.qualified_names import SubjectName
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 #: queries that are named
 MOST: Final = 20
@@ -107,3 +119,122 @@ def _evidence(row: CarriedVersion, *, is_current: bool) -> Evidence:
         as_of=seen_at,
         names=f"The {where}",
     )
+
+
+CODE: Final = "evidence.state"
+MAX_NAMED_STATES: Final = 5
+
+
+def state_checks(target: Registry, steps: Sequence[PlanStep], answers: int | None = None) -> list[Check]:
+    """A check for every subject that the plan registers and whose fields some query's state has; one query.
+
+    It is held against the newest schema of each variable: its fields that came from the subject get the promoted
+    version's types, or go where the version has them no more. An application may do otherwise, so it warns; so it does
+    where that can't be compared.
+    """
+    steps_by_subject = {parse_subject(step.subject): step for step in steps if step.adds}
+    rows = _carriers(target, list(steps_by_subject))
+    checks = []
+    for name, step in steps_by_subject.items():
+        mine = [row for row in rows if (row.context, row.subject) == (name.context, name.subject)]
+        if mine:
+            checks.append(
+                _check(name, spark_shape(step.text) if format_of(step.schema_type).has_spark_rows else None, mine)
+            )
+    return checks
+
+
+def _carriers(target: Registry, names: Sequence[SubjectName]) -> list[CarriedVersion]:
+    if not names:
+        return []
+    condition = Q()
+    for name in names:
+        condition |= Q(context=name.context, subject=name.subject)
+    return list(
+        CarriedVersion.objects.filter(
+            condition, schema__variable__query__registry=target, schema__variable__removed_at=None
+        )
+        .annotate(newest=Max("schema__variable__schemas__version"))
+        .filter(newest=F("schema__version"))
+        .select_related("schema__variable__query")
+        .order_by("schema__variable__query__path", "schema__variable__name", "path")
+    )
+
+
+def _check(name: SubjectName, shape: StructType | None, rows: Sequence[CarriedVersion]) -> Check:
+    label = f"Spark state that carries {name.qualified}"
+    subject = name.qualified
+    sentences = [sentence for row in rows if (sentence := _cannot_follow(row, shape))]
+    if not sentences:
+        text = f"Queries with its fields in their state: {len(rows)}. All can be restarted with the new version."
+        return Check(CODE, label, PASS, text, subject=subject)
+    more = f" And {len(sentences) - MAX_NAMED_STATES} more." if len(sentences) > MAX_NAMED_STATES else ""
+    cure = "Restart those queries with a compatible plan, or from a new checkpoint."
+    return Check(CODE, label, WARN, " ".join(sentences[:MAX_NAMED_STATES]) + more, cure, subject=subject)
+
+
+def _cannot_follow(row: CarriedVersion, shape: StructType | None) -> str:
+    """Why the variable can't follow, or that this isn't checked, as a sentence; empty where it can."""
+    variable = row.schema.variable
+    where = f"State variable {variable.label} ({variable.query.path})"
+    operator: dict[str, Any] = next(
+        (item for item in variable.query.operators if item["number"] == variable.operator), {}
+    )
+    if operator.get("name") not in EVOLVING:
+        return f"{where} is not checked: only transformWithState state is checked."
+    changes = changes_to_follow(row, shape) if shape is not None else None
+    if changes is None:
+        return f"{where} is not checked: Spark's types of the promoted version are not known."
+    effects = [item for item in changes if item.effect != "note"]
+    if not effects:
+        return ""
+    worst = max(effects, key=lambda item: EFFECTS.index(item.effect))
+    if worst.effect == "refused":
+        return f"{where} can't change to the new version: {worst.message}. Spark refuses the restart ({worst.error})."
+    return f"{where} can change to the new version but {worst.effect}: {worst.message}."
+
+
+def changes_to_follow(row: CarriedVersion, shape: StructType) -> tuple[StateChange, ...] | None:
+    """What changes in the struct that carries the subject when it is built on the promoted version; None where that
+    can't be compared. A field of the subject that the version no longer has may be one of its other fields now.
+    """
+    struct = dict(structs_of(row.schema.value_schema)).get(row.path)
+    if struct is None:
+        return None
+    after = {field.name: field.type for field in shape.fields}
+    planned = {
+        field.name: after.get(field.name, field.type)
+        for field in struct.fields
+        if field.name in after or field.name not in row.fields
+    }
+    if any(name not in after for name in row.fields):
+        planned = after | planned
+    fields = [
+        {"name": name, "type": spark_json(kind), "nullable": True, "metadata": {}} for name, kind in planned.items()
+    ]
+    before = json.dumps(spark_json(struct))
+    is_avro = row.schema.variable.encoding == "avro"
+    try:
+        return schema_changes(before, {"type": "struct", "fields": fields}, has_evolution=is_avro)
+    except InvalidSchema:
+        return None  # a type that Spark itself has no name for
+
+
+def spark_json(type_: SparkType) -> Any:
+    """A type as StructType JSON has it."""
+    if isinstance(type_, StructType):
+        fields = [
+            {"name": field.name, "type": spark_json(field.type), "nullable": field.nullable, "metadata": {}}
+            for field in type_.fields
+        ]
+        return {"type": "struct", "fields": fields}
+    if isinstance(type_, ArrayType):
+        return {"type": "array", "elementType": spark_json(type_.element), "containsNull": type_.contains_null}
+    if isinstance(type_, MapType):
+        return {
+            "type": "map",
+            "keyType": spark_json(type_.key),
+            "valueType": spark_json(type_.value),
+            "valueContainsNull": type_.value_contains_null,
+        }
+    return type_.name

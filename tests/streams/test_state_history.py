@@ -25,10 +25,10 @@ from registry.promotions.plan.builder import make_plan
 from registry.promotions.plan.types import PlanStep, PromotionSpec, SpecItem
 from registry.streams import selectors
 from registry.streams.models import CarriedVersion, StateCheck, StateSchema, StateVariable, StreamQuery
-from registry.streams.promotion_check import state_checks
 from registry.streams.scan_result import ScannedInput, ScannedRows, scanned_query
 from registry.streams.selectors import get_state_check
 from registry.streams.state_history import keep_query
+from registry.streams.subject_usage import state_checks
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.services import register_version, set_config
 from registry.subjects.usage.evidence import evidence_of
