@@ -15,8 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dashboard.components.forms import ConfirmView, FormPage, ServiceForm, ServiceFormView
 from dashboard.components.frame import page_actor
-from dashboard.notifications import inbox as inbox_pages
-from dashboard.notifications import webhooks as webhook_pages
+from dashboard.notifications import page as pages
 from dashboard.notifications.forms import RemoveWebhookForm, SubscribeForm, WebhookEditForm, WebhookForm
 from registry.access.roles import may_somewhere, require
 from registry.errors import Conflict, InvalidInput
@@ -33,14 +32,14 @@ SUBSCRIBE: Final = "notification.subscribe"
 @require_safe
 def inbox(request: HttpRequest) -> HttpResponse:
     """The inbox."""
-    return render(request, "notifications/inbox.html", {"page": inbox_pages.inbox_page(request)})
+    return render(request, "notifications/inbox.html", {"page": pages.inbox_page(request)})
 
 
 @require_POST
 def mark_read(request: HttpRequest) -> HttpResponse:
     """Mark one entry as read, or all up to the newest that the page showed."""
-    entry = inbox_pages.number_in(request.POST.get("entry", ""))
-    up_to = inbox_pages.number_in(request.POST.get("up_to", ""))
+    entry = pages.number_in(request.POST.get("entry", ""))
+    up_to = pages.number_in(request.POST.get("up_to", ""))
     if (entry is None) == (up_to is None):
         raise InvalidInput(gettext("Name one entry, or the newest entry up to which all are read."))
     inbox_services.mark_read(by=page_actor(request), entries=None if entry is None else [entry], up_to=up_to)
@@ -56,7 +55,7 @@ class SubscriptionFormView(ServiceFormView):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         """The page."""
-        return render(request, SUBSCRIPTIONS, {"page": inbox_pages.subscriptions_page(request)})
+        return render(request, SUBSCRIPTIONS, {"page": pages.subscriptions_page(request)})
 
     def post(self, request: HttpRequest, **route: Any) -> HttpResponse:
         """Run the form, for who may subscribe to anything."""
@@ -66,7 +65,7 @@ class SubscriptionFormView(ServiceFormView):
 
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
         """The page with the form's errors."""
-        page = inbox_pages.subscriptions_page(self.request, form)
+        page = pages.subscriptions_page(self.request, form)
         return render(self.request, SUBSCRIPTIONS, {"page": page}, status=form.status)
 
     def after(self, **route: Any) -> HttpResponse:
@@ -80,8 +79,8 @@ def digest_stop(request: HttpRequest, token: str) -> HttpResponse:
     """The link in a digest: it asks first, since programs open links by themselves; when sent, digests end."""
     if request.method == "POST":
         stop_digest(token=token)
-        return render(request, "notifications/stopped.html", {"page": inbox_pages.stop_page(request, token, done=True)})
-    return render(request, "notifications/stopped.html", {"page": inbox_pages.stop_page(request, token)})
+        return render(request, "notifications/stopped.html", {"page": pages.stop_page(request, token, done=True)})
+    return render(request, "notifications/stopped.html", {"page": pages.stop_page(request, token)})
 
 
 @require_POST
@@ -95,7 +94,7 @@ def unsubscribe(request: HttpRequest, subscription_id: int) -> HttpResponse:
 @require_safe
 def webhook_list(request: HttpRequest) -> HttpResponse:
     """The visible webhooks."""
-    return render(request, "notifications/webhooks.html", {"page": webhook_pages.webhooks_page(request)})
+    return render(request, "notifications/webhooks.html", {"page": pages.webhooks_page(request)})
 
 
 class WebhookFormView(ServiceFormView):
@@ -106,11 +105,11 @@ class WebhookFormView(ServiceFormView):
 
     def get(self, request: HttpRequest, **route: Any) -> HttpResponse:
         """The form."""
-        return render(request, FORM, {"page": webhook_pages.webhook_form(request, **route)})
+        return render(request, FORM, {"page": pages.webhook_form(request, **route)})
 
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
         """The form with its errors."""
-        page = webhook_pages.webhook_form(self.request, **route, sent=form)
+        page = pages.webhook_form(self.request, **route, sent=form)
         return render(self.request, FORM, {"page": page}, status=form.status)
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
@@ -131,7 +130,7 @@ class WebhookEditView(WebhookFormView):
 
 def _with_key(request: HttpRequest, made: webhook_services.NewKey) -> HttpResponse:
     """The webhook's page with its key, which no message or session stores."""
-    page = webhook_pages.webhook_page(request, made.webhook, secret=made.secret)
+    page = pages.webhook_page(request, made.webhook, secret=made.secret)
     response = render(request, "notifications/webhook.html", {"page": page})
     response["Cache-Control"] = "no-store"
     return response
@@ -140,7 +139,7 @@ def _with_key(request: HttpRequest, made: webhook_services.NewKey) -> HttpRespon
 @require_safe
 def webhook_page(request: HttpRequest, webhook: str) -> HttpResponse:
     """One webhook with its log."""
-    return render(request, "notifications/webhook.html", {"page": webhook_pages.webhook_page(request, webhook)})
+    return render(request, "notifications/webhook.html", {"page": pages.webhook_page(request, webhook)})
 
 
 class WebhookRemoveView(ConfirmView):
@@ -150,7 +149,7 @@ class WebhookRemoveView(ConfirmView):
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
         """The page."""
-        return webhook_pages.remove_page(self.request, form, **route)
+        return pages.remove_page(self.request, form, **route)
 
     def after(self, **route: Any) -> HttpResponse:
         """The list."""

@@ -22,7 +22,6 @@ from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from dashboard.components import copy_as as lists
 from dashboard.components import links
 from dashboard.components.badges import (
     Check,
@@ -430,9 +429,9 @@ def search_form(what: Any, target: str = "") -> dict[str, Any]:
 
 @register.inclusion_tag("components/copy_as.html", takes_context=True)
 def copy_as(context: Context, name: str, **parameters: str) -> dict[str, Any]:
-    """Unfolded, where programs get this list: see dashboard.components.copy_as."""
+    """Unfolded, where programs get this list: see dashboard.components.links."""
     request = context.get("request")
-    return {"copy": None if request is None else lists.copy_as(request, name, **parameters)}
+    return {"copy": None if request is None else links.copy_as(request, name, **parameters)}
 
 
 @register.simple_tag(takes_context=True)

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client, RequestFactory
 from django.utils import timezone
 
-from dashboard.components.copy_as import copy_as
+from dashboard.components.links import copy_as
 from registry.access.models import ApiToken, User
 from registry.access.roles import Actor
 from registry.drift.models import Mute

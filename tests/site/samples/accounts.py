@@ -19,10 +19,18 @@ from dashboard.components.widgets import (
     Section,
 )
 from dashboard.notifications.forms import DigestForm, SubscribeForm, WebhookForm
-from dashboard.notifications.inbox import InboxPage, StopPage, SubscriptionsPage
-from dashboard.notifications.webhooks import DeliveryRow, WebhookFormPage, WebhookPage, WebhookRow, WebhooksPage
+from dashboard.notifications.page import (
+    DeliveryRow,
+    InboxPage,
+    StopPage,
+    SubscriptionsPage,
+    WebhookFormPage,
+    WebhookPage,
+    WebhookRow,
+    WebhooksPage,
+)
 from dashboard.people.forms import FORMS, TokenForm, people_forms
-from dashboard.people.page import PeoplePage, TokenPage
+from dashboard.people.views import PeoplePage, TokenPage
 from registry.access.selectors import GrantInfo, GroupInfo, OwnershipInfo, PersonInfo, TokenInfo
 from registry.access.services import IssuedToken
 from registry.notifications.digests import DigestInfo
