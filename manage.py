@@ -125,7 +125,7 @@ def run_command(argv: "list[str]") -> int:
 
         return up(argv[2:])
     if command != "lock_jars":
-        from dashboard.runtime.instance_lock import adopt_running
+        from dashboard.runtime.data_folder import adopt_running
 
         adopt_running()
     if command == "bench" or (command in HELP and argv[2:3] == ["bench"]):

@@ -26,8 +26,7 @@ from django.test import Client, override_settings
 from benchmarks import dataset
 from benchmarks.registry_client import Target, bearer
 from benchmarks.site import Say, closed_web_command, connected, issued_token, product
-from dashboard.runtime import postgres
-from dashboard.runtime.errors import PartFailed
+from dashboard.runtime import PartFailed, postgres
 from dashboard.runtime.layout import LOOPBACK, Layout, free_port
 from dashboard.runtime.parts import BEAT, POSTGRES, VALKEY, WEB, WORKERS, Part, running
 from dashboard.runtime.process import Command, Watchdog, end_children, run

@@ -13,7 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, G
 from redis.exceptions import RedisError
 
 from dashboard.database.base import own_generation
-from dashboard.runtime.missing import missing_parts
+from dashboard.runtime.data_folder import missing_parts
 from registry.access.request_origin import is_local
 from registry.access.roles import may
 from registry.api.authentication import authenticate

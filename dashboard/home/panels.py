@@ -19,7 +19,7 @@ from dashboard.findings.finding_list import FindingRow, finding_row
 from dashboard.promotions.plan import RequestRow, impact_of
 from dashboard.promotions.request_list import at_utc, request_row
 from dashboard.promotions.summary import clients_sentence
-from dashboard.runtime.missing import missing_parts
+from dashboard.runtime.data_folder import missing_parts
 from dashboard.sources.coverage import coverage_of, is_fresh
 from dashboard.sources.labels import listed, scan_state
 from registry.access.permission_filters import extent_of

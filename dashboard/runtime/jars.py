@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from xml.sax.saxutils import quoteattr
 
-from dashboard.runtime.errors import JarMismatch, PartFailed, PartMissing
+from dashboard.runtime import JarMismatch, PartFailed, PartMissing
 from dashboard.runtime.java import find_java, trust_options
 from dashboard.runtime.layout import PROJECT, Layout, cache_folder
 from dashboard.runtime.process import Command, run

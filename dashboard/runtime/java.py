@@ -23,7 +23,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, pkcs12
 from cryptography.utils import CryptographyDeprecationWarning
 
-from dashboard.runtime.errors import PartMissing
+from dashboard.runtime import PartMissing
 
 OLDEST = 17
 # PySpark asks every JVM for this module; runtimes that were cut down, like the wheel's, may lack it.

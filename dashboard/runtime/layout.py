@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dashboard.runtime.errors import PortTaken, ServiceError
+from dashboard.runtime import PortTaken, ServiceError
 from dashboard.runtime.process import Watchdog
 
 # A Unix socket's address has 108 bytes on Linux and 104 on macOS, with the final NUL.

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dashboard.runtime import kafka, postgres, programs, spark, valkey
+from dashboard.runtime import PartFailed, kafka, postgres, programs, spark, valkey
 from dashboard.runtime import kafka_connect as connect_worker
-from dashboard.runtime.errors import PartFailed
 from dashboard.runtime.layout import GRPC_HELLO, HTTP_HELLO, Layout, kept_ports, reply
 from dashboard.runtime.process import Child, Command, Watchdog, end_children, start, tail
 

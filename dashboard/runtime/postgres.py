@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from dashboard.runtime.errors import PartFailed, PartMissing
+from dashboard.runtime import PartFailed, PartMissing
 from dashboard.runtime.layout import LOOPBACK, Layout
 from dashboard.runtime.process import Command, run
 

@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dashboard.runtime import PartFailed
 from dashboard.runtime import watchdog as watchdog_script
-from dashboard.runtime.errors import PartFailed
 from dashboard.runtime.watchdog import MARK, WatchedSession, end_sessions, parse_ladder
 
 # The child waits for a line before it becomes the program: it is sent once the watchdog knows the child, and never

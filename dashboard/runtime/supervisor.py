@@ -16,9 +16,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from dashboard.runtime.errors import PartFailed, ServiceError
+from dashboard.runtime import PartFailed, ServiceError
+from dashboard.runtime.data_folder import write_missing
 from dashboard.runtime.layout import Layout
-from dashboard.runtime.missing import write_missing
 from dashboard.runtime.parts import Part, StartupStep, how_it_ended
 from dashboard.runtime.process import Child, end_children, start, tail
 from dashboard.runtime.watchdog import end_sessions

@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dashboard.runtime import kafka, kafka_connect, parts, postgres, spark, valkey
+from dashboard.runtime import ServiceError, kafka, kafka_connect, parts, postgres, spark, valkey
 from dashboard.runtime import layout as runtime_layout
-from dashboard.runtime.errors import ServiceError
-from dashboard.runtime.instance_lock import claim
+from dashboard.runtime.data_folder import claim
 from dashboard.runtime.layout import Layout, default_data_folder
 from dashboard.runtime.parts import Part, StartupStep
 from dashboard.runtime.process import Watchdog

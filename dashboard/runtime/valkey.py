@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
 
-from dashboard.runtime.errors import PartMissing
+from dashboard.runtime import PartMissing
 from dashboard.runtime.layout import Layout, private_folder
 from dashboard.runtime.process import Command
 

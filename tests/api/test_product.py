@@ -14,7 +14,7 @@ from django.test import Client
 
 from dashboard.components.badges import Health
 from dashboard.home import panels
-from dashboard.runtime.missing import write_missing
+from dashboard.runtime.data_folder import write_missing
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, Finding, Scan, Source
 from registry.errors import InvalidInput

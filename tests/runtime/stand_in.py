@@ -13,9 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dashboard.runtime import supervisor
-from dashboard.runtime.errors import ServiceError
-from dashboard.runtime.instance_lock import claim
+from dashboard.runtime import ServiceError, supervisor
+from dashboard.runtime.data_folder import claim
 from dashboard.runtime.layout import HTTP_HELLO, Layout, reply
 from dashboard.runtime.parts import Part, StartupStep
 from dashboard.runtime.process import Command, Watchdog

@@ -48,7 +48,7 @@ class Clone:
             (self.root / name).mkdir(parents=True)
         self.bin.mkdir()
         shutil.copy(ROOT / "manage.py", self.root)
-        (self.root / "dashboard/runtime/instance_lock.py").write_text(FAKE_COMMAND)
+        (self.root / "dashboard/runtime/data_folder.py").write_text(FAKE_COMMAND)
         (self.root / "dashboard/management/commands/hello.py").write_text(HELLO)
         (self.root / "django/core/management.py").write_text(FAKE_DJANGO)
         (self.root / "requirements.lock").write_text("aaa==1.0 \\\n    --hash=sha256:00\n")

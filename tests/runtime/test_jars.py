@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.runtime import jars, kafka_connect
-from dashboard.runtime.errors import JarMismatch, PartFailed
+from dashboard.runtime import JarMismatch, PartFailed, jars, kafka_connect
 from dashboard.runtime.jars import Jar
 from dashboard.runtime.layout import Layout
 from dashboard.runtime.process import Watchdog

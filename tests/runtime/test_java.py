@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.runtime import java
-from dashboard.runtime.errors import PartMissing
+from dashboard.runtime import PartMissing, java
 from dashboard.runtime.java import Java, find_java, home_for_spark
 
 FAKE = """#!/bin/sh

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from dashboard.runtime import PartFailed, PartMissing
 from dashboard.runtime import supervisor as keepers
-from dashboard.runtime.errors import PartFailed, PartMissing
 from dashboard.runtime.layout import Layout
 from dashboard.runtime.parts import Part
 from dashboard.runtime.process import Command, Watchdog

@@ -11,8 +11,8 @@ import pytest
 from django.core.checks.security.base import check_secret_key
 from django.test import override_settings
 
+from dashboard.runtime import PortTaken, ServiceError
 from dashboard.runtime import layout as runtime_layout
-from dashboard.runtime.errors import PortTaken, ServiceError
 from dashboard.runtime.layout import (
     Layout,
     cache_folder,

@@ -14,8 +14,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import InsufficientPrivilege
 
-from dashboard.runtime import postgres
-from dashboard.runtime.errors import PartFailed, PartMissing
+from dashboard.runtime import PartFailed, PartMissing, postgres
 from dashboard.runtime.layout import Layout
 from dashboard.runtime.parts import POSTGRES, postgres_server, running
 from dashboard.runtime.process import Watchdog

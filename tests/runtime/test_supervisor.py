@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.runtime.data_folder import missing_parts
 from dashboard.runtime.layout import free_port
-from dashboard.runtime.missing import missing_parts
 from tests.runtime.conftest import SIGNALS, Supervised, command_line, is_alive, part
 from tests.waiting import PATIENCE
 

@@ -15,8 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dashboard.runtime import parts
-from dashboard.runtime.errors import ServiceError
+from dashboard.runtime import ServiceError, parts
 from dashboard.runtime.layout import GRPC_HELLO, answers, free_port, reply
 from dashboard.runtime.up import Options, choose
 from tests.runtime.conftest import ROOT, Supervised, command_line, is_alive

@@ -8,8 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from dashboard.runtime import jars
-from dashboard.runtime.errors import ServiceError
+from dashboard.runtime import ServiceError, jars
 from dashboard.runtime.layout import Layout
 from dashboard.runtime.process import Watchdog
 from dashboard.runtime.supervisor import Console

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from dashboard.runtime.errors import ServiceError
+from dashboard.runtime import ServiceError
 from dashboard.runtime.up import Options, add_arguments, up
 
 

@@ -16,8 +16,7 @@ from typing import Any, Final
 
 import yaml
 
-from dashboard.runtime import jars
-from dashboard.runtime.errors import ServiceError
+from dashboard.runtime import ServiceError, jars
 from dashboard.runtime.jars import Jar
 from dashboard.runtime.layout import Layout, cache_folder
 from dashboard.runtime.process import Watchdog

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.runtime.instance_lock import adopt_running, claim, read_state
+from dashboard.runtime.data_folder import adopt_running, claim, read_state
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Who runs on a data folder: one `up` at a time, and how other commands find what it runs."""
+"""What the data folder says of a running `up`: one at a time, how other commands find what it runs, which parts don't run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dashboard.runtime.errors import AlreadyRunning
+from dashboard.runtime import AlreadyRunning
 from dashboard.runtime.layout import default_data_folder, private_folder, write_private
 from dashboard.runtime.watchdog import processes
 
@@ -99,3 +99,23 @@ def adopt_running() -> None:
     running = read_state(default_data_folder()) or {}
     for name, value in running.get("environment", {}).items():
         os.environ.setdefault(name, value)
+
+
+MISSING = "missing.json"
+
+
+def write_missing(data: Path, parts: Mapping[str, str]) -> None:
+    """Leaves word of each part that doesn't run, with the reason."""
+    if parts:
+        write_private(data / MISSING, json.dumps(dict(parts)))
+    else:
+        (data / MISSING).unlink(missing_ok=True)
+
+
+def missing_parts(data: Path) -> dict[str, str]:
+    """The parts that don't run, by name, each with the reason; none where no `up` has left word."""
+    try:
+        text = (data / MISSING).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    return {str(name): str(reason) for name, reason in json.loads(text).items()}
