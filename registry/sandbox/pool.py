@@ -88,7 +88,7 @@ class Pool:
         about: str = "the schema",
         seconds: float | None = None,
     ) -> Any:
-        """The answer of a verb of `registry.sandbox.jobs`.
+        """The answer of a verb of `registry.sandbox.child`.
 
         `about` names the schema in errors; `seconds` is what is left to this job of the pool's `seconds`, if it isn't
         the first one about a schema. Raises the engine's own errors, SchemaTooCostly when a limit was met, Unavailable when all children stay busy, and

@@ -8,8 +8,8 @@ import pytest
 
 from registry.formats import FORMATS
 from registry.formats.lint import LINT_RULES, MAX_PLACES, LintFinding, in_style, looks_personal, style_of
+from registry.sandbox.child import perform
 from registry.sandbox.codec import Source, decode, encode
-from registry.sandbox.jobs import perform
 
 
 def avro(*fields: dict[str, object], **more: object) -> str:

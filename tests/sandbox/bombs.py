@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from registry.formats.base import Edit
-from registry.sandbox import child, jobs
+from registry.sandbox import child
 
 
 def allocate(mebibytes: int) -> int:
@@ -97,7 +97,7 @@ BOMBS: dict[str, Callable[..., Any]] = {
         allocate, allocate_in_rust, spin, sleep, die, leave, chatter, forge, big, environment, echo, fault, strange,
     )
 }  # fmt: skip
-_real = jobs.perform
+_real = child.perform
 
 
 def perform(verb: str, arguments: list[Any], options: dict[str, Any]) -> Any:
@@ -106,5 +106,5 @@ def perform(verb: str, arguments: list[Any], options: dict[str, Any]) -> Any:
 
 
 if __name__ == "__main__":
-    jobs.perform = perform  # type: ignore[assignment]
+    child.perform = perform  # type: ignore[assignment]
     child.main(*map(int, sys.argv[1:4]))
