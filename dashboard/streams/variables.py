@@ -24,7 +24,7 @@ from dashboard.components.widgets import Action, Crumb, Fact, Frame, Problem, Se
 from dashboard.sources.labels import sized
 from dashboard.streams.queries import VariableRow, check_action, crumbs
 from dashboard.streams.restart_check import EFFECT_LOOKS, ReportedChange
-from registry.checkpoints.plans.rendering import to_ddl
+from registry.checkpoints.plans.model import to_ddl
 from registry.errors import InvalidSchema, NotFound, SchemadeskError
 from registry.formats.policies.spark_state import StateChange, schema_changes
 from registry.formats.policies.spark_state.rules import EFFECTS

@@ -12,7 +12,7 @@ import yaml
 
 from registry.checkpoints import Checkpoint, Operator, StateVariable, read_checkpoint
 from registry.checkpoints.plans.ddl import parse_ddl
-from registry.checkpoints.plans.rendering import to_ddl
+from registry.checkpoints.plans.model import to_ddl
 
 HERE = Path(__file__).parent
 OLDER = HERE / "older"

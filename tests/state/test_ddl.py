@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from registry.checkpoints.plans.ddl import parse_ddl
-from registry.checkpoints.plans.rendering import to_ddl
+from registry.checkpoints.plans.model import to_ddl
 from registry.errors import InvalidSchema
 from tests.waiting import costs_little
 

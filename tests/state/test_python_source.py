@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from registry.checkpoints.plans import parse_python
-from registry.checkpoints.plans.rendering import to_ddl
+from registry.checkpoints.plans.model import to_ddl
 from registry.errors import InvalidSchema
 from tests.waiting import costs_little
 

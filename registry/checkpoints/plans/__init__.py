@@ -2,9 +2,15 @@
 
 from registry.checkpoints.plans.check import check_state
 from registry.checkpoints.plans.document import parse_plan, plan_as_is, read_plan
-from registry.checkpoints.plans.model import PlannedState, StateCheck, StatePlan, VariableCheck
+from registry.checkpoints.plans.model import (
+    PlannedState,
+    StateCheck,
+    StatePlan,
+    VariableCheck,
+    check_markdown,
+    check_text,
+)
 from registry.checkpoints.plans.python_source import parse_python
-from registry.checkpoints.plans.rendering import check_markdown, check_text
 
 __all__ = [
     "PlannedState",

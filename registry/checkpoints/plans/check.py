@@ -23,8 +23,8 @@ from registry.checkpoints.plans.model import (
     StatePlan,
     VariableCheck,
     Verdict,
+    to_ddl,
 )
-from registry.checkpoints.plans.rendering import to_ddl
 from registry.checkpoints.plans.rules import (
     RESTART_RULES,
     begun_variables,

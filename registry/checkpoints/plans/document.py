@@ -33,8 +33,8 @@ from registry.checkpoints.plans.model import (
     TIME_MODES,
     PlannedState,
     StatePlan,
+    to_ddl,
 )
-from registry.checkpoints.plans.rendering import to_ddl
 from registry.checkpoints.plans.rules import SPARK_TIME_MODES, language_of, operators_of, output_mode_of, time_mode_of
 from registry.checkpoints.plans.stored_state import StoredState, read_state
 from registry.checkpoints.reader import read_checkpoint
