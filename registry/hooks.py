@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 if TYPE_CHECKING:
     from django.db.models import Q
 
-    from registry.access.rights_changes import RightsChange, ScopeCatalog
-    from registry.access.roles import Actor
+    from registry.access.roles import Actor, RightsChange, ScopeCatalog
     from registry.audit.time_travel import DerivedTable
     from registry.promotions.hook_points import CheckProvider, OriginFinding
     from registry.subjects.models import Registry

@@ -26,8 +26,7 @@ from dashboard.environments.views import loosening_response
 from dashboard.people.forms import FORMS, MANAGE, AddPersonForm, TokenForm, people_forms
 from dashboard.sources.labels import chosen_value
 from registry.access.permission_filters import extent_of
-from registry.access.rights_changes import scope_warning
-from registry.access.roles import may, require
+from registry.access.roles import may, require, scope_warning
 from registry.access.selectors import (
     GroupInfo,
     OwnershipInfo,

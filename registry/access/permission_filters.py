@@ -12,8 +12,7 @@ from typing import ClassVar, Final, Self, TypeVar
 from django.db.models import Model, Q, QuerySet
 
 from registry.access.name_patterns import ALL, MAX_LENGTH, NOTHING, checked_pattern, name_pattern
-from registry.access.rights_changes import refuse_unknown_registry
-from registry.access.roles import ACTIONS, LOOKING, ROLES, Actor, refusal, require
+from registry.access.roles import ACTIONS, LOOKING, ROLES, Actor, refusal, refuse_unknown_registry, require
 from registry.errors import InvalidInput
 
 

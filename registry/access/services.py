@@ -17,8 +17,7 @@ from django.utils import timezone
 from registry import hooks
 from registry.access.models import ApiToken, GroupGrant, Ownership, RoleGrant, User
 from registry.access.permission_filters import checked_place, checked_role, place_words
-from registry.access.rights_changes import RightsChange, guard
-from registry.access.roles import Actor, Grant, require
+from registry.access.roles import Actor, Grant, RightsChange, guard, require
 from registry.access.selectors import address_key, full_admins, grants_of
 from registry.access.tokens import IssuedToken, issue_token, make_token, revoke_token
 from registry.audit.context import record

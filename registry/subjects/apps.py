@@ -16,7 +16,7 @@ class SubjectsConfig(AppConfig):
         from django.conf import settings
 
         from registry import hooks
-        from registry.access.rights_changes import ScopeCatalog
+        from registry.access.roles import ScopeCatalog
         from registry.formats.schema_format import load_formats
         from registry.subjects.listing.listing import has_matching_subject, past_activity, registry_names
         from registry.subjects.usage.clients import client_evidence

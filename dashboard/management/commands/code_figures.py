@@ -57,7 +57,7 @@ class SizeLimit:
 
 
 LIMITS: Final[Mapping[str, SizeLimit]] = {
-    "modules": SizeLimit(688, 620),
+    "modules": SizeLimit(687, 620),
     "lines of code": SizeLimit(111_700, 86_000),
     "lines of presentation": SizeLimit(23_600, 13_000),
     "import lines, %": SizeLimit(9.3, 8),

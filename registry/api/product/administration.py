@@ -15,8 +15,7 @@ from rest_framework.response import Response
 
 from registry.access import selectors, services
 from registry.access.permission_filters import require_extent
-from registry.access.rights_changes import scope_warning
-from registry.access.roles import ALL, ROLES, SCOPES, Actor, require
+from registry.access.roles import ALL, ROLES, SCOPES, Actor, require, scope_warning
 from registry.access.tokens import DEFAULT_DAYS, MAX_DAYS, refuse_stranger
 from registry.api.product.base import AT, ProductView, WholeNumberField, as_it_was
 from registry.audit.selectors import FORMS, AuditFilter, export_events

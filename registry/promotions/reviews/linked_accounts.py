@@ -26,8 +26,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from registry.access.models import User
-from registry.access.rights_changes import RightsChange, guard
-from registry.access.roles import ACTIONS, Actor, Grant, may, require
+from registry.access.roles import ACTIONS, Actor, Grant, RightsChange, guard, may, require
 from registry.access.selectors import address_key, approval_refusal
 from registry.audit.context import record
 from registry.errors import InvalidInput, NotFound, WrongState

@@ -16,8 +16,7 @@ from django.conf import settings
 from django.db.models import F
 
 from registry.access.models import GroupGrant, Ownership, User
-from registry.access.rights_changes import RightsChange
-from registry.access.roles import ACTIONS, Actor, Grant
+from registry.access.roles import ACTIONS, Actor, Grant, RightsChange
 from registry.access.selectors import grants_of
 from registry.audit.context import record, recorded
 from registry.promotions.environments.change_guard import (
