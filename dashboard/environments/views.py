@@ -2,21 +2,182 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from dashboard.components.forms import ServiceForm, ServiceFormView
-from dashboard.components.frame import page_actor, render_page
+from dashboard.components.badges import BreakGlassState, EnvironmentChangeState
+from dashboard.components.forms import ServiceForm, ServiceFormView, forms_by_name
+from dashboard.components.frame import make_frame, page_actor, render_page
 from dashboard.components.time_travel import travels
+from dashboard.components.widgets import Crumb, Frame, Problem, Section
 from dashboard.environments.board import board as board_page
-from dashboard.environments.forms import LooseningForm
-from dashboard.environments.page import environment_page
+from dashboard.environments.forms import MANAGE, SHOWN, LooseningForm, RulesForm
 from dashboard.environments.unapproved_versions import unapproved_versions_page
+from dashboard.promotions.request_list import at_utc
 from registry.access.permission_filters import require_extent
+from registry.access.roles import Actor, may, refusal
 from registry.errors import SecondPersonRequired
+from registry.promotions import selectors
+from registry.promotions.environments.break_glass import confirmer_refusal
+from registry.promotions.environments.change_requests import decision_refusal
+from registry.promotions.environments.selectors import EnvironmentChangeInfo, environment_changes
+from registry.promotions.models import EnvironmentChange
+from registry.promotions.reviews.reviewers import shortages
+from registry.promotions.selectors import BreakGlassInfo, EnvironmentInfo
+
+#: changes that the page lists; the API has a hundred
+LISTED = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakGlassRow:
+    """A use of break-glass, when it ends or ended, and why the reader may not close or confirm it ("" if they may)."""
+
+    info: BreakGlassInfo
+    state: BreakGlassState
+    until: str
+    close_refused: str
+    confirm_refused: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRow:
+    """A change that loosens the environment, and why the reader may not decide on it or withdraw it ("" if they may)."""
+
+    info: EnvironmentChangeInfo
+    state: EnvironmentChangeState
+    decide_refused: str
+    withdraw_refused: str
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it waits for a decision."""
+        return self.info.state == EnvironmentChange.OPEN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentPage:
+    """An environment with the forms that change it; `refused` says why the reader may not ("" if they may).
+
+    `number` is its place among `count` environments, `forms` are by the names of their classes, and `loosening` requests another
+    person's approval for a change that was refused. `shortages` are the approvals that too few people can give.
+    """
+
+    frame: Frame
+    info: EnvironmentInfo
+    number: int
+    count: int
+    refused: str
+    open_refused: str
+    forms: Mapping[str, ServiceForm]
+    break_glass: tuple[BreakGlassRow, ...] = ()
+    changes: tuple[ChangeRow, ...] = ()
+    loosening: LooseningForm | None = None
+    loosening_sentence: str = ""
+    shortages: tuple[str, ...] = ()
+    problem: Problem | None = None
+
+
+def environment_page(
+    request: HttpRequest,
+    name: str,
+    sent: ServiceForm | None = None,
+    loosening: LooseningForm | None = None,
+    loosening_sentence: str = "",
+) -> EnvironmentPage:
+    """The page; `sent` is a form that was refused, `loosening` one for a second person. Raises RegistryNotFound."""
+    info, actor = selectors.environment_info(name), page_actor(request)
+    order = selectors.list_environments()
+    refused = refusal(actor, MANAGE, registry=info.name)
+    history = [glass_row(glass, info, actor) for glass in selectors.break_glass_history(info.name)]
+    return EnvironmentPage(
+        frame=make_frame(
+            request,
+            title=info.name,
+            section=Section.ENVIRONMENTS,
+            registry=info.name,
+            crumbs=(Crumb(label=gettext("Environments"), url=reverse("ui:environments")),),
+            url_in=lambda registry: reverse("ui:environment", args=[registry]),
+        ),
+        info=info,
+        number=order.index(info.name) + 1,
+        count=len(order),
+        refused=refused,
+        open_refused=refused or _open_already(info, actor),
+        forms=forms_by_name(SHOWN, sent) | ({} if isinstance(sent, RulesForm) else {"RulesForm": RulesForm.of(info)}),
+        break_glass=tuple(history),
+        changes=tuple(change_row(change, actor) for change in environment_changes(info.name, limit=LISTED)),
+        loosening=loosening or (sent if isinstance(sent, LooseningForm) else None),
+        loosening_sentence=loosening_sentence,
+        shortages=shortages(info) if not actor.past else (),
+        problem=sent.problem if sent else None,
+    )
+
+
+def _open_already(info: EnvironmentInfo, actor: Actor) -> str:
+    for glass in info.break_glass:
+        if glass.is_open and glass.opened_by_id == actor.user_id:
+            return gettext("You have break-glass open until %(at_utc)s. Close it to give another reason.") % {
+                "at_utc": at_utc(glass.ends_at)
+            }
+    return ""
+
+
+def glass_row(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> BreakGlassRow:
+    """The row of a use of break-glass."""
+    return BreakGlassRow(
+        info=glass,
+        state=BreakGlassState.of(glass.state),
+        until=_until(glass),
+        close_refused=refusal(actor, MANAGE, registry=info.name),
+        confirm_refused=_confirm_refused(glass, info, actor) if glass.can_be_confirmed else "",
+    )
+
+
+def _until(glass: BreakGlassInfo) -> str:
+    text = gettext("open until %(at_utc)s") if glass.is_open else gettext("ended at %(at_utc)s")
+    until = text % {"at_utc": at_utc(glass.ends_at)}
+    if glass.state not in ("open", "waiting"):
+        return until
+    return gettext("%(until)s; confirm by %(at)s") % {"until": until, "at": at_utc(glass.confirm_until)}
+
+
+def _confirm_refused(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> str:
+    if actor.past:
+        return actor.past
+    if actor.user_id == glass.opened_by_id:
+        return gettext("You opened it, so another person must confirm it.")
+    if not may(actor, MANAGE, registry=info.name):
+        lacking = refusal(actor, "promotion.review", registry=info.name)
+        if lacking:
+            return lacking
+    return confirmer_refusal(info.name, glass.opened_by_id, actor)
+
+
+def change_row(change: EnvironmentChangeInfo, actor: Actor) -> ChangeRow:
+    """The row of a change that loosens the environment."""
+    is_own = actor.user_id == change.requested_by_id
+    is_open = change.state == EnvironmentChange.OPEN
+    decide_refused = decision_refusal(change.environment, change.requested_by_id, actor) if is_open else ""
+    if change.is_outdated:
+        decide_refused = gettext("%(outdated)s %(requester)s can withdraw it and request it again.") % {
+            "outdated": change.outdated,
+            "requester": change.requested_by,
+        }
+    return ChangeRow(
+        info=change,
+        state=EnvironmentChangeState.OUTDATED if change.is_outdated else EnvironmentChangeState.of(change.state),
+        decide_refused=actor.past or decide_refused,
+        withdraw_refused=actor.past or ("" if is_own else refusal(actor, MANAGE, registry=change.environment)),
+    )
+
 
 TEMPLATE: Final = "environments/environment.html"
 

@@ -22,7 +22,7 @@ from dashboard.components.widgets import (
 )
 from dashboard.environments.board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
 from dashboard.environments.forms import SHOWN, LooseningForm, RulesForm
-from dashboard.environments.page import BreakGlassRow, ChangeRow, EnvironmentPage
+from dashboard.environments.views import BreakGlassRow, ChangeRow, EnvironmentPage
 from dashboard.proposals.forms import ProposalForm, SaveForm
 from dashboard.proposals.page import DraftList, ProposalPage, ProposalReport
 from registry.errors import InvalidInput, SchemadeskError
