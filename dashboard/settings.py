@@ -241,7 +241,10 @@ TEMPLATES = [
 SILENCED_SYSTEM_CHECKS = ["templates.W003"]
 
 AUTH_USER_MODEL = "access.User"
-AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTHENTICATION_BACKENDS = [
+    "dashboard.people.sign_in.ExactNameBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",  # of sessions from before; signs in nobody
+]
 ACCOUNT_ADAPTER = "dashboard.people.sign_in.ClosedAdapter"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]

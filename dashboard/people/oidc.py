@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import requests
 from allauth.account.adapter import get_adapter as get_account_adapter
 from allauth.account.internal.decorators import login_not_required
-from allauth.account.internal.emailkit import valid_email_or_none
 from allauth.account.utils import user_username
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, get_adapter
@@ -34,6 +33,7 @@ from django.views.decorators.http import require_POST, require_safe
 from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 
+from registry.access.account_names import issued_email
 from registry.access.egress import parse_connection
 from registry.access.http_client import HttpLimits, OutgoingClient, find_secret, refuse_other_host
 from registry.access.models import User
@@ -225,10 +225,10 @@ class IssuerAccounts(DefaultSocialAccountAdapter):  # type: ignore[misc]
     def save_user(self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None) -> User:
         """Create the account of a new person, under an unused name."""
         origin = str(request.META.get("REMOTE_ADDR") or "")
-        username = user_username(sociallogin.user) or sociallogin.account.uid
+        sociallogin.user.email = issued_email(sociallogin.claims.get("email"))
+        get_account_adapter().populate_username(request, sociallogin.user)  # the audit has the account's own name
+        username = user_username(sociallogin.user)
         record(by=Actor(username, "ui", origin=origin, signed_in_by="oidc"), why="first sign-in through the issuer")
-        mail = sociallogin.claims.get("email")
-        sociallogin.user.email = (valid_email_or_none(mail) if isinstance(mail, str) else None) or ""  # only shown
         user: User = super().save_user(request, sociallogin, form)
         take_groups(user, sociallogin.claims, origin=origin)
         return user

@@ -6,18 +6,22 @@ import secrets
 from typing import Any, Final
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.auth_backends import AuthenticationBackend
 from allauth.account.internal.flows.login import AUTHENTICATION_METHODS_SESSION_KEY
 from allauth.core.internal import ratelimit
 from allauth.core.internal.ratelimit import RateLimitUsage
 from django.conf import settings
 from django.core import signing
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.client_address import SHARED
+from registry.access.account_names import checked_username, same_name
 from registry.access.models import User
 from registry.access.selectors import actor_of_user
 from registry.audit.context import record
+from registry.errors import InvalidInput
 
 COOKIE: Final = "schemadesk_browser"
 _SALT: Final = "dashboard.people.sign_in"
@@ -97,12 +101,41 @@ def signed_in_by(request: HttpRequest) -> str:
     return WAYS.get(records[-1].get("method", ""), "")
 
 
+class ExactNameBackend(AuthenticationBackend):  # type: ignore[misc]
+    """Finds an account by its exact name first: allauth ignores case, and refuses a name that then fits two accounts."""
+
+    def authenticate(self, request: HttpRequest | None, **credentials: Any) -> User:
+        """The account. Raises PermissionDenied, so that no other backend hashes the password again."""
+        user: User | None = super().authenticate(request, **credentials)
+        if user is None:
+            raise PermissionDenied
+        return user
+
+    def _authenticate_by_username(self, username: str, password: str) -> User | None:
+        user: User | None = User.objects.filter(username=username).first()
+        found: User | None = (
+            self._check_password(user, password) if user else super()._authenticate_by_username(username, password)
+        )
+        return found
+
+
 class ClosedAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has no types
     """Disables sign-up, and audits password changes."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """No."""
         return False
+
+    def clean_username(self, username: str, shallow: bool = False) -> str:
+        """A name for a person of the issuer. Raises ValidationError for one that nobody else may have either."""
+        try:
+            checked_username(username)
+        except InvalidInput as error:
+            raise ValidationError(error.message) from error
+        taken = same_name(username, User.objects.order_by().values_list("username", flat=True))
+        if taken is not None:
+            raise self.validation_error("username_taken")
+        return username
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Refuse an attempt after too many failed ones, before any hashing."""

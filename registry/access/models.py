@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractUser, Group
 from django.db import models
+from django.db.models.functions import Lower
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
@@ -19,6 +20,7 @@ class User(AbstractUser):
 
     class Meta(AbstractUser.Meta):
         abstract = False
+        constraints = [models.UniqueConstraint(Lower("username"), name="one_username_ignoring_case")]
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
         """What a session must match: Django's hash of the password, and from the first epoch on one that has it too."""

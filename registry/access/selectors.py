@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -41,7 +40,6 @@ __all__ = [
     "TokenInfo",
     "actor_of_token",
     "actor_of_user",
-    "address_key",
     "admin_names",
     "anonymous_actor",
     "approval_refusal",
@@ -57,14 +55,6 @@ __all__ = [
     "ownerships_in",
     "people_named",
 ]
-
-
-def address_key(address: str) -> str:
-    """An email address in the form in which addresses are compared; "" for none.
-
-    Capital letters, and letters that stand for others such as the Kelvin sign for K, don't make another address.
-    """
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", address).casefold()).strip()
 
 
 MAX_PEOPLE = 500

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import secrets
-import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.models import Group
-from django.contrib.auth.validators import UnicodeUsernameValidator
-from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from registry import hooks
+from registry.access.account_names import address_key, checked_email, checked_username, same_name
 from registry.access.models import ApiToken, GroupGrant, Ownership, RoleGrant, User
 from registry.access.permission_filters import checked_place, checked_role, place_words
 from registry.access.roles import Actor, Grant, RightsChange, guard, require
-from registry.access.selectors import address_key, full_admins, grants_of
+from registry.access.selectors import full_admins, grants_of
 from registry.access.tokens import IssuedToken, issue_token, make_token, revoke_token
 from registry.audit.context import record
 from registry.errors import Conflict, InvalidInput, NotFound
@@ -53,9 +50,13 @@ _ADMINS_LOCK = 7_311_001
 def ensure_person(*, username: str, role: str, by: Actor) -> str | None:
     """Make a user with a role in all registries; gives the new password, or None where the user is there already.
 
-    For the first start and for tests: it asks for no right. Raises InvalidInput for a role that doesn't exist.
+    An account whose name differs only in case stays as it is. For the first start and for tests: it asks for no right.
+    Raises InvalidInput for a role that doesn't exist.
     """
     checked_role(role)
+    names = set(User.objects.filter(username__iexact=username).values_list("username", flat=True))
+    if names and username not in names:
+        return None
     record(by=by, why=f"grant {username} the role {role}")
     user, created = User.objects.get_or_create(username=username)
     RoleGrant.objects.get_or_create(user=user, role=role, registry="", subject_pattern="*")
@@ -67,23 +68,28 @@ def add_person(*, username: str, by: Actor) -> str:
     """Make an account without any role, and give its password, this one time.
 
     In closed environments it counts as its maker's until another person confirms that it isn't (linked_accounts.py).
-    Raises NotSignedIn, NotAllowed, InvalidInput for a name that can't be, Conflict for one that is taken.
+    Raises NotSignedIn, NotAllowed, InvalidInput for a name that can't be, Conflict for one that is taken or looks the same.
     """
     require(by, "people.manage")
-    username = username.strip()
-    try:
-        UnicodeUsernameValidator()(username)
-    except ValidationError as error:
-        raise InvalidInput("A username can only contain letters, digits and @ . + - _.") from error
-    if len(username) > 150:
-        raise InvalidInput("A username can have at most 150 characters.")
+    username = checked_username(username)
+    taken = same_name(username, User.objects.order_by("username").values_list("username", flat=True))
+    if taken is not None:
+        raise _taken_username(username, taken)
     record(by=by, why=f"add {username}")
-    user, created = User.objects.get_or_create(username=username)
-    if not created:
-        raise Conflict(f"The username {username} is already taken.")
+    try:
+        with transaction.atomic():
+            user = User.objects.create(username=username)
+    except IntegrityError as error:  # another person added it meanwhile
+        raise _taken_username(username, username) from error
     for added in hooks.added_accounts:
         added(user.pk, by)
     return _new_password(user)
+
+
+def _taken_username(username: str, taken: str) -> Conflict:
+    if taken == username:
+        return Conflict(f"The username {username} is already taken.", field="username")
+    return Conflict(f"The username {username} is too similar to the existing username {taken}.", field="username")
 
 
 @transaction.atomic
@@ -176,7 +182,7 @@ def _end_access(user: User) -> None:
 def set_email(*, username: str, email: str, by: Actor) -> None:
     """Where a person's mail goes; "" for nowhere. Raises NotSignedIn, NotAllowed, NotFound, InvalidInput."""
     require(by, "people.manage")
-    user, email = person_named(username), _checked_email(email.strip())
+    user, email = person_named(username), checked_email(email.strip())
     sentence = f"{'change' if email else 'remove'} the email address of {username}"
     record(by=by, why=sentence)
     values = {"username": username, "email": email}
@@ -195,21 +201,6 @@ def _others_with(email: str, user: User) -> tuple[int, ...]:
     key = address_key(email)
     others = User.objects.exclude(pk=user.pk).exclude(email="").values_list("pk", "email") if key else ()
     return tuple(number for number, address in others if address_key(address) == key)
-
-
-def _checked_email(email: str) -> str:
-    """The address; "" for none. Raises InvalidInput, also for letters that stand for others, such as the Kelvin sign for K."""
-    if not email:
-        return ""
-    try:
-        validate_email(email)
-    except ValidationError as error:
-        raise InvalidInput("That is not a valid email address.", field="email") from error
-    if len(email) > 254:
-        raise InvalidInput("An email address can have at most 254 characters.", field="email")
-    if unicodedata.normalize("NFKC", email) != email or address_key(email) != email.lower():
-        raise InvalidInput(f"Write the email address as {address_key(email)}.", field="email")
-    return email
 
 
 def person_named(username: str) -> User:
@@ -249,10 +240,13 @@ def make_group(*, name: str, by: Actor) -> None:
     name = name.strip()
     if not 1 <= len(name) <= 150 or not name.isprintable() or "/" in name:
         raise InvalidInput("A group name must have 1 to 150 visible characters and no slash.")
+    taken = same_name(name, Group.objects.order_by("name").values_list("name", flat=True))
+    if taken is not None and taken != name:
+        raise Conflict(f"The group name {name} is too similar to the existing group {taken}.", field="name")
     record(by=by, why=f"create the group {name}")
     _, created = Group.objects.get_or_create(name=name)
     if not created:
-        raise Conflict(f"The group {name} already exists.")
+        raise Conflict(f"The group {name} already exists.", field="name")
 
 
 @transaction.atomic

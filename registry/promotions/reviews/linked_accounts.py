@@ -25,9 +25,10 @@ from typing import Any, Final
 from django.db import connection, transaction
 from django.utils import timezone
 
+from registry.access.account_names import address_key
 from registry.access.models import User
 from registry.access.roles import ACTIONS, Actor, Grant, RightsChange, guard, may, require
-from registry.access.selectors import address_key, approval_refusal
+from registry.access.selectors import approval_refusal
 from registry.audit.context import record
 from registry.errors import InvalidInput, NotFound, WrongState
 from registry.promotions.environments.change_guard import FIRST_REVIEWER, LOOSENS

@@ -193,7 +193,9 @@ def test_two_accounts_that_one_person_took_apart_stay_one_person(cast: Cast) -> 
     assert not any(is_same_person(admin, number) for number in two)
 
 
-@pytest.mark.parametrize("alike", ["\u212aate@x.org", "kate@x.or\uff47", "KATE@X.ORG"])
+@pytest.mark.parametrize(
+    "alike", ["\u212aate@x.org", "kate@x.or\uff47", "KATE@X.ORG", "kate@x.org\u200b", "kate@x\u00ad.org"]
+)
 def test_letters_that_look_alike_make_no_second_address(
     registries: None, person: Callable[[str], Actor], alike: str
 ) -> None:
