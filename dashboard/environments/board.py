@@ -309,9 +309,7 @@ def _cell(cell: boards.BoardCell, name: str, before: str, context: _RowContext) 
         seen_older=_older(cell, context.last_seen_at),
         marks=(standing_mark(cell.standing),) if cell.standing else (),
         notes=_notes(cell, before),
-        behind=gettext("missing version %(wanted)s from %(before)s") % {"wanted": cell.wanted, "before": before}
-        if cell.behind
-        else "",
+        behind=_behind(cell, before),
         outlook=Outlook.of(cell.verdict) if cell.verdict and time_travel.moment() is None else None,
         reasons=_reasons(cell) if time_travel.moment() is None else (),
         request=Link(
@@ -322,6 +320,15 @@ def _cell(cell: boards.BoardCell, name: str, before: str, context: _RowContext) 
         else None,
         promote=_promote(cell, name, before, context) if cell.behind and not cell.request else None,
     )
+
+
+def _behind(cell: boards.BoardCell, before: str) -> str:
+    """What it lacks of the environment before it, "" if nothing."""
+    if not cell.behind:
+        return ""
+    if cell.rolled_back:
+        return gettext("rolled back from version %(version)s") % {"version": cell.rolled_back}
+    return gettext("missing version %(wanted)s from %(before)s") % {"wanted": cell.wanted, "before": before}
 
 
 def _older(cell: boards.BoardCell, last_seen_at: Mapping[int, datetime]) -> str:
@@ -344,6 +351,13 @@ def _notes(cell: boards.BoardCell, before: str) -> tuple[str, ...]:
 
 def _promote(cell: boards.BoardCell, name: str, before: str, context: _RowContext) -> Action:
     reason = refusal(context.actor, "promotion.request", registry=cell.place, subject=name)
+    if cell.rolled_back:
+        return Action(
+            label=gettext("Roll back to version %(version)s") % {"version": cell.rolled_back},
+            url=subject_url(cell.place, name, version=cell.rolled_back),
+            allowed=not reason,
+            reason=reason,
+        )
     query = urlencode({"source": before, "target": cell.place, "subject": name, "version": cell.wanted})
     return Action(
         label=gettext("Promote version %(wanted)s") % {"wanted": cell.wanted},

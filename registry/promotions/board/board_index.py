@@ -109,7 +109,7 @@ _TABLES: Final = {
 )""",
     # the newest that isn't quarantined, which is the one to promote
     "trusted": """trusted AS MATERIALIZED (
-    SELECT DISTINCT ON (v.subject_id) v.subject_id, v.schema_id
+    SELECT DISTINCT ON (v.subject_id) v.subject_id, v.schema_id, v.version
     FROM subjects_schemaversion v
     WHERE v.deleted_at IS NULL {of_here} AND v.id NOT IN (
         SELECT st.version_id FROM subjects_versionstanding st WHERE st.standing = 'quarantined')
@@ -130,6 +130,16 @@ _TABLES: Final = {
     WHERE NOT EXISTS (
         SELECT 1 FROM subjects_schemaversion x JOIN subjects_schema sx ON sx.id = x.schema_id
         WHERE x.subject_id = pairs.target_id AND x.deleted_at IS NULL AND sx.fingerprint = sc.fingerprint)
+    UNION
+    -- rolled back: its newest schema is one that the source had before the version to promote, and not since
+    SELECT pairs.n, pairs.context, pairs.subject
+    FROM pairs
+    JOIN trusted ON trusted.subject_id = pairs.source_id
+    JOIN newest ON newest.subject_id = pairs.target_id
+    JOIN subjects_schema held ON held.id = newest.schema_id
+    JOIN subjects_schemaversion v ON v.subject_id = pairs.source_id AND v.deleted_at IS NULL
+    JOIN subjects_schema sc ON sc.id = v.schema_id AND sc.fingerprint = held.fingerprint
+    GROUP BY 1, 2, 3, trusted.version HAVING max(v.version) < trusted.version
 )""",
 }
 #: the pairs of environments by the position of their target, with the answers "no"
@@ -142,9 +152,9 @@ _NO: Final = """
         WHERE outlook.verdict = 'no'"""
 #: filter → the tables that it needs, and the query for the subjects that it keeps
 _CHOICES: Final = {
-    BEHIND: (("trusted", "pairs", "ahead"), "SELECT context, subject FROM ahead"),
+    BEHIND: (("newest", "trusted", "pairs", "ahead"), "SELECT context, subject FROM ahead"),
     BLOCKED: (
-        ("trusted", "pairs", "ahead"),
+        ("newest", "trusted", "pairs", "ahead"),
         f"""
     SELECT ahead.context, ahead.subject FROM ahead
     WHERE ahead.n = ANY(%(frozen)s::int[]) OR (ahead.n, ahead.context, ahead.subject) IN ({_NO})""",  # noqa: S608  of constants

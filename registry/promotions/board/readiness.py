@@ -23,6 +23,7 @@ from registry.promotions.checks.consumers import check_of as consumers_check_of
 from registry.promotions.checks.context import threads_check, too_old
 from registry.promotions.models import Environment, PromotionOutlook, PromotionRequest, Review, ReviewRule
 from registry.promotions.plan.builder import make_plan, spec_of, stale
+from registry.promotions.plan.target_state import WentBack, went_back
 from registry.promotions.plan.types import ADVICE, STOPPING, WARN, Check, Plan, PromotionSpec, SpecItem
 from registry.promotions.reviews.eligibility import overridden
 from registry.promotions.selectors import get_environment
@@ -40,9 +41,9 @@ _APPROVED: Final = (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED)
 
 @dataclass(frozen=True)
 class Reason:
-    """One reason for the verdict. `code` is a check's, or one of `already-there`, `approval`, `approved`, `rights`, `order`.
+    """One reason for the verdict. `code` is a check's, or one of `already-there`, `rolled-back`, `approval`, `approved`, `rights`, `order`.
 
-    `order` means that the environments are the wrong way round. `cure` says what would change the verdict.
+    `rolled-back` means that the target has the schema and went back to an earlier one; `order` means that the environments are the wrong way round. `cure` says what would change the verdict.
     """
 
     code: str
@@ -85,6 +86,10 @@ def can_promote(
         reason = Reason("order", sentence, "Swap source and target, or change the environment order.")
         return Readiness(subject.qualified, number, source, target, NO, (reason,))
     plan = plan_of(origin, goal, subject, number)
+    back = None if plan.has_work else went_back(origin, goal, subject, number)
+    if back:
+        reasons = (_rolled_back(back), *_rights(goal, subject, by, None))
+        return Readiness(subject.qualified, number, source, target, NO, reasons, plan.hash)
     verdict, reasons = judged(plan, goal)
     request = _request(goal, subject, plan)
     if verdict != YES:
@@ -123,6 +128,10 @@ def judged(
     if failing:
         return NO, (*(_reason(item) for item in failing), *warnings)
     return NEEDS_APPROVAL, (_approval(plan, target), *warnings)
+
+
+def _rolled_back(back: WentBack) -> Reason:
+    return Reason("rolled-back", back.sentence, back.cure)
 
 
 def _reason(item: Check) -> Reason:
@@ -336,8 +345,11 @@ def _stale(
 def _worked_out(pair: EnvironmentPair, subject: SubjectName, basis: str) -> PromotionOutlook | None:
     """The answer for the state after the fingerprint was taken; None for a subject that was deleted meanwhile."""
     try:
-        plan = plan_of(pair.source, pair.target, subject, latest_number(pair.source, subject))
+        number = latest_number(pair.source, subject)
+        plan = plan_of(pair.source, pair.target, subject, number)
         verdict, reasons = judged(plan, pair.target, ignore=TIMED)
+        if verdict == YES and (back := went_back(pair.source, pair.target, subject, number)):
+            verdict, reasons = NO, (_rolled_back(back),)
     except NotFound:
         return None
     except SchemadeskError as error:

@@ -32,6 +32,7 @@ from registry.promotions.board.readiness_fingerprint import basis_query, pairs_o
 from registry.promotions.environments.freezes import window_of
 from registry.promotions.environments.selectors import environment_rows
 from registry.promotions.models import Environment, PromotionRequest, RequestItem
+from registry.promotions.plan.target_state import rolled_back_from
 from registry.subjects.models import VersionStanding
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 from registry.subjects.versions.versions import Standing
@@ -56,7 +57,8 @@ class BoardCell:
 
     `version` is the newest live one, 0 where there is none; it came `since`, and `standing` is what was decided of it.
     `row` is its number in the database, and `live` has number and row of each live one, ascending.
-    `behind`: it lacks `wanted`, the version there that would be promoted. `id_differs`: the schema of `version` has another id there. `other_content`: version numbers that stand for
+    `behind`: it lacks `wanted`, the version there that would be promoted, or was rolled back from it; then `rolled_back`
+    is its own number of that version, else 0. `id_differs`: the schema of `version` has another id there. `other_content`: version numbers that stand for
     other schemas there. `verdict` is the answer to whether it could be promoted: "" where the question doesn't arise,
     "unknown" where it wasn't worked out since something moved. `request` is the open request for it.
     """
@@ -71,6 +73,7 @@ class BoardCell:
     standing: Standing | None = None
     wanted: int = 0
     behind: bool = False
+    rolled_back: int = 0
     id_differs: bool = False
     other_content: tuple[int, ...] = ()
     verdict: str = ""
@@ -229,8 +232,16 @@ class _SubjectStep:
 
     @cached_property
     def is_behind(self) -> bool:
-        """Whether this environment lacks the candidate."""
-        return self.candidate is not None and all(v.fingerprint != self.candidate.fingerprint for v in self.here)
+        """Whether this environment lacks the candidate or was rolled back from it."""
+        if self.candidate is None:
+            return False
+        return bool(self.rolled_back) or all(v.fingerprint != self.candidate.fingerprint for v in self.here)
+
+    @cached_property
+    def rolled_back(self) -> int:
+        """The number that the candidate has here if this environment went back from it, else 0."""
+        before, here = ([(v.number, v.fingerprint) for v in line] for line in (self.before, self.here))
+        return rolled_back_from(before, here, self.candidate.number) if self.candidate else 0
 
 
 def _steps(
@@ -260,6 +271,7 @@ def _cell(step: _SubjectStep, subject: SubjectName, outlooks: _Outlooks, request
         standing=newest.standing,
         wanted=step.candidate.number if step.candidate else 0,
         behind=step.is_behind,
+        rolled_back=step.rolled_back,
         id_differs=_has_other_id(newest, step.before),
         other_content=_other_content(step.before, step.here),
         verdict=verdict,

@@ -166,7 +166,8 @@ class _PlanBuilder:
         """The finished plan."""
         steps = (*self.steps, *self.configs)
         self.checks += say.ids(self.steps)
-        self.checks.append(say.something_to_do(steps))
+        newest = {name: state.history[-1].version for name, state in self.target.subjects.items() if state.history}
+        self.checks.append(say.something_to_do(steps, newest))
         states = {name: state.to_dict() for name, state in self.target.subjects.items()}
         return Plan(steps, tuple(self.checks), self.reports, states, breaking=self.breaking, kind=self.kind)
 

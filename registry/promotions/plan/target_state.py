@@ -5,6 +5,7 @@ The staleness test is cheap, for pages; only a new plan is certain.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -286,3 +287,60 @@ def _moved_version(step: PlanStep, fingerprint: str, standing: str) -> str:
     if fingerprint != step.fingerprint:
         return f"{version} is now a different schema"
     return f"{version} is now {standing}" if standing and step.adds else ""
+
+
+#: live versions of a subject in an environment, ascending: number and fingerprint of the schema
+Line = Sequence[tuple[int, str]]
+
+
+def rolled_back_from(before: Line, here: Line, version: int) -> int:
+    """The target's number of the source's version that the target had and went back from; 0 if it didn't go back.
+
+    It went back if its newest schema is one that the source had before that version, and not since.
+    """
+    last = {fingerprint: number for number, fingerprint in before}
+    wanted = dict(before).get(version)
+    if not here or wanted is None or last.get(here[-1][1], version) >= version:
+        return 0
+    return max((number for number, fingerprint in here if fingerprint == wanted), default=0)
+
+
+@dataclass(frozen=True)
+class WentBack:
+    """A target that went back from a version of the source: its own number of that version, and its newest one."""
+
+    target: str
+    subject: SubjectName
+    version: int
+    newest: int
+
+    @property
+    def sentence(self) -> str:
+        """What is there, as a sentence."""
+        there = f"{self.target} has this schema as version {self.version}, but was rolled back"
+        return f"{there}: its newest version {self.newest} has an earlier schema."
+
+    @property
+    def cure(self) -> str:
+        """The call that makes the version current again; the version's page has it too."""
+        values = {"environment": self.target, "subject": self.subject.qualified, "version": self.version}
+        body = json.dumps(values | {"reason": "…"}, ensure_ascii=False)
+        return f"Request a rollback to version {self.version}, on its page or with POST /api/v1/roll-backs {body}."
+
+
+def went_back(source: Environment, target: Environment, subject: SubjectName, version: int) -> WentBack | None:
+    """Whether the target was rolled back from that version of the source; one query."""
+    rows = SchemaVersion.objects.filter(
+        subject__context__registry__in=(source.registry_id, target.registry_id),
+        subject__context__name=subject.context,
+        subject__name=subject.subject,
+        deleted_at=None,
+    ).order_by("version")
+    lines: dict[int, list[tuple[int, str]]] = {source.registry_id: [], target.registry_id: []}
+    for registry, number, fingerprint in rows.values_list(
+        "subject__context__registry", "version", "schema__fingerprint"
+    ):
+        lines[registry].append((number, fingerprint))
+    here = lines[target.registry_id]
+    there = rolled_back_from(lines[source.registry_id], here, version)
+    return WentBack(target.registry.name, subject, there, here[-1][0]) if there else None

@@ -22,6 +22,7 @@ from registry.promotions.hook_points import require_finding
 from registry.promotions.models import Draft, Environment, PromotionRequest, RequestItem
 from registry.promotions.models.requests import clean_labels
 from registry.promotions.plan import builder
+from registry.promotions.plan.target_state import went_back
 from registry.promotions.plan.types import CONFIG, ItemText, Plan, PromotionSpec, SpecItem
 from registry.promotions.requests.linked_requests import finding_behind
 from registry.promotions.requests.selectors import require_earlier
@@ -347,6 +348,9 @@ def _refuse_nothing_to_do(spec: PromotionSpec, plan: Plan) -> None:
     if plan.has_work:
         return
     first = spec.items[0]
+    for item in spec.items:
+        if spec.source and (back := went_back(spec.source, spec.target, item.subject, item.version)):
+            raise WrongState(f"{back.sentence} {back.cure}")
     more = f" and the other {len(spec.items) - 1}" if len(spec.items) > 1 else ""
     raise WrongState(f"{spec.target} already has {first.subject.qualified}{_numbered(first, ' version ')}{more}.")
 

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from registry.access.roles import Actor
 from registry.drift.models import Finding, Source
-from registry.errors import NotAllowed, RegistryNotFound, SubjectNotFound, VersionNotFound
+from registry.errors import NotAllowed, RegistryNotFound, SubjectNotFound, VersionNotFound, WrongState
 from registry.promotions import services
 from registry.promotions.board import readiness as module
 from registry.promotions.board.readiness import Readiness, can_promote
@@ -29,7 +29,7 @@ from registry.promotions.plan.builder import make_plan, spec_of
 from registry.subjects.models import Registry, SchemaVersion, VersionStanding
 from registry.subjects.services import register_version, set_mode
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.promotions.factories import record
+from tests.promotions.factories import approve_shown, record
 
 pytestmark = [pytest.mark.requirement("CARD-4"), pytest.mark.django_db]
 
@@ -148,6 +148,29 @@ SITUATIONS: dict[str, tuple[Callable[[Cast], None], str, list[str]]] = {
     "rejected": (rejected, "needs approval", ["approval"]),
     "several": (then(breaks, override, freeze), "no", ["mode", "compatibility", "freeze"]),
 }
+
+
+def test_a_target_that_was_rolled_back_is_not_ready(cast: Cast) -> None:
+    for text in (V1, V2):
+        register(text, cast)
+        register(text, cast, "staging")
+    assert ask(cast).verdict == "yes"
+    back = services.request_roll_back(
+        environment="staging", subject=ORDERS, version=1, by=cast["steward"], reason="version 2 loses notes"
+    )
+    approve_shown(request_id=back, by=cast["approver"], comment="agreed")
+    services.apply(request_id=back, by=cast["approver"])
+    answer = ask(cast)
+    assert (answer.verdict, [reason.code for reason in answer.reasons]) == ("no", ["rolled-back"])
+    assert "as version 2, but was rolled back: its newest version 3" in answer.reasons[0].sentence
+    assert 'POST /api/v1/roll-backs {"environment": "staging"' in answer.reasons[0].cure
+    assert ask(cast, version=1).verdict == "yes", "that is what it has now"
+    with pytest.raises(WrongState, match=r"was rolled back.*Request a rollback to version 2"):
+        services.request_promotion(source="dev", target="staging", subject=ORDERS, version=2, by=cast["steward"])
+    again = services.request_roll_back(
+        environment="staging", subject=ORDERS, version=2, by=cast["steward"], reason="notes are kept now"
+    )
+    assert again, "the next step that it names is possible"
 
 
 @pytest.mark.parametrize("situation", list(SITUATIONS))

@@ -77,7 +77,29 @@ def test_a_cell_says_what_differs_from_the_environment_before_it(registries: Non
     assert [place.name for place in board_rows(by=system).environments] == ["dev", "staging", "prod"]
 
 
-def test_an_older_version_that_the_target_went_back_to_is_not_behind(registries: None, system: Actor) -> None:
+def test_a_target_that_was_rolled_back_is_behind(registries: None, system: Actor) -> None:
+    for registry in ("dev", "staging"):
+        register(V1, system, registry)
+        register(V2, system, registry)
+    assert names(board_rows(by=system, filters=["behind"])) == ["orders-value"], "prod has nothing yet"
+    register(V1, system, "prod")
+    register(V2, system, "prod")
+    assert names(board_rows(by=system, filters=["behind"])) == []
+    again = {"metadata": {"properties": {"again": "1"}}}
+    register(V1, system, "prod", **again)
+    prod = cells(board_rows(by=system))["prod"]
+    assert (prod.version, prod.behind, prod.wanted, prod.rolled_back) == (3, True, 2, 2)
+    assert names(board_rows(by=system, filters=["behind"])) == ["orders-value"]
+    refresh_outlooks()
+    assert names(board_rows(by=system, filters=["behind"])) == ["orders-value"], "so do the stored marks"
+    prod = cells(board_rows(by=system))["prod"]
+    assert (prod.verdict, [reason["code"] for reason in prod.reasons]) == ("no", ["rolled-back"])
+    for registry in ("dev", "staging"):
+        register(V1, system, registry, **again)
+    assert names(board_rows(by=system, filters=["behind"])) == [], "all went back to the same schema"
+
+
+def test_a_target_with_a_schema_that_the_source_never_had_is_not_behind(registries: None, system: Actor) -> None:
     register(V1, system)
     register(V1, system, "staging")
     register(V2, system, "staging")
