@@ -128,7 +128,7 @@ def present_proposal(
     same = proposal.equal_version
     return ReportResult(
         verdict=_overall(proposal),
-        headline=(_PASSED if proposal.is_accepted else _FAILED)[strip.upgrade_order] if strip.matrix else "",
+        headline=_headline(proposal),
         sentence=_sentence(proposal),
         level=proposal.config.level,
         profile=_PROFILES[report.profile],
@@ -187,13 +187,24 @@ def _verdict(is_compatible: bool, *, care: bool = False) -> Verdict:
     return (Verdict.CARE if care else Verdict.OK) if is_compatible else Verdict.BREAKS
 
 
+def _headline(proposal: Proposal) -> str:
+    """When to deploy it, by the schemas and by whom it would break; "" for a first version."""
+    assessment = proposal.assessment
+    if not assessment.strip.matrix:
+        return ""
+    if not proposal.is_accepted:
+        return str(_FAILED[assessment.strip.upgrade_order])
+    if assessment.breaks_clients:
+        return gettext("Move the affected clients first")
+    if assessment.breaks_dependants:
+        return gettext("Breaks subjects that refer to it")
+    return str(_PASSED[assessment.strip.upgrade_order])
+
+
 def _overall(proposal: Proposal) -> Verdict:
     assessment = proposal.assessment
-    breaks_others = "no" in {
-        *(item.answer for item in assessment.clients),
-        *(item.answer for item in assessment.dependants),
-    }
-    return _verdict(proposal.is_accepted, care=bool(proposal.assessment.report.hazards) or breaks_others)
+    breaks_others = assessment.breaks_clients or assessment.breaks_dependants
+    return _verdict(proposal.is_accepted, care=bool(assessment.report.hazards) or breaks_others)
 
 
 def _sentence(proposal: Proposal) -> str:

@@ -185,7 +185,7 @@ def _preview(plan: Plan, form: NewRequestForm) -> dict[str, Any]:
     source, target = form.cleaned_data["source"], form.cleaned_data["target"]
     verdict = Verdict.BREAKS if plan.failing else worst(stored["checks"])
     return {
-        "headline": _headline(plan, target),
+        "headline": _headline(plan, target, is_careful=verdict is Verdict.CARE),
         "sentence": _sentence(plan, target),
         "verdict": verdict,
         "checks": tuple(stored["checks"]),
@@ -196,12 +196,14 @@ def _preview(plan: Plan, form: NewRequestForm) -> dict[str, Any]:
     }
 
 
-def _headline(plan: Plan, target: str) -> str:
+def _headline(plan: Plan, target: str, *, is_careful: bool) -> str:
     if not plan.has_work:
         return gettext("%(target)s already has all of this") % {"target": target}
     if plan.failing:
         overridable = all(check.overridable for check in plan.failing)
         return gettext("Checks fail (can be overridden)") if overridable else gettext("Checks fail")
+    if is_careful:
+        return gettext("Can be promoted to %(target)s with care") % {"target": target}
     return gettext("Can be promoted to %(target)s") % {"target": target}
 
 

@@ -16,7 +16,7 @@ from dashboard.promotions.request_list import at_utc
 from registry.access.roles import Actor
 from registry.promotions.checks.consumers import CLIENTS
 from registry.promotions.models import PromotionRequest
-from registry.promotions.plan.types import ADOPT, CONFIG
+from registry.promotions.plan.types import ADOPT, CONFIG, WARN, WEIGHTLESS
 from registry.promotions.selectors import EnvironmentInfo, LinkedRequest, RequestInfo, linked_requests
 
 _TITLES: Final = {
@@ -127,7 +127,20 @@ def sentence_of(info: RequestInfo) -> str:
     parts += [gettext("a release would be recorded")] if any(step.kind == ADOPT for step in steps) else []
     sentence = joined(parts) or gettext("Nothing would be written to %(target)s") % {"target": info.target}
     sentence = f"{sentence[:1].upper()}{sentence[1:]}"
-    return f"{sentence}." if info.is_breaking else gettext("%(said)s without breaking changes.") % {"said": sentence}
+    warnings = [check for check in info.checks if check["verdict"] == WARN and check.get("code") not in WEIGHTLESS]
+    if not info.is_breaking and not warnings:
+        return gettext("%(said)s without breaking changes.") % {"said": sentence}
+    return " ".join([f"{sentence}.", *_warned(warnings)])
+
+
+def _warned(warnings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The first warning, one about affected clients before others, and how many more there are."""
+    if not warnings:
+        return []
+    first = min(warnings, key=lambda check: check.get("code") != CLIENTS)
+    more = len(warnings) - 1
+    too = [counted(more, "%(n)s other check also has a warning.", "%(n)s other checks also have warnings.")]
+    return [str(first["sentence"]), *(too if more else ())]
 
 
 def _written_to(versions: int, target: str) -> str:

@@ -236,7 +236,12 @@ def _result(plan: Plan, registry: str) -> dict[str, Any]:
         broken = gettext("Breaks compatibility in %(registry)s") % place
         verdict, headline = Verdict.BREAKS, broken if plan.breaking else gettext("Checks fail")
     else:
-        verdict, headline = worst(checks), gettext("Can be registered in %(registry)s") % place
+        verdict = worst(checks)
+        careful, plain = (
+            gettext("Can be registered in %(registry)s with care"),
+            gettext("Can be registered in %(registry)s"),
+        )
+        headline = (careful if verdict is Verdict.CARE else plain) % place
     versions = sum(step.adds for step in plan.steps)
     added = counted(versions, "%(n)s version would be registered.", "%(n)s versions would be registered.")
     sentence = plan.failing[0].sentence if plan.failing and plan.has_work else added

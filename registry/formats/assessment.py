@@ -129,6 +129,22 @@ class Assessment:
         return self.report.is_compatible
 
     @property
+    def breaks_clients(self) -> bool:
+        """Whether a declared client can't go on as it is."""
+        return any(client.answer == "no" for client in self.clients)
+
+    @property
+    def breaks_dependants(self) -> bool:
+        """Whether a subject that refers to this one can't follow."""
+        return any(dependant.answer == "no" for dependant in self.dependants)
+
+    @property
+    def deployment(self) -> str:
+        """The upgrade order that the schemas allow, and whom it would break though they allow it."""
+        first = "; move the affected clients first" if self.breaks_clients else ""
+        return f"{self.strip.upgrade_order}{first}"
+
+    @property
     def weight(self) -> int:
         """How many rows it has: findings of all versions, advice and the rest."""
         cells = sum(len(row.backward) + len(row.forward) + 1 for row in self.strip.matrix)

@@ -54,7 +54,7 @@ def report_text(report: Report) -> str:
 def assessment_text(assessment: Assessment) -> str:
     """The whole report for a terminal."""
     lines = [report_text(assessment.report), "", f"levels: {_levels(assessment)}"]
-    lines.append(f"upgrade order: {assessment.strip.upgrade_order}")
+    lines.append(f"upgrade order: {assessment.deployment}")
     lines += [f"rules and data part: {parting.sentence}" for parting in assessment.partings]
     lines += [rename_text(rename) for rename in assessment.renames]
     lines += [f"client: {client.sentence}" for client in assessment.clients]
@@ -70,7 +70,7 @@ def assessment_text(assessment: Assessment) -> str:
 def assessment_markdown(assessment: Assessment, *, title: str = "Compatibility report") -> str:
     """The whole report as GitHub-flavoured Markdown."""
     parts = [f"# {plain(title)}", f"**{plain(_verdict(assessment.report))}**", _level_table(assessment)]
-    parts.append(f"Upgrade order: **{assessment.strip.upgrade_order}**")
+    parts.append(f"Upgrade order: **{assessment.deployment}**")
     parts += [_matrix_table(assessment)] if assessment.strip.matrix else []
     parts += _section("Findings", [_item_markdown(item) for item in assessment.report.items], "\n\n")
     parts += _section("Where rules and data disagree", [f"- {plain(item.sentence)}" for item in assessment.partings])

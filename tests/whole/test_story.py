@@ -136,7 +136,7 @@ def test_a_drift_finding_becomes_a_proposed_version_requests_and_a_release_in_pr
     assert json.loads(steward.get_by_role("textbox", name="Text", exact=True).input_value()) == proposed
     expect(steward.get_by_role("textbox", name="Reason")).to_have_value(re.compile(r"added discount \(in 25%\)"))
     steward.get_by_role("button", name="Check", exact=True).click()
-    expect(steward.locator(".verdict-title")).to_have_text("Can be registered in dev")
+    expect(steward.locator(".verdict-title")).to_contain_text("Can be registered in dev")
     expect(main).to_contain_text("Compatible with version 1 in the target under BACKWARD.")
     expect(main).to_contain_text("From the drift finding Field discount")
     steward.get_by_role("button", name="Submit for review").click()

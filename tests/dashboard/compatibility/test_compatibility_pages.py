@@ -278,6 +278,17 @@ def test_a_report_names_the_declared_clients_that_would_not_go_on(
     assert "<script>alert" not in response.content.decode()
     same = check(reader, V2).context["page"].result
     assert {row.verdict.code for row in same.clients} == {"ok"}
+    assert not same.headline.startswith("Move")
+
+
+def test_the_headline_of_a_report_is_the_worst_of_all_that_it_says(
+    reader: Client, content: Actor, person: Callable[[str], Actor]
+) -> None:
+    declare_client(registry="dev", subject=PERSON, name="ages", fields=["age"], by=person("steward"))
+    sent = {"text": json.dumps(PERSON_1), "schema_type": "AVRO"}
+    result = reader.post(f"{PEOPLE}report", sent).context["page"].result
+    assert [row.verdict.code for row in result.clients] == ["breaks"]
+    assert (result.headline, result.verdict.code) == ("Move the affected clients first", "care")
 
 
 def test_a_report_shows_what_the_text_changes_of_the_newest_version(reader: Client, content: Actor) -> None:

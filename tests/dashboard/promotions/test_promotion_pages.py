@@ -26,6 +26,7 @@ from registry.promotions import selectors, services
 from registry.promotions.models import BreakGlass, Environment, PromotionRequest, RecurringFreeze, Review
 from registry.subjects.models import SchemaVersion, VersionStanding
 from registry.subjects.services import delete_version
+from registry.subjects.usage.clients import declare_client
 from tests.conftest import RawClient
 from tests.markup import compact
 from tests.promotions.factories import (
@@ -102,6 +103,23 @@ def test_a_request_shows_all_that_its_decision_needs(
         assert words in text, words
     assert {"Approve", "Request changes", "Reject", "Run checks again", "Start discussion"} <= buttons(text)
     assert "It is not approved yet. Needs 1 approval from a reviewer of staging (0 so far)." in text
+
+
+def test_the_headline_is_the_worst_of_all_checks(browser: Browser, cast: Cast, versions: None) -> None:
+    page = browser("approver")
+    fine = page.get(f"/ui/promotions/{ask(cast, version=2, target='staging')}").context["page"]
+    assert fine.sentence == "1 version would be written to staging without breaking changes."
+    register(V2, cast["steward"], registry="staging")
+    register({**V1, "doc": "no note"}, cast["steward"])
+    declare_client(registry="staging", subject=ORDERS, name="notes", version=2, fields=["note"], by=cast["steward"])
+    asked = page.get(f"/ui/promotions/{ask(cast, version=3, target='staging')}").context["page"]
+    assert (asked.headline, asked.verdict.code) == ("Can be applied with care", "care")
+    assert "without breaking changes" not in asked.sentence
+    assert (
+        "1 version would be written to staging. notes (reads version 2) reads note, which is removed" in asked.sentence
+    )
+    form = page.get("/ui/promotions/request?items=orders-value+3&source=dev&target=staging").context["page"]
+    assert form.headline == "Can be promoted to staging with care"
 
 
 @pytest.mark.parametrize(
