@@ -18,7 +18,7 @@ from dashboard.compare.proposed_schema import comparison_notes
 from dashboard.components.links import subject_url
 from dashboard.components.translation import later
 from dashboard.components.widgets import Link
-from dashboard.promotions.plan import steps_of_plan, worst
+from dashboard.promotions.plan import failure_word, steps_of_plan, worst
 from dashboard.promotions.presenters import ItemLink, NewSchemaView
 from registry.access.roles import Actor, may
 from registry.errors import NotFound, SchemadeskError
@@ -157,6 +157,7 @@ def _item(info: RequestInfo, step: PlanStep, url: Callable[..., str], *, is_chos
         what=f"{what} {becomes}",
         url=url(item=step.subject, all=None, unchanged=None),
         verdict=worst(_checks_of(info, step)),
+        word=failure_word(_checks_of(info, step)),
         chosen=is_chosen,
         open_threads=sum(thread.is_open and thread.subject == step.subject for thread in info.threads),
     )

@@ -36,7 +36,8 @@ from registry.promotions.selectors import RequestInfo, StepInfo
 class RequestRow:
     """A request in a list. `what` is what it brings ("version 3", "a proposed text", "version 2 again").
 
-    `source` is None where the target alone is concerned. `blocked` is one sentence on what it waits for, "" where nothing holds it.
+    `source` is None where the target alone is concerned. `word` names the failing check,
+    "" if none fails. `blocked` is one sentence on what it waits for, "" where nothing holds it.
     `alone` is why it can't be chosen to be approved with others, in a list that asks; `impact` what its checks say of whom it
     concerns, `due` why its review is due. A link leads to the `anchor` of its page.
     """
@@ -46,6 +47,7 @@ class RequestRow:
     target: Environment
     source: Environment | None = None
     verdict: Verdict = Verdict.UNKNOWN
+    word: str = ""
     reviews: str = ""
     blocked: str = ""
     alone: str = ""
@@ -171,6 +173,34 @@ def worst(checks: Iterable[Mapping[str, Any]]) -> Verdict:
     """The worst verdict among checks; skipped checks and advice have no weight."""
     verdicts = {VERDICTS[check["verdict"]] for check in checks if check.get("code") not in WEIGHTLESS}
     return next((verdict for verdict in (Verdict.BREAKS, Verdict.CARE) if verdict in verdicts), Verdict.OK)
+
+
+#: code of a check → what its failure is called in the badge of a request
+_FAILED: Final = {
+    "acknowledged": later("Not acknowledged"),
+    "compatibility": later("Incompatible"),
+    "config": later("Settings fail"),
+    "drift": later("Open drift"),
+    "freeze": later("Frozen"),
+    "mirror": later("Mirror not synced"),
+    "mode": later("Mode prevents it"),
+    "policy": later("Policy fails"),
+    "references": later("References missing"),
+    "reserved-fields": later("Reserved fields used"),
+    "schema": later("Invalid schema"),
+    "something-to-do": later("Nothing to do"),
+    "standing": later("Not active"),
+    "threads": later("Open discussion"),
+}
+
+
+def failure_word(checks: Iterable[Mapping[str, Any]]) -> str:
+    """What the first failing check is called, compatibility before all others; "" if none fails."""
+    codes = [str(check.get("code") or "") for check in checks if VERDICTS[check["verdict"]] is Verdict.BREAKS]
+    if not codes:
+        return ""
+    code = "compatibility" if "compatibility" in codes else codes[0]
+    return str(_FAILED.get(code) or gettext("Check fails"))
 
 
 def impact_of(checks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

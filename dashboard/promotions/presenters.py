@@ -53,6 +53,7 @@ class ItemLink:
     what: str
     url: str
     verdict: Verdict
+    word: str = ""
     chosen: bool = False
     open_threads: int = 0
 

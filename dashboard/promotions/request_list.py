@@ -28,7 +28,15 @@ from dashboard.components.widgets import (
     SearchBox,
     Section,
 )
-from dashboard.promotions.plan import ApprovalRow, BulkApprovalPage, ExcludedRow, RequestList, RequestRow, worst
+from dashboard.promotions.plan import (
+    ApprovalRow,
+    BulkApprovalPage,
+    ExcludedRow,
+    RequestList,
+    RequestRow,
+    failure_word,
+    worst,
+)
 from dashboard.sources.labels import chosen_value, given_text
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may, may_somewhere, refusal
@@ -53,15 +61,19 @@ _FILTERS: Final = ("q", "state", "target", "who", "label")
 
 def request_row(info: RequestInfo, order: list[str]) -> RequestRow:
     """A request in a list."""
-    approvals = sum(min(rule.given, rule.needed) for rule in info.needed.rules)
-    needed = sum(rule.needed for rule in info.needed.rules)
+    # One approval counts for every rule that names its author, so the rules' numbers have no sum.
+    reviews = [
+        gettext("%(given)s of %(needed)s") % {"given": min(rule.given, rule.needed), "needed": rule.needed}
+        for rule in info.needed.rules
+    ]
     return RequestRow(
         info=info,
         what=what_of(info),
         source=environment_of(info.source, order) if info.source else None,
         target=environment_of(info.target, order),
         verdict=worst(info.checks),
-        reviews=gettext("%(given)s of %(needed)s") % {"given": approvals, "needed": needed} if needed else "",
+        word=failure_word(info.checks),
+        reviews=", ".join(reviews),
         blocked=what_blocks(info),
     )
 
@@ -309,7 +321,7 @@ def _chosen(info: RequestInfo, order: list[str]) -> ApprovalRow:
     counting = [check for check in info.checks if check.get("code") not in AS_USUAL]
     later_on = [str(check["sentence"]) for check in info.failing if check.get("code") in AT_APPLYING]
     return ApprovalRow(
-        request=replace(request_row(info, order), verdict=worst(counting)),
+        request=replace(request_row(info, order), verdict=worst(counting), word=failure_word(counting)),
         note=" ".join(later_on),
     )
 

@@ -24,6 +24,7 @@ from registry.errors import Forbidden, InvalidInput, NotAllowed, PlanChanged, Sc
 from registry.promotions.apply import remote
 from registry.promotions.apply.local import LEASE, StepFailed, in_words, is_claimed, record_releases, write_here
 from registry.promotions.apply.remote import MAX_FAILURE, again, begin_elsewhere, require_apply, written_steps
+from registry.promotions.checks.context import FREEZE
 from registry.promotions.environments.freezes import first_open
 from registry.promotions.environments.locking import fresh, is_remote
 from registry.promotions.events import tell
@@ -205,7 +206,6 @@ def _force(request: PromotionRequest) -> str:
 
 FARTHEST: Final = timedelta(days=90)
 #: code of the check that an approval may override
-FREEZE: Final = "freeze"
 _SCHEDULER: Final = system_actor("schedule")
 
 

@@ -18,7 +18,7 @@ from registry.errors import SchemaTooCostly
 from registry.formats.base import ParsedSchema
 from registry.promotions.checks.advisory import checks_of_care, checks_of_notes
 from registry.promotions.checks.consumers import checks_of_clients
-from registry.promotions.environments.freezes import frozen_at
+from registry.promotions.environments.freezes import Window, frozen_at
 from registry.promotions.models import Environment, PromotionRequest, Thread
 from registry.promotions.models.environments import EvidenceRule
 from registry.promotions.plan.target_state import named_in
@@ -120,6 +120,21 @@ def with_threads(plan: Mapping[str, Any], count: int, *, blocks: bool) -> dict[s
     return {**plan, "checks": [*checks, *(check.to_dict() for check in threads_check(count, blocks=blocks))]}
 
 
+FREEZE: Final = "freeze"
+
+
+def freezes_of(targets: Sequence[Environment], now: datetime) -> dict[int, Check]:
+    """Environment → the failing check of its freeze, for those that are frozen at that moment; two queries."""
+    names = {target.pk: target.registry.name for target in targets}
+    return {number: _freeze_check(names[number], window) for number, window in frozen_at(targets, now).items()}
+
+
+def with_freeze(plan: Mapping[str, Any], freeze: Check | None) -> dict[str, Any]:
+    """A stored plan with the present check of the target's freeze, which begins and ends while the plan stays the same."""
+    checks = [check for check in plan["checks"] if check.get("code") != FREEZE]
+    return {**plan, "checks": [*checks, *([freeze.to_dict()] if freeze else ())]}
+
+
 #: subjects of a plan whose evidence and dependants are read
 MAX_LOOKED_AT: Final = 20
 _NAMED: Final = 5
@@ -132,7 +147,7 @@ def checks_around(
     """All of these checks; `thorough` includes those that read evidence from data and try dependants."""
     target = spec.target
     adding = {step.subject: step for step in plan.steps if step.adds}
-    checks = [*_frozen(target), *_mirrored(target.registry), *_open_threads(spec)]
+    checks = [*freezes_of([target], timezone.now()).values(), *_mirrored(target.registry), *_open_threads(spec)]
     if thorough:
         checks += checks_of_notes(spec, plan)
     if thorough and adding:
@@ -147,20 +162,10 @@ def checks_around(
     return tuple(checks)
 
 
-def frozen_until(target: Environment) -> str:
-    """Why and until when an environment is frozen, as a sentence; "" if it isn't frozen now."""
-    window = frozen_at([target], timezone.now()).get(target.pk)
-    if window is None:
-        return ""
-    return f"{target.registry.name} is frozen until {window.ends_at:%Y-%m-%d %H:%M} UTC: {window.reason}."
-
-
-def _frozen(target: Environment) -> list[Check]:
-    sentence = frozen_until(target)
-    if not sentence:
-        return []
+def _freeze_check(target: str, window: Window) -> Check:
+    sentence = f"{target} is frozen until {window.ends_at:%Y-%m-%d %H:%M} UTC: {window.reason}."
     cure = "Schedule it for after that time, or ask a reviewer to override it with a reason."
-    return [Check("freeze", "freeze window", FAIL, sentence, cure, overridable=True)]
+    return Check(FREEZE, "freeze window", FAIL, sentence, cure, overridable=True)
 
 
 def _mirrored(registry: Registry) -> list[Check]:

@@ -12,7 +12,7 @@ from django.db.models import Prefetch, prefetch_related_objects
 from registry.audit import time_travel
 from registry.frozen_rows import row_info
 from registry.promotions.checks.consumers import with_rule
-from registry.promotions.checks.context import with_age, with_threads
+from registry.promotions.checks.context import freezes_of, with_age, with_freeze, with_threads
 from registry.promotions.models import (
     Acknowledgement,
     ApplyStep,
@@ -24,7 +24,7 @@ from registry.promotions.models import (
 )
 from registry.promotions.models.requests import readable_plan
 from registry.promotions.plan.target_state import GONE, stale
-from registry.promotions.plan.types import STOPPING
+from registry.promotions.plan.types import STOPPING, Check
 from registry.promotions.reviews.eligibility import ReviewNeeds, needed_for_many, overridden, reason_of, rules_in
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -229,10 +229,12 @@ def infos_of(rows: Sequence[PromotionRequest]) -> list[RequestInfo]:
     reviewed = [row for row in rows if row.state not in PromotionRequest.CLOSED_STATES]
     reviews = [review for row in reviewed for review in row.reviews.all()]
     needed = needed_for_many(reviewed, rules_in(reviewed), reviews) if reviewed else {}
-    return [_info(row, needed.get(row.pk, ReviewNeeds())) for row in rows]
+    targets = list({row.target_id: row.target for row in reviewed}.values())
+    freezes = freezes_of(targets, time_travel.present()) if targets else {}
+    return [_info(row, needed.get(row.pk, ReviewNeeds()), freezes.get(row.target_id)) for row in rows]
 
 
-def _info(row: PromotionRequest, needed: ReviewNeeds) -> RequestInfo:
+def _info(row: PromotionRequest, needed: ReviewNeeds, freeze: Check | None) -> RequestInfo:
     is_whole = not hasattr(row, "light_plan")
     is_written = row.state not in PromotionRequest.UNWRITTEN_STATES
     return row_info(
@@ -245,7 +247,7 @@ def _info(row: PromotionRequest, needed: ReviewNeeds) -> RequestInfo:
         target=row.target.registry.name,
         with_config=row.config is not None,
         requested_by=row.requested_by.get_username(),
-        plan=_plan(row),
+        plan=_plan(row, freeze),
         applied_by=row.applied_by.get_username() if row.applied_by else "",
         reviews_needed=row.target.reviews_needed,
         own_approval_allowed=row.target.own_approval_allowed,
@@ -265,16 +267,16 @@ def _info(row: PromotionRequest, needed: ReviewNeeds) -> RequestInfo:
     )
 
 
-def _plan(row: PromotionRequest) -> dict[str, Any]:
+def _plan(row: PromotionRequest, freeze: Check | None) -> dict[str, Any]:
     """The stored plan; for an open request, with the present state of what changes while the plan stays the same.
 
-    That is its discussions, the age of its evidence, and whether affected clients must be acknowledged.
+    That is its target's freeze, its discussions, the age of its evidence, and whether affected clients must be acknowledged.
     """
     plan: dict[str, Any] = row.plan
     if row.state in PromotionRequest.CLOSED_STATES:
         return plan
     count: int = row.open_threads  # type: ignore[attr-defined]  # annotated
-    talked = with_threads(plan, count, blocks=row.target.threads_block)
+    talked = with_threads(with_freeze(plan, freeze), count, blocks=row.target.threads_block)
     ruled = with_rule(talked, blocks=row.target.clients_block)
     return with_age(ruled, row.target.evidence_rule, time_travel.present())
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from django.db.models import Count, Q
+from django.db.models import BooleanField, Count, F, Func, Q, Value
 
 from registry.access.roles import Actor, may
+from registry.promotions.checks.context import FREEZE
 from registry.promotions.models import Environment, PromotionRequest, Release, RequestItem
 from registry.promotions.plan.types import FAIL, WRITING
 from registry.promotions.requests.drafts import DraftInfo, list_drafts
@@ -196,10 +197,20 @@ def finding_behind(environment: Environment, rows: Sequence[SchemaVersion]) -> i
     return findings.pop() if len(findings) == 1 else None
 
 
+def _fails(plan: F) -> Func:
+    """Whether a check of the stored plan fails, the freeze aside."""
+    failing = Value(f'$.checks[*] ? (@.verdict == "{FAIL}" && @.code != "{FREEZE}")')
+    template = "jsonb_path_exists(%(expressions)s::jsonpath)"
+    return Func(plan, failing, template=template, output_field=BooleanField())
+
+
 def pending_subjects() -> dict[SubjectName, bool]:
-    """The subjects of all open requests except drafts, and whether one of them is breaking or has a failing check; one query."""
+    """The subjects of all open requests except drafts, and whether one of them is breaking or has a failing check; one query.
+
+    A freeze doesn't count: it is about the target, and the stored plan doesn't know whether it has ended.
+    """
     states = [state for state in PromotionRequest.OPEN_STATES if state != PromotionRequest.DRAFT]
-    fails = Q(request__plan__breaking=True) | Q(request__plan__checks__contains=[{"verdict": FAIL}])
+    fails = Q(request__plan__breaking=True) | Q(_fails(F("request__plan")))
     rows = RequestItem.objects.filter(request__state__in=states).order_by("context_name", "subject_name")
     named = rows.values_list("context_name", "subject_name").annotate(failing=Count("pk", filter=fails))
     return {SubjectName(context, name): bool(failing) for context, name, failing in named}

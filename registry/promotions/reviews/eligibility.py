@@ -367,13 +367,15 @@ def _owners(
 
 
 def _nobody_can(states: Sequence[RuleState], request: PromotionRequest) -> str:
-    short = next((state for state in states if state.can < state.needed), None)
-    if short is None:
+    short = [state for state in states if state.can < state.needed]
+    if not short:
         return ""
-    there = f"only {short.can} can" if short.can else "nobody can"
+    lacking = ", and ".join(
+        f"{state.sentence}, but {f'only {state.can} can' if state.can else 'nobody can'}" for state in short
+    )
     others = "" if request.target.own_approval_allowed else ", not counting the requester"
     return (
-        f"Nobody can approve this now. It needs {short.sentence}, but {there}{others}. Grant the role to"
+        f"Nobody can approve this now. It needs {lacking}{others}. Grant the role to"
         f" another person, add an owner or a group member, or change the rules of {request.target}."
     )
 

@@ -17,7 +17,7 @@ from django.db.models import F
 
 from registry.access.models import GroupGrant, Ownership, User
 from registry.access.roles import ACTIONS, Actor, Grant, RightsChange
-from registry.access.selectors import grants_of
+from registry.access.selectors import grants_of, ownerships_in
 from registry.audit.context import record, recorded
 from registry.promotions.environments.change_guard import (
     FIRST_REVIEWER,
@@ -201,7 +201,8 @@ def approvers_of(environment: EnvironmentInfo) -> Approvers:
 def shortages(environment: EnvironmentInfo) -> tuple[str, ...]:
     """Which approvals too few people can give, as sentences: requests that need them can't be approved.
 
-    Whether a subject has enough owners depends on the request, which says so itself.
+    For a rule about owners, these are the people who own any of its subjects. Whether one subject has enough of them
+    depends on the request, which says so itself.
     """
     approvers, name = approvers_of(environment), environment.name
     sentences = []
@@ -209,9 +210,7 @@ def shortages(environment: EnvironmentInfo) -> tuple[str, ...]:
         sentences.append(
             f"Requests need {approvers.needed} approvals, but {_few(approvers.people)} may review all of {name}."
         )
-    named = [
-        (rule, _people_named(rule, environment)) for rule in environment.rules if rule.reviewers != ReviewRule.OWNERS
-    ]
+    named = [(rule, _people_named(rule, environment)) for rule in environment.rules]
     sentences += [
         f"A rule needs {rule.sentence}, but {_few(people)} can give it."
         for rule, people in named
@@ -225,8 +224,10 @@ def _few(people: int) -> str:
 
 
 def _people_named(rule: ReviewRuleInfo, environment: EnvironmentInfo) -> int:
-    """How many people the rule names by a role, for whatever subjects, or by a group."""
-    if rule.reviewers == ReviewRule.GROUP:
+    """How many people the rule names by a role, for whatever subjects, by a group, or as owners of what it matches."""
+    if rule.reviewers == ReviewRule.OWNERS:
+        numbers = _owners_within(rule.subject_pattern, environment.name)
+    elif rule.reviewers == ReviewRule.GROUP:
         numbers = set(User.objects.filter(groups__name=rule.name).values_list("pk", flat=True))
     else:
         numbers = {
@@ -238,6 +239,19 @@ def _people_named(rule: ReviewRuleInfo, environment: EnvironmentInfo) -> int:
         numbers -= unconfirmed_reviewers(environment.name).keys()
     accounts = accounts_of(numbers)
     return len({accounts.persons[row.number] for row in accounts.rows if _can_approve(row)})
+
+
+def _owners_within(pattern: str, registry: str) -> set[int]:
+    """The people who own subjects that the pattern may match, judged by what the patterns begin with."""
+    owned, prefix = ownerships_in(registry), _beginning(pattern)
+    beginnings = ((_beginning(there), owner) for there, owner in owned.rules)
+    owners = {owner for start, owner in beginnings if start.startswith(prefix) or prefix.startswith(start)}
+    return {number for owner in owners for _, number, _ in owned.accounts.get(owner, ())}
+
+
+def _beginning(pattern: str) -> str:
+    """What a pattern has before its first wildcard."""
+    return pattern.partition("*")[0].partition("?")[0]
 
 
 def _can_approve(row: Account) -> bool:

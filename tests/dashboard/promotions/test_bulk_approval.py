@@ -279,6 +279,23 @@ def test_the_service_alone_takes_no_safe_approval_of_what_warns(cast: Cast, make
     assert approve_shown(request_id=number, by=cast["approver"]) == "approved", "by itself it is approved"
 
 
+def test_a_freeze_counts_as_long_as_it_lasts(look: Browser, cast: Cast, make: Callable[[int], list[int]]) -> None:
+    now = timezone.now()
+    freeze = services.add_freeze(
+        environment="staging", starts_at=now, ends_at=now + timedelta(days=1), reason="a sale", by=cast["admin"]
+    )
+    (number,) = make(1)
+    client, pages = look("approver"), (f"/ui/promotions/{number}", "/ui/promotions", "/ui/")
+    assert all("staging is frozen until" in text_of(client.get(page)) for page in pages)
+    services.remove_freeze(freeze_id=freeze, by=cast["admin"])
+    assert selectors.get_request(number).can_run
+    assert not any("is frozen until" in text_of(client.get(page)) for page in pages), "the checks were not run again"
+    services.add_freeze(
+        environment="staging", starts_at=now, ends_at=now + timedelta(days=1), reason="a move", by=cast["admin"]
+    )
+    assert [check["code"] for check in selectors.get_request(number).failing] == ["freeze"]
+
+
 def test_a_frozen_target_stops_no_approval_and_is_told(
     look: Browser, cast: Cast, make: Callable[[int], list[int]]
 ) -> None:
@@ -290,5 +307,7 @@ def test_a_frozen_target_stops_no_approval_and_is_told(
     services.recheck(request_id=number, by=cast["steward"])
     page = text_of(look("approver").get(f"{ADDRESS}?request={number}"))
     assert "staging is frozen until" in page and "Compatible" in page and "Incompatible" not in page
+    listed = text_of(look("approver").get("/ui/promotions"))
+    assert "<span>Frozen</span>" in listed and "Incompatible" not in listed, "the badge names what fails"
     text_of(look("approver").post(ADDRESS, {"plan": plans(number)}, follow=True))
     assert state_of(number) == "approved"

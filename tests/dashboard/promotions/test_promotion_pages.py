@@ -228,11 +228,10 @@ def test_the_form_says_when_a_comment_or_reason_is_required(browser: Browser, ca
     assert "Required to request changes or to reject." in page
     assert not re.search(r"Comment\s*<span class=\"optional\">", page)
     approve_shown(request_id=number, by=cast["approver"])
-    freeze = {"starts_at": timezone.now() - timedelta(hours=1), "ends_at": timezone.now() + timedelta(hours=1)}
-    services.add_freeze(environment="staging", by=cast["admin"], reason="the sale", **freeze)
     page = text_of(browser("approver").get(f"/ui/promotions/{number}"))
     assert "run the checks again. A reviewer can then override it with a reason." in page
-    services.recheck(request_id=number, by=cast["steward"])
+    freeze = {"starts_at": timezone.now() - timedelta(hours=1), "ends_at": timezone.now() + timedelta(hours=1)}
+    services.add_freeze(environment="staging", by=cast["admin"], reason="the sale", **freeze)
     page = text_of(browser("approver").get(f"/ui/promotions/{number}"))
     assert "Needed to approve despite these failing checks: freeze window." in page
     assert not re.search(r"override failing checks\s*<span class=\"optional\">", page)
@@ -247,6 +246,9 @@ def test_nobody_can_approve_says_so(browser: Browser, cast: Cast, versions: None
     text = text_of(browser("approver").get(f"/ui/promotions/{number}"))
     assert "Nobody can approve this" in text
     assert "the group nobody-here" in text
+    assert "Possible reviewers" not in text, "those who could give one of the approvals can't approve it"
+    listed = text_of(browser("approver").get("/ui/promotions"))
+    assert "0 of 1, 0 of 1" in listed, "one approval may count for both"
 
 
 def test_the_changes_of_a_request_in_business_words(browser: Browser, cast: Cast, versions: None) -> None:

@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from registry.access.models import User
+from registry.access.models import Ownership, User
 from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.errors import (
@@ -324,6 +324,16 @@ def test_over_the_api_from_the_rules_to_a_confirmed_break_glass(
     page = RawClient()
     page.force_login(User.objects.get(username="admin"))
     assert said in page.get("/ui/environments/prod").content.decode()
+    ReviewRule.objects.filter(pk=unmet["rule_id"]).delete()
+    wanted = {"subject_pattern": "shop-*", "reviewers": "owners", "count": 2}
+    status, unmet = send(admin, "POST", "/environments/prod/rules", wanted)
+    said = "A rule needs 2 approvals from the subject's owners for requests that match shop-*, but"
+    assert (status, unmet["warnings"]) == (201, [f"{said} nobody can give it."])
+    ReviewRule.objects.filter(pk=unmet["rule_id"]).delete()
+    for pattern, person in (("shop-orders-*", "approver"), ("billing-*", "admin")):
+        Ownership.objects.create(subject_pattern=pattern, user=User.objects.get(username=person))
+    status, unmet = send(admin, "POST", "/environments/prod/rules", wanted)
+    assert unmet["warnings"] == [f"{said} only 1 person can give it."], "the owner of other subjects doesn't count"
     ReviewRule.objects.filter(pk=unmet["rule_id"]).delete()
     span = {"starts_at": "2026-01-01T00:00:00Z", "ends_at": "2126-01-01T00:00:00Z", "reason": "for ever"}
     status, freeze = send(admin, "POST", "/environments/prod/freezes", span)

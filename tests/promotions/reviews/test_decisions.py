@@ -287,6 +287,11 @@ def test_a_request_that_nobody_can_approve_says_so_and_stays(cast: Cast) -> None
     said = selectors.get_request(number).needed.nobody_can
     assert "the owners of orders-value" in said
     assert "add an owner" in said
+    change(reviews_needed=7)
+    both = selectors.get_request(number).needed.nobody_can
+    assert "It needs 7 approvals from reviewers of prod, but only" in both, "every rule that lacks people is named"
+    assert "and 1 approval from the owners of orders-value, but nobody can" in both
+    change(reviews_needed=1)
     owned_by("approver")
     assert selectors.get_request(number).needed.nobody_can == ""
     assert approve(cast, number) == "approved"
