@@ -26,6 +26,14 @@ SCAN_EVERY_SECONDS = 60
 OnLine = Callable[[str], None]
 
 
+def demo_refusal() -> str:
+    """Why the demo can't be loaded on this server, as a sentence; "" if it can."""
+    for name, value in (("KAFKA_BOOTSTRAP", settings.KAFKA_BOOTSTRAP), ("SPARK_REMOTE", settings.SPARK_REMOTE)):
+        if not value:
+            return f"The demo needs {name}. Start `up` without --without, or set {name}."
+    return ""
+
+
 def load_demo(*, registry_url: str, on_line: OnLine) -> None:
     """Write the topics, let a day pass in the shop, run the query twice, add all as sources, scan them, and ask for a
     promotion.
@@ -35,9 +43,8 @@ def load_demo(*, registry_url: str, on_line: OnLine) -> None:
     from dashboard.demo.producers import produce  # late: the web process needs no PySpark to enqueue this
     from dashboard.demo.streaming_query import run_queries
 
-    for name, value in (("KAFKA_BOOTSTRAP", settings.KAFKA_BOOTSTRAP), ("SPARK_REMOTE", settings.SPARK_REMOTE)):
-        if not value:
-            raise Unavailable(f"The demo needs {name}. Start `up` without --without, or set {name}.")
+    if refusal := demo_refusal():
+        raise Unavailable(refusal)
     by = system_actor("demo", "command")
     produce(settings.KAFKA_BOOTSTRAP, registry_url, auth=_token(by), on_line=on_line)
     cluster = cluster_at(bootstrap=settings.KAFKA_BOOTSTRAP, by=by)

@@ -116,6 +116,11 @@ class MuteForm(ServiceForm):
     reason = LongTextField(label=later("Reason to mute them"), rows=2)
     until = EndOfDayField(label=later("Until"), help_text=later("Empty: until the mute is removed."))
 
+    def message(self, **route: Any) -> str:
+        """What is said when it ran, with the number of open findings that it hides."""
+        hidden = services.hidden_by(self.result)
+        return f"{self.success} {counted(hidden, 'It hides %(n)s open finding.', 'It hides %(n)s open findings.')}"
+
 
 LOOKED_AT: Final = 1000
 SHOWN: Final = 10

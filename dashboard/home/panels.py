@@ -28,7 +28,7 @@ from registry.drift.selectors import FindingInfo, SourceInfo
 from registry.notifications.selectors import EntryInfo, list_entries
 from registry.promotions.checks.consumers import AffectedClient
 from registry.promotions.environments.freezes import Window
-from registry.promotions.plan.types import FAIL, WARN, WEIGHTLESS
+from registry.promotions.plan.types import FAIL, WARN
 from registry.promotions.requests.linked_requests import last_decision
 from registry.promotions.reviews.reviewers import WAITS, freezes_soon, waits_long
 from registry.promotions.selectors import RequestInfo, resolving
@@ -201,7 +201,7 @@ def impact_in_words(info: RequestInfo) -> str:
     concerned = [check for check in impact_of(info.checks) if check["verdict"] in (FAIL, WARN)]
     failing, warning = (
         len(info.failing),
-        sum(check["verdict"] == WARN and check.get("code") not in WEIGHTLESS for check in info.checks),
+        sum(check["verdict"] == WARN for check in info.checks),
     )
     parts = [gettext("breaking change")] if info.is_breaking else []
     parts += [counted(failing, "%(n)s failed check", "%(n)s failed checks")] if failing else []

@@ -28,6 +28,7 @@ from dashboard.components.badges import Health
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.translation import counted, listing
 from dashboard.components.widgets import Action, Link, Section
+from dashboard.demo.load import demo_refusal
 from dashboard.home.panels import (
     ActivityItem,
     FirstStep,
@@ -50,7 +51,7 @@ from registry.access.roles import Actor, may, refusal
 from registry.audit.selectors import LOOKED_AT, AuditEntry, AuditFilter, list_events, newest_event
 from registry.drift import selectors as drift
 from registry.drift.selectors import SourceInfo
-from registry.errors import NotAllowed
+from registry.errors import NotAllowed, Unavailable
 from registry.promotions import selectors as promotions
 from registry.promotions.reviews.affected_consumers import pending_acknowledgements
 from registry.promotions.reviews.reviewers import Approvers, approvers_of
@@ -293,8 +294,15 @@ def _is_demo_loading() -> bool:
 
 def _demo_action(actor: Actor) -> Action:
     """Anybody at one's own machine may load the demo, signed in or not: it is offered under `up` alone."""
+    refusal = demo_refusal()
     return Action(
-        label=gettext("Load the demo"), url=reverse("ui:demo_load"), method="post", tone="primary", icon="play"
+        label=gettext("Load the demo"),
+        url=reverse("ui:demo_load"),
+        method="post",
+        tone="primary",
+        icon="play",
+        allowed=not refusal,
+        reason=refusal,
     )
 
 
@@ -345,6 +353,8 @@ def demo_load(request: HttpRequest) -> HttpResponse:
     """Start the demo in the background; only under `up` on one's own machine."""
     if not settings.UNDER_UP:
         raise NotAllowed(gettext("The demo can only be loaded on a server that runs with `manage.py up`."))
+    if refusal := demo_refusal():
+        raise Unavailable(refusal)
     run_demo.delay()
     messages.info(request, gettext("The demo is loading. The first findings appear in about a minute."))
     return redirect("ui:home")

@@ -175,6 +175,11 @@ def worst(checks: Iterable[Mapping[str, Any]]) -> Verdict:
     return next((verdict for verdict in (Verdict.BREAKS, Verdict.CARE) if verdict in verdicts), Verdict.OK)
 
 
+def who_overrides(codes: Iterable[str]) -> str:
+    """Who can override failing checks with these codes, in a few words."""
+    return gettext("an admin can override it") if "compatibility" in codes else gettext("a reviewer can override it")
+
+
 #: code of a check → what its failure is called in the badge of a request
 _FAILED: Final = {
     "acknowledged": later("Not acknowledged"),

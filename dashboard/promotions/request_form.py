@@ -20,7 +20,7 @@ from dashboard.components.translation import counted
 from dashboard.components.widgets import Action, Crumb, Frame, Link, Problem, Section
 from dashboard.promotions.decision import action
 from dashboard.promotions.forms import LATEST, MAX_LINES, NewRequestForm
-from dashboard.promotions.plan import IdPlan, StepRow, id_plan, plan_steps, worst
+from dashboard.promotions.plan import IdPlan, StepRow, id_plan, plan_steps, who_overrides, worst
 from dashboard.promotions.presenters import LinkedRow
 from dashboard.sources.labels import given_text
 from registry.access.permission_filters import extent_of
@@ -201,7 +201,8 @@ def _headline(plan: Plan, target: str, *, is_careful: bool) -> str:
         return gettext("%(target)s already has all of this") % {"target": target}
     if plan.failing:
         overridable = all(check.overridable for check in plan.failing)
-        return gettext("Checks fail (can be overridden)") if overridable else gettext("Checks fail")
+        said = gettext("Checks fail")
+        return f"{said} ({who_overrides(check.code for check in plan.failing)})" if overridable else said
     if is_careful:
         return gettext("Can be promoted to %(target)s with care") % {"target": target}
     return gettext("Can be promoted to %(target)s") % {"target": target}

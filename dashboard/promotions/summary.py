@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from dashboard.components.badges import Verdict
 from dashboard.components.translation import counted, joined, later, listing
 from dashboard.components.widgets import Fact
-from dashboard.promotions.plan import steps_of_plan, worst
+from dashboard.promotions.plan import steps_of_plan, who_overrides, worst
 from dashboard.promotions.presenters import LinkedRow
 from dashboard.promotions.request_list import at_utc
 from registry.access.roles import Actor
@@ -80,14 +80,9 @@ def headline_of(info: RequestInfo, verdict: Verdict) -> str:
         return gettext("Partly applied")
     if verdict is Verdict.BREAKS:
         overridable = all(check.get("overridable") for check in info.failing)
-        if not info.is_breaking:
-            return gettext("Checks fail (can be overridden)") if overridable else gettext("Checks fail")
-        sentence = (
-            gettext("Breaks compatibility in %(target)s (can be overridden)")
-            if overridable
-            else gettext("Breaks compatibility in %(target)s")
-        )
-        return sentence % {"target": info.target}
+        fails = gettext("Breaks compatibility in %(target)s") if info.is_breaking else gettext("Checks fail")
+        said = fails % {"target": info.target} if info.is_breaking else fails
+        return f"{said} ({who_overrides(check.get('code', '') for check in info.failing)})" if overridable else said
     if _is_out_of_date(info):
         return gettext("The source version is gone") if info.is_source_gone else gettext("The plan is out of date")
     if info.is_breaking:

@@ -156,6 +156,8 @@ class Assessment:
             "checker": CHECKER_VERSION,
             "schema_type": self.schema_type,
             **self.report.to_dict(),
+            # of these schemas, as `order`: the level alone promises less
+            "upgrade_order": self.strip.upgrade_order,
             "levels": {name: report.is_compatible for name, report in self.strip.reports.items()},
             "order": self.strip.upgrade_order,
             "matrix": [row.to_dict() for row in self.strip.matrix],

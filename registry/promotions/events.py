@@ -65,4 +65,5 @@ def ask_consumers(request: PromotionRequest, *, by: Actor, informed: Collection[
 
 def _what(request: PromotionRequest, subject: str) -> str:
     version = f"version {request.version_number}" if request.version_number else "a proposed version"
-    return f"{subject} {version}"
+    more = request.items.count() - 1
+    return f"{subject} {version}{f' and {more} more' if more > 0 else ''}"

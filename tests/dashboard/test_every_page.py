@@ -308,6 +308,16 @@ def test_the_demo_is_for_ones_own_machine_alone(browser: Callable[[str], Client]
     assert browser("admin").post("/ui/demo").status_code == 403
 
 
+def test_the_demo_is_not_offered_without_what_it_needs(browser: Callable[[str], Client], settings: Any) -> None:
+    settings.UNDER_UP, settings.KAFKA_BOOTSTRAP, settings.SPARK_REMOTE = True, "", ""
+    client = browser("reader")
+    said = "The demo needs KAFKA_BOOTSTRAP. Start `up` without --without, or set KAFKA_BOOTSTRAP."
+    page = client.get("/ui/")
+    action = page.context["page"].demo
+    assert (action.allowed, action.reason) == (False, said) and said in page.content.decode()
+    assert client.post("/ui/demo").status_code == 503
+
+
 def test_home_is_loaded_again_when_there_is_more_of_the_demo(
     browser: Callable[[str], Client], settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

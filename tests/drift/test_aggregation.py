@@ -180,7 +180,7 @@ def test_a_person_opens_again_and_assigns(source: Source, system: Actor, person:
 def test_who_may(source: Source, system: Actor, person: Person) -> None:
     scan(source, system, judged())
     number = only().pk
-    mute = services.mute(registry="dev", rule="X", reason="x", by=person("approver"))
+    mute = services.mute(registry="dev", rule="UNKNOWN_SCHEMA_ID", reason="x", by=person("approver"))
     for name in ("reader", "stranger"):
         by = person(name)
         for forbidden in (
@@ -188,7 +188,7 @@ def test_who_may(source: Source, system: Actor, person: Person) -> None:
             lambda by=by: services.acknowledge(finding_id=number, reason="x", by=by),
             lambda by=by: services.reopen(finding_id=number, by=by),
             lambda by=by: services.assign(finding_id=number, to="", by=by),
-            lambda by=by: services.mute(registry="dev", rule="X", reason="x", by=by),
+            lambda by=by: services.mute(registry="dev", rule="UNKNOWN_SCHEMA_ID", reason="x", by=by),
             lambda by=by: services.unmute(mute_id=mute, by=by),
         ):
             with pytest.raises(NotAllowed):
@@ -227,16 +227,25 @@ def test_a_mute_ends_by_itself(source: Source, system: Actor) -> None:
 @pytest.mark.parametrize(
     "mute_values",
     [
-        {"rule": "X", "reason": " "},
+        {"rule": "UNKNOWN_SCHEMA_ID", "reason": " "},
         {"reason": "everything"},
         {"rule": "*" * 11, "reason": "x"},
         {"rule": "x" * 65, "reason": "x"},
-        {"rule": "X", "reason": "x", "until": timezone.now() - timedelta(days=1)},
+        {"rule": "UNKNOWN_SCHEMA_ID", "reason": "x", "until": timezone.now() - timedelta(days=1)},
     ],
 )
 def test_a_mute_that_cannot_be(registries: None, system: Actor, mute_values: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
         services.mute(registry="dev", by=system, **mute_values)
+
+
+def test_a_mute_of_an_unknown_rule_is_refused_with_the_nearest(source: Source, system: Actor) -> None:
+    with pytest.raises(InvalidInput, match=r"No rule of findings is called 'UNFRAMED'\. Did you mean UNFRAMED_DATA\?"):
+        services.mute(registry="dev", rule="UNFRAMED", reason="x", by=system)
+    assert not Mute.objects.exists()
+    scan(source, system, judged("a"), judged("b"), judged("c", subject="customers-value"))
+    mute = services.mute(registry="dev", rule="UNKNOWN_*", subject="orders-*", reason="x", by=system)
+    assert services.hidden_by(mute) == 2
 
 
 def test_the_audit_has_decisions_and_not_what_scans_count(source: Source, system: Actor) -> None:

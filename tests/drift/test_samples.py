@@ -17,6 +17,7 @@ from registry.access.services import issue_token
 from registry.audit.models import AuditEvent
 from registry.drift import selectors
 from registry.drift.models import FieldStatistic, Finding, Scan, Source
+from registry.drift.rules import RULES
 from registry.drift.services import acknowledge
 from registry.drift.sources import SOURCES
 from registry.drift.sources.base import ScanResult
@@ -136,13 +137,13 @@ def test_a_finding_leads_to_a_schema_that_has_what_was_seen(
     client.force_login(User.objects.get(username="steward"))
     page = client.get(f"/ui/findings/{finding.pk}")
     assert "Propose schema" in page.content.decode()
-    action = page.context["page"].propose
-    assert action.allowed
-    editor = client.get(action.url).context["page"]
-    document = json.loads(editor.text.value)
+    found = page.context["page"]
+    assert found.propose_refused == ""
+    editor = client.get(found.propose_url).context["page"]
+    document = json.loads(editor.form["text"].value())
     assert document["properties"] == {"id": {"type": "string"}, "coupon": {"type": "integer"}}
-    assert editor.subject.value == "orders-value"
-    assert "coupon (in 25%)" in editor.reason.value
+    assert editor.form["subject"].value() == "orders-value"
+    assert "coupon (in 25%)" in editor.form["reason"].value()
 
 
 def test_a_topic_that_nothing_describes_gets_a_schema_of_its_own(
@@ -154,20 +155,27 @@ def test_a_topic_that_nothing_describes_gets_a_schema_of_its_own(
     client = RawClient()
     person("steward")
     client.force_login(User.objects.get(username="steward"))
-    url = client.get(f"/ui/findings/{finding.pk}").context["page"].propose.url
+    url = client.get(f"/ui/findings/{finding.pk}").context["page"].propose_url
     editor = client.get(url).context["page"]
-    assert "Scan the source again" in editor.reason.value
+    assert "Scan the source again" in editor.form["reason"].value()
     statistic(finding, "page", {"string": 40})
     editor = client.get(url).context["page"]
-    assert editor.subject.value == "orders-value"
-    assert json.loads(editor.text.value)["properties"] == {"page": {"type": "string"}}
+    assert editor.form["subject"].value() == "orders-value"
+    assert json.loads(editor.form["text"].value())["properties"] == {"page": {"type": "string"}}
+    said = "Before you register the schema, have the producers use a serializer that writes schema ids."
+    assert (
+        said in editor.form["reason"].value()
+        and "unless you mute that rule for the subject" in editor.form["reason"].value()
+    )
+    assert "mute UNFRAMED_DATA for it before you register" in RULES["TOPIC_WITHOUT_SUBJECT"].remedy
+    assert "If no producer writes schema ids and the subject only documents" in RULES["UNFRAMED_DATA"].remedy
 
 
 def test_a_finding_about_something_else_proposes_nothing(finding: Finding, person: Callable[[str], Actor]) -> None:
     client = RawClient()
     person("steward")
     client.force_login(User.objects.get(username="steward"))
-    assert client.get(f"/ui/findings/{finding.pk}").context["page"].propose is None
+    assert client.get(f"/ui/findings/{finding.pk}").context["page"].propose_refused is None
 
 
 def page_of(person: Callable[[str], Actor], number: int) -> Any:

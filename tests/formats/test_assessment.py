@@ -111,6 +111,7 @@ def test_the_json_is_as_documented(level: str) -> None:
     for writer, reader in pairs:
         report = assessed(reader, writer, level=level)
         DOCUMENTED.validate(json.loads(json.dumps(report.to_dict())))
+        assert report.to_dict()["upgrade_order"] == report.to_dict()["order"], "one order for one change"
         assert f"under {level}" in assessment_markdown(report).replace("\\_", "_")
         assert f"under {level}" in assessment_text(report)
 

@@ -179,11 +179,12 @@ class Mutes(ProductView):
     def post(self, request: Request) -> Response:
         """Mute what fits all patterns, also what is found later.
 
-        With `still_blocks`, muted breaks fail requests to this closed environment as before.
+        `hides` is how many open findings that are. With `still_blocks`, muted breaks fail requests to this closed environment as before.
         """
         values = self.valid(MuteSerializer)
         mute = services.mute(by=self.actor, **values)
-        return Response({"mute": mute, "still_blocks": decided_breaks_block(values["registry"])}, status=201)
+        still_blocks, hides = decided_breaks_block(values["registry"]), services.hidden_by(mute)
+        return Response({"mute": mute, "hides": hides, "still_blocks": still_blocks}, status=201)
 
 
 class MuteView(ProductView):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, cast
 
@@ -106,6 +106,11 @@ MOST_ROWS: Final = 20_000
 #: rules about data that no schema describes, or not all of it
 UNDECLARED: Final = "FIELD_UNDECLARED"
 PLAIN_JSON: Final = ("UNFRAMED_DATA", "TOPIC_WITHOUT_SUBJECT")
+_UNFRAMED: Final = (
+    "These messages have no schema id. Before you register the schema, have the producers use a serializer that writes"
+    " schema ids. Otherwise the subject only documents the topic, and its messages are reported as a break"
+    " (UNFRAMED_DATA) unless you mute that rule for the subject."
+)
 
 
 def can_propose(finding: FindingInfo) -> bool:
@@ -132,7 +137,8 @@ def propose_from(finding: FindingInfo) -> Proposal:
     fields = seen_fields(finding)
     if not fields:
         raise InvalidInput("The fields of these messages are no longer stored. Scan the source again.")
-    return propose(fields, _declared(finding), name=subject_of(finding))
+    proposed = propose(fields, _declared(finding), name=subject_of(finding))
+    return replace(proposed, note=f"{proposed.note} {_UNFRAMED}") if finding.rule in PLAIN_JSON else proposed
 
 
 def seen_fields(finding: FindingInfo) -> list[FieldProfile]:

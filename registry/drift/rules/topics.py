@@ -87,7 +87,8 @@ TOPIC_RULES: Final = (
         "{messages} of {topic} ({side}) {have} no schema id, although {expected} is registered for it. The bytes "
         "look like {hints}.",
         "Find the producer by offset and time and have it use the registry's serializer. Consumers must skip these "
-        "offsets until the messages expire.",
+        "offsets until the messages expire. If no producer writes schema ids and the subject only documents the "
+        "topic, mute this rule for the subject.",
     ),
     Rule(
         "FRAME_CUT",
@@ -172,7 +173,9 @@ TOPIC_RULES: Final = (
         "TOPIC_WITHOUT_SUBJECT",
         "notice",
         "{topic} ({side}) has no subject in {registry}: {looks}, and no schema describes them.",
-        "Register a schema for the topic, or exclude the topic from the source with a pattern.",
+        "Have the producers use a serializer that writes schema ids, and register a schema for the topic. If they "
+        "can't, the subject only documents the topic: mute UNFRAMED_DATA for it before you register, because that "
+        "rule reports messages without a schema id as a break. Or exclude the topic from the source with a pattern.",
     ),
     Rule(
         "SUBJECT_WITHOUT_TOPIC",

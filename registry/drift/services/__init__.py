@@ -1,6 +1,6 @@
 """Clusters, sources, scans, and what becomes of findings."""
 
-from registry.drift.services.findings import acknowledge, assign, end_what_is_over, mute, reopen, unmute
+from registry.drift.services.findings import acknowledge, assign, end_what_is_over, hidden_by, mute, reopen, unmute
 from registry.drift.services.scans import (
     LEASE,
     MAX_ATTEMPTS,
@@ -49,6 +49,7 @@ __all__ = [
     "connect_cluster",
     "end_what_is_over",
     "fail_scan",
+    "hidden_by",
     "lost_tags",
     "mute",
     "note_progress",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Final
 
 from django.db import transaction
@@ -11,11 +12,12 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from registry.access.models import User
-from registry.access.name_patterns import checked_pattern
+from registry.access.name_patterns import checked_pattern, name_pattern
 from registry.access.permission_filters import READ, require_extent
 from registry.access.roles import Actor, require
 from registry.audit.context import record
 from registry.drift.models import Finding, Mute
+from registry.drift.rules import RULES
 from registry.drift.scan.aggregation import MutePattern, is_muted
 from registry.errors import FindingNotFound, InvalidInput, MuteNotFound, WrongState
 from registry.subjects.versions.lookup import get_registry
@@ -97,6 +99,7 @@ def mute(
     for name in ("rule", "subject"):
         if patterns[name]:
             checked_pattern(patterns[name], name, longest=MAX_PATTERN[name], field=name)
+    _require_rule(patterns["rule"])
     for name, pattern in patterns.items():
         longest = MAX_PATTERN[name]
         if len(pattern) > longest or pattern.count("*") > MAX_STARS or not pattern.isprintable():
@@ -107,6 +110,23 @@ def mute(
     row = Mute.objects.create(registry=registry_row, reason=reason, until=until, created_by=by.name, **patterns)
     _apply_mutes(registry_row.pk)
     return row.pk
+
+
+def _require_rule(pattern: str) -> None:
+    """Raise InvalidInput for a pattern that no rule's name matches."""
+    if not pattern or any(name_pattern(pattern).allows(rule) for rule in RULES):
+        return
+    near = get_close_matches(pattern.upper(), RULES, n=1, cutoff=0.3)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise InvalidInput(f"No rule of findings is called {pattern!r}.{hint}", field="rule")
+
+
+def hidden_by(mute_id: int) -> int:
+    """How many open findings a mute hides."""
+    row = Mute.objects.get(pk=mute_id)
+    pattern = [MutePattern(row.rule, row.subject, row.location)]
+    open_ones = Finding.objects.filter(source__registry_id=row.registry_id, state="open")
+    return sum(is_muted(pattern, *values) for values in open_ones.values_list("rule", "subject_name", "location"))
 
 
 @transaction.atomic

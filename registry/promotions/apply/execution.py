@@ -30,6 +30,7 @@ from registry.promotions.environments.locking import fresh, is_remote
 from registry.promotions.events import tell
 from registry.promotions.models import Environment, PromotionRequest
 from registry.promotions.requests.state_machine import (
+    COMPATIBILITY,
     failing_checks,
     locked,
     locked_for,
@@ -45,8 +46,6 @@ from registry.subjects.registration.locks import retry_deadlocks
 
 #: by its name, because services don't import tasks
 APPLY_ONE: Final = "registry.promotions.tasks.apply_one"
-#: code of the check that only somebody who may force versions can override
-COMPATIBILITY: Final = "compatibility"
 #: states from which a failed attempt leaves the request approved
 BEFORE_WRITING: Final = frozenset({PromotionRequest.APPROVED, PromotionRequest.SCHEDULED})
 

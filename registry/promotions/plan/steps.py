@@ -212,14 +212,15 @@ class _PlanBuilder:
         if item.schema is None:
             return
         metadata, _ = _contract(item, step, state)
-        self.checks += say.well_formed(item, item.schema, state)
         judged = say.compatibility(item.subject, item.schema, state, metadata)
-        self.checks.append(judged.check)
+        checks = [*say.well_formed(item, item.schema, state), judged.check]
         self.breaking = self.breaking or judged.breaking
         if judged.report is not None:
             self.reports[item.subject] = judged.report
-        self.checks += say.policy(item.subject, item.schema, state, metadata)
-        self.checks += say.reserved_fields(item.subject, item.schema, state, metadata)
+        checks += say.policy(item.subject, item.schema, state, metadata)
+        checks += say.reserved_fields(item.subject, item.schema, state, metadata)
+        # a rollback repeats a text as it is, so a change of the text is no cure
+        self.checks += [replace(check, cure="") for check in checks] if step.kind == REPEAT else checks
         if step.kind == REPEAT:
             self.checks.append(say.not_undone(item, state, step))
 

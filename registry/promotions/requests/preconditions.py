@@ -20,7 +20,7 @@ from registry.promotions.checks.context import THREADS
 from registry.promotions.environments.change_guard import closed_refusal, guard_result
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.plan.types import REGISTER, STALE, WRITING
-from registry.promotions.requests.state_machine import override_advice
+from registry.promotions.requests.state_machine import COMPATIBILITY, override_advice
 from registry.promotions.reviews.affected_consumers import Consumer
 from registry.promotions.reviews.eligibility import AT_APPLYING, REVIEW
 from registry.promotions.reviews.linked_accounts import link_in_words
@@ -31,7 +31,6 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 APPLY: Final = "promotion.apply"
 FORCE: Final = "version.force"
-_COMPATIBILITY: Final = "compatibility"
 #: discussions that are listed one by one
 _NAMED: Final = 5
 _APPROVED: Final = (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED)
@@ -191,7 +190,7 @@ def _checks(info: RequestInfo, by: Actor, blocking: Iterable[Mapping[str, Any]])
         subject = str(check.get("subject") or "")
         passable = bool(check.get("overridable"))
         lacking = ""
-        if passable and check.get("code") == _COMPATIBILITY:
+        if passable and check.get("code") == COMPATIBILITY:
             lacking = refused(by, FORCE, info, [subject] if subject else written(info))
         yield _condition(check, passable=passable and not lacking, cure=lacking)
 
@@ -225,12 +224,8 @@ def _open_threads(info: RequestInfo) -> Iterator[Condition]:
 
 
 def _condition(check: Mapping[str, Any], *, passable: bool = False, cure: str = "", url: str = "") -> Condition:
-    """A failing check as a condition; `cure` says who may override it."""
-    cures = [str(check.get("cure") or "")]
-    if cure:
-        cures.append(f"Approving it despite this needs permission to force versions. {cure}")
-    else:
-        cures.append(override_advice(check))
+    """A failing check as a condition; `cure` says why the actor may not override it."""
+    cures = [str(check.get("cure") or ""), override_advice(check), cure]
     return Condition(
         code=str(check.get("code") or check["name"]),
         sentence=f"A check {'is out of date' if check['verdict'] == STALE else 'fails'}: {check['sentence']}",

@@ -219,10 +219,17 @@ def in_words(check: Mapping[str, Any]) -> str:
     return f"{problem}: {check['sentence']}{f' {cure}' if cure else ''}"
 
 
+#: code of the check that only somebody who may force versions can override
+COMPATIBILITY: Final = "compatibility"
+
+
 def override_advice(check: Mapping[str, Any]) -> str:
-    """That a reviewer can override a failing check, as a sentence; "" if they can't or the check's cure says so already."""
+    """Who can override a failing check, as a sentence; "" if nobody can or the check's cure says so already."""
     is_said = "override" in (check.get("cure") or "")
-    return "A reviewer can override it with a reason." if check.get("overridable") and not is_said else ""
+    if not check.get("overridable") or is_said:
+        return ""
+    who = "A person with the admin role" if check.get("code") == COMPATIBILITY else "A reviewer"
+    return f"{who} can override it with a reason."
 
 
 def require_plan_hash(request_id: int, plan_hash: str) -> None:

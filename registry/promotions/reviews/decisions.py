@@ -22,11 +22,13 @@ from registry.promotions.events import tell
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.plan.types import FAIL, PASS, SKIPPED, SOURCE_DRIFT, WEIGHTLESS
 from registry.promotions.requests.state_machine import (
+    COMPATIBILITY,
     checked_text,
     failing_checks,
     in_words,
     locked_for,
     move,
+    override_advice,
     overrides_of,
     person,
     refuse_by_token,
@@ -217,7 +219,8 @@ def _override(request: PromotionRequest, by: Actor, reason: str) -> str:
         raise WrongState(in_words(hard), checks=blocking)
     if not reason:
         if blocking and not overrides_of(request):
-            raise WrongState(f"{in_words(blocking[0])} It can be approved anyway with a reason.", checks=blocking)
+            advice = override_advice(blocking[0])
+            raise WrongState(f"{in_words(blocking[0])} {advice}".strip(), checks=blocking)
         return ""
     others = [review for review in overrides_of(request) if review.reviewer_id != by.user_id]
     done = {code for review in others for code in overridden(review)} if request.state in APPROVED else set()
@@ -225,18 +228,18 @@ def _override(request: PromotionRequest, by: Actor, reason: str) -> str:
     if not passed:
         raise InvalidInput("No failing check can be overridden. Use the comment instead.")
     for item in passed:
-        _require_right_to_pass(request, by, item["code"], item["subject"])
+        _require_right_to_pass(request, by, item)
     return override_text(reason, (str(item["code"]) for item in passed))
 
 
-def _require_right_to_pass(request: PromotionRequest, by: Actor, code: str, subject: str) -> None:
-    if code != "compatibility":
+def _require_right_to_pass(request: PromotionRequest, by: Actor, check: Mapping[str, Any]) -> None:
+    if check["code"] != COMPATIBILITY:
         return
-    registry = request.target.registry.name
+    registry, subject = request.target.registry.name, check["subject"]
     for name in [subject] if subject else written_subjects(request):
         if not may(by, "version.force", registry=registry, subject=name):
             refused = refusal(by, "version.force", registry=registry, subject=name)
-            raise NotAllowed(f"Only an administrator can override a break of {name}'s level. {refused}")
+            raise NotAllowed(f"{in_words(check)} {override_advice(check)} {refused}")
 
 
 def require_reviewer(request: PromotionRequest, by: Actor) -> None:

@@ -204,13 +204,13 @@ def test_a_breaking_request_is_overridden_by_who_may_with_reason_and_name(
     address = f"/ui/promotions/{number}"
     refused = text_of(browser("approver").get(address))
     assert (
-        "Approving it despite this needs permission to force versions. You need the admin role in staging to register versions that break"
+        "A person with the admin role can override it with a reason. You need the admin role in staging to register versions that break"
         in refused
     )
     assert "Approve" not in buttons(refused)
     admin = browser("admin")
     text = text_of(admin.get(address))
-    assert "Breaks compatibility in staging (can be overridden)" in text
+    assert "Breaks compatibility in staging (an admin can override it)" in text
     assert 'name="override"' in text and 'name="typed"' in text
     read = PromotionRequest.objects.get(pk=number).plan_hash
     said = {"comment": "agreed", "override": "agreed", "plan_hash": read}
@@ -238,6 +238,14 @@ def test_the_form_says_when_a_comment_or_reason_is_required(browser: Browser, ca
     sent = {"override": "it is the sale", "plan_hash": PromotionRequest.objects.get(pk=number).plan_hash}
     assert browser("approver").post(f"/ui/promotions/{number}/approve", sent).status_code == 302
     assert services.apply(request_id=number, by=cast["approver"]) == "applied"
+
+
+def test_home_counts_the_warnings_that_the_page_lists(browser: Browser, cast: Cast, versions: None) -> None:
+    number = ask(cast, version=2, target="staging")
+    page = text_of(browser("approver").get(f"/ui/promotions/{number}"))
+    warned = page.count("<span>Warning</span>")
+    assert warned > 1
+    assert f"{warned} warnings" in text_of(browser("approver").get("/ui/"))
 
 
 def test_nobody_can_approve_says_so(browser: Browser, cast: Cast, versions: None) -> None:

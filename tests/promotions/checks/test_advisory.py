@@ -180,6 +180,10 @@ def test_open_breaks_at_the_source_are_never_green(cast: Cast, api: Callable[[st
     with pytest.raises(InvalidInput, match="1 open break finding"):
         approve_shown(request_id=number, by=cast["approver"])
     assert approve_shown(request_id=number, by=cast["approver"], comment="the consumer is gone") == "approved"
+    assert "Approving this needs a comment." in page.content.decode()
+    assert services.apply(request_id=number, by=cast["approver"]) == "applied"
+    page = client_of("approver").get(f"/ui/promotions/{number}")
+    assert "Approving this needs a comment." not in page.content.decode(), "nobody approves it any more"
 
 
 def test_a_break_that_opens_later_voids_the_approval(cast: Cast) -> None:

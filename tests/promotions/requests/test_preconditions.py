@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from registry.access.models import RoleGrant
 from registry.access.roles import Actor, TokenLimit
-from registry.errors import SchemadeskError, WrongState
+from registry.errors import NotAllowed, SchemadeskError, WrongState
 from registry.promotions import selectors, services
 from registry.promotions.models import PromotionRequest
 from registry.promotions.requests.preconditions import ASKED, applying, approving, reasons_of, scheduling
@@ -207,10 +207,15 @@ def test_who_may_force_passes_over_a_break_and_others_read_who_may(cast: Cast) -
     info = selectors.get_request(_breaking(cast))
     (passable,) = approving(info, cast["admin"])
     assert (passable.code, passable.passable) == ("compatibility", True)
-    assert "A reviewer can override it with a reason." in passable.cure
+    who = "A person with the admin role can override it with a reason."
+    assert who in passable.cure
     (stops,) = approving(info, cast["approver"])
     assert (stops.code, stops.passable, stops.subject) == ("compatibility", False, "orders-value")
-    assert "needs permission to force versions. You need the admin role in staging" in stops.cure
+    assert f"{who} You need the admin role in staging" in stops.cure
+    for values, said in (({}, who), ({"override": "agreed"}, f"{who} You need the admin role in staging")):
+        with pytest.raises((WrongState, NotAllowed)) as refused:
+            services.approve(request_id=info.id, by=cast["approver"], plan_hash=info.plan_hash, **values)
+        assert said in refused.value.message
 
 
 def test_a_freeze_stops_applying_alone_and_what_an_approval_passes_over_stops_nothing(cast: Cast) -> None:

@@ -93,6 +93,9 @@ def test_the_level_of_the_target_judges_it(cast: dict[str, Actor]) -> None:
         register("staging", text, cast["steward"])
     set_config(registry="staging", subject=ORDERS, level="FULL", by=cast["steward"])
     number = ask(cast)
+    checks = PromotionRequest.objects.get(pk=number).plan["checks"]
+    (broken,) = (check for check in checks if check["verdict"] == "fail")
+    assert broken["cure"] == "", "the text is the earlier version's, so nobody can change it"
     with pytest.raises(WrongState, match="Breaks FULL"):
         approve_shown(request_id=number, by=cast["approver"])
     with pytest.raises(NotAllowed):

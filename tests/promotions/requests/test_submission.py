@@ -66,6 +66,8 @@ def propose(cast: Cast, text: str = json.dumps(V1), by: str = "steward", **more:
 def test_a_set_is_one_plan_and_is_applied_as_one(cast: Cast) -> None:
     number = two(cast)
     shown = selectors.get_request(number)
+    notice = Notice.objects.get(event="promotion.requested")
+    assert notice.text.startswith(f"Request {number} (orders-value version 1 and 1 more to prod): ")
     assert [(item.subject, item.version) for item in shown.items] == [(ORDERS, 1), (CUSTOMERS, 1)]
     assert {step["subject"] for step in shown.plan["steps"]} == {"orders-value", "customers-value"}
     services.approve(request_id=number, by=cast["approver"], plan_hash=shown.plan_hash)

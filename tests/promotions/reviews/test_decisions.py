@@ -372,9 +372,9 @@ def test_breaking_takes_a_reason(cast: Cast) -> None:
 
 def test_a_broken_level_is_passed_over_by_somebody_who_may_force(cast: Cast) -> None:
     number = broken(cast)
-    with pytest.raises(WrongState, match="anyway with a reason"):
+    with pytest.raises(WrongState, match="A person with the admin role can override it with a reason"):
         approve(cast, number, "admin", comment="fine")
-    with pytest.raises(NotAllowed, match="administrator"):
+    with pytest.raises(NotAllowed, match="A person with the admin role can override it with a reason"):
         approve(cast, number, override="the topic is empty")
     assert approve(cast, number, "admin", override="the topic is empty") == "approved"
     review = selectors.get_request(number).reviews[0]
