@@ -72,7 +72,10 @@ def columns(environments: Sequence[Environment]) -> tuple[ListColumn, ...]:
     return (
         ListColumn(name="health", label=gettext("Health"), cell=_health, has_label=False),
         ListColumn(name="name", label=gettext("Subject"), cell=_subject, is_heading=True),
-        *(_version_column(environment) for environment in environments),
+        *(
+            _version_column(environment, [earlier.name for earlier in environments[:number]])
+            for number, environment in enumerate(environments)
+        ),
         ListColumn(label=gettext("Compatibility"), cell=_level, css="nowrap"),
         ListColumn(label=gettext("Format"), cell=lambda row: visible(format_name(row.info.schema_type))),
         ListColumn(label=gettext("In data"), cell=_in_data),
@@ -124,8 +127,8 @@ def _chips(row: SubjectLine) -> SafeString | str:
     return format_html('<span class="sub">{} {}</span>', tags, owners)
 
 
-def _version_column(environment: Environment) -> ListColumn:
-    """The version that an environment has, and how far it is behind the newest."""
+def _version_column(environment: Environment, earlier: Sequence[str]) -> ListColumn:
+    """The version that an environment has, and how it differs from the environment before it."""
 
     def cell(row: SubjectLine) -> SafeString:
         version = row.info.versions.get(environment.name)
@@ -133,17 +136,30 @@ def _version_column(environment: Environment) -> ListColumn:
             return nothing(gettext("not there"))
         url = with_moment(subject_url(environment.name, row.qualified))
         link = format_html('<a class="version-number" href="{}">{}</a>', url, version)
-        number = max(row.info.versions.values()) - version
-        if not number:
+        sign, words = _difference(row.info, environment.name, earlier)
+        if not sign:
             return link
-        behind = gettext("%(behind)s behind the newest") % {"behind": number}
         html = (
-            '<span class="behind" title="{behind}"><span aria-hidden="true">−{number}</span>'
-            '<span class="visually-hidden">{behind},</span></span> {link}'
+            '<span class="behind" title="{words}"><span aria-hidden="true">{sign}</span>'
+            '<span class="visually-hidden">{words},</span></span> {link}'
         )
-        return format_html(html, behind=behind, number=number, link=link)
+        return format_html(html, words=words, sign=sign, link=link)
 
     return ListColumn(label=environment.short, cell=cell, css="right nowrap tight", head_css="right")
+
+
+def _difference(info: SubjectRow, here: str, earlier: Sequence[str]) -> tuple[str, str]:
+    """A sign and its words where the newest schema isn't that of the environment before that has the subject, else "".
+
+    The schemas decide: a number says little where versions were skipped or rolled back.
+    """
+    before = next((name for name in reversed(earlier) if name in info.versions), None)
+    if before is None or info.schemas.get(before) == info.schemas.get(here):
+        return "", ""
+    number = info.versions[before] - info.versions[here]
+    if number > 0:
+        return f"−{number}", gettext("%(behind)s behind %(before)s") % {"behind": number, "before": before}
+    return "≠", gettext("another schema than the newest of %(before)s") % {"before": before}
 
 
 def _level(row: SubjectLine) -> SafeString:

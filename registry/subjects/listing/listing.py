@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from django.conf import settings
-from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Window
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery, Window
 from django.db.models.functions import Coalesce
 
 from registry.access.name_patterns import name_pattern
@@ -43,7 +43,10 @@ class RegistryInfo:
 
 @dataclass(frozen=True)
 class SubjectRow:
-    """A line of the subject list: the versions of the same subject in every registry, by registry name."""
+    """A line of the subject list: the versions of the same subject in every registry, by registry name.
+
+    `schemas` are the fingerprints of their schemas: numbers alone don't tell whether two registries have the same.
+    """
 
     subject: SubjectName
     schema_type: str
@@ -55,6 +58,7 @@ class SubjectRow:
     changed_at: datetime
     changed_by: str
     deleted: bool = False
+    schemas: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -248,22 +252,24 @@ def _newest_versions(subject_pks: list[int], *, deleted: bool) -> dict[int, Sche
     return {row.subject_id: row for row in rows}
 
 
-def _latest_by_registry(registry: Registry, names: list[str]) -> dict[tuple[str, str], dict[str, int]]:
-    """(context, subject) → registry name → latest live version, over the registries of the same project and location."""
-    rows = (
-        SchemaVersion.objects.filter(
-            subject__name__in=names,
-            deleted_at=None,
-            subject__context__registry__project=registry.project,
-            subject__context__registry__location=registry.location,
-        )
-        .values("subject__context__name", "subject__name", "subject__context__registry__name")
-        .annotate(latest=Max("version"))
+#: context and name → registry → the newest live version and the fingerprint of its schema
+_Newest = dict[tuple[str, str], dict[str, tuple[int, str]]]
+
+
+def _latest_by_registry(registry: Registry, names: list[str]) -> _Newest:
+    """Over the registries of the same project and location; each found from the index, as there may be any number."""
+    live = SchemaVersion.objects.filter(subject=OuterRef("pk"), deleted_at=None).order_by("-version")
+    rows = Subject.objects.filter(
+        name__in=names,
+        context__registry__project=registry.project,
+        context__registry__location=registry.location,
+    ).annotate(
+        newest=Subquery(live.values("version")[:1]), fingerprint=Subquery(live.values("schema__fingerprint")[:1])
     )
-    latest: dict[tuple[str, str], dict[str, int]] = {}
-    for row in rows:
-        key = (row["subject__context__name"], row["subject__name"])
-        latest.setdefault(key, {})[row["subject__context__registry__name"]] = row["latest"]
+    latest: _Newest = {}
+    columns = ("context__name", "name", "context__registry__name", "newest", "fingerprint")
+    for context, name, there, version, fingerprint in rows.exclude(newest=None).values_list(*columns):
+        latest.setdefault((context, name), {})[there] = (version, fingerprint)
     return latest
 
 
@@ -275,23 +281,25 @@ def _own_levels(registry: Registry) -> dict[tuple[str | None, str | None], str |
 def _subject_row(
     row: SubjectActivity,
     newest: SchemaVersion,
-    elsewhere: dict[tuple[str, str], dict[str, int]],
+    elsewhere: _Newest,
     levels: dict[tuple[str | None, str | None], str | None],
     inherited: str,
 ) -> SubjectRow:
     context, name = row.subject.context.name, row.subject.name
     own = levels.get((context, name))
+    newest_by_registry = elsewhere.get((context, name), {})
     return SubjectRow(
         subject=SubjectName(context, name),
         schema_type=newest.schema.schema_type,
         latest_version=newest.version,
         live_versions=row.live_versions,
-        versions=elsewhere.get((context, name), {}),
+        versions={there: version for there, (version, _) in newest_by_registry.items()},
         level=own or levels.get((context, None)) or inherited,
         level_is_own=own is not None,
         changed_at=newest.deleted_at or newest.created_at,
         changed_by="" if newest.deleted_at else newest.created_by,
         deleted=newest.deleted_at is not None,
+        schemas={there: fingerprint for there, (_, fingerprint) in newest_by_registry.items()},
     )
 
 

@@ -66,6 +66,29 @@ def test_a_facet_leaves_what_it_names(client: Client, query: str, names: list[st
         assert "No subject matches" in page and "Clear all" in page
 
 
+@pytest.mark.parametrize(
+    ("texts", "signs"),
+    [
+        ({"dev": ["int", "long"], "staging": ["int"], "prod": ["int", "long"]}, ["1 behind dev", "another schema than the newest of staging"]),
+        ({"dev": ["int", "long"], "prod": ["int", "long", "int"]}, ["another schema than the newest of dev"]),
+        ({"dev": ["int", "long"], "staging": ["int", "long"], "prod": ["long"]}, []),
+        ({"dev": ["int", "long"], "prod": ["int"]}, ["1 behind dev"]),
+    ],
+)  # fmt: skip
+def test_an_environment_differs_by_its_schema_not_by_its_number(
+    client: Client, system: Actor, texts: dict[str, list[str]], signs: list[str]
+) -> None:
+    for registry, types in texts.items():
+        for number, name in enumerate(types):
+            register_version(
+                registry=registry, subject=SubjectName(".", "many-value"), text=f'"{name}"', by=system, release=True,
+                metadata={"properties": {"number": str(number)}}, force="a test",
+            )  # fmt: skip
+    page = compact(client.get(f"{BASE}?q=many").content.decode())
+    shown = re.findall(r'<span class="behind" title="([^"]*)"', page)
+    assert [unescape(words) for words in shown] == signs
+
+
 @pytest.mark.parametrize("name", ["q", "tag", "owner", "level", "state", "sort"])
 def test_an_address_of_many_words_costs_no_more_than_one_of_some(client: Client, name: str) -> None:
     with CaptureQueriesContext(connection) as queries:

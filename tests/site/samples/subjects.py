@@ -120,6 +120,7 @@ def line(name: str, versions: tuple[int | None, int | None, int | None], **more:
         latest_version=max(number or 0 for number in versions),
         live_versions=1,
         versions={place.name: number for place, number in zip(COLUMNS, versions, strict=True) if number},
+        schemas={place.name: f"schema {number}" for place, number in zip(COLUMNS, versions, strict=True)},
         level=level or "BACKWARD",
         level_is_own=bool(level),
         changed_at=more.pop("changed_at", ago(hours=2)),
