@@ -11,13 +11,12 @@ from django.db import connection
 from registry.access.roles import Actor
 from registry.errors import InvalidSchema, SubjectNotFound
 from registry.formats import format_of
-from registry.formats.assessment import Assessment
+from registry.formats.assessment import Assessment, ReservedReport, check_reserved
 from registry.formats.base import Difference, ParsedSchema, Reference
 from registry.formats.compatibility import LevelStrip, level_named
 from registry.formats.lint import TAG_RULES, LintFinding
 from registry.formats.policies import PolicyReport
 from registry.formats.report import Profile, Report
-from registry.formats.reserved_fields import ReservedReport, check_reserved
 from registry.formats.schema_format import RESTRICTED
 from registry.subjects.engine import schema_engine
 from registry.subjects.lifecycle.notes import note_of

@@ -20,9 +20,9 @@ from registry.errors import (
     PolicyViolated,
 )
 from registry.formats import DEFAULT_FORMAT
+from registry.formats.assessment import ReservedReport
 from registry.formats.base import ParsedSchema, Reference
 from registry.formats.compatibility import level_named
-from registry.formats.reserved_fields import ReservedReport
 from registry.formats.tags import EntityTags
 from registry.subjects.associations.rules import owned_subjects
 from registry.subjects.comparison.comparison import (
