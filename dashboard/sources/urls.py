@@ -8,8 +8,8 @@ from dashboard.sources import views
 
 urlpatterns = [
     path("clusters/add", views.ClusterFormView.as_view(), name="cluster_add"),
-    path("clusters/<int:number>/edit", views.ClusterFormView.as_view(), name="cluster_edit"),
-    path("clusters/<int:number>/remove", views.ClusterRemoveView.as_view(), name="cluster_remove"),
+    path("clusters/<int:cluster_id>/edit", views.ClusterFormView.as_view(), name="cluster_edit"),
+    path("clusters/<int:cluster_id>/remove", views.ClusterRemoveView.as_view(), name="cluster_remove"),
     path("sources", views.source_list, name="sources"),
     path("sources/add", views.SourceAddView.as_view(), name="source_add"),
     path("sources/discover", views.DiscoverView.as_view(), name="source_discover"),

@@ -288,7 +288,7 @@ class ClusterFormView(FormPageView):
     @cached_property
     def cluster(self) -> ClusterInfo | None:
         """The cluster that is changed. Raises ClusterNotFound."""
-        return selectors.cluster_at(self.kwargs["number"]) if self.kwargs else None
+        return selectors.cluster_at(self.kwargs["cluster_id"]) if self.kwargs else None
 
     def make_form(self, data: Any, **route: Any) -> ClusterForm:
         """The form that connects, changes or tests. Raises ClusterNotFound."""
