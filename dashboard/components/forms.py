@@ -22,7 +22,7 @@ from django.views import View
 from dashboard.components.frame import page_actor
 from dashboard.components.translation import later
 from dashboard.components.widgets import LONGEST_CHOICE, Frame, Problem, readable
-from registry.access.roles import Actor, require
+from registry.access.roles import Actor, may_somewhere, require
 from registry.errors import (
     Conflict,
     InvalidInput,
@@ -237,6 +237,8 @@ class ServiceFormView(View):
 
     http_method_names = ["post", "options"]  # as Django declares it
     form_class: type[ServiceForm] = ServiceForm
+    #: what a sender has to be allowed somewhere, before anything that was sent is looked at; the service asks where
+    action: ClassVar[str] = ""
 
     def make_form(self, data: Any, **route: Any) -> ServiceForm:
         """The form with what was sent."""
@@ -263,6 +265,8 @@ class ServiceFormView(View):
         """Refuse who may not send the form. Raises NotAllowed, NotSignedIn."""
         if self.form_class.permission:
             require(actor, self.form_class.permission, registry=route.get("registry", ""))
+        if self.action and not may_somewhere(actor, self.action):
+            require(actor, self.action)
 
     def post(self, request: HttpRequest, **route: Any) -> HttpResponse:
         """Run the form."""

@@ -42,6 +42,8 @@ def finding_page(request: HttpRequest, finding_id: int) -> HttpResponse:
 class FindingFormView(ServiceFormView):
     """A decision on a finding: then its page, or the home page where it was made there."""
 
+    action = "finding.decide"
+
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
         """The page with the form's errors."""
         page = findings.finding_page(self.request, route["finding_id"], form)
@@ -114,6 +116,7 @@ def _back(request: HttpRequest) -> str:
 class MuteView(FormPageView):
     """The mutes and the form of a new one, which says what it would cover."""
 
+    action = "finding.mute"
     template = "drift/mutes.html"
 
     def make_form(self, data: Any, **route: Any) -> ServiceForm:

@@ -58,6 +58,7 @@ class SourceFormPage(FormPage):
 class SourceAddView(FormPageView):
     """The form of a new source, which is scanned at once."""
 
+    action = "source.manage"
     template = "drift/source_add.html"
 
     def make_form(self, data: Any, **route: Any) -> SourceForm:
@@ -200,6 +201,7 @@ class DiscoverPage(FormPage):
 class DiscoverView(FormPageView):
     """The checkpoints below a folder or an address, each with a form that adds it as a source."""
 
+    action = "source.manage"
     template = "drift/discover.html"
 
     def make_form(self, data: Any, **route: Any) -> DiscoverForm:
@@ -283,6 +285,7 @@ class ClusterPage(FormPage):
 class ClusterFormView(FormPageView):
     """The form of a cluster: it is tested, or kept once it answers."""
 
+    action = "cluster.manage"
     template = "drift/cluster_form.html"
 
     @cached_property
@@ -331,18 +334,19 @@ class ClusterFormView(FormPageView):
 class ClusterRemoveView(ConfirmView):
     """What removing a cluster means."""
 
+    action = "cluster.manage"
     form_class = RemoveClusterForm
 
     def target(self, **route: Any) -> dict[str, Any]:
         """The cluster."""
         require(page_actor(self.request), "schema.read")
-        return {"name": selectors.cluster_at(**route).name}
+        return {"name": selectors.cluster_at(route["cluster_id"]).name}
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
         """The page. Raises ClusterNotFound."""
         actor = page_actor(self.request)
         require(actor, "schema.read")
-        info = selectors.cluster_at(**route)
+        info = selectors.cluster_at(route["cluster_id"])
         in_use = read_by(info.sources) if info.sources else ""
         return ConfirmPage(
             frame=_frame(self.request, gettext("Remove %(name)s") % {"name": info.name}),
