@@ -54,6 +54,9 @@ scope_catalogs: Final[HookPoint[ScopeCatalog]] = HookPoint("scope_catalogs")
 #: an action (registry/access/roles.py), a registry, a subject ("": all of it) and an actor → whether the change passes the
 #: mode READONLY too; raises ReleaseRequired
 change_guards: Final[HookPoint[Callable[[str, Registry, str, Actor], bool]]] = HookPoint("change_guards")
+#: a registry, a subject, a client of it that the actor didn't declare, what happens to it in words, and the actor; raises
+#: SecondPersonRequired where the actor may not do so alone
+client_guards: Final[HookPoint[Callable[[Registry, str, str, str, Actor], None]]] = HookPoint("client_guards")
 #: the condition on a registry's versions that came without the request that they needed; None where none is needed
 unrequested_versions: Final[HookPoint[Callable[[Registry], Q | None]]] = HookPoint("unrequested_versions")
 #: whether data, state or clients still need versions

@@ -19,6 +19,7 @@ REGISTERED = {
     "added_accounts": ["linked accounts"],
     "scope_catalogs": ["subjects"],
     "change_guards": ["closed environments"],
+    "client_guards": ["closed environments"],
     "unrequested_versions": ["closed environments"],
     "version_evidence": ["declared clients", "state", "topic scans"],
     "promotion_checks": ["drift", "state"],

@@ -25,7 +25,7 @@ _REGISTER = _READ | {"version.register", "client.declare", "deployment.tell"}
 SCOPES: dict[str, frozenset[str] | None] = {
     "read": _READ,
     "register": _REGISTER,
-    "write": _REGISTER | {"version.delete", "version.standing", "subject.describe", "config.change"},
+    "write": _REGISTER | {"version.delete", "version.standing", "subject.describe", "client.change", "config.change"},
     "scan": _READ
     | {"cluster.manage", "source.manage", "source.scan", "state.check"}
     | {"finding.decide", "finding.mute", "sample.read"},
@@ -98,6 +98,7 @@ ACTIONS: dict[str, frozenset[str]] = {
     "version.standing": _STEWARDS,
     "subject.describe": _STEWARDS,
     "client.declare": _EVERYONE,
+    "client.change": _STEWARDS,
     "deployment.tell": _EVERYONE,
     "config.change": _STEWARDS,
     "mode.change": _ADMINS,
@@ -135,6 +136,7 @@ ACTION_WORDS = {
     "version.standing": "deprecate, retire and quarantine versions",
     "subject.describe": "describe and tag subjects",
     "client.declare": "declare which programs read and write a subject's data",
+    "client.change": "change and withdraw clients that others declared",
     "deployment.tell": "report deployments",
     "config.change": "change compatibility settings",
     "mode.change": "change modes",

@@ -146,6 +146,41 @@ def test_one_that_is_gone_is_withdrawn(orders: None, dev: Registry) -> None:
         withdraw_client(registry="dev", subject=SubjectName(".", "nothing"), name="billing", by=somebody())
 
 
+STEWARD = Actor("a steward", "product", user_id=3, grants=(Grant("steward"),))
+OTHER = replace(somebody(), name="another reader", user_id=4)
+
+
+def test_another_reader_neither_changes_nor_withdraws_it(orders: None, dev: Registry) -> None:
+    declare(contact="#billing")
+    for attempt in (
+        lambda: declare(by=OTHER, contact="another reader"),
+        lambda: declare(by=OTHER, version=2, contact="#billing"),
+        lambda: withdraw_client(registry="dev", subject=ORDERS, name="billing", by=OTHER),
+    ):
+        with pytest.raises(
+            NotAllowed, match=r"declared by a reader\. Only they, its contact #billing or a steward can"
+        ):
+            attempt()
+    assert not declare(by=OTHER, contact="#billing"), "that it is still there is said by any of its processes"
+    (found,) = clients_of(dev, ORDERS)
+    assert (found.contact, found.version, found.declared_by) == ("#billing", None, "a reader")
+
+
+def test_its_contact_and_a_steward_change_it_and_it_stays_its_declarers(
+    orders: None, dev: Registry, person: Callable[[str], Actor]
+) -> None:
+    contact = person("reader")
+    declare(contact="reader")
+    declare(by=contact, version=1, contact="reader")
+    declare(by=STEWARD, version=2, contact="#billing")
+    (found,) = clients_of(dev, ORDERS)
+    assert (found.version, found.contact, found.declared_by) == (2, "#billing", "a reader")
+    with pytest.raises(NotAllowed):
+        withdraw_client(registry="dev", subject=ORDERS, name="billing", by=contact)
+    withdraw_client(registry="dev", subject=ORDERS, name="billing", by=STEWARD)
+    assert clients_of(dev, ORDERS) == []
+
+
 @pytest.mark.parametrize(
     "values",
     [

@@ -1,20 +1,23 @@
 """Checks about declared clients: who would fail to read or write after the promotion, and who has acknowledged that.
 
 An acknowledgement counts for one plan, as an approval does: when the target moves or the text changes it no longer
-counts. It is not part of the plan, so it voids no approval.
+counts. It is not part of the plan, so it voids no approval. In a closed environment in which affected clients block, an
+approval also binds to the affected clients and their contacts: one that is withdrawn or changed since voids it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any, Final
 
+from registry.audit.models import AuditEvent
 from registry.errors import SchemaTooCostly
 from registry.formats.base import ParsedSchema
 from registry.promotions.models import Acknowledgement, PromotionRequest
 from registry.promotions.plan.types import FAIL, PASS, SKIPPED, WARN, Check, Plan, PromotionSpec, Verdict
-from registry.subjects.models import Registry
+from registry.subjects.models import Registry, Subject
 from registry.subjects.usage.clients import ClientInfo, Harm, clients_of_several, harm_to, versions_of_clients
 from registry.subjects.versions.qualified_names import parse_subject
 
@@ -54,7 +57,11 @@ def _check(
         listed = "; ".join(map(_described, hurt[:NAMED]))
         cure = "Contact their owners before it is applied. Move the clients to a compatible version first."
         sentence = f"{listed}{more}.{quiet}"
-        return Check(CLIENTS, name, WARN, sentence, cure, subject=subject, concerned=concerned, asked=len(there))
+        contacts = {f"{harm.client.name}: {harm.client.contact}" for harm in hurt}
+        return Check(
+            CLIENTS, name, WARN, sentence, cure, subject=subject, concerned=concerned, asked=len(there),
+            facts=tuple(sorted(contacts)),
+        )  # fmt: skip
     if not there:
         return Check(CLIENTS, name, SKIPPED, f"No declared client was seen recently.{quiet}", subject=subject)
     listed = ", ".join(client.name for client in there[:NAMED])
@@ -129,6 +136,25 @@ def acknowledged_check(
     names = tuple(consumer.client for consumer in left)
     verdict: Verdict = FAIL if blocks else WARN
     return [Check(CONSUMERS, _NAME, verdict, sentence, cure, overridable=blocks, concerned=names, asked=number)]
+
+
+def clients_moved(registry: Registry, old: Mapping[str, Any], new: Plan) -> str:
+    """Who withdrew or changed an affected client since a stored plan, as a sentence; "" if nobody did."""
+    now = {(item.subject, fact) for item in new.checks if item.code == CLIENTS for fact in item.facts}
+    rows = (check for check in old["checks"] if check.get("code") == CLIENTS)
+    gone = sorted({(str(check["subject"]), str(fact)) for check in rows for fact in check.get("facts") or ()} - now)
+    for subject, fact in gone:
+        name = next((one.client for one in affected_clients(old["checks"]) if fact.startswith(f"{one.client}: ")), "")
+        known = parse_subject(subject)
+        ids = Subject.objects.filter(context__registry=registry, context__name=known.context, name=known.subject)
+        event = AuditEvent.objects.filter(
+            table="subjects_client", before__name=name, before__subject_id__in=list(ids.values_list("pk", flat=True))
+        ).first()
+        if event is not None:
+            verb = "withdrew" if event.operation == "DELETE" else "changed"
+            at = f"{event.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+            return f"The plan has changed: {event.actor} {verb} the affected client {name} of {subject} at {at}."
+    return ""
 
 
 def with_rule(plan: Mapping[str, Any], *, blocks: bool) -> dict[str, Any]:

@@ -30,6 +30,8 @@ from registry.notifications.services import notify
 from registry.promotions.models import BreakGlass, Environment, EnvironmentChange, SamePerson
 from registry.promotions.models.environments import SETTINGS
 from registry.subjects.models import Registry
+from registry.subjects.usage.clients import clients_of
+from registry.subjects.versions.qualified_names import parse_subject
 
 MIRROR_DOOR: Final = "task"
 
@@ -56,6 +58,14 @@ def guard_result(registry: Registry, by: Actor) -> tuple[bool, bool]:
         return False, False
     has_glass = _glass_of(registry, by).exists()
     return not has_glass, has_glass
+
+
+def keep_clients(registry: Registry, subject: str, client: str, sentence: str, by: Actor) -> None:
+    """Raise SecondPersonRequired for another's client of a closed environment in which affected clients block."""
+    rows = Environment.objects.filter(registry=registry, is_closed=True, clients_block=True)
+    environment = rows.select_related("registry").select_for_update(of=("self",)).first()
+    if environment is not None:
+        require_second_person(environment, by, sentence, "withdraw_client", {"subject": subject, "name": client})
 
 
 def _is_closed(registry: Registry) -> bool:
@@ -212,6 +222,8 @@ def facts_of(environment: Environment, action: str, values: Mapping[str, Any]) -
     """What the change replaces or depends on: settings by field, or lists of people and rights by kind."""
     if action == "change":
         return {field: getattr(environment, field) for field in values}
+    if action == "withdraw_client":
+        return dict(_of_client(environment.registry, values))
     return dict(_RESOLVED[action](values)) if action in _RESOLVED else {}
 
 
@@ -298,6 +310,15 @@ def _of_address(values: Mapping[str, Any]) -> Facts:
 def _of_link(values: Mapping[str, Any]) -> Facts:
     rows = SamePerson.objects.filter(pk=values["statement_id"]).values_list("reason", flat=True)
     return {"reason of the link": list(rows)}
+
+
+def _of_client(registry: Registry, values: Mapping[str, Any]) -> Facts:
+    clients = clients_of(registry, parse_subject(values["subject"]))
+    client = next((one for one in clients if one.name == values["name"]), None)
+    if client is None:
+        return {}
+    version = "newest version" if client.version is None else f"version {client.version}"
+    return {"declaration": [f"{client.does} {version}"], "contact": [client.contact] if client.contact else []}
 
 
 #: action → what it depends on besides its own arguments

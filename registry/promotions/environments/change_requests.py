@@ -38,6 +38,8 @@ from registry.promotions.reviews.linked_accounts import (
     withdraw_same_person,
 )
 from registry.promotions.reviews.reviewers import second_person_refusal
+from registry.subjects.usage.clients import withdraw_client
+from registry.subjects.versions.qualified_names import parse_subject
 
 REVIEW: Final = "promotion.review"
 PEOPLE: Final = "people.manage"
@@ -59,12 +61,17 @@ def _without_environment(service: Callable[..., object]) -> Callable[..., object
     return run
 
 
+def _withdraw_client(environment: str, by: Actor, *, subject: str, name: str) -> None:
+    withdraw_client(registry=environment, subject=parse_subject(subject), name=name, by=by)
+
+
 #: action → the service, the right that its requester needs, and the arguments with their types
 ACTIONS: Final[Mapping[str, tuple[Callable[..., object], str, Mapping[str, type]]]] = {
     "change": (change_environment, MANAGE, {name: setting_type(name) for name in SETTINGS}),
     "remove_review_rule": (_without_environment(remove_review_rule), MANAGE, {"rule_id": int}),
     "remove_freeze": (_without_environment(remove_freeze), MANAGE, {"freeze_id": int}),
     "remove_recurring_freeze": (_without_environment(remove_recurring_freeze), MANAGE, {"freeze_id": int}),
+    "withdraw_client": (_withdraw_client, MANAGE, {"subject": str, "name": str}),
     "grant": (
         _without_environment(access.grant),
         PEOPLE,

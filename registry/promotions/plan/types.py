@@ -265,7 +265,8 @@ class Check:
     `code` is stable, `name` and `sentence` are for people, `cure` says what would fix it. Somebody who may force versions
     can override compatibility; a reviewer with a reason can override any other check that is `overridable`. `as_of` is
     the time of its evidence (ISO 8601, UTC), "" if it was looked up for the plan. `binding`: an approval binds to its
-    verdict, whatever that is. `concerned` are the affected ones of `asked` declared clients.
+    verdict, whatever that is. `concerned` are the affected ones of `asked` declared clients. `facts` are what a
+    `binding` check binds to besides its verdict.
     """
 
     code: str
@@ -279,6 +280,7 @@ class Check:
     binding: bool = False
     concerned: tuple[str, ...] = ()
     asked: int = 0
+    facts: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The check as JSON values."""
@@ -332,7 +334,11 @@ class Plan:
             "kind": self.kind,
             "steps": [step.hashed() for step in self.steps],
             "target": self.target,
-            "checks": sorted([item.code, item.subject, item.verdict] for item in self.checks if _counts(item)),
+            "checks": sorted(
+                [item.code, item.subject, item.verdict, *(item.facts if item.binding else ())]
+                for item in self.checks
+                if _counts(item)
+            ),
         }
 
     @property

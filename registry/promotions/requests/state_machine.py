@@ -21,7 +21,7 @@ from registry.errors import (
     WrongState,
 )
 from registry.formats.base import UNSTORABLE
-from registry.promotions.checks.consumers import CONSUMERS, AffectedClient, affected_clients
+from registry.promotions.checks.consumers import CONSUMERS, AffectedClient, affected_clients, clients_moved
 from registry.promotions.events import ask_consumers, tell
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.plan import builder, target_state
@@ -289,7 +289,7 @@ def refresh(request: PromotionRequest, by: Actor) -> str:
         if request.state != PromotionRequest.DRAFT:
             ask_consumers(request, by=by, informed=affected_clients(old["checks"]))
         return ""
-    moved = what_moved(old, plan)
+    moved = clients_moved(request.target.registry, old, plan) or what_moved(old, plan)
     approvers = request.reviews.filter(verdict=Review.APPROVE, plan_hash=request.plan_hash)
     acknowledgements = request.acknowledgements.filter(plan_hash=request.plan_hash)
     approver_ids = [

@@ -12,13 +12,16 @@ from typing import Final
 from django.db.models import OuterRef, Subquery
 from django.utils import timezone
 
-from registry.access.roles import Actor, require
+from registry import hooks
+from registry.access.roles import Actor, refusal, require
+from registry.access.selectors import ContactPerson, people_named
 from registry.audit.context import record
 from registry.errors import (
     ClientNotFound,
     InvalidInput,
     InvalidReference,
     InvalidSchema,
+    NotAllowed,
     SchemaTooCostly,
     VersionNotFound,
 )
@@ -314,6 +317,8 @@ def _client_answer(client: ClientInfo, verdict: Answer, message: str) -> ClientA
 
 
 ACTION: Final = "client.declare"
+#: for a client that somebody else declared
+CHANGE: Final = "client.change"
 #: clients of a subject
 MOST: Final = 500
 #: how often "still there" is written: what reports at each start of many processes writes no more than that
@@ -336,7 +341,7 @@ def declare_client(
     """Say what a program does with a subject's data, or that it is still there; whether it is new.
 
     `version` None: it takes the newest at each start. Raises InvalidInput, NotAllowed, NotSignedIn, RegistryNotFound,
-    SubjectNotFound, VersionNotFound for a version that isn't live.
+    SubjectNotFound, VersionNotFound for a version that isn't live, and for another's client as `withdraw_client` does.
     """
     paths = _fields(fields)
     values = {
@@ -370,7 +375,11 @@ def declare_client(
             )
         Client.objects.create(subject=row, name=name, declared_by=by.name, seen_at=now, **values)
         return True
-    _change(there, values, by, now)
+    changed = [field for field, value in values.items() if getattr(there, field) != value]
+    if changed:
+        _require_speaker(there, registry_row, subject, by, "replace")
+    if changed or now - there.seen_at >= REPORT_INTERVAL:  # that it says the same again is written now and then
+        _change(there, {field: values[field] for field in changed}, now)
     return False
 
 
@@ -399,29 +408,56 @@ def _refuse_unknown_fields(subject: Subject, client: str, version: int | None, p
         raise InvalidInput(f"Version {row.version} has no field {absent[0]!r}. {hint}", field="fields")
 
 
-def _change(there: Client, values: Mapping[str, object], by: Actor, now: datetime) -> None:
-    """What a client says anew; that it says the same again is written now and then."""
-    changed = [field for field, value in values.items() if getattr(there, field) != value]
-    if not changed and now - there.seen_at < REPORT_INTERVAL:
-        return
-    for field in changed:
-        setattr(there, field, values[field])
+def _change(there: Client, values: Mapping[str, object], now: datetime) -> None:
+    """What a client says anew; it stays its declarer's, whoever changes it."""
+    for field, value in values.items():
+        setattr(there, field, value)
     there.seen_at = now
-    if changed:
-        there.declared_by = by.name
-    there.save(update_fields=[*changed, "seen_at", *(["declared_by"] if changed else [])])
+    there.save(update_fields=[*values, "seen_at"])
+
+
+def _require_speaker(client: Client, registry: Registry, subject: SubjectName, by: Actor, verb: str) -> None:
+    """Require the client's declarer, somebody whom its contact names, or the right to change others' clients.
+
+    With that right alone, other apps may require a second person. Raises NotAllowed, NotSignedIn, SecondPersonRequired.
+    """
+    if _speaks_for(client, by, people_named([client.contact])[client.contact]):
+        return
+    if refused := _others_refusal(client, registry, subject, by):
+        raise NotAllowed(refused, action=CHANGE)
+    sentence = f"{verb} the client {client.name} of {subject.qualified}, which {client.declared_by} declared"
+    for client_guard in hooks.client_guards:
+        client_guard(registry, subject.qualified, client.name, sentence, by)
+
+
+def _speaks_for(client: Client, by: Actor, named: Iterable[ContactPerson]) -> bool:
+    """Whether it is the actor's own client, or its contact names them; an anonymous actor is nobody certain."""
+    return by.user_id is not None and (client.declared_by == by.name or by.user_id in {one.user_id for one in named})
+
+
+def _others_refusal(client: Client, registry: Registry, subject: SubjectName, by: Actor) -> str:
+    if client.declared_by == by.name or not refusal(by, CHANGE, registry=registry.name, subject=subject.qualified):
+        return ""
+    contacts = f", its contact {client.contact}" if client.contact else ""
+    return f"{client.name} was declared by {client.declared_by}. Only they{contacts} or a steward can change or withdraw it."
 
 
 @retried
 def withdraw_client(*, registry: str, subject: SubjectName, name: str, by: Actor) -> None:
-    """A program is gone. Raises ClientNotFound, SubjectNotFound, RegistryNotFound, NotAllowed, NotSignedIn."""
+    """A program is gone.
+
+    Its declarer, its contacts and stewards say so; where affected clients block a closed environment, a steward needs a
+    second person. Raises ClientNotFound, SubjectNotFound, RegistryNotFound, NotAllowed, NotSignedIn, SecondPersonRequired.
+    """
     registry_row = get_registry(registry)
     require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
     row = get_subject(registry_row, subject, deleted=True)
     record(by=by, why=f"withdraw client {name[:MAX_NAME]} of {subject.qualified} in {registry_row.name}")
-    done, _ = Client.objects.filter(subject=row, name=name[: MAX_NAME + 1].replace("\0", "")).delete()
-    if not done:
+    client = Client.objects.filter(subject=row, name=name[: MAX_NAME + 1].replace("\0", "")).first()
+    if client is None:
         raise ClientNotFound(f"{subject.qualified} has no client named {name[:MAX_NAME]!r}.", name=name[:MAX_NAME])
+    _require_speaker(client, registry_row, subject, by, "withdraw")
+    client.delete()
 
 
 def _number(version: int | None) -> int | None:

@@ -26,6 +26,7 @@ from registry.errors import (
     NotSignedIn,
     PlanChanged,
     PlanHashRequired,
+    SecondPersonRequired,
     WrongState,
 )
 from registry.notifications.models import InboxEntry
@@ -33,11 +34,12 @@ from registry.promotions import selectors, services
 from registry.promotions.apply.execution import apply_due
 from registry.promotions.board.readiness import can_promote
 from registry.promotions.checks.consumers import CONSUMERS, AffectedClient, acknowledged_check, with_rule
-from registry.promotions.models import Acknowledgement, PromotionRequest
+from registry.promotions.models import Acknowledgement, EnvironmentChange, PromotionRequest
 from registry.promotions.requests.evidence_pack import evidence_of
 from registry.promotions.reviews.affected_consumers import consumers_of, pending_acknowledgements
-from registry.subjects.usage.clients import declare_client
-from tests.promotions.factories import ORDERS, V1, Cast, approve_shown, ask, change, register
+from registry.subjects.models import Registry
+from registry.subjects.usage.clients import clients_of, declare_client, withdraw_client
+from tests.promotions.factories import ORDERS, V1, Cast, approve_shown, ask, change, register, state_of
 
 pytestmark = pytest.mark.requirement("CARD-4")
 
@@ -296,6 +298,75 @@ def test_elsewhere_it_is_said_and_stops_nothing(cast: Cast, number: int) -> None
     assert services.apply(request_id=number, by=cast["approver"]) == "applied"
     with pytest.raises(WrongState):
         say(cast, number)
+
+
+@pytest.fixture
+def approved(cast: Cast) -> int:
+    """An approved request for a closed environment that hurts billing, whose acknowledgement it requires."""
+    register(V1, cast["admin"], registry="staging")
+    declare_closed("reader", cast, contact="reader")
+    change("staging", is_closed=True, clients_block=True)
+    register(NARROW, cast["steward"])
+    number = ask(cast, target="staging")
+    approve_shown(request_id=number, by=cast["approver"], comment="known")
+    return number
+
+
+def declare_closed(who: str, cast: Cast, **more: Any) -> None:
+    declare_client(registry="staging", subject=ORDERS, name="billing", version=1, by=cast[who], **more)
+
+
+@pytest.mark.parametrize("who", ["steward", "steward2", "reader2", "admin"])
+def test_nobody_lifts_the_block_of_a_closed_environment_alone(
+    cast: Cast, approved: int, person: Callable[[str], Actor], who: str
+) -> None:
+    person("reader2")
+    RoleGrant.objects.get_or_create(user=User.objects.get(username="reader2"), role="reader")
+    actor = actor_of_user(User.objects.get(username=who), door="product")
+    refusal = NotAllowed if who == "reader2" else SecondPersonRequired
+    with pytest.raises(refusal):
+        withdraw_client(registry="staging", subject=ORDERS, name="billing", by=actor)
+    for changed in ({"contact": who}, {"contact": "reader", "writes": True}):
+        with pytest.raises(refusal):
+            declare_client(registry="staging", subject=ORDERS, name="billing", by=actor, **{"version": 1, **changed})
+    (found,) = clients_of(Registry.objects.get(name="staging"), ORDERS)
+    assert (found.contact, found.writes, found.declared_by) == ("reader", False, "reader")
+    assert state_of(approved) == "approved"
+
+
+def test_with_a_second_person_it_is_withdrawn_and_voids_the_approval(cast: Cast, approved: int) -> None:
+    values = {"subject": SUBJECT, "name": "billing"}
+    number = services.request_environment_change(
+        environment="staging", action="withdraw_client", values=values, reason="it was shut down", by=cast["admin"]
+    )
+    assert "which reader declared (declaration: reads version 1; contact: reader)" in (
+        EnvironmentChange.objects.get().sentence
+    )
+    services.approve_environment_change(change_id=number, by=cast["approver"])
+    with pytest.raises(PlanChanged, match="approver withdrew the affected client billing of orders-value at 20"):
+        services.apply(request_id=approved, by=cast["approver"])
+    assert state_of(approved) == "in review"
+    assert "withdrew the affected client billing" in selectors.get_request(approved).moved
+
+
+def test_its_declarer_withdraws_or_changes_it_alone_and_voids_the_approval(cast: Cast, approved: int) -> None:
+    declare_closed("reader", cast, contact="approver2")
+    with pytest.raises(PlanChanged, match="reader changed the affected client billing"):
+        services.apply(request_id=approved, by=cast["approver"])
+    approve_shown(request_id=approved, by=cast["approver"], comment="known")
+    withdraw_client(registry="staging", subject=ORDERS, name="billing", by=cast["approver2"])
+    with pytest.raises(PlanChanged, match="approver2 withdrew the affected client billing"):
+        services.apply(request_id=approved, by=cast["approver"])
+
+
+def test_what_the_approver_of_a_withdrawal_read_is_what_is_withdrawn(cast: Cast, approved: int) -> None:
+    values = {"subject": SUBJECT, "name": "billing"}
+    number = services.request_environment_change(
+        environment="staging", action="withdraw_client", values=values, reason="it was shut down", by=cast["admin"]
+    )
+    declare_closed("reader", cast, contact="approver2")
+    with pytest.raises(WrongState, match="contact: approver2 was added, reader was removed"):
+        services.approve_environment_change(change_id=number, by=cast["approver"])
 
 
 @pytest.mark.parametrize(
