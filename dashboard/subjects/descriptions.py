@@ -82,7 +82,9 @@ class NoteForm(SubjectForm):
         required=False,
         widget=forms.TextInput(attrs={"placeholder": "PII sales"}),
         help_text=later_filled(
-            "Separate tags with spaces, at most %(max_tags)s. Values of fields with a personal-data tag are hidden.",
+            later(
+                "Separate tags with spaces, at most %(max_tags)s. Values of fields with a personal-data tag are hidden."
+            ),
             max_tags=MAX_TAGS,
         ),
     )
@@ -92,7 +94,8 @@ class NoteForm(SubjectForm):
         required=False,
         strip=False,
         help_text=later_filled(
-            "Plain text. An empty line starts a new paragraph. At most %(max_doc)s characters.", max_doc=f"{MAX_DOC:,}"
+            later("Plain text. An empty line starts a new paragraph. At most %(max_doc)s characters."),
+            max_doc=f"{MAX_DOC:,}",
         ),
     )
     reason = LongTextField(label=later("Reason"), rows=2, required=False, help_text=later("For the audit log."))

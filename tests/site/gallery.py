@@ -194,7 +194,6 @@ SAMPLES: dict[str, Sample] = {
     "deprecate-refused": Sample("subjects/deprecate.html", fields.DEPRECATE_REFUSED),
     "deprecate-done": Sample("subjects/deprecate.html", fields.DEPRECATE_DONE),
     "describe-refused": Sample("subjects/describe.html", fields.DESCRIBE_REFUSED),
-    "describe-reader": Sample("subjects/describe.html", fields.DESCRIBE_READER),
     "decode": Sample("drift/decode.html", usage.DECODE),
     "decode-found": Sample("drift/decode.html", usage.DECODED),
     "decode-unknown": Sample("drift/decode.html", usage.DECODED_UNKNOWN),

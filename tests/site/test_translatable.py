@@ -26,6 +26,7 @@ from dashboard.management import message_catalogue
 from dashboard.templatetags.desk import _HIDDEN as HIDDEN
 from dashboard.templatetags.desk import _LONG as LONG
 from registry.access.roles import ROLES, SCOPE_WORDS
+from registry.formats.compatibility import LEVELS
 from registry.notifications.events import EVENTS
 from tests.site import gallery, pseudo
 
@@ -248,7 +249,10 @@ def test_a_text_gets_all_its_values(path: Path) -> None:
 
 
 #: the domain's words for its roles, scopes and events, in English
-DOMAIN = (*ROLES, *SCOPE_WORDS, *SCOPE_WORDS.values(), *(event.title for event in EVENTS.values()))
+DOMAIN = (
+    *ROLES, *SCOPE_WORDS, *SCOPE_WORDS.values(), *(event.title for event in EVENTS.values()),
+    *(level.description for level in LEVELS.values()),
+)  # fmt: skip
 
 
 @cache

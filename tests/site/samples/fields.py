@@ -124,4 +124,3 @@ DEPRECATE = SeveralPage(
 )  # fmt: skip
 DEPRECATE_DONE = replace(DEPRECATE, done=True)
 DEPRECATE_REFUSED = replace(DEPRECATE, rows=(), form=DeprecateSeveralForm(QueryDict("message=x")))
-DESCRIBE_READER = replace(DESCRIBE, form=changed(change="drop"))
