@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
@@ -59,7 +60,11 @@ def _rows(names: list[str]):  # type: ignore[no-untyped-def]
     """The names as rows of a table."""
     User.objects.exclude(email__in=names).filter(username__startswith="row").delete()
     known = set(User.objects.filter(username__startswith="row").values_list("email", flat=True))
-    User.objects.bulk_create(User(username=f"row {name}", email=name) for name in names if name not in known)
+    User.objects.bulk_create(
+        User(username=f"row {hashlib.sha256(name.encode()).hexdigest()}", email=name)
+        for name in names
+        if name not in known
+    )
     return User.objects.filter(username__startswith="row").order_by()
 
 

@@ -230,7 +230,7 @@ QUIETLY = settings(
     suppress_health_check=list(HealthCheck),
 )
 #: statuses that this dialect gives
-STATUSES = {200, 204, 304, 400, 403, 404, 405, 406, 409, 415, 422}
+STATUSES = {200, 204, 207, 304, 400, 403, 404, 405, 406, 409, 415, 422}
 
 
 @pytest.fixture
