@@ -18,11 +18,10 @@ from django.views.decorators.http import require_safe
 
 from dashboard.audit.event_links import links_of
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import whole_number
+from dashboard.components.links import given_text, whole_number
 from dashboard.components.time_travel import then_url, travels
 from dashboard.components.translation import later
 from dashboard.components.widgets import ActiveFilter, Choice, Field, Filter, Frame, Link, Paging, SearchBox, Section
-from dashboard.sources.labels import given_text
 from dashboard.subjects.page import DOORS
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor

@@ -1,4 +1,4 @@
-"""Addresses of subjects' pages, their breadcrumbs and tabs, numbers in addresses, and addresses for programs.
+"""Addresses of subjects' pages, their breadcrumbs and tabs, values in addresses, and addresses for programs.
 
 Programs get what a list of the pages shows by the line of a shell that asks an API for it. There is no link to that
 address: a session opens no API, so in the browser it would answer 401.
@@ -7,7 +7,7 @@ address: a session opens no API, so in the browser it would answer 401.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -20,6 +20,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.translation import later
 from dashboard.components.widgets import Crumb, Export, SubPage
+from registry.errors import InvalidInput
 from registry.subjects.versions.qualified_names import SubjectName
 
 PAGES = ("", "compare", "report", "simulate", "usage", "references", "retire")
@@ -115,6 +116,23 @@ def subject_crumbs(registry: str, name: SubjectName) -> tuple[Crumb, ...]:
 def whole_number(text: str, *, digits: int = 9) -> int | None:
     """The number, or None for anything but at most so many ASCII digits: other digits and larger ones fit no column."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
+
+
+def given_text(form: Mapping[str, str], name: str, usual: str = "") -> str:
+    """A text of an address or a form, without the NUL that PostgreSQL refuses and without space at its ends."""
+    return form.get(name, usual).replace("\0", "").strip()
+
+
+def chosen_value(form: Mapping[str, str], name: str, values: Iterable[str]) -> str:
+    """The value of a filter in an address; empty if none is chosen. Raises InvalidInput, with the values that it has.
+
+    A list that ignored another value would look filtered and show everything.
+    """
+    value, known = given_text(form, name), [value for value in values if value]
+    if value and value not in known:
+        message = gettext("The filter “%(name)s” has no value “%(value)s”. It can be: %(values)s.")
+        raise InvalidInput(message % {"name": name, "value": value[:40], "values": ", ".join(known)}, field=name)
+    return value
 
 
 @dataclass(frozen=True, slots=True)

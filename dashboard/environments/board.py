@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import Outlook
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import subject_url
+from dashboard.components.links import chosen_value, given_text, subject_url
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import (
     Action,
@@ -32,7 +32,6 @@ from dashboard.components.widgets import (
 )
 from dashboard.promotions.request_form import WAY
 from dashboard.promotions.request_list import at_utc
-from dashboard.sources.labels import chosen_value, given_text
 from dashboard.subjects.lifecycle import LifeMark, standing_mark
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may_somewhere, refusal

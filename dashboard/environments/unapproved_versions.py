@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import whole_number
+from dashboard.components.links import chosen_value, given_text, whole_number
 from dashboard.components.translation import later
 from dashboard.components.widgets import (
     ActiveFilter,
@@ -25,7 +25,6 @@ from dashboard.components.widgets import (
     SearchBox,
     Section,
 )
-from dashboard.sources.labels import chosen_value, given_text
 from dashboard.subjects.header import DOORS
 from dashboard.subjects.lifecycle import REQUEST, STANDING, AdoptForm, LifeMark, StandingForm, standing_mark
 from registry.access.roles import Actor, may_in, may_somewhere, refusal, require

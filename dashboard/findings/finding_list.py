@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import FindingState, Severity, Shown, SourceBadge
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import whole_number
+from dashboard.components.links import chosen_value, given_text, whole_number
 from dashboard.components.translation import later
 from dashboard.components.widgets import (
     ActiveFilter,
@@ -30,7 +30,7 @@ from dashboard.components.widgets import (
 )
 from dashboard.promotions.presenters import FindingOrigin
 from dashboard.sources.coverage import Unreadable, clean_of, coverage_of, unreadable_of
-from dashboard.sources.labels import chosen_value, given_text, source_badge, source_badges
+from dashboard.sources.labels import source_badge, source_badges
 from registry.access.permission_filters import refusal_in_any, require_extent
 from registry.access.roles import Actor
 from registry.drift import selectors

@@ -14,10 +14,10 @@ from django.utils.translation import gettext
 from dashboard.components.badges import Look
 from dashboard.components.forms import ConfirmPage, ServiceForm
 from dashboard.components.frame import make_frame, page_actor
+from dashboard.components.links import chosen_value
 from dashboard.components.translation import later
 from dashboard.components.widgets import Action, Crumb, Fact, Frame, Paging, Problem
 from dashboard.notifications.forms import KINDS, DigestForm, SubscribeForm, WebhookEditForm, WebhookForm
-from dashboard.sources.labels import chosen_value
 from registry.access.roles import ACTION_WORDS, Actor, refusal
 from registry.errors import NotFound
 from registry.notifications import selectors

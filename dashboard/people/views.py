@@ -21,10 +21,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.components.forms import ServiceForm, ServiceFormView, fill_choices
 from dashboard.components.frame import make_frame, page_actor
+from dashboard.components.links import chosen_value
 from dashboard.components.widgets import Frame, Problem, SearchBox
 from dashboard.environments.views import loosening_response
 from dashboard.people.forms import FORMS, MANAGE, AddPersonForm, TokenForm, people_forms
-from dashboard.sources.labels import chosen_value
 from registry.access.permission_filters import extent_of
 from registry.access.roles import may, require, scope_warning
 from registry.access.selectors import (

@@ -21,12 +21,12 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import Acknowledged, RequestState
 from dashboard.components.forms import ServiceForm
+from dashboard.components.links import given_text
 from dashboard.components.translation import for_everybody, later
 from dashboard.promotions.forms import AcknowledgeForm, ReplyForm, ThreadForm
 from dashboard.promotions.plan import steps_of_plan
 from dashboard.promotions.presenters import ConsumerRow, StateMark, ThreadRow, TimelineEntry
 from dashboard.promotions.request_list import at_utc
-from dashboard.sources.labels import given_text
 from registry.access.roles import Actor, refusal
 from registry.audit import time_travel
 from registry.audit.selectors import AuditEntry, AuditFilter, list_events

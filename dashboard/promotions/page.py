@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 from dashboard.compare.comparison import TextSwitch
 from dashboard.components.forms import ServiceForm
 from dashboard.components.frame import environment_of, make_frame, page_actor
+from dashboard.components.links import given_text
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import Crumb, Fact, Link, Problem, Section
 from dashboard.findings.finding_list import finding_origin
@@ -45,7 +46,6 @@ from dashboard.promotions.summary import (
     title_of,
     verdict_of,
 )
-from dashboard.sources.labels import given_text
 from registry.access.roles import Actor
 from registry.promotions import selectors
 from registry.promotions.hook_points import source_findings

@@ -19,11 +19,11 @@ from django.views.decorators.http import require_POST
 from dashboard.compare.proposed_schema import weighed_evidence
 from dashboard.compatibility.presenters import DataEvidence
 from dashboard.components.frame import make_frame, page_actor
+from dashboard.components.links import given_text
 from dashboard.components.widgets import Action, Choice, Crumb, Problem, Section
 from dashboard.promotions.changes import chosen_step
 from dashboard.promotions.presenters import ReplayPage
 from dashboard.promotions.summary import title_of
-from dashboard.sources.labels import given_text
 from registry.access.roles import Actor, refusal, require
 from registry.drift.replay.evidence import replay_and_weigh
 from registry.drift.replay.schema_replay import names_of_topics

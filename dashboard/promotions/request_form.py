@@ -15,14 +15,13 @@ from django.utils.translation import gettext
 from dashboard.components.badges import Verdict
 from dashboard.components.forms import fill_choices
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import whole_number
+from dashboard.components.links import given_text, whole_number
 from dashboard.components.translation import counted
 from dashboard.components.widgets import Action, Crumb, Frame, Link, Problem, Section
 from dashboard.promotions.decision import action
 from dashboard.promotions.forms import LATEST, MAX_LINES, NewRequestForm
 from dashboard.promotions.plan import IdPlan, StepRow, id_plan, plan_steps, who_overrides, worst
 from dashboard.promotions.presenters import LinkedRow
-from dashboard.sources.labels import given_text
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may_somewhere, refusal
 from registry.errors import InvalidInput, SchemadeskError

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import RequestState
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import whole_number
+from dashboard.components.links import chosen_value, given_text, whole_number
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import (
     Action,
@@ -37,7 +37,6 @@ from dashboard.promotions.plan import (
     failure_word,
     worst,
 )
-from dashboard.sources.labels import chosen_value, given_text
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may, may_somewhere, refusal
 from registry.access.selectors import approval_refusal

@@ -12,9 +12,8 @@ from django.utils.translation import gettext
 
 from dashboard.compatibility.forms import SchemaForm, typed_rows
 from dashboard.components.forms import CodeField, LongTextField, NameChoiceField, field_value
-from dashboard.components.links import whole_number
+from dashboard.components.links import given_text, whole_number
 from dashboard.components.translation import later
-from dashboard.sources.labels import given_text
 from dashboard.subjects.page import for_people
 from registry import errors
 from registry.access.roles import Actor, require

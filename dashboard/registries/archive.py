@@ -14,10 +14,9 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import Shown
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_url, subjects_crumb, whole_number
+from dashboard.components.links import given_text, subject_url, subjects_crumb, whole_number
 from dashboard.components.translation import counted, later, listing
 from dashboard.components.widgets import Action, Crumb, Fact, Frame, Paging, Problem, Section
-from dashboard.sources.labels import given_text
 from registry.access.roles import Actor, may, may_in, refusal
 from registry.errors import Conflict, InvalidInput
 from registry.subjects.archive.archive import RIGHTS, CopyInfo, OpenCopy, deleted_copies, waiting_files

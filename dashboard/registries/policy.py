@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_url, subjects_crumb
+from dashboard.components.links import given_text, subject_url, subjects_crumb
 from dashboard.components.translation import later
 from dashboard.components.widgets import Action, Choice, Fact, Field, Section
 from dashboard.registries.policy_forms import (
@@ -24,7 +24,6 @@ from dashboard.registries.policy_forms import (
     scoped_url,
     what_if_form,
 )
-from dashboard.sources.labels import given_text
 from dashboard.subjects.page import MODE_SENTENCES, level_order
 from registry.formats.compatibility import LEVELS
 from registry.promotions.board.readiness import Reason

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import Verdict
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_url, subjects_crumb
+from dashboard.components.links import given_text, subject_url, subjects_crumb
 from dashboard.components.translation import counted
 from dashboard.components.widgets import Crumb, Section
 from dashboard.registries.policy import place_words
@@ -23,7 +23,6 @@ from dashboard.registries.policy_forms import (
     scoped_url,
     what_if_form,
 )
-from dashboard.sources.labels import given_text
 from dashboard.subjects.page import level_order
 from registry.errors import InvalidCompatibility, InvalidName
 from registry.formats.compatibility import LEVELS

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.components.forms import ConfirmView, FormPage, FormPageView, ServiceForm
 from dashboard.components.frame import page_actor, render_page
-from dashboard.components.links import subject_url, subjects_url
+from dashboard.components.links import given_text, subject_url, subjects_url
 from dashboard.components.time_travel import travels
 from dashboard.components.translation import counted
 from dashboard.registries import archive, connections
@@ -33,7 +33,6 @@ from dashboard.registries.connections import (
 from dashboard.registries.policy import asked_scope, place_words, policy_page
 from dashboard.registries.policy_forms import scoped_url
 from dashboard.registries.policy_simulation import what_if_page
-from dashboard.sources.labels import given_text
 from registry.access.permission_filters import require_extent
 from registry.access.roles import may_somewhere, require
 from registry.errors import (

@@ -16,10 +16,10 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
 from dashboard.components.badges import Shown
-from dashboard.components.links import subject_url, whole_number
+from dashboard.components.links import chosen_value, subject_url, whole_number
 from dashboard.components.translation import counted, joined, later, listing
 from dashboard.components.widgets import ActiveFilter, Choice, Fact, Filter, Link, Paging, SearchBox
-from dashboard.sources.labels import chosen_value, lasting, listed, patterns_of, sized
+from dashboard.sources.labels import lasting, listed, patterns_of, sized
 from registry.drift.selectors import ScanInfo, SourceInfo, TopicInfo
 
 PAGE: Final = 50

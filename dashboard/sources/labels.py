@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -13,7 +13,6 @@ from dashboard.components.translation import counted, later, listing
 from registry.access.roles import Actor, refusal
 from registry.drift.selectors import ScanInfo, SourceInfo
 from registry.drift.sources import SOURCES, kind_of
-from registry.errors import InvalidInput
 
 MODES: Final = {
     "since_last": later("since the last scan"),
@@ -34,23 +33,6 @@ _UNITS: Final[tuple[tuple[int, Callable[[int], str]], ...]] = (
     (60, lambda number: counted(number, "%(n)s minute", "%(n)s minutes")),
     (1, lambda number: counted(number, "%(n)s second", "%(n)s seconds")),
 )
-
-
-def given_text(form: Mapping[str, str], name: str, usual: str = "") -> str:
-    """A text of an address or a form, without the NUL that PostgreSQL refuses and without space at its ends."""
-    return form.get(name, usual).replace("\0", "").strip()
-
-
-def chosen_value(form: Mapping[str, str], name: str, values: Iterable[str]) -> str:
-    """The value of a filter in an address; empty if none is chosen. Raises InvalidInput, with the values that it has.
-
-    A list that ignored another value would look filtered and show everything.
-    """
-    value, known = given_text(form, name), [value for value in values if value]
-    if value and value not in known:
-        message = gettext("The filter “%(name)s” has no value “%(value)s”. It can be: %(values)s.")
-        raise InvalidInput(message % {"name": name, "value": value[:40], "values": ", ".join(known)}, field=name)
-    return value
 
 
 def read_by(sources: int) -> str:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import ScanState, SourceBadge
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import whole_number
+from dashboard.components.links import given_text, whole_number
 from dashboard.components.translation import counted, listing
 from dashboard.components.widgets import Crumb, Environment, Fact, Frame, Problem, Section
 from dashboard.findings.evidence_tables import EvidenceTable, read_tables
@@ -21,7 +21,6 @@ from dashboard.findings.finding_list import FindingRow, finding_row
 from dashboard.sources.coverage import coverage_of
 from dashboard.sources.inventory import AdviceState, ConnectorView, TopicTable, advice_of, connector_of, topic_table
 from dashboard.sources.labels import (
-    given_text,
     mode_of,
     notes_on,
     patterns_of,

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from django.http import HttpRequest
 
-from dashboard.components.links import whole_number
-from dashboard.sources.labels import given_text
+from dashboard.components.links import given_text, whole_number
 from registry.formats.base import OutlineField
 from registry.formats.personal_data import FieldTags
 

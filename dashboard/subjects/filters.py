@@ -20,10 +20,9 @@ from django.utils.translation import gettext
 from redis.exceptions import RedisError
 
 from dashboard.components.badges import format_name
-from dashboard.components.links import subjects_url
+from dashboard.components.links import chosen_value, given_text, subjects_url
 from dashboard.components.translation import later
 from dashboard.components.widgets import ActiveFilter, Choice, Filter, SearchBox
-from dashboard.sources.labels import chosen_value, given_text
 from dashboard.subjects.descriptions import owner_choices, tag_choices
 from dashboard.subjects.presenters import SubjectNumbers
 from registry.audit.time_travel import moment

@@ -10,9 +10,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_crumbs, subject_parts, subject_url, switch_url
+from dashboard.components.links import given_text, subject_crumbs, subject_parts, subject_url, switch_url
 from dashboard.components.widgets import Frame, Section
-from dashboard.sources.labels import given_text
 from registry.access.roles import Actor
 from registry.subjects import selectors
 from registry.subjects.policy.registries import mirror_of

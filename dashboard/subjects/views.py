@@ -14,10 +14,9 @@ from dashboard.compare import page as compare_page
 from dashboard.compare.comparison import comparison_markdown
 from dashboard.compatibility import report, simulator
 from dashboard.components.frame import VARIES, page_actor, render_page
-from dashboard.components.links import PAGES, subject_url, subjects_url
+from dashboard.components.links import PAGES, given_text, subject_url, subjects_url
 from dashboard.components.time_travel import PARAMETER, travels
 from dashboard.components.translation import for_everybody
-from dashboard.sources.labels import given_text
 from dashboard.subjects import page as subjects
 from dashboard.subjects import references
 from dashboard.subjects.field_history import field_page

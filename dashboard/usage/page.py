@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_crumbs, subject_parts, subject_url, switch_url
+from dashboard.components.links import given_text, subject_crumbs, subject_parts, subject_url, switch_url
 from dashboard.components.translation import later
 from dashboard.components.widgets import Action, Choice, Field, Problem, Section
-from dashboard.sources.labels import given_text, lasting
+from dashboard.sources.labels import lasting
 from dashboard.usage.presenters import (
     ClientRow,
     Clients,

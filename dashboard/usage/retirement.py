@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import (
+    given_text,
     subject_crumbs,
     subject_export,
     subject_parts,
@@ -21,7 +22,6 @@ from dashboard.components.links import (
 )
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import Action, Field, Frame, Link, Problem, Section
-from dashboard.sources.labels import given_text
 from dashboard.usage.page import usage_url, verdict_of_retirement
 from dashboard.usage.presenters import (
     ConfirmForm,

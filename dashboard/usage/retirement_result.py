@@ -12,11 +12,10 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_url, subjects_crumb, subjects_url, whole_number
+from dashboard.components.links import given_text, subject_url, subjects_crumb, subjects_url, whole_number
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import Action, Paging, Section
 from dashboard.registries.archive import copy_url, newest_copy, restore_label
-from dashboard.sources.labels import given_text
 from dashboard.usage.presenters import OrphanRow, OrphansPage, ReadBack, RetirePage
 from dashboard.usage.retirement import ICONS, LABELS, SHOWN, retire_frame
 from registry.access.roles import may_somewhere, refusal

@@ -17,10 +17,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard.components.badges import format_name
 from dashboard.components.forms import end_of_day
 from dashboard.components.frame import make_frame, page_actor, render_page
-from dashboard.components.links import subject_url
+from dashboard.components.links import given_text, subject_url
 from dashboard.components.translation import later
 from dashboard.components.widgets import Action, Choice, Field, Problem, Section
-from dashboard.sources.labels import given_text
 from dashboard.usage import page as uses
 from dashboard.usage import retirement as pages
 from dashboard.usage import retirement_result
