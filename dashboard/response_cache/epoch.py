@@ -154,9 +154,9 @@ class Generation:
         """A commit that touches these groups is about to begin."""
         self._add(groups, 1)
 
-    def end(self, groups: Groups = ALL, *, changed: bool = True) -> None:
-        """It is over; `changed` says that it may have changed something."""
-        self._add(groups, ONE - 1 if changed else -1)
+    def end(self, groups: Groups = ALL) -> None:
+        """It is over."""
+        self._add(groups, ONE - 1)
 
     def bump(self, groups: Groups = ALL) -> None:
         """Something has changed, wherever that was."""
