@@ -1,7 +1,7 @@
-"""Notifications about findings of severity `break`, in the transaction that stores them, and about failed scans.
+"""Notifications about findings of severity `break` or `risk`, in the transaction that stores them, and about failed scans.
 
-The owners of a subject are told of a `risk` too, by an event of their own. Muted findings are not told of. A source is
-named to those who may read it: all of its registry, as on the pages.
+Webhooks, subscribers and the owners of a subject get both severities, people by their role the breaks only. Muted
+findings are left out. A source is named to those who may read it: all of its registry, as on the pages.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from registry.notifications.services import notify_many
 MOST: Final = 20  # of a kind from one scan; the rest is told of in one sentence
 OPENED, REOPENED, RESOLVED = "finding.opened", "finding.reopened", "finding.resolved"
 FAILED: Final = "scan.failed"
-_FOR_OWNERS: Final = ("break", "risk")
+_MATTERING: Final = {"break": "breaking", "risk": "risky"}
 _WORDS: Final = {OPENED: "were found", REOPENED: "were reopened", RESOLVED: "were resolved"}
 
 
 def tell_of_seen(source: Source, *, opened: Sequence[Finding], reopened: Sequence[Finding]) -> None:
     """Tell of findings that a scan of a source opened, and opened again."""
-    mattering = [row for row in (*opened, *reopened) if row.severity in _FOR_OWNERS and not row.muted]
+    mattering = [row for row in (*opened, *reopened) if row.severity in _MATTERING and not row.muted]
     owners = _owners(source, mattering)
     notify_many(
         [
@@ -43,7 +43,7 @@ def tell_of_seen(source: Source, *, opened: Sequence[Finding], reopened: Sequenc
 
 def tell_of_resolved(source: Source, numbers: Collection[int]) -> None:
     """Tell of findings that scans of a source no longer see."""
-    rows = Finding.objects.filter(pk__in=numbers, severity="break", muted=False).order_by("id")
+    rows = Finding.objects.filter(pk__in=numbers, severity__in=_MATTERING, muted=False).order_by("id")
     notify_many(_events_of(source, RESOLVED, list(rows)))
 
 
@@ -131,24 +131,41 @@ def _data_of(row: Finding) -> dict[str, object]:
 def _events_of(
     source: Source, event: str, rows: Sequence[Finding], owners: Mapping[str, frozenset[int]] = MappingProxyType({})
 ) -> list[Event]:
-    breaking = [row for row in rows if row.severity == "break" and not row.muted]
-    registry = source.registry.name
-    texts = {row.pk: _text(row, row.sentence, event) for row in breaking[:MOST]}
+    return [
+        told
+        for severity in _MATTERING
+        for told in _events_of_one(
+            source, event, [row for row in rows if row.severity == severity and not row.muted], owners
+        )
+    ]
+
+
+def _events_of_one(
+    source: Source, event: str, rows: Sequence[Finding], owners: Mapping[str, frozenset[int]]
+) -> list[Event]:
+    """The events about findings of one severity: MOST of them, and one about the number of the others."""
+    if not rows:
+        return []
+    registry, severity = source.registry.name, rows[0].severity
     events = [
         Event(
             event,
             registry,
             row.subject_name,
-            text=texts[row.pk],
+            text=_text(row, row.sentence, event),
             url=f"/ui/findings/{row.pk}",
             data={**_data_of(row), "source": source.name},
             elsewhere=owners.get(row.subject_name, ()),
             narrow=RestrictedText(_redacted(row, event), _data_of(row)),
+            for_subscribers=severity != "break",
         )
-        for row in breaking[:MOST]
+        for row in rows[:MOST]
     ]
-    rest = len(breaking) - MOST
+    rest = len(rows) - MOST
     if rest > 0:
-        text = f"{rest} more breaking findings of {source.name} {_WORDS[event]}."
-        events.append(Event(event, registry, text=text, url="/ui/findings", data={"source": source.name}))
+        text = f"{rest} more {_MATTERING[severity]} findings of {source.name} {_WORDS[event]}."
+        data = {"source": source.name, "severity": severity, "count": rest}
+        events.append(
+            Event(event, registry, text=text, url="/ui/findings", data=data, for_subscribers=severity != "break")
+        )
     return events

@@ -130,6 +130,7 @@ class Event:
 
     `elsewhere` are people who are notified about the same change by another event, and not again because of their role.
     `narrow` is the text for those who may not read the whole registry; None: everybody gets the same text.
+    `for_subscribers`: nobody is notified because of their role.
     """
 
     type: str
@@ -143,6 +144,7 @@ class Event:
     owners: Collection[int] = ()
     elsewhere: Collection[int] = ()
     narrow: RestrictedText | None = None
+    for_subscribers: bool = False
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,7 @@ def people_concerned(event: Event, rules: Iterable[SubscriptionRule], people: Ma
         for rule in rules
         if rule.event in (ANY, event.type) and fits(event, rule.registry_pattern, rule.subject_pattern)
     ]
-    action = EVENTS[event.type].concerns
+    action = "" if event.for_subscribers else EVENTS[event.type].concerns
     by_role = {
         number
         for number, person in people.items()

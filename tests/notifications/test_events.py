@@ -114,6 +114,17 @@ def test_what_is_muted_or_less_than_a_break_is_not_told(cast: dict[str, Actor], 
     assert Notice.objects.count() == 0
 
 
+def test_subscribers_get_risks_from_their_opening_to_their_end(cast: dict[str, Actor], system: Actor) -> None:
+    inbox.subscribe(event="*", by=cast["reader"])
+    source = make_source()
+    scan(source, system, judged(severity="risk"), judged("b", severity="notice"))
+    for _ in range(source.clean_scans):
+        scan(source, system, topics=(topic(clean=True),))
+    scan(source, system, judged(severity="risk"))
+    for turn in ("opened", "resolved", "reopened"):
+        assert told(f"finding.{turn}") == ["reader"]
+
+
 def test_many_findings_of_one_scan_end_in_one_sentence(cast: dict[str, Actor], system: Actor) -> None:
     inbox.subscribe(event="finding.resolved", by=cast["reader"])
     source = make_source()
