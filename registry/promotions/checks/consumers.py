@@ -1,16 +1,18 @@
 """Checks about declared clients: who would fail to read or write after the promotion, and who has acknowledged that.
 
 An acknowledgement counts for one plan, as an approval does: when the target moves or the text changes it no longer
-counts. It is not part of the plan, so it voids no approval. In a closed environment in which affected clients block, an
-approval also binds to the affected clients and their contacts: one that is withdrawn or changed since voids it.
+counts. It is not part of the plan, so it voids no approval. Where affected clients block, an approval also binds to what
+the affected clients declare: one that is declared, changed or withdrawn since voids it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any, Final
+
+from django.db.models import Q
 
 from registry.audit.models import AuditEvent
 from registry.errors import SchemaTooCostly
@@ -57,10 +59,10 @@ def _check(
         listed = "; ".join(map(_described, hurt[:NAMED]))
         cure = "Contact their owners before it is applied. Move the clients to a compatible version first."
         sentence = f"{listed}{more}.{quiet}"
-        contacts = {f"{harm.client.name}: {harm.client.contact}" for harm in hurt}
+        declared = {f"{harm.client.name}: {harm.client.declaration}; {harm.client.contact}" for harm in hurt}
         return Check(
             CLIENTS, name, WARN, sentence, cure, subject=subject, concerned=concerned, asked=len(there),
-            facts=tuple(sorted(contacts)),
+            facts=tuple(sorted(declared)),
         )  # fmt: skip
     if not there:
         return Check(CLIENTS, name, SKIPPED, f"No declared client was seen recently.{quiet}", subject=subject)
@@ -138,23 +140,39 @@ def acknowledged_check(
     return [Check(CONSUMERS, _NAME, verdict, sentence, cure, overridable=blocks, concerned=names, asked=number)]
 
 
-def clients_moved(registry: Registry, old: Mapping[str, Any], new: Plan) -> str:
-    """Who withdrew or changed an affected client since a stored plan, as a sentence; "" if nobody did."""
-    now = {(item.subject, fact) for item in new.checks if item.code == CLIENTS for fact in item.facts}
-    rows = (check for check in old["checks"] if check.get("code") == CLIENTS)
-    gone = sorted({(str(check["subject"]), str(fact)) for check in rows for fact in check.get("facts") or ()} - now)
-    for subject, fact in gone:
-        name = next((one.client for one in affected_clients(old["checks"]) if fact.startswith(f"{one.client}: ")), "")
-        known = parse_subject(subject)
-        ids = Subject.objects.filter(context__registry=registry, context__name=known.context, name=known.subject)
-        event = AuditEvent.objects.filter(
-            table="subjects_client", before__name=name, before__subject_id__in=list(ids.values_list("pk", flat=True))
-        ).first()
+_VERBS: Final = {"INSERT": "declared", "UPDATE": "changed", "DELETE": "withdrew"}
+
+
+def clients_moved(registry: Registry, old: Mapping[str, Any], new: Plan, since: datetime) -> str:
+    """Who declared, changed or withdrew an affected client since a stored plan, as a sentence; "" if nobody did."""
+    before, after = (_bound_to(checks) for checks in (old["checks"], [check.to_dict() for check in new.checks]))
+    for client in sorted({client for client, _ in before ^ after}):
+        event = _last_change(registry, client, since)
         if event is not None:
-            verb = "withdrew" if event.operation == "DELETE" else "changed"
             at = f"{event.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-            return f"The plan has changed: {event.actor} {verb} the affected client {name} of {subject} at {at}."
+            verb = _VERBS[event.operation]
+            return f"The plan has changed: {event.actor} {verb} the affected client {client.label} at {at}."
     return ""
+
+
+def _bound_to(checks: Sequence[Mapping[str, Any]]) -> set[tuple[AffectedClient, str]]:
+    """The affected clients of stored checks with what each declares."""
+    declared = {(str(check.get("subject") or ""), fact) for check in checks for fact in check.get("facts") or ()}
+    return {
+        (client, fact)
+        for client in affected_clients(checks)
+        for subject, fact in declared
+        if subject == client.subject and fact.startswith(f"{client.client}: ")
+    }
+
+
+def _last_change(registry: Registry, client: AffectedClient, since: datetime) -> AuditEvent | None:
+    name = parse_subject(client.subject)
+    subjects = Subject.objects.filter(context__registry=registry, context__name=name.context, name=name.subject)
+    numbers = list(subjects.values_list("pk", flat=True))
+    row = Q(before__name=client.client, before__subject_id__in=numbers)
+    row |= Q(after__name=client.client, after__subject_id__in=numbers)
+    return AuditEvent.objects.filter(row, table="subjects_client", at__gt=since).first()
 
 
 def with_rule(plan: Mapping[str, Any], *, blocks: bool) -> dict[str, Any]:

@@ -155,9 +155,8 @@ def checks_around(
         checks += _referrers(target.registry, adding, schemas)
         checks += _data(target, plan, adding, schemas)
         looked_at = list(adding)[:MAX_LOOKED_AT]
-        binds = target.is_closed and target.clients_block
         clients = checks_of_clients(target.registry, looked_at, schemas)
-        checks += [replace(check, binding=binds and bool(check.facts)) for check in clients]
+        checks += [replace(check, binding=target.clients_block and bool(check.facts)) for check in clients]
         checks += checks_of_care(spec, looked_at, schemas)
     if thorough and spec.request_id:
         checks += _without_reviewers(spec.request_id)

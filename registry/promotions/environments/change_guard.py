@@ -317,8 +317,7 @@ def _of_client(registry: Registry, values: Mapping[str, Any]) -> Facts:
     client = next((one for one in clients if one.name == values["name"]), None)
     if client is None:
         return {}
-    version = "newest version" if client.version is None else f"version {client.version}"
-    return {"declaration": [f"{client.does} {version}"], "contact": [client.contact] if client.contact else []}
+    return {"declaration": [client.declaration], "contact": [client.contact] if client.contact else []}
 
 
 #: action → what it depends on besides its own arguments

@@ -289,7 +289,7 @@ def refresh(request: PromotionRequest, by: Actor) -> str:
         if request.state != PromotionRequest.DRAFT:
             ask_consumers(request, by=by, informed=affected_clients(old["checks"]))
         return ""
-    moved = clients_moved(request.target.registry, old, plan) or what_moved(old, plan)
+    moved = clients_moved(request.target.registry, old, plan, request.planned_at) or what_moved(old, plan)
     approvers = request.reviews.filter(verdict=Review.APPROVE, plan_hash=request.plan_hash)
     acknowledgements = request.acknowledgements.filter(plan_hash=request.plan_hash)
     approver_ids = [

@@ -66,6 +66,12 @@ class ClientInfo:
         """What it does with the data, in words."""
         return "reads and writes" if self.reads and self.writes else "reads" if self.reads else "writes"
 
+    @property
+    def declaration(self) -> str:
+        """What is declared of it, in words, without the contact."""
+        version = "newest version" if self.version is None else f"version {self.version}"
+        return f"{self.does} {version}{', fields ' if self.fields else ''}{', '.join(self.fields)}"
+
 
 def clients_of(registry: Registry, subject: SubjectName) -> list[ClientInfo]:
     """The clients of a subject by name; one query."""

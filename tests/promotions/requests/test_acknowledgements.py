@@ -264,6 +264,7 @@ def test_it_stops_the_release_at_every_door_where_the_rule_says_so(
     cast: Cast, number: int, door: str, api: Callable[[str], Client]
 ) -> None:
     services.change_environment(environment="staging", by=cast["admin"], clients_block=True)
+    services.recheck(request_id=number, by=cast["steward"])
     assert services.approve(request_id=number, by=cast["approver"], plan_hash=hash_of(number)) == "approved"
     if door == "apply":
         with pytest.raises(WrongState, match="Not yet: billing of orders-value"):
@@ -359,6 +360,26 @@ def test_its_declarer_withdraws_or_changes_it_alone_and_voids_the_approval(cast:
         services.apply(request_id=approved, by=cast["approver"])
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "verb"),
+    [
+        ("ledger", {}, "declared"),
+        ("billing", {"contact": "approver2"}, "changed"),
+        ("billing", {"contact": "reader", "fields": ["id"]}, "changed"),
+    ],
+)
+def test_an_approval_in_an_open_environment_binds_to_the_affected_clients_too(
+    cast: Cast, number: int, name: str, given: dict[str, Any], verb: str
+) -> None:
+    change("staging", clients_block=True)
+    services.recheck(request_id=number, by=cast["steward"])
+    approve_shown(request_id=number, by=cast["approver"])
+    declare(cast, name, **given)
+    with pytest.raises(PlanChanged, match=f"admin {verb} the affected client {name} of orders-value at 20"):
+        services.apply(request_id=number, by=cast["approver"])
+    assert state_of(number) == "in review"
+
+
 def test_what_the_approver_of_a_withdrawal_read_is_what_is_withdrawn(cast: Cast, approved: int) -> None:
     values = {"subject": SUBJECT, "name": "billing"}
     number = services.request_environment_change(
@@ -452,6 +473,7 @@ def test_whoever_acknowledged_takes_it_back_while_it_is_planned(cast: Cast, numb
         ("promotions_acknowledgement", "DELETE"),
         ("promotions_promotionrequest", "UPDATE"),
     ]
+    services.recheck(request_id=number, by=cast["steward"])
     assert say(cast, number, "approver2"), "and it may be said again"
 
 
