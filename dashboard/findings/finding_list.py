@@ -234,8 +234,8 @@ class FindingRow:
 
     @property
     def sentence(self) -> str:
-        """The finding's sentence; one that counts messages says of which scan, since the count is of all of them."""
-        if self.info.last_scan_count is None:
+        """The finding's sentence, which counts the last scan's messages: it says so where all scans saw more."""
+        if self.info.last_scan_count in (None, self.info.count):
             return self.info.sentence
         return gettext("In the last scan that saw it: %(sentence)s") % {"sentence": self.info.sentence}
 

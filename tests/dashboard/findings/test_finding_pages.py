@@ -131,11 +131,13 @@ def test_the_list_says_of_which_scans_the_sentence_and_the_count_are(
     browser: Callable[[str], Client], find: Callable[..., Finding]
 ) -> None:
     find(sentence="3 messages lack a schema id.", evidence={"messages": 3}, rule="UNFRAMED_DATA", count=7)
+    find(sentence="5 messages have no key.", evidence={"messages": 5}, rule="KEY_MISSING", count=5)
     find(sentence="The level was relaxed.", rule="LEVEL_RELAXED")
     text = seen(browser("reader").get("/ui/findings"))
     assert "In all scans" in text
     assert "In the last scan that saw it: 3 messages lack a schema id." in text
-    assert "that saw it: The level" not in text and "The level was relaxed." in text
+    for plain in ("5 messages have no key.", "The level was relaxed."):
+        assert f"that saw it: {plain}" not in text and plain in text
 
 
 def test_an_undeclared_protobuf_field_is_shown_with_its_number_and_a_message_that_has_it(
