@@ -12,28 +12,18 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Final
 
+
+def _tables(**names: str) -> frozenset[str]:
+    """The tables of each app, which have its name before their own."""
+    return frozenset(f"{app}_{name}" for app, text in names.items() for name in text.split())
+
+
 #: what is registered, who may see it, and what stands between a repeated registration and its answer
-ANSWERS: Final = frozenset(
-    {
-        "access_apitoken",
-        "access_groupgrant",
-        "access_rolegrant",
-        "access_user",
-        "access_user_groups",
-        "auth_group",
-        "promotions_breakglass",
-        "promotions_environment",
-        "subjects_association",
-        "subjects_config",
-        "subjects_context",
-        "subjects_mode",
-        "subjects_registry",
-        "subjects_schema",
-        "subjects_schemareference",
-        "subjects_schemaversion",
-        "subjects_subject",
-        "subjects_versionstanding",
-    }
+ANSWERS: Final = _tables(
+    access="apitoken groupgrant rolegrant user user_groups",
+    auth="group",
+    promotions="breakglass environment",
+    subjects=("association config context mode registry schema schemareference schemaversion subject versionstanding"),
 )
 
 #: of the tables above, columns that are bookkeeping: an UPDATE of nothing else changes no answer
@@ -46,76 +36,23 @@ BOOKKEEPING: Final = {
 }
 
 #: what no answer reads that is given before Django
-BESIDE: Final = frozenset(
-    {
-        "access_ownership",
-        "access_user_user_permissions",
-        "account_emailaddress",
-        "account_emailconfirmation",
-        "audit_auditevent",
-        "audit_chainhead",
-        "auth_group_permissions",
-        "auth_permission",
-        "django_content_type",
-        "django_session",
-        "drift_cluster",
-        "drift_connector",
-        "drift_deployment",
-        "drift_fieldstatistic",
-        "drift_finding",
-        "drift_leastversion",
-        "drift_mute",
-        "drift_scan",
-        "drift_schemause",
-        "drift_source",
-        "drift_topic",
-        "notifications_attempt",
-        "notifications_delivery",
-        "notifications_digest",
-        "notifications_digestwish",
-        "notifications_inboxentry",
-        "notifications_jobrun",
-        "notifications_notice",
-        "notifications_subscription",
-        "notifications_webhook",
-        "promotions_acknowledgement",
-        "promotions_applystep",
-        "promotions_boardchange",
-        "promotions_boardstate",
-        "promotions_boardsubject",
-        "promotions_comment",
-        "promotions_draft",
-        "promotions_environmentchange",
-        "promotions_freezewindow",
-        "promotions_promotionoutlook",
-        "promotions_promotionrequest",
-        "promotions_recurringfreeze",
-        "promotions_release",
-        "promotions_renamedecision",
-        "promotions_requestitem",
-        "promotions_review",
-        "promotions_reviewrule",
-        "promotions_thread",
-        "promotions_sameperson",
-        "search_indexedfield",
-        "search_indexedsubject",
-        "search_searchterm",
-        "search_stalesubject",
-        "socialaccount_socialaccount",
-        "socialaccount_socialapp",
-        "socialaccount_socialtoken",
-        "streams_carriedversion",
-        "streams_checkpointstore",
-        "streams_queryinput",
-        "streams_statecheck",
-        "streams_stateschema",
-        "streams_statevariable",
-        "streams_streamquery",
-        "subjects_client",
-        "subjects_keptcopy",
-        "subjects_subjectactivity",
-        "subjects_subjectnote",
-    }
+BESIDE: Final = _tables(
+    access="ownership user_user_permissions",
+    account="emailaddress emailconfirmation",
+    audit="auditevent chainhead",
+    auth="group_permissions permission",
+    django="content_type session",
+    drift="cluster connector deployment fieldstatistic finding leastversion mute scan schemause source topic",
+    notifications="attempt delivery digest digestwish inboxentry jobrun notice subscription webhook",
+    promotions=(
+        "acknowledgement applystep boardchange boardstate boardsubject comment draft environmentchange "
+        "freezewindow promotionoutlook promotionrequest recurringfreeze release renamedecision requestitem "
+        "review reviewrule sameperson thread"
+    ),
+    search="indexedfield indexedsubject searchterm stalesubject",
+    socialaccount="socialaccount socialapp socialtoken",
+    streams="carriedversion checkpointstore queryinput statecheck stateschema statevariable streamquery",
+    subjects="client keptcopy subjectactivity subjectnote",
 )
 
 #: what triggers alone write, in the transaction of the first list's table that they follow: with that it is known

@@ -14,6 +14,7 @@ import logging
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
@@ -48,23 +49,8 @@ OVERHEAD: Final = 1_000  # bytes that an entry takes besides its texts
 
 #: headers that no answer depends on; any other one is part of what an answer is found by
 IGNORED: Final = frozenset(
-    {
-        b"user-agent",
-        b"connection",
-        b"keep-alive",
-        b"content-length",
-        b"date",
-        b"traceparent",
-        b"tracestate",
-        b"baggage",
-        b"b3",
-        b"x-b3-traceid",
-        b"x-b3-spanid",
-        b"x-b3-parentspanid",
-        b"x-b3-sampled",
-        b"x-request-id",
-        b"x-correlation-id",
-    }
+    b"user-agent connection keep-alive content-length date traceparent tracestate baggage b3 x-b3-traceid x-b3-spanid"
+    b" x-b3-parentspanid x-b3-sampled x-request-id x-correlation-id".split()
 )
 #: those with which a request goes to Django in any case
 BARRING: Final = frozenset({b"cookie", b"transfer-encoding", b"expect", b"upgrade", b"range"})
@@ -91,17 +77,15 @@ class Clock(Protocol):
         """The time of the clock of `generation.now`."""
 
 
+@dataclass(slots=True)
 class Entry:
     """An answer as the server takes it, when it is too old, and the epochs of its groups."""
 
-    __slots__ = ("body", "epochs", "size", "start", "until")
-
-    def __init__(self, start: Message, body: Message, until: float, size: int, epochs: Epochs) -> None:
-        self.start = start
-        self.body = body
-        self.until = until
-        self.size = size
-        self.epochs = epochs
+    start: Message
+    body: Message
+    until: float
+    size: int
+    epochs: Epochs
 
 
 class Entries:
@@ -173,28 +157,10 @@ class HotPath:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
         key = key_of(scope) if scope["type"] == "http" else None
-        if key is None:
-            await self._application(scope, receive, send)
-            return
-        if scope["method"] == "POST":
-            if not is_path(scope) or not 0 < length_of(scope) <= MOST_ASKED:
-                await self._application(scope, receive, send)
-                return
-            body: bytes | None = None
-            messages = list[Message]()
-            try:
-                async with asyncio.timeout(BODY_SECONDS):
-                    body = await _whole(receive, messages)
-            except TimeoutError:
-                receive = _late
-            else:
-                receive = _again(messages, receive)
-            if body is None:
-                await self._application(scope, receive, send)
-                return
-            key = (*key, hashlib.sha256(body).digest())
+        if key is not None and scope["method"] == "POST":
+            key, receive = await _with_body(key, scope, receive)
         moment = now()
-        if all(moment < clock.until for clock in self._clocks):
+        if key is not None and all(moment < clock.until for clock in self._clocks):
             entry = self.entries.find(key, moment)
             if entry is not None:
                 self._generation.hit()
@@ -294,15 +260,21 @@ def _is_whole(sent: list[Message]) -> bool:
     return start["status"] == 200 and is_ended and all(name != b"set-cookie" for name, _ in start["headers"])
 
 
-async def _whole(receive: Receive, messages: list[Message]) -> bytes | None:
-    """The body, None of a client that went away; the messages that came are added to the list."""
-    while True:
-        message = await receive()
-        messages.append(message)
-        if message["type"] != "http.request":
-            return None
-        if not message.get("more_body", False):
-            return b"".join(part.get("body", b"") for part in messages)
+async def _with_body(key: Key, scope: Scope, receive: Receive) -> tuple[Key | None, Receive]:
+    """The key with the body in it, None where no answer is found by that; and what gives the body again."""
+    if not is_path(scope) or not 0 < length_of(scope) <= MOST_ASKED:
+        return None, receive
+    messages, digest, more = list[Message](), hashlib.sha256(), True
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while more:
+                messages.append(message := await receive())
+                digest.update(message.get("body", b""))
+                more = message.get("more_body", False)
+    except TimeoutError:
+        return None, _late
+    has_left = messages[-1]["type"] != "http.request"
+    return None if has_left else (*key, digest.digest()), _again(messages, receive)
 
 
 async def _late() -> Message:
