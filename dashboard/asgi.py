@@ -21,7 +21,8 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -30,7 +31,7 @@ from typing import IO, Any, Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from django.conf import settings
-from django.db import connection
+from django.db import close_old_connections, connection
 from django.urls import get_resolver
 
 from dashboard.wsgi import application as django_application
@@ -58,8 +59,9 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Refusal = Callable[[int, str], Mapping[str, Any] | str]
 WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-# Not above the pool of database connections in the settings: a thread without a connection would only wait.
+# Together not above the pool of database connections in the settings: a thread without a connection would only wait.
 THREADS = 8
+STREAM_THREADS = 2  # that make what is sent piece by piece
 MAX_BODY = 8 * 1024 * 1024
 IN_MEMORY = 512 * 1024  # of a request's body; what is longer goes to a temporary file
 # The server tells of a malformed body as of a client that went away, and answers 500 itself if nobody does.
@@ -68,7 +70,13 @@ BODY_SECONDS = 60.0  # for a client to send its body
 DRAIN_BYTES = 64 * 1024 * 1024  # of a body that is too long: read and dropped, so that its client reads the answer
 DRAIN_SECONDS = 10.0
 DRAIN_PAUSE = 2.0  # a client that sends nothing for so long waits for the answer
-SEND_SECONDS = 60.0  # for a client to take a part of a stream
+ANSWERED_AT_ONCE = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.BAD_REQUEST, HTTPStatus.SERVICE_UNAVAILABLE)
+MOST_STREAMS = 64  # at once
+BUSY = f"{MOST_STREAMS} long responses are being read, which is as many as the server holds. Try again later."
+SPOOLED = 32 * 1024 * 1024  # of a stream that its client hasn't taken
+ROOM_SECONDS, LEAST_TAKEN = 15.0, 1024 * 1024  # what a client takes in that time, or its stream doesn't wait for it
+PIECE = 256 * 1024  # of a stream that is sent at once
+SEND_SECONDS = 60.0  # for a client to take it
 UNREAD_SECONDS = 60.0  # for a client to take anything of what waits for it
 WHOLE = 1024 * 1024  # a stream that says to be no longer is sent at once
 ASCII_AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))
@@ -96,6 +104,7 @@ class BridgeResponse:
     status: int
     headers: list[tuple[bytes, bytes]]
     body: bytes
+    parts: Iterable[bytes] | None = None
 
 
 class WsgiBridge:
@@ -116,6 +125,8 @@ class WsgiBridge:
         self._refusals = refusals
         self._max_body = max_body
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="request")
+        self._makers = ThreadPoolExecutor(STREAM_THREADS, thread_name_prefix="stream")
+        self._streaming = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request; refuses a body that is too long, encoded, malformed or late (413, 415, 400, 408)."""
@@ -128,12 +139,48 @@ class WsgiBridge:
             await self._refuse(refusal, scope, receive, send)
             return
         loop = asyncio.get_running_loop()
-        exchange = Exchange(loop, receive, send)
         with body:
             environ = build_environ(scope, body, length)
-            response = await loop.run_in_executor(self._threads, exchange.call, self._application, environ)
-        if response is not None:
+            response = await loop.run_in_executor(self._threads, _respond, self._application, environ)
+        if response.parts is None:
             await _send_whole(response, send)
+        elif self._streaming < MOST_STREAMS:
+            self._streaming += 1
+            try:
+                await self._stream(response.parts, response, receive, send)
+            finally:
+                self._streaming -= 1
+        else:
+            loop.run_in_executor(self._makers, _close, response.parts)
+            await self._refuse(RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, BUSY), scope, receive, send)
+
+    async def _stream(self, parts: Iterable[bytes], response: BridgeResponse, receive: Receive, send: Send) -> None:
+        """Send what a thread makes; a stream that is cut short has no end by which its client could take it for whole."""
+        loop = asyncio.get_running_loop()
+        spool = Spool(loop)
+        making = loop.run_in_executor(self._makers, spool.fill, parts)
+        gone = asyncio.ensure_future(_disconnected(receive))
+        for future in (making, gone):
+            future.add_done_callback(spool.wake)
+        try:
+            await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
+            # The server takes what is sent to a client that went away, and drops it.
+            while not gone.done():
+                spool.changed.clear()
+                is_made = making.done() and making.result() is None
+                if piece := spool.take():
+                    async with asyncio.timeout(SEND_SECONDS):
+                        await send({"type": "http.response.body", "body": piece, "more_body": True})
+                elif is_made:
+                    await send({"type": "http.response.body", "body": b"", "more_body": False})
+                    return
+                else:
+                    await spool.changed.wait()
+        except (ClientGone, OSError, RuntimeError) as error:
+            logger.info("a stream was cut short: %r", error)
+        finally:
+            gone.cancel()
+            spool.close()
 
     async def _refuse(self, refusal: RequestRefused, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer at once, and let the client finish: most read no answer before they have written all of their body.
@@ -154,7 +201,7 @@ class WsgiBridge:
         waits = any(
             name == b"expect" for name, _ in scope["headers"]
         )  # such a client sends nothing unless it is told to
-        if refusal.status not in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.BAD_REQUEST) and not waits:
+        if refusal.status not in ANSWERED_AT_ONCE and not waits:
             await _drain(receive)
         await send({"type": "http.response.body", "body": text[-1:], "more_body": False})
 
@@ -205,66 +252,105 @@ class WsgiBridge:
         return f"A request's body may have up to {self._max_body} bytes."
 
 
-class Exchange:
-    """One call of the WSGI application, in its thread."""
+def _respond(application: WsgiApplication, environ: dict[str, Any]) -> BridgeResponse:
+    """One call of the WSGI application, in its thread; a stream isn't begun here."""
+    status, headers = 0, list[tuple[bytes, bytes]]()
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, receive: Receive, send: Send) -> None:
-        self._loop = loop
-        self._receive = receive
-        self._send = send
-        self._status = 0
-        self._headers: list[tuple[bytes, bytes]] = []
-
-    def call(self, application: WsgiApplication, environ: dict[str, Any]) -> BridgeResponse | None:
-        """The whole answer; None when it was a stream, which is sent from here, in this thread, piece by piece."""
-        try:
-            result = application(environ, self._start_response)
-        except Exception:
-            logger.exception("no answer to %s %s", environ["REQUEST_METHOD"], environ["PATH_INFO"])
-            text = b'{"error_code":500,"message":"Internal Server Error"}'
-            return BridgeResponse(500, [(b"content-type", b"application/json")], text)
-        try:
-            if environ["REQUEST_METHOD"] == "HEAD":
-                return BridgeResponse(self._status, self._headers, b"")
-            if not getattr(result, "streaming", not isinstance(result, list | tuple)) or self._is_short():
-                return BridgeResponse(self._status, self._headers, b"".join(result))
-            self._stream(iter(result))
-            return None
-        finally:
-            if close := getattr(result, "close", None):
-                close()
-
-    def _start_response(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Callable[..., Any]:
-        self._status = int(status[:3])
-        self._headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    def start_response(line: str, pairs: list[tuple[str, str]], exc_info: Any = None) -> Callable[..., Any]:
+        nonlocal status, headers
+        status, headers = int(line[:3]), [(n.lower().encode("latin-1"), v.encode("latin-1")) for n, v in pairs]
         return _no_write
 
-    def _is_short(self) -> bool:
-        length = next((value for name, value in self._headers if name == b"content-length"), b"")
-        return length.isdigit() and int(length) <= WHOLE
+    try:
+        result = application(environ, start_response)
+    except Exception:
+        logger.exception("no answer to %s %s", environ["REQUEST_METHOD"], environ["PATH_INFO"])
+        text = b'{"error_code":500,"message":"Internal Server Error"}'
+        return BridgeResponse(500, [(b"content-type", b"application/json")], text)
+    is_whole = environ["REQUEST_METHOD"] == "HEAD" or _is_short(headers)
+    if not is_whole and getattr(result, "streaming", not isinstance(result, list | tuple)):
+        close_old_connections()  # this thread's: the stream has those of its own thread
+        return BridgeResponse(status, headers, b"", result)
+    try:
+        return BridgeResponse(status, headers, b"" if environ["REQUEST_METHOD"] == "HEAD" else b"".join(result))
+    finally:
+        _close(result)
 
-    def _stream(self, parts: Iterator[bytes]) -> None:
-        gone = asyncio.run_coroutine_threadsafe(_disconnected(self._receive), self._loop)
+
+def _is_short(headers: list[tuple[bytes, bytes]]) -> bool:
+    length = next((value for name, value in headers if name == b"content-length"), b"")
+    return length.isdigit() and int(length) <= WHOLE
+
+
+def _close(result: Iterable[bytes]) -> None:
+    if close := getattr(result, "close", None):
+        close()
+
+
+class Spool:
+    """What a stream's thread has made and its client hasn't taken: a file that the thread fills and the loop empties.
+
+    The thread waits only while the file is full, and not for a client that takes too little then. So a slow client
+    holds up no thread for long, and a stream of any length takes little room.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.changed = asyncio.Event()
+        self._loop = loop
+        self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - closed by `close`
+        self._lock = threading.Lock()
+        self._has_room = threading.Event()
+        self._made = self._taken = 0
+
+    def fill(self, parts: Iterable[bytes]) -> None:
+        """Make the stream, and close it in the same thread. Raises ClientGone where nobody takes it, or too slowly."""
         try:
-            self._wait({"type": "http.response.start", "status": self._status, "headers": self._headers})
             for part in parts:
-                # The server takes what is sent to a client that went away, and drops it.
-                if gone.done():
-                    raise ClientGone
-                self._wait({"type": "http.response.body", "body": part, "more_body": True})
-            self._wait({"type": "http.response.body", "body": b"", "more_body": False})
-        except (ClientGone, OSError, RuntimeError) as error:
-            logger.info("a stream was cut short: %r", error)
+                self._put(part)
         finally:
-            gone.cancel()
+            _close(parts)
 
-    def _wait(self, message: dict[str, Any]) -> None:
-        future = asyncio.run_coroutine_threadsafe(_as_coroutine(self._send(message)), self._loop)
-        try:
-            future.result(SEND_SECONDS)
-        except BaseException:
-            future.cancel()
-            raise
+    def _put(self, part: bytes) -> None:
+        with self._lock:
+            if self._file.closed:
+                raise ClientGone("it closed the connection")
+            self._file.seek(self._made)
+            self._made += self._file.write(part)
+            is_full = self._made >= SPOOLED
+            if is_full:
+                self._has_room.clear()
+        if not self.changed.is_set():
+            self._loop.call_soon_threadsafe(self.changed.set)
+        taken = self._taken
+        while is_full and not self._has_room.wait(ROOM_SECONDS):
+            if self._taken - taken < LEAST_TAKEN:
+                raise ClientGone(f"it took less than {LEAST_TAKEN} bytes in {ROOM_SECONDS:.0f} s")
+            taken = self._taken
+
+    def wake(self, future: asyncio.Future[Any]) -> None:
+        """Let the loop see that this is over; an error of it is for nobody else."""
+        self.changed.set()
+        if not future.cancelled():
+            future.exception()
+
+    def take(self) -> bytes:
+        """The next piece; nothing where the client has all that is made so far."""
+        with self._lock:
+            self._file.seek(self._taken)
+            piece = self._file.read(PIECE)
+            self._taken += len(piece)
+            if not piece:
+                self._file.seek(0)
+                self._file.truncate()
+                self._made = self._taken = 0
+                self._has_room.set()
+        return piece
+
+    def close(self) -> None:
+        """Nobody takes any more."""
+        with self._lock:
+            self._file.close()
+            self._has_room.set()
 
 
 def build_environ(scope: Scope, body: IO[bytes], length: int) -> dict[str, Any]:
@@ -333,10 +419,6 @@ async def _disconnected(receive: Receive) -> None:
     """Returns when the client has gone away."""
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-async def _as_coroutine(awaitable: Awaitable[None]) -> None:
-    await awaitable
 
 
 async def _other(scope: Scope, receive: Receive, send: Send, at_start: Callable[[], None] | None) -> None:

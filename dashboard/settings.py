@@ -90,7 +90,7 @@ _as_owner = sys.argv[1:2] and sys.argv[1] in OWNER_COMMANDS
 USE_POOL = UNDER_UP and not _as_owner and "pytest" not in sys.modules
 POOL = {
     "min_size": 1,
-    "max_size": 8,
+    "max_size": 10,
     "timeout": DATABASE_WAIT,
     "reconnect_timeout": circuit_breaker.BETWEEN,
     "reconnect_failed": circuit_breaker.try_again,

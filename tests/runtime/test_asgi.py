@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 import http.client
+import itertools
 import json
 import os
 import socket
@@ -18,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from dashboard import asgi
 from dashboard.asgi import WsgiBridge, build_environ
 from dashboard.runtime.layout import answers, free_port
 from dashboard.runtime.programs import OPENING, most_files, web_arguments
@@ -210,33 +212,51 @@ class Stream:
         self.closed_in = threading.current_thread().name
 
 
-def test_a_stream_is_sent_piece_by_piece_and_closed_in_its_own_thread() -> None:
-    stream = Stream(iter([b"a", b"b", b"c"]))
+def streaming(stream: Stream) -> Callable[..., Stream]:
+    """An application that answers with that."""
 
     def application(environ: Environ, start_response: Callable[..., Any]) -> Stream:
         start_response("200 OK", [])
         return stream
 
-    sent = ask(application, scope())
-    assert [message.get("body") for message in sent] == [None, b"a", b"b", b"c", b""]
-    assert [message.get("more_body") for message in sent] == [None, True, True, True, False]
-    assert stream.closed_in.startswith("request")
+    return application
+
+
+@pytest.mark.parametrize("spooled", [4, 1_000_000], ids=["waiting for room", "at once"])
+def test_a_stream_is_sent_piece_by_piece_and_closed_in_its_own_thread(
+    monkeypatch: pytest.MonkeyPatch, spooled: int
+) -> None:
+    monkeypatch.setattr(asgi, "SPOOLED", spooled)
+    monkeypatch.setattr(asgi, "PIECE", 3)
+    stream = Stream(b"%d," % number for number in range(200))
+    start, *pieces, end = ask(streaming(stream), scope())
+    assert b"".join(message["body"] for message in pieces) == b"".join(b"%d," % number for number in range(200))
+    assert all(message["more_body"] and len(message["body"]) <= 3 for message in pieces)
+    assert (start["status"], end["body"], end["more_body"]) == (200, b"", False)
+    assert stream.closed_in.startswith("stream")
+
+
+def test_a_stream_that_fails_has_no_end() -> None:
+    def parts() -> Iterator[bytes]:
+        yield b"a"
+        raise RuntimeError("no more")
+
+    stream = Stream(parts())
+    assert all(message.get("more_body", True) for message in ask(streaming(stream), scope()))
+    assert stream.closed_in
+
+
+def test_more_streams_than_the_server_holds_are_503_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asgi, "MOST_STREAMS", 0)
+    stream = Stream(iter([b"a"]))
+    start, body, end = ask(streaming(stream), scope())
+    assert (start["status"], json.loads(body["body"] + end["body"])["message"]) == (503, asgi.BUSY)
+    until(lambda: stream.closed_in.startswith("stream"))
 
 
 @pytest.mark.parametrize("ending", ["by a message", "by an error"])
 def test_a_stream_for_a_client_that_went_away_ends_early_and_is_closed(ending: str) -> None:
-    made = []
-
-    def parts() -> Iterator[bytes]:
-        for number in range(1000):
-            made.append(number)
-            yield b"x"
-
-    stream = Stream(parts())
-
-    def application(environ: Environ, start_response: Callable[..., Any]) -> Stream:
-        start_response("200 OK", [])
-        return stream
+    stream, taken = Stream(itertools.repeat(b"x" * 65536)), []
 
     async def run() -> None:
         gone = asyncio.Event()
@@ -246,17 +266,18 @@ def test_a_stream_for_a_client_that_went_away_ends_early_and_is_closed(ending: s
             return {"type": "http.disconnect"}
 
         async def send(message: dict[str, Any]) -> None:
-            if len(made) == 3 and ending == "by an error":
+            taken.append(message)
+            if len(taken) == 4 and ending == "by an error":
                 raise RuntimeError("transport is closed")
-            if len(made) == 3:
+            if len(taken) == 4:
                 gone.set()
                 await asyncio.sleep(0.01)
 
-        await WsgiBridge(application)(scope(), receive, send)
+        await WsgiBridge(streaming(stream))(scope(), receive, send)
 
     asyncio.run(run())
-    assert len(made) <= 4
-    assert stream.closed_in
+    until(lambda: stream.closed_in)
+    assert len(taken) == 4
 
 
 # -- behind the real server -------------------------------------------------------------------------------------------

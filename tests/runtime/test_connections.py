@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import resource
 import socket
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -81,6 +83,34 @@ def test_a_connection_whose_client_reads_nothing_is_ended(tmp_path: Path) -> Non
         until(lambda: "limited" in output.read_text())
         with connected(port, b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n", 3, window=2048), ends_soon():
             assert request(port, "GET", "/")[0] == 200
+
+
+def read_slowly(connections: list[socket.socket], over: threading.Event) -> None:
+    """A kilobyte a second of each."""
+    while not over.wait(1):
+        for connection in connections:
+            with suppress(OSError):
+                connection.recv(1024)
+
+
+def test_readers_of_long_responses_delay_nobody_and_are_cut_off_where_they_read_too_slowly(tmp_path: Path) -> None:
+    """More of them than there are threads: for those that make streams, each in its turn."""
+    ask = b"GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"
+    over = threading.Event()
+    with served(tmp_path, ROOM_SECONDS=SHORT) as (port, output), connected(port, ask, 12, window=2048) as readers:
+        reading = threading.Thread(target=read_slowly, args=[readers, over])
+        reading.start()
+        try:
+            waits = []
+            while output.read_text().count("stream closed") < len(readers):
+                began = time.monotonic()
+                assert request(port, "GET", "/")[0] == 200
+                waits.append(time.monotonic() - began)
+                time.sleep(0.1)
+        finally:
+            over.set()
+            reading.join()
+        assert max(waits) < 1.0
 
 
 def test_the_server_holds_as_many_connections_as_it_may_have_files(monkeypatch: pytest.MonkeyPatch) -> None:
