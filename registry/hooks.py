@@ -8,7 +8,7 @@ points: they are imported for mypy alone, and this module loads nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 if TYPE_CHECKING:
     from django.db.models import Q
@@ -54,9 +54,11 @@ scope_catalogs: Final[HookPoint[ScopeCatalog]] = HookPoint("scope_catalogs")
 #: an action (registry/access/roles.py), a registry, a subject ("": all of it) and an actor → whether the change passes the
 #: mode READONLY too; raises ReleaseRequired
 change_guards: Final[HookPoint[Callable[[str, Registry, str, Actor], bool]]] = HookPoint("change_guards")
-#: a registry, a subject, a client of it that the actor didn't declare, what happens to it in words, and the actor; raises
-#: SecondPersonRequired where the actor may not do so alone
-client_guards: Final[HookPoint[Callable[[Registry, str, str, str, Actor], None]]] = HookPoint("client_guards")
+#: a registry, what happens to a client there that the actor didn't declare: the service, its arguments and in words, and
+#: the actor; raises SecondPersonRequired where the actor may not do so alone
+client_guards: Final[HookPoint[Callable[[Registry, str, Mapping[str, Any], str, Actor], None]]] = HookPoint(
+    "client_guards"
+)
 #: the condition on a registry's versions that came without the request that they needed; None where none is needed
 unrequested_versions: Final[HookPoint[Callable[[Registry], Q | None]]] = HookPoint("unrequested_versions")
 #: whether data, state or clients still need versions

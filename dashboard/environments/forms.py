@@ -204,7 +204,6 @@ class LooseningForm(ServiceForm):
     service = staticmethod(services.request_environment_change)
     label = later("Request approval")
     success = later("Approval requested. Another reviewer of this environment must approve the change.")
-    permission = MANAGE
 
     action = forms.CharField(widget=forms.HiddenInput)
     values = forms.CharField(widget=forms.HiddenInput)

@@ -8,6 +8,7 @@ from django.urls import path
 
 from dashboard.components.forms import ServiceForm
 from dashboard.environments import forms, views
+from registry.subjects.usage.clients import CHANGE
 
 #: path below the environment's, name, form
 _FORMS: Final[tuple[tuple[str, str, type[ServiceForm]], ...]] = (
@@ -32,7 +33,7 @@ urlpatterns = [
     *(
         path(
             f"environments/<segment:registry>/{route}",
-            views.EnvironmentFormView.as_view(form_class=form),
+            views.EnvironmentFormView.as_view(form_class=form, action=CHANGE if form is forms.LooseningForm else ""),
             name=f"environment_{name}",
         )
         for route, name, form in _FORMS

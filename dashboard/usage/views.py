@@ -20,6 +20,7 @@ from dashboard.components.frame import make_frame, page_actor, render_page
 from dashboard.components.links import given_text, subject_url
 from dashboard.components.translation import later
 from dashboard.components.widgets import Action, Choice, Field, Problem, Section
+from dashboard.environments.views import loosening_response
 from dashboard.usage import page as uses
 from dashboard.usage import retirement as pages
 from dashboard.usage import retirement_result
@@ -27,7 +28,15 @@ from dashboard.usage.page import FRAMINGS, given_client, usage_url
 from dashboard.usage.presenters import Decoded, DecodePage, MeantVersion
 from registry.access.roles import Actor, refusal, require
 from registry.drift.selectors.messages import ENCODINGS, DecodedMessage, decode_message
-from registry.errors import ClientNotFound, Conflict, Forbidden, InvalidInput, SchemadeskError, VersionNotFound
+from registry.errors import (
+    ClientNotFound,
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    SchemadeskError,
+    SecondPersonRequired,
+    VersionNotFound,
+)
 from registry.promotions.requests.state_machine import refuse_strangers
 from registry.subjects.lifecycle.retirement import RIGHTS, retire
 from registry.subjects.selectors import registry_names
@@ -186,6 +195,8 @@ def client_declare(request: HttpRequest, registry: str, subject: str) -> HttpRes
     except (InvalidInput, VersionNotFound) as error:
         page = uses.usage_page(request, registry, subject, refused_values=request.POST.dict(), refused=error.message)
         return render(request, "subjects/usage.html", {"page": page}, status=422)
+    except SecondPersonRequired as error:
+        return loosening_response(request, error)
     message = gettext("%(name)s was declared.") if is_new else gettext("%(name)s was updated.")
     messages.success(request, message % {"name": values["name"]})
     return redirect(f"{uses.usage_url(registry, name.qualified)}#clients-title")
@@ -197,6 +208,8 @@ def client_withdraw(request: HttpRequest, registry: str, subject: str) -> HttpRe
     name, client = parse_subject(subject), given_text(request.POST, "name")
     try:
         withdraw_client(registry=registry, subject=name, name=client, by=page_actor(request))
+    except SecondPersonRequired as error:
+        return loosening_response(request, error)
     except ClientNotFound as error:
         messages.info(request, error.message)
     else:

@@ -16,6 +16,7 @@ from registry.api.product.base import AT, ProductView, WholeNumberField, as_it_w
 from registry.promotions import services
 from registry.promotions.environments.change_requests import ACTIONS
 from registry.promotions.environments.freezes import MAX_LAST_DAYS, MIDNIGHT
+from registry.promotions.environments.locking import refuse_strangers
 from registry.promotions.environments.selectors import (
     BreakGlassInfo,
     EnvironmentInfo,
@@ -264,7 +265,7 @@ class EnvironmentChanges(ProductView):
     @extend_schema(request=EnvironmentChangeSerializer, responses=None)
     def post(self, request: Request, registry: str) -> Response:
         """Ask another person who may review there for a change that loosens a closed environment."""
-        require(self.actor, "registry.manage", registry=registry)
+        refuse_strangers(self.actor, "client.change")
         number = services.request_environment_change(
             environment=registry, by=self.actor, **self.valid(EnvironmentChangeSerializer)
         )

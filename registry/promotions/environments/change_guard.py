@@ -60,12 +60,12 @@ def guard_result(registry: Registry, by: Actor) -> tuple[bool, bool]:
     return not has_glass, has_glass
 
 
-def keep_clients(registry: Registry, subject: str, client: str, sentence: str, by: Actor) -> None:
+def keep_clients(registry: Registry, action: str, values: Mapping[str, Any], sentence: str, by: Actor) -> None:
     """Raise SecondPersonRequired for another's client of a closed environment in which affected clients block."""
     rows = Environment.objects.filter(registry=registry, is_closed=True, clients_block=True)
     environment = rows.select_related("registry").select_for_update(of=("self",)).first()
     if environment is not None:
-        require_second_person(environment, by, sentence, "withdraw_client", {"subject": subject, "name": client})
+        require_second_person(environment, by, sentence, action, values)
 
 
 def _is_closed(registry: Registry) -> bool:
@@ -214,6 +214,8 @@ def loosened(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, 
     return tuple(field for field, value in after.items() if SETTINGS[field].loosens(before[field], value))
 
 
+#: the services of another's declared client
+CLIENT_ACTIONS: Final = frozenset({"declare_client", "withdraw_client"})
 Facts = dict[str, list[str]]
 _PLACE: Final = ("role", "registry", "subject_pattern")
 
@@ -222,8 +224,9 @@ def facts_of(environment: Environment, action: str, values: Mapping[str, Any]) -
     """What the change replaces or depends on: settings by field, or lists of people and rights by kind."""
     if action == "change":
         return {field: getattr(environment, field) for field in values}
-    if action == "withdraw_client":
-        return dict(_of_client(environment.registry, values))
+    if action in CLIENT_ACTIONS:
+        present = "present " if action == "declare_client" else ""
+        return {f"{present}{kind}": names for kind, names in _of_client(environment.registry, values).items()}
     return dict(_RESOLVED[action](values)) if action in _RESOLVED else {}
 
 

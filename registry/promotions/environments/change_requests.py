@@ -38,7 +38,7 @@ from registry.promotions.reviews.linked_accounts import (
     withdraw_same_person,
 )
 from registry.promotions.reviews.reviewers import second_person_refusal
-from registry.subjects.usage.clients import withdraw_client
+from registry.subjects.usage.clients import CHANGE, declare_client, withdraw_client
 from registry.subjects.versions.qualified_names import parse_subject
 
 REVIEW: Final = "promotion.review"
@@ -61,8 +61,18 @@ def _without_environment(service: Callable[..., object]) -> Callable[..., object
     return run
 
 
-def _withdraw_client(environment: str, by: Actor, *, subject: str, name: str) -> None:
-    withdraw_client(registry=environment, subject=parse_subject(subject), name=name, by=by)
+def _of_client(service: Callable[..., object]) -> Callable[..., object]:
+    """Adapt a service of another's declared client."""
+
+    def run(environment: str, by: Actor, *, subject: str, **values: Any) -> object:
+        return service(registry=environment, subject=parse_subject(subject), by=by, **values)
+
+    return run
+
+
+_DECLARATION: Final[Mapping[str, type]] = {
+    "reads": bool, "writes": bool, "version": int, "fields": list, "contact": str
+}  # fmt: skip
 
 
 #: action → the service, the right that its requester needs, and the arguments with their types
@@ -71,7 +81,8 @@ ACTIONS: Final[Mapping[str, tuple[Callable[..., object], str, Mapping[str, type]
     "remove_review_rule": (_without_environment(remove_review_rule), MANAGE, {"rule_id": int}),
     "remove_freeze": (_without_environment(remove_freeze), MANAGE, {"freeze_id": int}),
     "remove_recurring_freeze": (_without_environment(remove_recurring_freeze), MANAGE, {"freeze_id": int}),
-    "withdraw_client": (_withdraw_client, MANAGE, {"subject": str, "name": str}),
+    "declare_client": (_of_client(declare_client), CHANGE, {"subject": str, "name": str, **_DECLARATION}),
+    "withdraw_client": (_of_client(withdraw_client), CHANGE, {"subject": str, "name": str}),
     "grant": (
         _without_environment(access.grant),
         PEOPLE,
@@ -111,7 +122,7 @@ def request_environment_change(
     person or is requested already.
     """
     run, right, types = _action(action)
-    require(by, right, **({"registry": environment} if right == MANAGE else {}))
+    require(by, right, **_place(right, environment, values))
     user_id, why, sent = person(by), readable(reason, "reason"), _checked(values, types)
     if right == PEOPLE:
         lock_admins()  # before the environment, as the services of people do
@@ -148,7 +159,7 @@ def approve_environment_change(*, change_id: int, by: Actor, comment: str = "") 
     _require_decider(change.environment.registry.name, change.requested_by_id, by)
     run, right, _ = _action(change.action)
     requester = actor_of_user(change.requested_by, door=by.door)
-    where = {"registry": row.registry.name} if right == MANAGE else {}
+    where = _place(right, row.registry.name, change.values)
     if not change.requested_by.is_active or not may(requester, right, **where):
         raise WrongState(
             f"{requester.name}, who requested this, no longer has permission for it. Another person must request it."
@@ -182,7 +193,7 @@ def withdraw_environment_change(*, change_id: int, by: Actor) -> None:
 
     Raises EnvironmentPartNotFound, NotAllowed, NotSignedIn, WrongState.
     """
-    change = _locked(change_id, by, MANAGE)
+    change = _locked(change_id, by, MANAGE, CHANGE)
     if person(by) != change.requested_by_id:
         require(by, MANAGE, registry=change.environment.registry.name)
     record(by=by, why=f"withdraw change {change.pk} of {change.environment}")
@@ -247,6 +258,11 @@ def _action(name: str) -> tuple[Callable[..., object], str, Mapping[str, type]]:
     return ACTIONS[name]
 
 
+def _place(right: str, environment: str, values: Mapping[str, Any]) -> dict[str, str]:
+    """Where the right is needed: people are managed everywhere."""
+    return {} if right == PEOPLE else {"registry": environment, "subject": str(values.get("subject", ""))}
+
+
 def _checked(values: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:
     """The arguments, each of the type that its service takes. Raises InvalidInput."""
     for name, value in values.items():
@@ -256,6 +272,8 @@ def _checked(values: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, 
             raise InvalidInput(f"values.{name} must be of type {types[name].__name__}.", field="values")
         if isinstance(value, str) and ("\0" in value or len(value) > MAX_TEXT):
             raise InvalidInput(f"values.{name} is too long or has a character that can't be stored.", field="values")
+        if isinstance(value, list) and not all(isinstance(item, str) for item in value):
+            raise InvalidInput(f"values.{name} must be a list of strings.", field="values")
         if isinstance(value, int) and not 0 <= value < 2**31:
             raise InvalidInput(f"values.{name} is out of range.", field="values")
     if not values:

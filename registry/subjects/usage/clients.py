@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from itertools import zip_longest
-from typing import Final
+from typing import Any, Final
 
 from django.db.models import OuterRef, Subquery
 from django.utils import timezone
@@ -383,7 +383,7 @@ def declare_client(
         return True
     changed = [field for field, value in values.items() if getattr(there, field) != value]
     if changed:
-        _require_speaker(there, registry_row, subject, by, "replace")
+        _require_speaker(there, registry_row, subject, by, "declare_client", **values)
     if changed or now - there.seen_at >= REPORT_INTERVAL:  # that it says the same again is written now and then
         _change(there, {field: values[field] for field in changed}, now)
     return False
@@ -422,18 +422,26 @@ def _change(there: Client, values: Mapping[str, object], now: datetime) -> None:
     there.save(update_fields=[*values, "seen_at"])
 
 
-def _require_speaker(client: Client, registry: Registry, subject: SubjectName, by: Actor, verb: str) -> None:
+def _require_speaker(
+    client: Client, registry: Registry, subject: SubjectName, by: Actor, action: str, **values: Any
+) -> None:
     """Require the client's declarer, somebody whom its contact names, or the right to change others' clients.
 
-    With that right alone, other apps may require a second person. Raises NotAllowed, NotSignedIn, SecondPersonRequired.
+    With that right alone, other apps may require a second person for the `action`, a service of this module; `values` are
+    what is declared. Raises NotAllowed, NotSignedIn, SecondPersonRequired.
     """
     if _speaks_for(client, by, people_named([client.contact])[client.contact]):
         return
     if refused := _others_refusal(client, registry, subject, by):
         raise NotAllowed(refused, action=CHANGE)
-    sentence = f"{verb} the client {client.name} of {subject.qualified}, which {client.declared_by} declared"
+    sentence = f"{'change' if values else 'withdraw'} the client {client.name} of {subject.qualified}"
+    sentence += f", which {client.declared_by} declared"
+    if values:
+        now = _info(Client(seen_at=client.seen_at, **values), None, client.seen_at)
+        sentence += f", to: {now.declaration}; contact: {now.contact or 'none'}"
+    given = {name: value for name, value in values.items() if value is not None}
     for client_guard in hooks.client_guards:
-        client_guard(registry, subject.qualified, client.name, sentence, by)
+        client_guard(registry, action, {"subject": subject.qualified, "name": client.name, **given}, sentence, by)
 
 
 def _speaks_for(client: Client, by: Actor, named: Iterable[ContactPerson]) -> bool:
@@ -462,7 +470,7 @@ def withdraw_client(*, registry: str, subject: SubjectName, name: str, by: Actor
     client = Client.objects.filter(subject=row, name=name[: MAX_NAME + 1].replace("\0", "")).first()
     if client is None:
         raise ClientNotFound(f"{subject.qualified} has no client named {name[:MAX_NAME]!r}.", name=name[:MAX_NAME])
-    _require_speaker(client, registry_row, subject, by, "withdraw")
+    _require_speaker(client, registry_row, subject, by, "withdraw_client")
     client.delete()
 
 

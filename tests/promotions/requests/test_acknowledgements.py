@@ -360,6 +360,46 @@ def test_its_declarer_withdraws_or_changes_it_alone_and_voids_the_approval(cast:
         services.apply(request_id=approved, by=cast["approver"])
 
 
+@pytest.mark.parametrize("channel", ["api", "page"])
+def test_with_a_second_person_a_steward_replaces_anothers_declaration(
+    cast: Cast, approved: int, api: Callable[[str], Client], look: Callable[[str], Client], channel: str
+) -> None:
+    declaration = {"writes": True, "fields": ["id"], "contact": "ops"}
+    if channel == "api":
+        client, kind = api("steward"), "application/json"
+        url = f"/api/v1/registries/staging/subjects/{SUBJECT}/clients/billing"
+        refused = client.put(url, json.dumps(declaration), content_type=kind)
+        assert (refused.status_code, refused.json()["error"]) == (409, "SecondPersonRequired")
+        wanted = {name: refused.json()["details"][name] for name in ("action", "values")}
+        sent = json.dumps({**wanted, "reason": "it has moved"})
+        assert client.post("/api/v1/environments/staging/changes", sent, content_type=kind).status_code == 201
+    else:
+        client, url = look("steward"), f"/ui/registries/staging/subjects/{SUBJECT}/clients"
+        given = {"name": "billing", "does": "both", "fields": "id", "contact": "ops"}
+        page = client.post(url, given)
+        assert page.status_code == 409 and "This change needs a second person" in page.content.decode()
+        wanted = page.context["page"].loosening.initial
+        answer = client.post("/ui/environments/staging/changes", {**wanted, "reason": "it has moved"})
+        assert answer.status_code == 302
+    (row,) = EnvironmentChange.objects.all()
+    assert row.sentence == (
+        "change the client billing of orders-value, which reader declared, to: reads and writes newest version, fields id;"
+        " contact: ops (present declaration: reads version 1; present contact: reader)"
+    )
+    services.approve_environment_change(change_id=row.pk, by=cast["approver"])
+    (found,) = clients_of(Registry.objects.get(name="staging"), ORDERS)
+    assert (found.writes, found.fields, found.contact, found.declared_by) == (True, ("id",), "ops", "reader")
+
+
+@pytest.mark.parametrize("values", [{"fields": [1]}, {"version": None}, {"reads": "yes"}])
+def test_a_declaration_of_other_types_is_not_requested(cast: Cast, approved: int, values: dict[str, Any]) -> None:
+    values = {"subject": SUBJECT, "name": "billing", **values}
+    with pytest.raises(InvalidInput, match="values"):
+        services.request_environment_change(
+            environment="staging", action="declare_client", values=values, reason="new", by=cast["steward"]
+        )
+
+
 @pytest.mark.parametrize(
     ("name", "given", "verb"),
     [
