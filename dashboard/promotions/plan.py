@@ -297,18 +297,19 @@ def _detail(step: PlanStep) -> str:
 
 
 def id_plan(steps: Sequence[PlanStep], source: str, target: str) -> IdPlan | None:
-    """The schema ids that the target will assign, compared with the source's; None if no version is added."""
+    """The schema ids that the target is expected to assign, compared with the source's; None if no version is added."""
     adding = [step for step in steps if step.adds]
     if not adding:
         return None
     rows = tuple(_id_row(step) for step in adding)
     if len(adding) == 1:
         return IdPlan(sentence=_one_id(adding[0], source, target), verdict=rows[0].verdict)
+    are_given = all(step.id_outlook == GIVEN_ID for step in adding)
     differing = sum(step.id_outlook == OTHER_ID for step in adding)
     unknown = sum(_id_of(step)[1] is Verdict.UNKNOWN for step in adding)
     if differing:
         sentence, verdict = (
-            gettext("%(differing)s of %(count)s ids will differ from those in %(source)s.")
+            gettext("%(differing)s of %(count)s ids are expected to differ from those in %(source)s.")
             % {"differing": differing, "count": len(adding), "source": source},
             Verdict.CARE,
         )
@@ -323,27 +324,32 @@ def id_plan(steps: Sequence[PlanStep], source: str, target: str) -> IdPlan | Non
         verdict = Verdict.UNKNOWN
     else:
         sentence, verdict = (
-            gettext("All %(count)s ids will be the same as in %(source)s.") % {"count": len(adding), "source": source},
+            gettext("All %(count)s ids are expected to be the same as in %(source)s.")
+            % {"count": len(adding), "source": source},
             Verdict.OK,
         )
+    if differing or not (unknown or are_given):
+        sentence = f"{sentence} {gettext('Ids are assigned when the request is applied.')}"
     return IdPlan(sentence=sentence, verdict=verdict, source=source, target=target, rows=rows)
 
 
 def _one_id(step: PlanStep, source: str, target: str) -> str:
     if step.expected_id is None:
         return gettext("%(target)s assigns the id when the schema is written.") % {"target": target}
-    will = gettext("Expected id in %(target)s: %(expected_id)s") % {"target": target, "expected_id": step.expected_id}
-    if step.id_outlook == SAME_ID:
-        return gettext("%(will)s, same as %(source)s.") % {"will": will, "source": source or gettext("before")}
-    if step.id_outlook == GIVEN_ID:
-        return gettext("%(will)s, kept from %(source)s by IMPORT.") % {"will": will, "source": source}
-    if step.source_id is None:
-        return f"{will}."
-    return gettext("%(will)s, different from %(source)s (%(id)s).") % {
-        "will": will,
-        "source": source or gettext("before"),
-        "id": step.source_id,
+    expected = gettext("Expected id in %(target)s: %(expected_id)s") % {
+        "target": target,
+        "expected_id": step.expected_id,
     }
+    values = {"will": expected, "source": source or gettext("before"), "id": step.source_id}
+    if step.id_outlook == GIVEN_ID:
+        return gettext("%(will)s, kept from %(source)s by IMPORT.") % values
+    if step.id_outlook == SAME_ID:
+        will = gettext("%(will)s, same as %(source)s.") % values
+    elif step.source_id is None:
+        will = f"{expected}."
+    else:
+        will = gettext("%(will)s, different from %(source)s (%(id)s).") % values
+    return f"{will} {gettext('It is assigned when the request is applied.')}"
 
 
 def _id_of(step: PlanStep) -> tuple[str, Verdict]:

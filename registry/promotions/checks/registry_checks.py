@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from registry.errors import InvalidSchema, SchemaTooCostly
 from registry.formats import compatibility as levels
@@ -251,6 +251,9 @@ def _weakens(before: str, after: str) -> bool:
     return not set(old.directions) <= set(new.directions) or scopes.index(new.scope) < scopes.index(old.scope)
 
 
+_ON_APPLY: Final = "They are assigned when the request is applied."
+
+
 def ids(steps: Sequence[PlanStep]) -> list[Check]:
     """How the target's schema ids compare with the source's, if there is a source."""
     brought = [step for step in steps if step.source_id is not None and step.kind != REPEAT]
@@ -259,7 +262,7 @@ def ids(steps: Sequence[PlanStep]) -> list[Check]:
     other = [step for step in brought if step.id_outlook == OTHER_ID]
     if other:
         mapping = _listed([f"{step.subject}: {step.source_id} → {step.expected_id}" for step in other])
-        sentence = f"Schema ids are expected to differ in the target ({mapping})."
+        sentence = f"Schema ids are expected to differ in the target ({mapping}). {_ON_APPLY}"
         cure = "This is normal. If messages are copied between environments, promote the ids in mode IMPORT."
         return [Check("ids", "schema ids", WARN, sentence, cure)]
     unknown = [step for step in brought if step.id_outlook == UNKNOWN_ID]
@@ -267,7 +270,8 @@ def ids(steps: Sequence[PlanStep]) -> list[Check]:
         sentence = f"The target assigns the ids of {_listed([step.subject for step in unknown])} when it writes them."
         return [Check("ids", "schema ids", SKIPPED, sentence)]
     is_given = any(step.id_outlook == GIVEN_ID for step in brought)
-    sentence = "The schema ids of the source are kept" + (", set by the import." if is_given else ", as expected now.")
+    kept = "The schema ids of the source"
+    sentence = f"{kept} are kept, set by the import." if is_given else f"{kept} are expected in the target. {_ON_APPLY}"
     return [Check("ids", "schema ids", PASS, sentence)]
 
 

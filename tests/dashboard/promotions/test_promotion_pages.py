@@ -98,8 +98,8 @@ def test_a_request_shows_all_that_its_decision_needs(
     client = browser("approver")
     with django_assert_max_num_queries(QUERIES["request"]):
         text = text_of(client.get(f"/ui/promotions/{number}"))
-    for words in ("the checkout needs it", "Can be applied", "version 2 of staging", "Expected id in staging:", "Order.note",
-                  "mode of orders-value", "1 approval from a reviewer of staging", "Waiting for review", "last run"):  # fmt: skip
+    for words in ("the checkout needs it", "Can be applied", "version 2 of staging", "Expected id in staging:",
+                  "It is assigned when the request is applied.", "Order.note", "mode of orders-value", "1 approval from a reviewer of staging", "Waiting for review", "last run"):  # fmt: skip
         assert words in text, words
     assert {"Approve", "Request changes", "Reject", "Run checks again", "Start discussion"} <= buttons(text)
     assert "It is not approved yet. Needs 1 approval from a reviewer of staging (0 so far)." in text
@@ -281,7 +281,7 @@ def test_a_set_shows_one_schema_at_a_time(browser: Browser, cast: Cast, versions
     )
     client = browser("approver")
     text = text_of(client.get(f"/ui/promotions/{number}?item=customers-value"))
-    assert "2 schemas would be written" in text
+    assert "2 schemas would be written" in text and "Ids are assigned when the request is applied." in text
     assert re.search(r"Changes of .*customers-value", text)
     assert re.search(r"Changes of .*orders-value", text_of(client.get(f"/ui/promotions/{number}?item=orders-value")))
     part = client.get(f"/ui/promotions/{number}?view=split", headers={"HX-Request": "true", "HX-Target": "text"})

@@ -207,7 +207,7 @@ PLAN = (
 )  # fmt: skip
 IDS = IdPlan(sentence="prod will give id 88, not 31 as in staging.", verdict=Verdict.CARE)
 IDS_MANY = IdPlan(
-    sentence="2 of 3 ids will differ.",
+    sentence="2 of 3 ids are expected to differ. Ids are assigned when the request is applied.",
     source="staging",
     target="prod",
     verdict=Verdict.CARE,
