@@ -50,7 +50,9 @@ urlpatterns = [
     ),
     path("registries/<segment:registry>/subjects/<segment:subject>/usage", usage.usage, name="usage"),
     path(
-        "registries/<segment:registry>/subjects/<segment:subject>/clients", usage.client_declare, name="client_declare"
+        "registries/<segment:registry>/subjects/<segment:subject>/clients",
+        usage.DeclareClientView.as_view(),
+        name="client_declare",
     ),
     path(
         "registries/<segment:registry>/subjects/<segment:subject>/clients/withdraw",
@@ -61,7 +63,9 @@ urlpatterns = [
     path("registries/<segment:registry>/subjects/<segment:subject>/retire", usage.evidence, name="retire"),
     path("registries/<segment:registry>/subjects/<segment:subject>/retire/choose", usage.choose, name="retire_choose"),
     path(
-        "registries/<segment:registry>/subjects/<segment:subject>/retire/confirm", usage.confirm, name="retire_confirm"
+        "registries/<segment:registry>/subjects/<segment:subject>/retire/confirm",
+        usage.ConfirmRetirementView.as_view(),
+        name="retire_confirm",
     ),
     path("registries/<segment:registry>/subjects/<segment:subject>/retire/done", usage.done, name="retire_done"),
     *(
@@ -69,7 +73,7 @@ urlpatterns = [
         for route, name, view in edit_views.SUBJECT_FORMS
     ),
     path("fields", subjects.field, name="field"),
-    path("decode", usage.decode, name="decode"),
+    path("decode", usage.DecodeView.as_view(), name="decode"),
     path("search", search.search, name="search"),
     path("", include("dashboard.sources.urls")),
     path("", include("dashboard.findings.views")),

@@ -289,3 +289,20 @@ class Health(Shown):
     DEGRADED = ("degraded", "care", "triangle-alert", later("Degraded"))
     DOWN = ("down", "breaks", "octagon-x", later("Down"))
     OFF = ("off", "unknown", "circle-dashed", later("Not started"))
+
+
+class Retire(Shown):
+    """Whether a version can be retired; UNKNOWN is never green."""
+
+    NO = ("no", "care", "ban", later("Can’t be retired"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Unknown"))
+    NOT_BEFORE = ("not_before", "info", "clock", later("Not yet"))
+    YES = ("yes", "ok", "circle-check", later("Can be retired"))
+
+
+class InUse(Shown):
+    """What one piece of evidence says of the use."""
+
+    YES = ("yes", "care", "circle-dot", later("In use"))
+    NO = ("no", "ok", "circle-check", later("Not in use"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Unknown"))

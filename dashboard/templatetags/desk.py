@@ -26,8 +26,10 @@ from dashboard.components import links
 from dashboard.components.badges import (
     Check,
     EnvironmentKind,
+    InUse,
     Look,
     RequestState,
+    Retire,
     ReviewState,
     Shown,
     SourceBadge,
@@ -60,7 +62,13 @@ LONGEST_WORD = 40
 """Characters of a word from which it may be broken anywhere."""
 
 _LONG = re.compile(rf"(\S{{{LONGEST_WORD},}})")
-_STATES: dict[str, type[Shown]] = {"check": Check, "request": RequestState, "review": ReviewState}
+_STATES: dict[str, type[Shown]] = {
+    "check": Check,
+    "request": RequestState,
+    "review": ReviewState,
+    "retirement": Retire,
+    "use": InUse,
+}
 _STEPS = (
     (60, 1, later("%(n)s s ago"), later("in %(n)s s")),
     (3600, 60, later("%(n)s min ago"), later("in %(n)s min")),

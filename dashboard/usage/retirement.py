@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from datetime import datetime
+from typing import Any, Final
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
+from dashboard.components.badges import Look, Retire
 from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import (
     given_text,
@@ -21,22 +23,13 @@ from dashboard.components.links import (
     whole_number,
 )
 from dashboard.components.translation import counted, later
-from dashboard.components.widgets import Action, Field, Frame, Link, Problem, Section
-from dashboard.usage.page import usage_url, verdict_of_retirement
-from dashboard.usage.presenters import (
-    ConfirmForm,
-    EvidenceLine,
-    InUse,
-    RetireChoice,
-    RetireEvidence,
-    RetirePage,
-    RetirePlace,
-    RetireStep,
-)
+from dashboard.components.widgets import Environment, Export, Frame, Link, Problem, Section
+from dashboard.usage.forms import LABELS, RETIRE_FORMS, RetireForm
 from registry.access.roles import Actor, refusal
 from registry.drift.usage.retirement import SubjectRetirement, data_evidence, retirement_of
+from registry.drift.usage.retirement_rules import Retirement
 from registry.drift.usage.version_usage import VersionUse
-from registry.errors import InvalidInput, SchemadeskError
+from registry.errors import InvalidInput
 from registry.promotions.environments.change_guard import closed_refusal, guard_result
 from registry.promotions.selectors import list_environments
 from registry.subjects.lifecycle.retirement import CHOICES, DEPRECATE, HARD, RESTORE, RIGHTS, SOFT
@@ -47,14 +40,91 @@ from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 STEPS: Final = {"": later("Known uses"), "choose": later("Action"), "confirm": later("Confirm")}
-LABELS: Final = {
-    DEPRECATE: later("Deprecate"),
-    SOFT: later("Soft-delete"),
-    HARD: later("Delete permanently"),
-    RESTORE: later("Restore"),
-}
 ICONS: Final = {DEPRECATE: "clock", SOFT: "ban", HARD: "x", RESTORE: "undo-2"}
 SHOWN: Final = 20
+
+
+def usage_url(registry: str, subject: str) -> str:
+    """The address of the page of a subject's use."""
+    return subject_url(registry, subject, "usage")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetireStep:
+    """A step of the three; one without an address isn't reached yet."""
+
+    label: str
+    url: str = ""
+    current: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetireEvidence:
+    """What is known of the use: the answer, the kinds of evidence, who refers to it, and the versions elsewhere."""
+
+    retirement: Retirement
+    evidence: tuple[Evidence, ...]
+    messages: int
+    last_time: datetime | None
+    referrers: tuple[str, ...]
+    hidden_referrers: int
+    environments: tuple[tuple[Environment, str], ...]
+    coverage: tuple[str, ...]
+
+    @property
+    def look(self) -> Look:
+        """How the answer is drawn."""
+        return Retire.of(self.retirement.answer).look
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetireChoice:
+    """What can be done, what it brings about in a sentence, where it is done, and why not by the reader."""
+
+    button: str
+    icon: str
+    url: str
+    refused: str = ""
+    label: str = ""
+    consequence: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadBack:
+    """What the registry says afterwards; the link leads to where it is taken back, "" where it can't be."""
+
+    headline: str
+    good: bool
+    lines: tuple[str, ...]
+    at: datetime
+    restore: RetireChoice | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetirePage:
+    """One step of the wizard: of its parts those that the step shows; `export` takes a copy of what will be deleted."""
+
+    frame: Frame
+    registry: str
+    subject: str
+    what: str
+    back_url: str
+    steps: tuple[RetireStep, ...] = ()
+    scopes: tuple[Link, ...] = ()
+    known: RetireEvidence | None = None
+    next_url: str = ""
+    choices: tuple[RetireChoice, ...] = ()
+    form: RetireForm | None = None
+    sentence: str = ""
+    icon: str = ""
+    refused: str = ""
+    read_back: ReadBack | None = None
+    export: Export | None = None
+
+    @property
+    def problem(self) -> Problem | None:
+        """What was wrong with what the form had."""
+        return self.form.problem if self.form and self.form.is_bound else None
 
 
 @dataclass(frozen=True)
@@ -134,7 +204,7 @@ def evidence_page(request: HttpRequest, what: RetirementTarget) -> RetirePage:
         request,
         what,
         "",
-        evidence=_evidence(what, page_actor(request)),
+        known=_evidence(what, page_actor(request)),
         next_url=what.url("choose"),
         scopes=_scopes(what),
     )
@@ -146,36 +216,28 @@ def choose_page(request: HttpRequest, what: RetirementTarget) -> RetirePage:
     return _page(request, what, "choose", choices=tuple(_choice(what, name, actor) for name in _possible(what)))
 
 
-def confirm_page(
-    request: HttpRequest, what: RetirementTarget, choice: str, problem: SchemadeskError | None = None
-) -> RetirePage:
-    """Step 3: the form of one choice, with what was wrong with what it had. Raises InvalidInput for another choice."""
+def retire_form(what: RetirementTarget, choice: str, data: Any = None) -> RetireForm:
+    """The form of one choice. Raises InvalidInput for another choice."""
     if choice not in CHOICES:
         raise InvalidInput(
             gettext("%(choice)s is not an action. Choose one of %(choices)s.")
             % {"choice": repr(choice[:40]), "choices": ", ".join(CHOICES)},
             field="do",
         )
-    reason = _refused(what, choice, page_actor(request))
-    tone = "danger" if choice in (SOFT, HARD) else "primary"
+    return RETIRE_FORMS[choice](data, subject=what.name.qualified, what=what.what)
+
+
+def confirm_page(request: HttpRequest, what: RetirementTarget, form: RetireForm) -> RetirePage:
+    """Step 3: the form of one choice."""
+    choice = form.choice
     return _page(
         request,
         what,
         "confirm",
-        form=ConfirmForm(
-            sentence=_consequence(what, choice),
-            fields=_fields(request, what, choice),
-            confirm=Action(
-                label=f"{LABELS[choice]}: {what.what}",
-                url=what.url("confirm", do=choice),
-                method="post",
-                allowed=not reason,
-                reason=reason,
-                tone=tone,
-                icon=ICONS[choice],
-            ),
-        ),
-        problem=Problem(what=problem.placed) if problem else None,
+        form=form,
+        sentence=_consequence(what, choice),
+        icon=ICONS[choice],
+        refused=_refused(what, choice, page_actor(request)),
         export=subject_export(what.registry.name, what.name) if choice in (SOFT, HARD) else None,
     )
 
@@ -187,6 +249,7 @@ def _page(request: HttpRequest, what: RetirementTarget, step: str, **parts: obje
     reached = list(STEPS).index(step)
     return RetirePage(
         frame=retire_frame(request, what.registry, what.name),
+        registry=what.registry.name,
         subject=what.name.qualified,
         what=what.what,
         steps=tuple(
@@ -233,10 +296,10 @@ def _evidence(what: RetirementTarget, actor: Actor) -> RetireEvidence:
     versions_by_registry = presence_of(what.registry, what.name).visible_to(actor, what.name).fingerprints
     own = versions_by_registry.get(what.registry.name, {})
     prints = set(own.values()) if what.version is None else {own[what.version]} if what.version in own else set()
-    retire_places = [
-        RetirePlace(
-            environment=environment_of(name, order, url=subject_url(name, what.name.qualified)),
-            sentence=gettext("version %(listed)s")
+    environments = [
+        (
+            environment_of(name, order, url=subject_url(name, what.name.qualified)),
+            gettext("version %(listed)s")
             % {"listed": _listed(sorted(n for n, print_ in versions.items() if print_ in prints))},
         )
         for name, versions in sorted(
@@ -246,18 +309,14 @@ def _evidence(what: RetirementTarget, actor: Actor) -> RetireEvidence:
     ]
     referrers = what.referrers
     return RetireEvidence(
-        verdict=verdict_of_retirement(retirement),
-        lines=tuple(
-            EvidenceLine(in_use=InUse.of(item.in_use), sentence=item.sentence, until=item.until, as_of=item.as_of)
-            for item in dict.fromkeys(what.evidence())
-        )[:SHOWN],
+        retirement=retirement,
+        evidence=tuple(dict.fromkeys(what.evidence()))[:SHOWN],
         messages=sum(use.messages for use in what.use),
         last_time=max((use.last_time for use in what.use if use.last_time), default=None),
         referrers=tuple(referrers[:SHOWN]),
         hidden_referrers=max(0, len(referrers) - SHOWN) + what.referrers_hidden,
-        environments=tuple(retire_places),
+        environments=tuple(environments),
         coverage=tuple(topic.sentence for topic in retirements.use.coverage if topic.is_own)[:SHOWN],
-        usage_url=usage_url(what.registry.name, what.name.qualified),
     )
 
 
@@ -268,14 +327,13 @@ def _possible(what: RetirementTarget) -> list[str]:
 
 
 def _choice(what: RetirementTarget, choice: str, actor: Actor) -> RetireChoice:
-    reason = _refused(what, choice, actor)
     return RetireChoice(
-        label=LABELS[choice],
+        button=f"{LABELS[choice]} …",
         icon=ICONS[choice],
+        url=what.url("confirm", do=choice),
+        refused=_refused(what, choice, actor),
+        label=LABELS[choice],
         consequence=_consequence(what, choice),
-        action=Action(
-            label=f"{LABELS[choice]} …", url=what.url("confirm", do=choice), allowed=not reason, reason=reason
-        ),
     )
 
 
@@ -373,33 +431,3 @@ def _listed(numbers: Sequence[int]) -> str:
         if len(numbers) > 5
         else shown
     )
-
-
-def _fields(request: HttpRequest, what: RetirementTarget, choice: str) -> tuple[Field, ...]:
-    def submitted(name: str) -> str:
-        return given_text(request.POST, name)
-
-    if choice == DEPRECATE:
-        return (
-            Field(
-                name="message", label=gettext("Reason, and what to use instead"), kind="textarea", rows=3, required=True,
-                value=submitted("message"), help=gettext("Shown to readers in a header, to people on pages, and to owners in their inbox."),
-            ),
-            Field(name="ends_at", label=gettext("End date"), kind="date", value=submitted("ends_at")),
-        )  # fmt: skip
-    typed = Field(
-        name="confirmed", label=gettext("Type %(qualified)s to confirm") % {"qualified": what.name.qualified}, required=True, code=True,
-        value=submitted("confirmed"),
-    )  # fmt: skip
-    reason = Field(
-        name="force", label=gettext("Reason to force it"), value=submitted("force"), optional=False,
-        help=gettext(
-            "Needed if it is or may be in use. Requires the permission to force versions. The reason is recorded in the audit log."
-        )
-        if choice == HARD
-        else gettext(
-            "Needed if the result is not compatible. Requires the permission to force versions. "
-            "The reason is recorded in the audit log."
-        ),
-    )  # fmt: skip
-    return {SOFT: (typed,), HARD: (typed, reason), RESTORE: (reason,)}[choice]

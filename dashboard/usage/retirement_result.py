@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
@@ -14,12 +15,12 @@ from django.utils.translation import gettext
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import given_text, subject_url, subjects_crumb, subjects_url, whole_number
 from dashboard.components.translation import counted, later
-from dashboard.components.widgets import Action, Paging, Section
+from dashboard.components.widgets import Frame, Paging, Section
 from dashboard.registries.archive import copy_url, newest_copy, restore_label
-from dashboard.usage.presenters import OrphanRow, OrphansPage, ReadBack, RetirePage
-from dashboard.usage.retirement import ICONS, LABELS, SHOWN, retire_frame
+from dashboard.usage.forms import LABELS
+from dashboard.usage.retirement import ICONS, SHOWN, ReadBack, RetireChoice, RetirePage, retire_frame
 from registry.access.roles import may_somewhere, refusal
-from registry.drift.usage.unused_subjects import Orphans, orphans_of
+from registry.drift.usage.unused_subjects import Orphan, Orphans, orphans_of
 from registry.errors import InvalidInput, NotFound
 from registry.subjects.lifecycle.retirement import CHOICES, DEPRECATE, HARD, RESTORE, RIGHTS, SOFT, Retired
 from registry.subjects.models import Registry
@@ -62,9 +63,9 @@ def done_page(request: HttpRequest, registry: str, subject: str) -> RetirePage:
     lines += [_of_id(registry_row, name, number) for number in ids] if choice == HARD else []
     return RetirePage(
         frame=retire_frame(request, registry_row, name),
+        registry=registry_row.name,
         subject=name.qualified,
         what=counted(len(numbers), "%(n)s version of it", "%(n)s versions of it"),
-        steps=(),
         back_url=subject_url(registry_row.name, name.qualified) if states else subjects_url(registry_row.name),
         read_back=ReadBack(
             headline=gettext("Verified: %(word)s") % {"word": word}
@@ -115,57 +116,57 @@ def _of_id(registry: Registry, name: SubjectName, number: int) -> str:
     ) % {"number": number}
 
 
-def _restore(request: HttpRequest, registry: Registry, name: SubjectName, numbers: Sequence[int]) -> Action:
-    reason = refusal(page_actor(request), RIGHTS[RESTORE], registry=registry.name, subject=name.qualified)
+def _restore(request: HttpRequest, registry: Registry, name: SubjectName, numbers: Sequence[int]) -> RetireChoice:
     version = numbers[0] if len(numbers) == 1 else None
     url = subject_url(registry.name, name.qualified, "retire", version=version, do=RESTORE)
-    return Action(
-        label=f"{LABELS[RESTORE]} …",
-        url=url.replace("/retire?", "/retire/confirm?", 1),
-        allowed=not reason,
-        reason=reason,
+    return RetireChoice(
+        button=f"{LABELS[RESTORE]} …",
         icon=ICONS[RESTORE],
+        url=url.replace("/retire?", "/retire/confirm?", 1),
+        refused=refusal(page_actor(request), RIGHTS[RESTORE], registry=registry.name, subject=name.qualified),
     )
 
 
-def _restore_copy(request: HttpRequest, registry: Registry, name: SubjectName) -> Action | None:
+def _restore_copy(request: HttpRequest, registry: Registry, name: SubjectName) -> RetireChoice | None:
     """The way to the newest copy that is kept of the subject, for whoever may go there."""
     copy = newest_copy(registry, name, page_actor(request))
     if copy is None:
         return None
-    return Action(label=restore_label(copy), url=copy_url(registry.name, copy.number), icon=ICONS[RESTORE])
+    url = copy_url(registry.name, copy.number)
+    return RetireChoice(button=restore_label(copy), icon=ICONS[RESTORE], url=url)
 
 
-def orphans_page(request: HttpRequest, registry: str) -> OrphansPage:
-    """A page of them; filtered by nothing but the rights of the reader. Raises RegistryNotFound, NotAllowed."""
-    registry_row = get_registry(registry)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrphansPage:
+    """The subjects of a registry that nothing is known to need, and what that rests on."""
+
+    frame: Frame
+    registry: str
+    sentence: str
+    is_known: bool
+    rows: tuple[Orphan, ...]
+    paging: Paging
+    may_deprecate: bool = False
+
+
+def orphans_page(request: HttpRequest, registry: Registry) -> OrphansPage:
+    """A page of them; filtered by nothing but the rights of the reader. Raises NotAllowed."""
     after = given_text(request.GET, "after")
-    orphans = orphans_of(registry_row, by=page_actor(request), after=after, limit=ORPHANS)
-    base = reverse("ui:orphans", args=[registry_row.name])
+    orphans = orphans_of(registry, by=page_actor(request), after=after, limit=ORPHANS)
+    base = reverse("ui:orphans", args=[registry.name])
     return OrphansPage(
         frame=make_frame(
             request,
             title=gettext("Unused subjects"),
             section=Section.SUBJECTS,
-            registry=registry_row.name,
-            crumbs=(subjects_crumb(registry_row.name),),
+            registry=registry.name,
+            crumbs=(subjects_crumb(registry.name),),
             url_in=lambda other: reverse("ui:orphans", args=[other]),
         ),
+        registry=registry.name,
         sentence=_rests_on(orphans),
         is_known=orphans.read > 0,
-        rows=tuple(
-            OrphanRow(
-                subject=row.subject.qualified,
-                url=subject_url(registry_row.name, row.subject.qualified),
-                versions=row.versions,
-                newest=row.newest,
-                since=row.since,
-                retire=Action(
-                    label=gettext("Retire …"), url=subject_url(registry_row.name, row.subject.qualified, "retire")
-                ),
-            )
-            for row in orphans.rows
-        ),
+        rows=orphans.rows,
         paging=Paging(
             first=1 if orphans.rows else 0,
             last=len(orphans.rows),
@@ -173,10 +174,7 @@ def orphans_page(request: HttpRequest, registry: str) -> OrphansPage:
             previous_url=base if after else "",
             next_url=f"{base}?{urlencode({'after': orphans.after})}" if orphans.after else "",
         ),
-        sources_url=reverse("ui:sources"),
-        deprecate_url=reverse("ui:subjects_deprecate", args=[registry_row.name])
-        if may_somewhere(page_actor(request), RIGHTS[DEPRECATE])
-        else "",
+        may_deprecate=may_somewhere(page_actor(request), RIGHTS[DEPRECATE]),
     )
 
 

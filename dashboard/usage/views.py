@@ -3,203 +3,154 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from dashboard.components.badges import format_name
-from dashboard.components.forms import end_of_day
+from dashboard.components.forms import FormPage, FormPageView, ServiceForm, ServiceFormView
 from dashboard.components.frame import make_frame, page_actor, render_page
-from dashboard.components.links import given_text, subject_url
-from dashboard.components.translation import later
-from dashboard.components.widgets import Action, Choice, Field, Problem, Section
+from dashboard.components.links import given_text
+from dashboard.components.widgets import Section
 from dashboard.environments.views import loosening_response
-from dashboard.usage import page as uses
 from dashboard.usage import retirement as pages
 from dashboard.usage import retirement_result
-from dashboard.usage.page import FRAMINGS, given_client, usage_url
-from dashboard.usage.presenters import Decoded, DecodePage, MeantVersion
+from dashboard.usage.forms import ENCODING_LABELS, DeclareClientForm, DecodeForm, RetireForm
+from dashboard.usage.page import FRAMINGS, usage_page
 from registry.access.roles import Actor, refusal, require
-from registry.drift.selectors.messages import ENCODINGS, DecodedMessage, decode_message
-from registry.errors import (
-    ClientNotFound,
-    Conflict,
-    Forbidden,
-    InvalidInput,
-    SchemadeskError,
-    SecondPersonRequired,
-    VersionNotFound,
-)
+from registry.drift.selectors.messages import DecodedMessage
+from registry.errors import ClientNotFound, SecondPersonRequired
 from registry.promotions.requests.state_machine import refuse_strangers
-from registry.subjects.lifecycle.retirement import RIGHTS, retire
+from registry.subjects.lifecycle.retirement import RIGHTS
 from registry.subjects.selectors import registry_names
-from registry.subjects.usage.clients import ACTION, declare_client, withdraw_client
+from registry.subjects.usage.clients import ACTION, withdraw_client
 from registry.subjects.versions.lookup import get_registry
-from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, check_context, parse_subject
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, parse_subject
 
 MOST_CHARACTERS: Final = 200_000
-WORDS: Final = {
-    "auto": later("detect"),
-    "hex": later("hexadecimal"),
-    "base64": "base64",
-    "text": later("text (JSON)"),
-}
 
 
-def decode_page(request: HttpRequest) -> DecodePage:
-    """The form; sent, with what the message is. Raises NotAllowed."""
-    form: Mapping[str, str] = request.POST if request.method == "POST" else request.GET
-    actor = page_actor(request)
-    names = registry_names(actor)
-    registry = given_text(form, "registry") or (names[0] if names else "")
-    require(actor, "schema.read", registry=registry)
-    result, problem = None, None
-    if request.method == "POST":
-        try:
-            result = _decoded(request, registry)
-        except Forbidden:
-            raise
-        except SchemadeskError as error:
-            problem = Problem(what=error.message)
-    return DecodePage(
-        frame=make_frame(request, title=gettext("Decode a message"), section=Section.SUBJECTS),
-        fields=_fields(form, names, registry),
-        more=_more(form),
-        submit=Action(label=gettext("Decode"), url=reverse("ui:decode"), method="post", tone="primary"),
-        result=result,
-        problem=problem,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecodePage(FormPage):
+    """The form, and what the message is once one was pasted; `masked` says why personal data is left out."""
+
+    registry: str = ""
+    result: DecodedMessage | None = None
+    masked: str = ""
+
+    @property
+    def framing(self) -> str:
+        """What names the schema, in words."""
+        return FRAMINGS.get(self.result.framing, "none") if self.result else ""
+
+    @property
+    def encoding(self) -> str:
+        """How the message was pasted, in words."""
+        return ENCODING_LABELS.get(self.result.encoding, self.result.encoding) if self.result else ""
+
+    @property
+    def context(self) -> str:
+        """The context of its schema, unless that is the default one."""
+        return self.result.context if self.result and self.result.context != DEFAULT_CONTEXT else ""
+
+    @property
+    def has_value(self) -> bool:
+        """Whether there is a value: one that is null too."""
+        return self.result is not None and (self.result.value is not None or not self.result.error)
+
+    @property
+    def value(self) -> str:
+        """The beginning of the value as JSON text."""
+        return self._text[:MOST_CHARACTERS]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the value is longer than that."""
+        return len(self._text) > MOST_CHARACTERS
+
+    @property
+    def _text(self) -> str:
+        return json.dumps(self.result.value, indent=2, ensure_ascii=False, default=str) if self.result else ""
 
 
-def _decoded(request: HttpRequest, registry: str) -> Decoded:
-    post = request.POST
-    context = given_text(post, "context")
-    message = decode_message(
-        get_registry(registry),
-        text=post.get("message", ""),
-        headers=post.get("headers", ""),
-        side="key" if post.get("side") == "key" else "value",
-        encoding=post.get("encoding", "auto"),
-        context=check_context(context) if context else DEFAULT_CONTEXT,
-        by=page_actor(request),
-    )
-    return _shown(message, registry, page_actor(request))
+@method_decorator(sensitive_post_parameters("message", "headers"), name="dispatch")
+class DecodeView(FormPageView):
+    """From a message to its schema and value; nothing of it is kept."""
 
+    template = "drift/decode.html"
 
-def _shown(message: DecodedMessage, registry: str, actor: Actor) -> Decoded:
-    text = json.dumps(message.value, indent=2, ensure_ascii=False, default=str)
-    has_value = message.value is not None or not message.error
-    return Decoded(
-        framing=FRAMINGS.get(message.framing, "none"),
-        mark=message.mark,
-        encoding=WORDS.get(message.encoding, message.encoding),
-        size=message.bytes,
-        body_size=message.body_bytes,
-        schema_id=message.schema_id,
-        guid=message.guid,
-        context=message.context if message.context != DEFAULT_CONTEXT else "",
-        format=format_name(message.schema_type),
-        type_name=message.type_name,
-        indexes=", ".join(map(str, message.indexes)),
-        versions=tuple(
-            MeantVersion(
-                label=gettext("%(subject)s version %(version)s")
-                % {"subject": version.subject, "version": version.version},
-                url=subject_url(registry, version.subject, version=version.version),
-                usage_url=usage_url(registry, version.subject),
-                deleted=version.deleted,
-            )
-            for version in message.versions
-        ),
-        value=text[:MOST_CHARACTERS] if has_value else "",
-        cut=has_value and len(text) > MOST_CHARACTERS,
-        problems=message.problems,
-        error=message.error,
-        elsewhere=message.elsewhere,
-        has_value=has_value,
-        masked=refusal(actor, "sample.personal", registry=registry) if message.masked else "",
-    )
+    def make_form(self, data: Any, **route: Any) -> DecodeForm:
+        """The form of the registry that is asked for, else of the first one. Raises NotAllowed."""
+        actor = page_actor(self.request)
+        names, given = registry_names(actor), data if data is not None else self.request.GET
+        registry = given_text(given, "registry") or (names[0] if names else "")
+        require(actor, "schema.read", registry=registry)
+        return DecodeForm(data, registries=names, initial={**self.request.GET.dict(), "registry": registry})
 
+    def page(self, form: ServiceForm, **route: Any) -> DecodePage:
+        """The page with what the message is."""
+        result, registry = form.result, form.cleaned_data.get("registry", "") if form.is_bound else ""
+        is_masked = result is not None and result.masked
+        return DecodePage(
+            frame=make_frame(self.request, title=gettext("Decode a message"), section=Section.SUBJECTS),
+            form=form,
+            back_url="",
+            registry=registry,
+            result=result,
+            masked=refusal(page_actor(self.request), "sample.personal", registry=registry) if is_masked else "",
+        )
 
-def _fields(form: Mapping[str, str], names: list[str], registry: str) -> tuple[Field, ...]:
-    choices = tuple(Choice(value=name, label=name, selected=name == registry) for name in names)
-    return (
-        Field(
-            name="message",
-            label=gettext("Message"),
-            kind="textarea",
-            rows=8,
-            value=form.get("message", ""),
-            code=True,
-            required=True,
-            placeholder="00 00 00 00 09 02 06 61 62 63",
-            help=gettext("Hexadecimal, base64, the output of a tool, or JSON. The message is not stored."),
-        ),
-        Field(name="registry", label=gettext("Registry"), kind="select", choices=choices, required=True),
-        _select(form, "side", gettext("Part"), {"value": gettext("value"), "key": gettext("key")}, "value"),
-        _select(form, "encoding", gettext("Encoding"), {name: WORDS.get(name, name) for name in ENCODINGS}, "auto"),
-    )
-
-
-def _more(form: Mapping[str, str]) -> tuple[Field, ...]:
-    return (
-        Field(
-            name="headers",
-            label=gettext("Headers"),
-            kind="textarea",
-            rows=3,
-            value=form.get("headers", ""),
-            code=True,
-            placeholder="contentType: application/vnd.orders.v2+avro",
-            help=gettext("One header per line, as name: value. Only headers that identify a schema are used."),
-        ),
-        Field(
-            name="context",
-            label=gettext("Context"),
-            value=form.get("context", ""),
-            code=True,
-            placeholder=".",
-            help=gettext("The context of its schema ids. If empty, the default context."),
-        ),
-    )
-
-
-def _select(form: Mapping[str, str], name: str, label: str, values: Mapping[str, str], usual: str) -> Field:
-    chosen = form.get(name, usual)
-    choices = tuple(Choice(value=value, label=text, selected=value == chosen) for value, text in values.items())
-    return Field(name=name, label=label, kind="select", choices=choices, required=True)
+    def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The page."""
+        return self.show(form, **route)
 
 
 @require_safe
 def usage(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """Whether versions can be retired; htmx gets the answer alone, with what the clusters say now."""
     require(page_actor(request), "schema.read", registry=registry, subject=parse_subject(subject).qualified)
-    return render_page(request, "subjects/usage.html", uses.usage_page(request, registry, subject), {"usage": "usage"})
+    return render_page(request, "subjects/usage.html", usage_page(request, registry, subject), {"usage": "usage"})
 
 
-@require_POST
-def client_declare(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """Declare a client, or change what is said of one; what is refused stays in the form."""
-    name, actor = parse_subject(subject), page_actor(request)
-    require(actor, ACTION, registry=registry, subject=name.qualified)
-    try:
-        values = given_client(request)
-        is_new = declare_client(registry=registry, subject=name, by=actor, **values)
-    except (InvalidInput, VersionNotFound) as error:
-        page = uses.usage_page(request, registry, subject, refused_values=request.POST.dict(), refused=error.message)
-        return render(request, "subjects/usage.html", {"page": page}, status=422)
-    except SecondPersonRequired as error:
-        return loosening_response(request, error)
-    message = gettext("%(name)s was declared.") if is_new else gettext("%(name)s was updated.")
-    messages.success(request, message % {"name": values["name"]})
-    return redirect(f"{uses.usage_url(registry, name.qualified)}#clients-title")
+class DeclareClientView(ServiceFormView):
+    """Declares a client, or changes what is said of one; what is refused stays in the form."""
+
+    form_class = DeclareClientForm
+
+    def check(self, actor: Actor, **route: Any) -> None:
+        """Refuse who may not declare clients of the subject."""
+        require(actor, ACTION, registry=route["registry"], subject=parse_subject(route["subject"]).qualified)
+
+    def target(self, **route: Any) -> dict[str, Any]:
+        """The subject."""
+        return {"registry": route["registry"], "subject": parse_subject(route["subject"])}
+
+    def post(self, request: HttpRequest, **route: Any) -> HttpResponse:
+        """Declare it, or lead to the form that requests it."""
+        try:
+            return super().post(request, **route)
+        except SecondPersonRequired as error:
+            return loosening_response(request, error)
+
+    def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The page of use with the form's errors."""
+        assert isinstance(form, DeclareClientForm)
+        page = usage_page(self.request, route["registry"], route["subject"], form)
+        return render(self.request, "subjects/usage.html", {"page": page}, status=422)
+
+    def after(self, **route: Any) -> HttpResponse:
+        """The clients."""
+        return _to_clients(**route)
+
+
+def _to_clients(registry: str, subject: str) -> HttpResponse:
+    return redirect(f"{pages.usage_url(registry, parse_subject(subject).qualified)}#clients-title")
 
 
 @require_POST
@@ -214,15 +165,7 @@ def client_withdraw(request: HttpRequest, registry: str, subject: str) -> HttpRe
         messages.info(request, error.message)
     else:
         messages.success(request, gettext("%(name)s was withdrawn.") % {"name": client})
-    return redirect(f"{uses.usage_url(registry, name.qualified)}#clients-title")
-
-
-@sensitive_post_parameters("message", "headers")
-@require_http_methods(["GET", "HEAD", "POST"])
-def decode(request: HttpRequest) -> HttpResponse:
-    """From a message to its schema and value; nothing of it is kept."""
-    page = decode_page(request)
-    return render(request, "drift/decode.html", {"page": page}, status=422 if page.problem else 200)
+    return _to_clients(registry, subject)
 
 
 TEMPLATE = "subjects/retire.html"
@@ -236,47 +179,49 @@ def _require_reader(request: HttpRequest, registry: str, subject: str) -> None:
 def evidence(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """Step 1: what is known of the use."""
     _require_reader(request, registry, subject)
-    return render(
-        request, TEMPLATE, {"page": pages.evidence_page(request, pages.retirement_target(request, registry, subject))}
-    )
+    page = pages.evidence_page(request, pages.retirement_target(request, registry, subject))
+    return render(request, TEMPLATE, {"page": page})
 
 
 @require_safe
 def choose(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """Step 2: what to do."""
     _require_reader(request, registry, subject)
-    return render(
-        request, TEMPLATE, {"page": pages.choose_page(request, pages.retirement_target(request, registry, subject))}
-    )
+    page = pages.choose_page(request, pages.retirement_target(request, registry, subject))
+    return render(request, TEMPLATE, {"page": page})
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def confirm(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
+class ConfirmRetirementView(FormPageView):
     """Step 3: the form, and doing it."""
-    _require_reader(request, registry, subject)
-    choice = given_text(request.GET, "do")
-    if request.method != "POST":
-        page = pages.confirm_page(request, pages.retirement_target(request, registry, subject), choice)
-        return render(request, TEMPLATE, {"page": page})
-    name, actor = parse_subject(subject), page_actor(request)
-    require(actor, RIGHTS.get(choice, "version.delete"), registry=registry, subject=name.qualified)
-    what = pages.retirement_target(request, registry, subject)
-    try:
-        done = retire(
-            registry=registry,
-            subject=name,
-            choice=choice,
-            by=actor,
-            version=what.version,
-            confirmed=given_text(request.POST, "confirmed"),
-            message=given_text(request.POST, "message"),
-            ends_at=end_of_day(request.POST.get("ends_at", "")),
-            force=given_text(request.POST, "force"),
-        )
-    except (Conflict, InvalidInput) as error:
-        page = pages.confirm_page(request, what, choice, error)
-        return render(request, TEMPLATE, {"page": page}, status=422)
-    return redirect(retirement_result.done_url(what.registry, name, done))
+
+    template = TEMPLATE
+
+    def dispatch(self, request: HttpRequest, *args: Any, **route: Any) -> HttpResponse:
+        """Refuse who may not read the subject; a sender needs the step's right too."""
+        _require_reader(request, **route)
+        if request.method == "POST":
+            right = RIGHTS.get(given_text(request.GET, "do"), "version.delete")
+            name = parse_subject(route["subject"]).qualified
+            require(page_actor(request), right, registry=route["registry"], subject=name)
+        self.what = pages.retirement_target(request, **route)
+        return super().dispatch(request, *args, **route)  # type: ignore[return-value]
+
+    def make_form(self, data: Any, **route: Any) -> RetireForm:
+        """The form of the step that the address names. Raises InvalidInput."""
+        return pages.retire_form(self.what, given_text(self.request.GET, "do"), data)
+
+    def target(self, **route: Any) -> dict[str, Any]:
+        """The version or the subject."""
+        return {"registry": route["registry"], "subject": self.what.name, "version": self.what.version}
+
+    def page(self, form: ServiceForm, **route: Any) -> Any:
+        """The page of the step."""
+        assert isinstance(form, RetireForm)
+        return pages.confirm_page(self.request, self.what, form)
+
+    def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """Where it is read back."""
+        return redirect(retirement_result.done_url(self.what.registry, self.what.name, form.result))
 
 
 @require_safe
@@ -290,4 +235,5 @@ def done(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
 def orphans(request: HttpRequest, registry: str) -> HttpResponse:
     """The subjects that nothing is known to need."""
     refuse_strangers(page_actor(request))
-    return render(request, "subjects/orphans.html", {"page": retirement_result.orphans_page(request, registry)})
+    page = retirement_result.orphans_page(request, get_registry(registry))
+    return render(request, "subjects/orphans.html", {"page": page})

@@ -60,6 +60,11 @@ NAMES: Final = frozenset(
         "dict.followed",
         "ListTable.pick",
         "ListTable.pick_form",
+        "DecodedMessage.schema_type",
+        "Evidence.in_use",
+        "Reason.answer",
+        "Retirement.answer",
+        "SubjectName.context",
     }
 )
 

@@ -33,7 +33,17 @@ ENVIRONMENT_PARTS = (
 REQUEST_FORMS = (
     "evidence_html", "evidence_json", "approve", "reject", "withdraw", "apply", "schedule", "labels", "acknowledge", "take_back", "threads",
 )  # fmt: skip
-SUBJECT_FORMS = ("adopt", "roll_back", "reactivate", "standing", "describe", "least_version", "least_version_clear")
+SUBJECT_FORMS = (
+    "client_declare",
+    "client_withdraw",
+    "adopt",
+    "roll_back",
+    "reactivate",
+    "standing",
+    "describe",
+    "least_version",
+    "least_version_clear",
+)
 WEBHOOK_PARTS = ("test", "edit", "switch", "rotate", "remove")
 UI = [
     path("", index, name="home"),

@@ -1,0 +1,230 @@
+"""Forms that declare a client, decode a message, and retire a version or a subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, Final
+
+from django import forms
+from django.utils.translation import gettext
+
+from dashboard.components.forms import (
+    NOT_OF_RIGHTS,
+    CodeField,
+    EndOfDayField,
+    LongTextField,
+    NameChoiceField,
+    ServiceForm,
+    fill_choices,
+)
+from dashboard.components.links import whole_number
+from dashboard.components.translation import later, later_filled
+from registry.drift.selectors.messages import ENCODINGS, decode_message
+from registry.errors import InvalidInput, VersionNotFound
+from registry.subjects.lifecycle.retirement import DEPRECATE, HARD, RESTORE, SOFT, retire
+from registry.subjects.usage.clients import declare_client
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, check_context
+
+#: what a client does → whether it reads, whether it writes
+_ACCESS: Final = {"reads": (True, False), "writes": (False, True), "both": (True, True)}
+LABELS: Final = {
+    DEPRECATE: later("Deprecate"),
+    SOFT: later("Soft-delete"),
+    HARD: later("Delete permanently"),
+    RESTORE: later("Restore"),
+}
+ENCODING_LABELS: Final = {
+    "auto": later("detect"),
+    "hex": later("hexadecimal"),
+    "base64": "base64",
+    "text": later("text (JSON)"),
+}
+
+
+class DeclareClientForm(ServiceForm):
+    """Declares a client; the result is whether it is new."""
+
+    service = staticmethod(declare_client)
+    label = later("Declare client")
+    refusals = (InvalidInput, VersionNotFound)
+
+    name = forms.CharField(
+        label=later("Name"), help_text=later("For example, the name of its consumer group or service.")
+    )
+    does = forms.ChoiceField(
+        label=later("Access"),
+        choices=(("reads", later("reads")), ("writes", later("writes")), ("both", later("reads and writes"))),
+    )
+    version = NameChoiceField(label=later("Version it was built with"), empty_label=later("newest at each start"))
+    fields = LongTextField(  # type: ignore[assignment]  # Django takes it out of the class
+        label=later("Fields it uses"),
+        rows=3,
+        code=True,
+        required=False,
+        help_text=later("One path per line, such as Order.id. If empty, its fields are unknown."),
+    )
+    contact = forms.CharField(
+        label=later("Contact"), required=False, help_text=later("A team, a channel or an address.")
+    )
+
+    def offer_versions(self, numbers: Iterable[int]) -> None:
+        """Offer these, the newest first."""
+        fill_choices([self], version=map(str, sorted(numbers, reverse=True)))
+
+    def clean_version(self) -> int | None:
+        """The number; None for the newest."""
+        text: str = self.cleaned_data["version"]
+        number = whole_number(text, digits=10)
+        if text and number is None:
+            raise forms.ValidationError(gettext("The version is not a number."))
+        return number
+
+    def clean_fields(self) -> list[str]:
+        """The paths."""
+        text: str = self.cleaned_data["fields"]
+        return text.replace(",", "\n").splitlines()
+
+    def arguments(self) -> dict[str, Any]:
+        """What it does as two answers."""
+        values = dict(self.cleaned_data)
+        reads, writes = _ACCESS[values.pop("does")]
+        return {**values, "reads": reads, "writes": writes}
+
+    def message(self, **route: Any) -> str:
+        """What is said when it ran."""
+        text = gettext("%(name)s was declared.") if self.result else gettext("%(name)s was updated.")
+        return text % self.cleaned_data
+
+
+class DecodeForm(ServiceForm):
+    """Decodes a message; the result is what it is."""
+
+    service = staticmethod(decode_message)
+    label = later("Decode")
+    refusals = NOT_OF_RIGHTS
+
+    message = LongTextField(  # type: ignore[assignment]  # Django takes it out of the class
+        label=later("Message"),
+        rows=8,
+        code=True,
+        required=False,
+        strip=False,
+        placeholder="00 00 00 00 09 02 06 61 62 63",
+        help_text=later("Hexadecimal, base64, the output of a tool, or JSON. The message is not stored."),
+    )
+    registry = NameChoiceField(label=later("Registry"))
+    side = forms.ChoiceField(
+        label=later("Part"), choices=(("value", later("value")), ("key", later("key"))), required=False
+    )
+    encoding = forms.CharField(
+        label=later("Encoding"),
+        required=False,
+        widget=forms.Select(choices=[(name, ENCODING_LABELS[name]) for name in ENCODINGS]),
+    )
+    headers = LongTextField(
+        label=later("Headers"),
+        rows=3,
+        code=True,
+        required=False,
+        placeholder="contentType: application/vnd.orders.v2+avro",
+        help_text=later("One header per line, as name: value. Only headers that identify a schema are used."),
+    )
+    context = CodeField(
+        label=later("Context"),
+        required=False,
+        placeholder=".",
+        help_text=later("The context of its schema ids. If empty, the default context."),
+    )
+
+    def __init__(self, data: Any = None, *, registries: list[str], **options: Any) -> None:
+        super().__init__(data, **options)
+        self.fields["message"].widget.attrs["required"] = True
+        fill_choices([self], registry=registries)
+
+    def arguments(self) -> dict[str, Any]:
+        """The registry's row, the context, and what is usual. Raises RegistryNotFound, InvalidName."""
+        values = dict(self.cleaned_data)
+        return {
+            "registry": get_registry(values["registry"]),
+            "text": values["message"],
+            "headers": values["headers"],
+            "side": values["side"] or "value",
+            "encoding": values["encoding"] or "auto",
+            "context": check_context(values["context"]) if values["context"] else DEFAULT_CONTEXT,
+        }
+
+
+class RetireForm(ServiceForm):
+    """One step to a version or a subject; `what` it is taken with, in words, and the name that is typed to confirm it."""
+
+    service = staticmethod(retire)
+    choice: ClassVar[str]
+    tone: ClassVar[str] = "danger"
+    conditional = ("force",)
+
+    def __init__(self, data: Any = None, *, subject: str, what: str) -> None:
+        super().__init__(data)
+        self.label = later_filled("%(step)s: %(what)s", step=LABELS[self.choice], what=what)
+        if "confirmed" in self.fields:
+            self.fields["confirmed"].label = later_filled(later("Type %(qualified)s to confirm"), qualified=subject)
+
+    def arguments(self) -> dict[str, Any]:
+        """The step with its fields."""
+        return {"choice": self.choice, **self.cleaned_data}
+
+
+class DeprecateForm(RetireForm):
+    """Deprecates."""
+
+    choice = DEPRECATE
+    tone = "primary"
+
+    message = LongTextField(  # type: ignore[assignment]  # Django takes it out of the class
+        label=later("Reason, and what to use instead"),
+        help_text=later("Shown to readers in a header, to people on pages, and to owners in their inbox."),
+    )
+    ends_at = EndOfDayField(label=later("End date"))
+
+
+class SoftDeleteForm(RetireForm):
+    """Deletes until it is restored."""
+
+    choice = SOFT
+
+    confirmed = CodeField()
+
+
+class DeletePermanentlyForm(SoftDeleteForm):
+    """Deletes for good."""
+
+    choice = HARD
+
+    force = forms.CharField(
+        label=later("Reason to force it"),
+        required=False,
+        help_text=later(
+            "Needed if it is or may be in use. Requires the permission to force versions. The reason is recorded in the audit log."
+        ),
+    )
+
+
+class RestoreForm(RetireForm):
+    """Restores what was soft-deleted."""
+
+    choice = RESTORE
+    tone = "primary"
+
+    force = forms.CharField(
+        label=later("Reason to force it"),
+        required=False,
+        help_text=later(
+            "Needed if the result is not compatible. Requires the permission to force versions. "
+            "The reason is recorded in the audit log."
+        ),
+    )
+
+
+RETIRE_FORMS: Final[dict[str, type[RetireForm]]] = {
+    form.choice: form for form in (DeprecateForm, SoftDeleteForm, DeletePermanentlyForm, RestoreForm)
+}
