@@ -17,7 +17,6 @@ from registry.formats.protobuf.differences import (
     field_differences,
     option_differences,
     renamed_oneofs,
-    reserved_differences,
 )
 from registry.formats.protobuf.model import Enum, Message, Method, Schema, Service
 
@@ -97,7 +96,6 @@ class _Diff:
         yield from option_differences(old.options, new.options, location, new.local_name)
         yield from self._oneofs(old, new)
         yield from field_differences(old, new)
-        yield from reserved_differences(old, new, location)
         yield from extension_range_differences(old, new, location)
         yield from self._messages(old.messages, new.messages, location)
         yield from self._enums(old.enums, new.enums, location)

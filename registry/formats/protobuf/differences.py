@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from registry.formats.base import Difference
@@ -111,11 +112,45 @@ def option_differences(
         yield difference(f"OPTION_{event}", location, old, new, name=option)
 
 
-def reserved_differences(old: Message | Enum, new: Message | Enum, location: DifferencePath) -> Iterator[Difference]:
-    """Numbers and names that are reserved or no longer."""
-    before, after = _reserved(old), _reserved(new)
-    here = DifferencePath(location.path, f"{location.old}/reserved", f"{location.new}/reserved")
-    yield from _ranges("RESERVED", before, after, here)
+def _reserved_differences(old: Message | Enum, new: Message | Enum, removed: Mapping[int, str]) -> Iterator[Difference]:
+    """Numbers and names that are reserved or no longer; those of `removed` fields or values belong to the removal."""
+    told = _reserved_for(removed, old, new)
+    before, after = (
+        [
+            *(range_text(*span) for span in part.reserved if span not in told),
+            *(f'"{name}"' for name in sorted(part.reserved_names.difference(removed.values()))),
+        ]
+        for part in (old, new)
+    )
+    yield from _ranges(
+        "RESERVED", before, after, DifferencePath(new.local_name, f"{old.pointer}/reserved", f"{new.pointer}/reserved")
+    )
+
+
+def _reserved_for(removed: Mapping[int, str], old: Message | Enum, new: Message | Enum) -> set[tuple[int, int]]:
+    """New ranges that add nothing but removed numbers to what was reserved, and the old ranges inside them."""
+    parts = sorted([*((number, number) for number in removed), *old.reserved])
+    told = set[tuple[int, int]]()
+    for first, last in set(new.reserved).difference(old.reserved):
+        start = end = bisect_left(parts, (first, first))
+        following = first
+        while end < len(parts) and parts[end][0] == following <= last:
+            following = parts[end][1] + 1
+            end += 1
+        if following == last + 1 and any(part[0] in removed for part in parts[start:end]):
+            told |= {(first, last), *parts[start:end]}
+    return told
+
+
+def _removal(
+    rule: str, location: DifferencePath, value: Any, number: int, name: str, new: Message | Enum
+) -> Difference:
+    """The removal of a field or value, with what of it is reserved."""
+    row = difference(rule, location, value, None, name=name)
+    is_kept = any(first <= number <= last for first, last in new.reserved)
+    kept = [*(["number"] if is_kept else []), *(["name"] if name in new.reserved_names else [])]
+    verb = "are" if len(kept) > 1 else "is"
+    return replace(row, message=f"{row.message}; its {' and '.join(kept)} {verb} reserved") if kept else row
 
 
 def extension_range_differences(old: Message, new: Message, location: DifferencePath) -> Iterator[Difference]:
@@ -135,10 +170,6 @@ def _ranges(rule: str, before: Iterable[str], after: Iterable[str], location: Di
             yield difference(f"{rule}_REMOVED", DifferencePath(location.path, location.old, None), item, None)
 
 
-def _reserved(part: Message | Enum) -> list[str]:
-    return [*(range_text(*span) for span in part.reserved), *(f'"{name}"' for name in sorted(part.reserved_names))]
-
-
 def range_text(first: int, last: int) -> str:
     """A range as the text writes it."""
     if first == last:
@@ -154,7 +185,6 @@ def enum_differences(old: Enum, new: Enum) -> Iterator[Difference]:
         yield difference("ENUM_CLOSED" if new.is_closed else "ENUM_OPENED", location, None, None)
     yield from option_differences(old.options, new.options, location, new.name)
     yield from _values(old, new)
-    yield from reserved_differences(old, new, location)
 
 
 def _values(old: Enum, new: Enum) -> Iterator[Difference]:
@@ -176,7 +206,8 @@ def _values(old: Enum, new: Enum) -> Iterator[Difference]:
             yield difference("ENUM_VALUE_ADDED", DifferencePath(path, None, pointer), None, number, name=name)
     for number, name in gone.items():
         location = DifferencePath(f"{old.local_name}.{name}", f"{old.pointer}/values/{number}", None)
-        yield difference("ENUM_VALUE_REMOVED", location, number, None, name=name)
+        yield _removal("ENUM_VALUE_REMOVED", location, number, number, name, new)
+    yield from _reserved_differences(old, new, gone)
 
 
 def field_differences(old: Message, new: Message) -> Iterator[Difference]:
@@ -198,7 +229,7 @@ def field_differences(old: Message, new: Message) -> Iterator[Difference]:
             yield from _oneof(before, after, location, renamed)
     for before in removed:
         location = DifferencePath(f"{old.local_name}.{before.name}", before.pointer, None)
-        yield difference("FIELD_REMOVED", location, field_value(before), None, name=before.name)
+        yield _removal("FIELD_REMOVED", location, field_value(before), before.number, before.name, new)
         yield from _unreserved(before, new)
     for rename in renames:
         location = DifferencePath(f"{new.local_name}.{rename.new.name}", rename.old.pointer, rename.new.pointer)
@@ -213,6 +244,7 @@ def field_differences(old: Message, new: Message) -> Iterator[Difference]:
             cure=cure_of(rename),
         )
     yield from _order(old, new, pairs)
+    yield from _reserved_differences(old, new, {field.number: field.name for field in removed})
 
 
 def _pairs(old: Message, new: Message) -> dict[int, Field]:

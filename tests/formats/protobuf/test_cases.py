@@ -68,6 +68,25 @@ def test_all_differences_are_told(case, old, new) -> None:
     assert [[item.rule, item.path] for item in differences] == case.get("differences", [])
 
 
+@pytest.mark.parametrize(
+    ("reserved", "says"),
+    [
+        ('reserved 2; reserved "b";', ["; its number and name are reserved"]),
+        ("reserved 2;", ["; its number is reserved", "name of the removed"]),
+        ('reserved "b";', ["; its name is reserved", "number 2 of the removed"]),
+        ("", ["is removed: int32 = 2", "number 2 of the removed", "name of the removed"]),
+    ],
+)
+def test_a_removed_field_is_one_change_with_what_is_reserved_of_it(reserved: str, says: list[str]) -> None:
+    old, new = (
+        PROTOBUF.parse(f'syntax = "proto3"; message Order {{ int32 a = 1; {rest} }}', [])
+        for rest in ("int32 b = 2;", reserved)
+    )
+    messages = [item.message for item in PROTOBUF.diff(old, new)]
+    assert len(messages) == len(says)
+    assert all(part in message for part, message in zip(says, messages, strict=True)), messages
+
+
 def test_no_difference_to_itself(case, old, new) -> None:
     assert PROTOBUF.diff(old, old) == ()
     assert PROTOBUF.diff(new, new) == ()
