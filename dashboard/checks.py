@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import DatabaseError, connection
+from django.db.models import Count
+from django.db.models.functions import Lower
 
+from registry.access.models import User
 from registry.api.spring.urls import problem_of
 
 OWNED = """
@@ -35,6 +39,21 @@ def audit_is_out_of_reach(**_options: Any) -> list[CheckMessage]:
             id="schemadesk.W001",
         )
     ]
+
+
+@register(Tags.database)
+def usernames_differ_by_more_than_case(databases: Collection[str] | None = None, **_options: Any) -> list[CheckMessage]:
+    """Warn of active accounts, from before there was an index, whose names differ only in case."""
+    if connection.alias not in (databases or ()) or User._meta.db_table not in connection.introspection.table_names():
+        return []
+    named = User.objects.filter(is_active=True).annotate(name=Lower("username"))
+    several = named.values("name").annotate(count=Count("pk")).filter(count__gt=1).values("name")
+    names = named.filter(name__in=several).order_by("name", "username").values_list("username", flat=True)
+    if not names:
+        return []
+    message = f"These active usernames differ only in case: {', '.join(names)}."
+    hint = "Each signs in with its exact name. Deactivate those that nobody needs, under People and groups."
+    return [Warning(message, hint=hint, id="schemadesk.W003")]
 
 
 @register(Tags.urls)

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group
 from django.contrib.sessions.backends.db import SessionStore
 from django.core.cache import cache
+from django.core.checks import Tags, run_checks
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection, transaction
 from django.test import Client, RequestFactory
@@ -113,6 +114,15 @@ def test_the_upgrade_keeps_accounts_of_one_name(pair: dict[str, str], caplog: py
     with pytest.raises(IntegrityError), transaction.atomic():
         User.objects.create(username="ANN")
     assert User.objects.filter(username__iexact="steward").count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_check_names_active_accounts_of_one_name(pair: dict[str, str]) -> None:
+    (warning,) = run_checks(tags=[Tags.database], databases=["default"])
+    assert warning.id == "schemadesk.W003" and warning.msg.endswith(": STEWARD, steward.")
+    assert "Deactivate those that nobody needs" in (warning.hint or "")
+    User.objects.filter(username="STEWARD").update(is_active=False)
+    assert run_checks(tags=[Tags.database], databases=["default"]) == []
 
 
 @pytest.mark.parametrize(
