@@ -116,31 +116,15 @@ class FindingFilters:
 
 def finding_search(chosen: FindingFilters, counts: OpenCounts) -> SearchBox:
     """The search box and filters; numbers beside the choices are of open findings."""
+    severities = {"": gettext("Any severity"), **_labels(Severity)}
+    kinds = {"": gettext("Any source"), **_labels(source_badges())}
     filters = (
         _filter(chosen, "state", gettext("State"), STATES),
-        _filter(
-            chosen, "severity", gettext("Severity"), {"": gettext("Any severity"), **_labels(Severity)}, counts.by(0)
-        ),
-        _filter(
-            chosen, "kind", gettext("Source"), {"": gettext("Any source"), **_labels(source_badges())}, counts.by(1)
-        ),
-        _filter(
-            chosen,
-            "registry",
-            gettext("Registry"),
-            _of(gettext("Any registry"), counts.by(3), chosen.get("registry")),
-            counts.by(3),
-        ),
-        _filter(
-            chosen, "rule", gettext("Rule"), _of(gettext("Any rule"), counts.by(2), chosen.get("rule")), counts.by(2)
-        ),
-        _filter(
-            chosen,
-            "assignee",
-            gettext("Assigned to"),
-            _of(gettext("Anybody"), counts.by(4), chosen.get("assignee")),
-            counts.by(4),
-        ),
+        _filter(chosen, "severity", gettext("Severity"), severities, counts.by(0)),
+        _filter(chosen, "kind", gettext("Source"), kinds, counts.by(1)),
+        _filter_of_open(chosen, "registry", gettext("Registry"), gettext("Any registry"), counts.by(3)),
+        _filter_of_open(chosen, "rule", gettext("Rule"), gettext("Any rule"), counts.by(2)),
+        _filter_of_open(chosen, "assignee", gettext("Assigned to"), gettext("Anybody"), counts.by(4)),
         _filter(chosen, "muted", gettext("Muted"), MUTED),
     )
     return SearchBox(
@@ -160,10 +144,10 @@ def _labels(looks: Iterable[Shown | SourceBadge]) -> dict[str, str]:
     return {badge.code: badge.look.word for badge in looks}
 
 
-def _of(anything: str, counts: Counter[str], chosen: str) -> dict[str, str]:
-    """The values that open findings have, and the chosen one."""
-    names = {name for name in counts if name} | ({chosen} if chosen else set())
-    return {"": anything, **{name: name for name in sorted(names)}}
+def _filter_of_open(chosen: FindingFilters, name: str, label: str, anything: str, counts: Counter[str]) -> Filter:
+    """A filter by the values that open findings have, and the chosen one."""
+    values = sorted({*counts, chosen.get(name)} - {""})
+    return _filter(chosen, name, label, {"": anything, **{value: value for value in values}}, counts)
 
 
 def _filter(

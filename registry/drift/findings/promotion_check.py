@@ -28,7 +28,7 @@ from registry.drift.judge.fields import parent_of
 from registry.drift.models import Finding
 from registry.drift.proposals.observed_schema import UNDECLARED, seen_fields
 from registry.drift.selectors import FindingInfo, get_finding
-from registry.drift.selectors.findings import finding_infos
+from registry.drift.selectors.findings import finding_infos, unchecked_findings, without_reason
 from registry.errors import NotFound, SchemadeskError
 from registry.formats import format_of
 from registry.observations import FieldProfile
@@ -160,7 +160,7 @@ _DECIDED: Final = "Acknowledged or muted, which doesn't unblock a closed environ
 
 
 def open_drift(target: Registry, steps: Sequence[PlanStep], answers: int | None = None) -> list[Check]:
-    """A check for every subject that the plan changes and that has open breaks or risks at the target; two queries.
+    """A check for every subject that the plan changes and that has open breaks or risks at the target; three queries.
 
     A break fails, unless the environment lets it pass; a risk warns. What was acknowledged or muted was decided already,
     except a break in a closed environment whose drift blocks: there a second person decides, by overriding the check.
@@ -173,7 +173,9 @@ def open_drift(target: Registry, steps: Sequence[PlanStep], answers: int | None 
     for row in rows:
         by_subject.setdefault(row.subject_name, []).append(row)
     held = bool(rows) and decided_breaks_block(target.name)
-    return [_check(subject, by_subject[subject], mended, is_held=held) for subject in subjects if subject in by_subject]
+    unchecked = unchecked_findings(rows)
+    texts = {row.pk: _sentence(row, unchecked.get(row.pk, "")) for row in rows}
+    return [_check(name, by_subject[name], mended, texts, is_held=held) for name in subjects if name in by_subject]
 
 
 def drift_facts(targets: Collection[Registry], subjects: Collection[str] | None) -> dict[int, dict[str, str]]:
@@ -202,7 +204,7 @@ def open_breaks_of(registry: Registry, subjects: Collection[str]) -> dict[str, l
 
 
 def _open(targets: Collection[Registry], which: Q = _OPEN) -> QuerySet[Finding]:
-    rows = Finding.objects.select_related("topic").filter(which, source__registry__in=targets)
+    rows = Finding.objects.select_related("source", "topic").filter(which, source__registry__in=targets)
     return rows.exclude(subject_name="")
 
 
@@ -212,18 +214,19 @@ def decided_breaks_block(registry: str) -> bool:
     return closed.filter(name=registry).exists()
 
 
-def _check(subject: str, rows: Sequence[Finding], mended: Collection[int], *, is_held: bool) -> Check:
+def _check(
+    subject: str, rows: Sequence[Finding], mended: Collection[int], texts: Mapping[int, str], *, is_held: bool
+) -> Check:
     left = [row for row in rows if row.pk not in mended]
-    decided = [_sentence(row) for row in left if _is_decided(row)]
+    decided = [texts[row.pk] for row in left if _is_decided(row)]
     standing = [row for row in left if not _is_decided(row)]
-    breaks = [_sentence(row) for row in standing if row.severity == "break"]
-    sentences = [_listed("Open in the target:", breaks or [_sentence(row) for row in standing])] if standing else []
+    breaks = [texts[row.pk] for row in standing if row.severity == "break"]
+    sentences = [_listed("Open in the target:", breaks or [texts[row.pk] for row in standing])] if standing else []
     if decided:
         sentences.append(_listed(_DECIDED, decided))
     if mended:
-        sentences.append(
-            _listed("Will be resolved by this request:", [_sentence(row) for row in rows if row.pk in mended])
-        )
+        cured_texts = [texts[row.pk] for row in rows if row.pk in mended]
+        sentences.append(_listed("Will be resolved by this request:", cured_texts))
     fails = bool(breaks or decided)
     verdict: Verdict = FAIL if fails else WARN if left else PASS
     cure = (_CURE_CLOSED if is_held else _CURE) if left else ""
@@ -235,9 +238,10 @@ def _is_decided(row: Finding) -> bool:
     return row.muted or row.state != "open"
 
 
-def _sentence(row: Finding) -> str:
-    """Everybody who may read the request reads the check, and so it names no other subject."""
-    return redacted_text(row.sentence, row.evidence, row.subject_name)
+def _sentence(row: Finding, unchecked: str) -> str:
+    """Everybody who may read the request reads the check, and so it names no other subject, nor why it isn't checked."""
+    text = redacted_text(row.sentence, row.evidence, row.subject_name)
+    return f"{text} ({without_reason(unchecked)} See finding {row.pk}.)" if unchecked else text
 
 
 def _listed(begin: str, sentences: Sequence[str]) -> str:

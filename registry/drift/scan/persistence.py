@@ -184,19 +184,9 @@ def _keep_uses(
         whole = merged_use(rows_before.get((topic.pk, side, framing, mark, partition)), use, position=position)
         merged.append(
             SchemaUse(
-                topic=topic,
-                side=side,
-                framing=framing,
-                mark=mark,
-                partition=partition,
+                **dict(zip(USE_KEY, (topic, side, framing, mark, partition), strict=True)),
+                **asdict(whole) | {name: time_of(getattr(whole, name)) for name in ("first_time", "last_time")},
                 schema_id=int(mark) if framing == "id" else ids.get((framing, mark)),
-                messages=whole.messages,
-                undecodable=whole.undecodable,
-                bytes=whole.bytes,
-                first_offset=whole.first_offset,
-                last_offset=whole.last_offset,
-                first_time=time_of(whole.first_time),
-                last_time=time_of(whole.last_time),
             )
         )
     _upsert(SchemaUse, merged, USE_KEY)
@@ -270,6 +260,7 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
     reopened: list[Finding] = []
     for fingerprint, finding in judged.items():
         muted = is_muted(mutes, finding.rule, finding.subject, finding.location)
+        adds = bool(finding.topic) and finding.topic not in again
         row = stored.get(fingerprint)
         if row is None:
             row = Finding(source=source, fingerprint=fingerprint, first_seen=now, first_scan=scan, muted=muted)
@@ -277,21 +268,9 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
             _refresh(row, finding, scan, topics, now=now, count=finding.count)
             new.append(row)
             continue
-        standing = updated_finding(
-            FindingStatus(row.state, row.severity, row.count),
-            severity=finding.severity,
-            count=finding.count,
-            adds=bool(finding.topic) and finding.topic not in again,
-        )
-        _refresh(
-            row,
-            finding,
-            scan,
-            topics,
-            now=now,
-            count=standing.count,
-            adds=bool(finding.topic) and finding.topic not in again,
-        )
+        before = FindingStatus(row.state, row.severity, row.count)
+        standing = updated_finding(before, severity=finding.severity, count=finding.count, adds=adds)
+        _refresh(row, finding, scan, topics, now=now, count=standing.count, adds=adds)
         if standing.reopened:
             row.state, row.resolved_at, row.reopened = standing.state, None, row.reopened + 1
             row.acknowledged_by, row.acknowledged_reason, row.acknowledged_until = "", "", None

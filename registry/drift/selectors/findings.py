@@ -6,20 +6,23 @@ which says something where a producer writes to its own, or writes one key.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Value, When
+from django.utils import timezone
 
 from registry.access.permission_filters import READ, extent_of, require_extent
 from registry.access.roles import Actor, may
 from registry.drift.evidence import in_last_scan, read_evidence
 from registry.drift.findings.redaction import redacted_evidence, redacted_text
-from registry.drift.models import SEVERITIES, Finding, FindingQuerySet, Mute
+from registry.drift.models import SEVERITIES, Finding, FindingQuerySet, Mute, Scan, Source, Topic
 from registry.drift.scan.personal_data import masked_samples, tags_of_subjects
+from registry.drift.selectors.sources import LATELY, ScanInfo
 from registry.errors import FindingNotFound
 from registry.frozen_rows import row_info
 
@@ -52,6 +55,57 @@ def one_partition(evidence: Mapping[str, Any], partitions: int) -> OnePartition 
     return OnePartition(partition, partitions, messages)
 
 
+def newest_ended(source_ids: Iterable[int]) -> dict[int, Scan]:
+    """The last scan of each source that was done or failed; one query."""
+    ended = Scan.objects.filter(source__in=source_ids, state__in=("done", "failed"))
+    return {scan.source_id: scan for scan in ended.order_by("source", "-id").distinct("source")}
+
+
+def why_left_out(source: Source, topic: Topic, last: Scan | ScanInfo | None) -> str:
+    """Why scans of a source no longer read one of its topics; "" where they do."""
+    from registry.drift.sources.kafka_cluster import chosen_topics  # late: it loads what scans need
+
+    if topic.gone_at is not None:
+        return f"the cluster no longer has topic {topic.name}"
+    if not chosen_topics([topic.name], source.include, source.exclude):
+        return f"the patterns of the source leave out topic {topic.name}"
+    is_old = last and last.started_at and topic.checked_at and topic.checked_at < last.started_at
+    if is_old and last and last.state == "done":
+        return f"the last scan of the source no longer chose topic {topic.name}"
+    return ""
+
+
+def why_unchecked(source: Source, topic: Topic | None, last: Scan | None) -> str:
+    """Why scans can't tell whether a finding of the source still holds, as a sentence; "" where they can."""
+    from registry.drift.sources import SOURCES  # late: it loads what scans need
+
+    reason = why_left_out(source, topic, last) if topic is not None else ""
+    ended = last.finished_at if last and not source.every_seconds else None
+    if source.kind not in SOURCES:
+        reason = f"no class is registered for sources of kind {source.kind}"
+    elif not reason and ended and ended < timezone.now() - LATELY:
+        at = f"{ended.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        reason = f"the source has no schedule, and its last scan ended on {at}"
+    if reason:
+        return f"Not checked any more: {reason}."
+    if last is not None and last.state == "failed":
+        return f"Not checked by the last scan, which failed: {last.error}"
+    return f"Not checked by the last scan: {topic.problem}" if topic is not None and topic.problem else ""
+
+
+def without_reason(unchecked: str) -> str:
+    """That a finding isn't checked, for those who may not read about its source."""
+    return f"{re.split('[:,]', unchecked)[0]}." if unchecked else ""
+
+
+def unchecked_findings(rows: Iterable[Finding]) -> dict[int, str]:
+    """Of findings that aren't resolved, by number, why scans can't tell whether they still hold; one query or none."""
+    unresolved = [row for row in rows if row.state != "resolved"]
+    last = newest_ended({row.source_id for row in unresolved}) if unresolved else {}
+    reasons = {row.pk: why_unchecked(row.source, row.topic, last.get(row.source_id)) for row in unresolved}
+    return {number: reason for number, reason in reasons.items() if reason}
+
+
 WORST_FIRST = Case(
     *(When(severity=severity, then=Value(rank)) for rank, severity in enumerate(SEVERITIES)),
     output_field=IntegerField(),
@@ -64,7 +118,7 @@ class FindingInfo:
 
     `producer_hint` is what points to the producer, where something stands out. `sentence`, `location` and `evidence` are
     about the last scan that saw the finding, and so is `last_scan_count`, where it is known; `count`, `first_seen` and
-    `last_seen` are about all scans.
+    `last_seen` are about all scans. `not_checked` says why scans can't tell whether it still holds; "" where they can.
     """
 
     id: int
@@ -98,6 +152,7 @@ class FindingInfo:
     samples_hidden: bool = False
     producer_hint: OnePartition | None = None
     last_scan_count: int | None = None
+    not_checked: str = ""
 
 
 @dataclass(frozen=True)
@@ -255,10 +310,11 @@ def finding_infos(rows: Iterable[Finding], by: Actor | None) -> list[FindingInfo
     Those who may not read the whole registry get neither the source's name nor those of other subjects.
 
     Samples are for those with the right to them, without what the subject's tags say is personal data by now; that is
-    for those with a right of its own. Queries only where there are samples to show, and then a few.
+    for those with a right of its own. One query, and a few more where there are samples to show.
     """
     listed = list(rows)
-    infos = [finding_info(row) for row in listed]
+    unchecked = unchecked_findings(listed)
+    infos = [replace(finding_info(row), not_checked=unchecked.get(row.pk, "")) for row in listed]
     if by is not None:
         extent = extent_of(by, READ)
         infos = [info if extent.has_all_of(info.registry) else _of_its_subject_alone(info) for info in infos]
@@ -290,7 +346,8 @@ def _of_its_subject_alone(info: FindingInfo) -> FindingInfo:
         redacted_text(text, info.evidence, info.subject) for text in (info.sentence, info.remedy, info.cause)
     )
     evidence = redacted_evidence(info.evidence, info.subject)
-    return replace(info, source_name="", evidence=evidence, sentence=sentence, remedy=remedy, cause=cause)
+    info = replace(info, source_name="", not_checked=without_reason(info.not_checked))
+    return replace(info, evidence=evidence, sentence=sentence, remedy=remedy, cause=cause)
 
 
 def _shows_samples(info: FindingInfo, by: Actor | None) -> bool:
@@ -316,5 +373,6 @@ def finding_info(row: Finding) -> FindingInfo:
         evidence=evidence,
         producer_hint=one_partition(evidence, row.topic.partitions) if row.topic else None,
         samples_hidden=False,
+        not_checked="",
         last_scan_count=in_last_scan(evidence),
     )

@@ -24,6 +24,7 @@ from registry.subjects.versions.lookup import get_registry
 
 MAX_REASON = 4000
 MAX_STARS = 10
+_DECISION: Final = ("state", "acknowledged_by", "acknowledged_reason", "acknowledged_until")
 MAX_PATTERN: Final = {"rule": 64, "subject": 512, "location": 1024}
 
 
@@ -39,13 +40,9 @@ def acknowledge(*, finding_id: int, reason: str, by: Actor, until: datetime | No
     if row.state != "open":
         raise WrongState(f"Finding {finding_id} is {row.state}; only an open one can be acknowledged.")
     record(by=by, why=f"acknowledge finding {finding_id}")
-    row.state, row.acknowledged_by, row.acknowledged_reason, row.acknowledged_until = (
-        "acknowledged",
-        by.name,
-        reason,
-        until,
-    )
-    row.save(update_fields=["state", "acknowledged_by", "acknowledged_reason", "acknowledged_until"])
+    row.state = "acknowledged"
+    row.acknowledged_by, row.acknowledged_reason, row.acknowledged_until = by.name, reason, until
+    row.save(update_fields=_DECISION)
 
 
 @transaction.atomic
@@ -186,17 +183,7 @@ def _apply_mutes(registry_id: int) -> None:
 def _open(row: Finding) -> None:
     row.state, row.resolved_at, row.clean_scans = "open", None, 0
     row.acknowledged_by, row.acknowledged_reason, row.acknowledged_until = "", "", None
-    row.save(
-        update_fields=[
-            "state",
-            "resolved_at",
-            "clean_scans",
-            "reopened",
-            "acknowledged_by",
-            "acknowledged_reason",
-            "acknowledged_until",
-        ]
-    )
+    row.save(update_fields=[*_DECISION, "resolved_at", "clean_scans", "reopened"])
 
 
 def _decidable(finding_id: int, by: Actor) -> Finding:

@@ -123,7 +123,7 @@ def observe(
         topics=ranges_read(first, topics),
         writers=(
             *spec.writers,
-            *(writer_schema for writer_schema in more if (writer_schema.framing, writer_schema.mark) in better),
+            *(writer for writer in more if (writer.framing, writer.mark) in better),
         ),
         bounds=replace(spec.bounds, deadline_seconds=left, first_seconds=0),
     )
@@ -136,11 +136,7 @@ def observe(
         return [*first, *_not_decoded(unknown, better, topics)]
     except BrokerUnavailable as error:
         return drop_topics(first, dict.fromkeys(topics, error.message))
-    away = {
-        observation.topic: observation.reason
-        for observation in second
-        if isinstance(observation, TopicLost) and observation.may_pass
-    }
+    away = {item.topic: item.reason for item in second if isinstance(item, TopicLost) and item.may_pass}
     first = drop_topics(first, away)
     topics = [name for name in topics if name not in away]
     unfinished = set(topics) - _complete_topics(second)
@@ -159,12 +155,8 @@ def _not_decoded(unknown: Mapping[str, Marks], better: Marks, topics: Collection
 
 def _complete_topics(second: Sequence[Observation]) -> set[str]:
     """The topics that the second pass read to the end."""
-    lost = {observation.topic for observation in second if isinstance(observation, TopicLost)}
-    return {
-        observation.topic
-        for observation in second
-        if isinstance(observation, TopicTotals) and observation.bound_reached is None
-    } - lost
+    lost = {item.topic for item in second if isinstance(item, TopicLost)}
+    return {item.topic for item in second if isinstance(item, TopicTotals) and item.bound_reached is None} - lost
 
 
 def marks_without_writer(observations: Sequence[Observation], writers: Sequence[WriterSchema]) -> dict[str, Marks]:
@@ -193,17 +185,9 @@ def drop_topics(observations: Sequence[Observation], away: Mapping[str, str]) ->
 def ranges_read(observations: Sequence[Observation], topics: Collection[str]) -> tuple[TopicRead, ...]:
     """The ranges that the first pass really read, of some topics."""
     ranges: dict[str, list[PartitionRange]] = {name: [] for name in topics}
-    for observation in observations:
-        if (
-            isinstance(observation, PartitionRead)
-            and observation.topic in ranges
-            and observation.start < observation.end
-        ):
-            ranges[observation.topic].append(
-                PartitionRange(
-                    observation.partition, observation.start, observation.end, observation.low, observation.high
-                )
-            )
+    for part in observations:
+        if isinstance(part, PartitionRead) and part.topic in ranges and part.start < part.end:
+            ranges[part.topic].append(PartitionRange(part.partition, part.start, part.end, part.low, part.high))
     return tuple(TopicRead(name, tuple(parts)) for name, parts in ranges.items() if parts)
 
 
@@ -215,28 +199,20 @@ def join_passes(
     What bound the first pass reached stays said; a topic that was lost in between stays as the first pass saw it.
     """
     done = _complete_topics(second)
-    bounds = {
-        observation.topic: observation.bound_reached for observation in first if isinstance(observation, TopicTotals)
-    }
-    totals = next(observation for observation in first if isinstance(observation, ScanTotals))
+    bounds = {item.topic: item.bound_reached for item in first if isinstance(item, TopicTotals)}
+    totals = next(item for item in first if isinstance(item, ScanTotals))
     remaining = [
-        observation
-        for observation in first
-        if not isinstance(observation, ScanTotals)
-        and (isinstance(observation, TopicLost) or getattr(observation, "topic", None) not in (done & set(topics)))
+        item
+        for item in first
+        if not isinstance(item, ScanTotals)
+        and (isinstance(item, TopicLost) or getattr(item, "topic", None) not in (done & set(topics)))
     ]
     again = [
-        replace(observation, bound_reached=bounds.get(observation.topic))
-        if isinstance(observation, TopicTotals)
-        else observation
-        for observation in second
-        if getattr(observation, "topic", None) in done
+        replace(item, bound_reached=bounds.get(item.topic)) if isinstance(item, TopicTotals) else item
+        for item in second
+        if getattr(item, "topic", None) in done
     ]
-    unused = [
-        observation
-        for observation in second
-        if getattr(observation, "topic", None) is None and not isinstance(observation, ScanTotals)
-    ]
+    unused = [item for item in second if not hasattr(item, "topic") and not isinstance(item, ScanTotals)]
     return [*remaining, *again, *unused, replace(totals, seconds=seconds)]
 
 
@@ -549,9 +525,7 @@ def _positions(row: Topic) -> dict[int, int]:
 
 
 def _bound(observations: Sequence[Observation]) -> str | None:
-    return next(
-        (observation.bound_reached for observation in observations if isinstance(observation, ScanTotals)), None
-    )
+    return next((item.bound_reached for item in observations if isinstance(item, ScanTotals)), None)
 
 
 def topics_after(survey: Survey, observations: Sequence[Observation]) -> tuple[ScannedTopic, ...]:

@@ -294,15 +294,7 @@ def _relaxations(changes: Sequence[SettingChange], setting: str, own: _Settings,
         before, after = change.before or inherited, change.after or inherited
         relaxes = is_weaker(before, after) if setting == "level" else is_more_open(before, after)
         if relaxes:
-            last[scope] = Relaxation(
-                scope=change.scope,
-                subject=change.qualified,
-                before=before,
-                after=after,
-                now="",
-                by=change.by,
-                at=change.at,
-            )
+            last[scope] = Relaxation(change.scope, change.qualified, before, after, now="", by=change.by, at=change.at)
     for scope, relaxation in sorted(last.items(), key=lambda pair: (pair[0][0] or "", pair[0][1] or "")):
         yield replace(relaxation, now=_effective(own, default, scope))
 

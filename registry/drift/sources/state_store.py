@@ -81,13 +81,9 @@ def rows_by_variable(
 def timers_by_operator(observations: Iterable[Observation]) -> dict[int, dict[str, Any]]:
     """The registered timers of each operator whose timers were read; times are milliseconds since 1970."""
     return {
-        observation.operator: {
-            "timers": observation.timers,
-            "earliest": observation.earliest,
-            "latest": observation.latest,
-        }
-        for observation in observations
-        if isinstance(observation, StateTimers)
+        timers.operator: {"timers": timers.timers, "earliest": timers.earliest, "latest": timers.latest}
+        for timers in observations
+        if isinstance(timers, StateTimers)
     }
 
 
@@ -104,20 +100,12 @@ def _state_rows(operator: Operator, variable: StateVariable, observations: Seque
     expiry = next((observation for observation in at if isinstance(observation, StateExpiry)), None)
     ranges = {observation.path: observation for observation in at if isinstance(observation, StateFieldRange)}
     fields = []
-    for observation in at:
-        if isinstance(observation, StateFieldNulls):
-            value_range = ranges.get(observation.path)
-            fields.append(
-                {
-                    "path": observation.path,
-                    "type": value_range.kind if value_range else "",
-                    "rows": observation.rows,
-                    "nulls": observation.nulls,
-                    "minimum": value_range.minimum if value_range else None,
-                    "maximum": value_range.maximum if value_range else None,
-                    "bytes": value_range.bytes if value_range else None,
-                }
-            )
+    for item in at:
+        if isinstance(item, StateFieldNulls):
+            value_range = ranges.get(item.path)
+            ends = {name: getattr(value_range, name, None) for name in ("minimum", "maximum", "bytes")}
+            kind = value_range.kind if value_range else ""
+            fields.append({"path": item.path, "type": kind, "rows": item.rows, "nulls": item.nulls, **ends})
     return ScannedRows(
         batch=newest.batch,
         rows=newest.rows,
@@ -286,15 +274,8 @@ def _unread_since(source: Source) -> str:
 def _damaged(source: Source, problem: str) -> ScanResult:
     """A result with one finding for a checkpoint file that cannot be read; the stored query stays as it is."""
     facts = QueryFacts(path=source.name, observed_at=milliseconds(timezone.now()), problems=(problem,))
-    read = {
-        "nothing": False,
-        "rows": 0,
-        "seconds": 0,
-        "bound_reached": None,
-        "last_batch": None,
-        "rows_problem": problem,
-    }
-    empty: dict[str, Any] = {"variables": [], "limits": [], "unreadable": []}
+    read = {"nothing": False, "rows": 0, "seconds": 0, "bound_reached": None, "last_batch": None}
+    empty: dict[str, Any] = {"rows_problem": problem, "variables": [], "limits": [], "unreadable": []}
     return ScanResult(findings=tuple(judge_query(facts)), read=read | empty, complete=False)
 
 

@@ -6,7 +6,7 @@ import html
 import json
 import re
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,15 @@ from django.utils import timezone
 
 from dashboard.findings.evidence import evidence_tables
 from registry.access.models import User
-from registry.access.roles import Actor
+from registry.access.roles import Actor, Grant
 from registry.drift.evidence import read_evidence
+from registry.drift.findings.promotion_check import open_drift
 from registry.drift.models import Cluster, Finding, Mute, Scan, Source, Topic
+from registry.drift.selectors import get_finding
 from registry.drift.services import acknowledge, remove_source
 from registry.errors import WrongState
 from registry.promotions.models import Environment
+from registry.promotions.plan.types import PlanStep
 from registry.promotions.services import open_break_glass
 from registry.streams.models import QueryInput, StreamQuery
 from registry.subjects.models import Client as StoredClient
@@ -138,6 +141,73 @@ def test_the_list_says_of_which_scans_the_sentence_and_the_count_are(
     assert "In the last scan that saw it: 3 messages lack a schema id." in text
     for plain in ("5 messages have no key.", "The level was relaxed."):
         assert f"that saw it: {plain}" not in text and plain in text
+
+
+LEFT_OUT = "Not checked any more: the patterns of the source leave out topic orders."
+AGES_AGO = datetime(2026, 3, 1, 8, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("source_values", "topic_values", "scan_values", "said"),
+    [
+        ({"include": ["orders", "bills"]}, {}, {}, ""),
+        ({"include": ["bills"]}, {}, {}, LEFT_OUT),
+        ({"include": ["*"], "exclude": ["ord*"]}, {"problem": "no right"}, {}, LEFT_OUT),
+        ({}, {"gone_at": AGES_AGO}, {}, "Not checked any more: the cluster no longer has topic orders."),
+        (
+            {"kind": "debezium"},
+            {"checked_at": AGES_AGO},
+            {"started_at": AGES_AGO + timedelta(hours=1)},
+            "Not checked any more: the last scan of the source no longer chose topic orders.",
+        ),
+        ({}, {"problem": "no right to it"}, {}, "Not checked by the last scan: no right to it"),
+        (
+            {"kind": "debezium"},
+            {},
+            {"state": "failed", "error": "Kafka Connect has no connector 'shop'."},
+            "Not checked by the last scan, which failed: Kafka Connect has no connector 'shop'.",
+        ),
+        ({"kind": "nobody's"}, {}, {}, "Not checked any more: no class is registered for sources of kind nobody's."),
+        (
+            {},
+            {},
+            {"finished_at": AGES_AGO},
+            "Not checked any more: the source has no schedule, and its last scan ended on 2026-03-01 08:00 UTC.",
+        ),
+        ({"every_seconds": 60}, {}, {"finished_at": AGES_AGO}, ""),
+    ],
+)
+def test_a_finding_that_no_scan_checks_says_so(
+    browser: Callable[[str], Client],
+    find: Callable[..., Finding],
+    token: Callable[[str], str],
+    source: Source,
+    source_values: dict[str, Any],
+    topic_values: dict[str, Any],
+    scan_values: dict[str, Any],
+    said: str,
+) -> None:
+    row = find(topic=Topic.objects.create(source=source, name="orders", **topic_values))
+    Source.objects.filter(pk=source.pk).update(**source_values)
+    Scan.objects.filter(source=source).update(**scan_values)
+    reader = browser("reader")
+    answer = reader.get(f"/api/v1/findings/{row.pk}", headers={"authorization": f"Bearer {token('reader')}"})
+    assert answer.json()["not_checked"] == said
+    for address in ("/ui/findings", f"/ui/findings/{row.pk}"):
+        text = seen(reader.get(address))
+        assert said in text and ("Not checked" in text) is bool(said)
+    (check,) = open_drift(source.registry, [PlanStep("register", "orders-value")])
+    assert check.verdict == "fail", "what isn't checked any more isn't proved to be gone"
+    assert (f"(Not checked any more. See finding {row.pk}.)" in check.sentence) is ("any more" in said)
+    Finding.objects.update(state="resolved", resolved_at=timezone.now())
+    assert get_finding(row.pk).not_checked == ""
+
+
+def test_readers_of_its_subject_alone_get_no_reason(find: Callable[..., Finding], source: Source) -> None:
+    row = find(topic=Topic.objects.create(source=source, name="orders"))
+    Scan.objects.filter(source=source).update(state="failed", error="broker-1:9093 is away")
+    actor = Actor("narrow", "rest", grants=(Grant("reader", "dev", "orders-*"),))
+    assert get_finding(row.pk, by=actor).not_checked == "Not checked by the last scan."
 
 
 def test_an_undeclared_protobuf_field_is_shown_with_its_number_and_a_message_that_has_it(
