@@ -24,6 +24,7 @@ from registry.drift.judge import JudgedFinding
 from registry.drift.judge.topic_observations import part_of, positions
 from registry.drift.models import FieldStatistic, Finding, Mute, SchemaUse, Source, Topic
 from registry.drift.scan.aggregation import MOST_HOURS, ByHour, by_hour
+from registry.drift.selectors.rollout_gate import MAX_NAMED
 from registry.errors import (
     FindingNotFound,
     InvalidInput,
@@ -437,14 +438,39 @@ def test_a_rollout_is_held_by_a_subject_that_no_scan_read(source: Source, system
     scan(source, system)
     assert held_by(registry="dev", subject="orders-value") == ()
     assert held_by(registry="dev", subject=":.:orders-value") == ()
-    unread = ("payments-value in dev (no scan has read a topic of it)",)
+    unread = ("payments-value in dev (no scan reads a topic of it)",)
+    assert held_by(registry="dev") == unread, "what isn't named isn't left out"
     assert held_by(registry="dev", subject="payments-value") == held_by(subject="payments-value") == unread
     Topic.objects.create(source=source, name="payments")
     assert held_by(registry="dev", subject="payments-value") == unread, "its topic is known, and was never read"
     Topic.objects.filter(name="orders").update(problem="no right to read it")
     refused = ("orders (not read: no right to read it)",)
-    assert held_by(registry="dev") == held_by(subject="orders-value", registry="dev") == refused
+    assert held_by(registry="dev") == (*refused, *unread)
+    assert held_by(subject="orders-value", registry="dev") == refused
     assert held_by(registry="dev", subject="payments-value") == unread
+
+
+def test_a_rollout_of_a_registry_counts_what_nothing_reads(source: Source, system: Actor) -> None:
+    names = [f"topic{number:02}-value" for number in range(MAX_NAMED + 2)]
+    for name in names:
+        registered("dev", name, system)
+    scan(source, system)
+    unread = held_by(registry="dev")
+    assert len(unread) == MAX_NAMED + 1
+    assert unread[0] == "topic00-value in dev (no scan reads a topic of it)"
+    assert unread[-1] == "2 more subjects in dev (no scan reads a topic of them)"
+    assert held_by(source_id=source.pk) == ()
+    source.topics.create(name="topic00", read_at=timezone.now(), subjects={"value": names[1:]})
+    assert held_by(registry="dev") == (unread[0],), "messages say whose they are, not the topic's name"
+
+
+def test_a_topic_that_its_source_leaves_out_is_not_read(source: Source, system: Actor) -> None:
+    registered("dev", "orders-value", system)
+    scan(source, system)
+    Topic.objects.update(problem="no right to read it")
+    services.update_source(source_id=source.pk, exclude=["orders"], by=system)
+    unread = ("orders-value in dev (no scan reads a topic of it)",)
+    assert held_by(registry="dev") == held_by(registry="dev", subject="orders-value") == unread
 
 
 def test_a_rollout_asks_only_about_what_exists(source: Source, system: Actor) -> None:

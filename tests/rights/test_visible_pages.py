@@ -318,7 +318,7 @@ def test_the_gate_asks_for_all_that_it_is_about(world: dict[str, int], caller: C
     status, text = who.get("/api/v1/findings?fail_on=break&registry=dev&subject=orders-value")
     gate = json.loads(text)
     assert (status, gate["passed"], [row["subject"] for row in gate["findings"]]) == (409, False, ["orders-value"])
-    unscanned = ["a source of the registry (last scan: failed)", "orders-value in dev (no scan has read a topic of it)"]
+    unscanned = ["a source of the registry (last scan: failed)", "orders-value in dev (no scan reads a topic of it)"]
     assert gate["unscanned"] == unscanned, "it holds, and names no source"
 
 

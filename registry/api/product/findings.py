@@ -60,8 +60,8 @@ class Findings(ProductView):
         asked about: name the registry, or the subject, where the role is for that alone. A rollout may not go on while a
         finding of that severity or a worse one is open, nor while something in scope wasn't read:
         `{"passed", "fail_on", "findings", "unscanned"}`. `unscanned` names registries without a source, sources that
-        weren't really scanned, topics that the last scan couldn't read, and a `subject` none of whose topics a scan has
-        read. 404 for a registry, subject or source that doesn't exist.
+        weren't really scanned, topics that the last scan couldn't read, and the `subject` (without one and without
+        `source_id`, each subject but those that others refer to) of which scans read no topic. 404 for a registry, subject or source that doesn't exist.
         """
         parameters = request.query_params.dict()
         chosen = self.filters_of(FindingFilterSerializer, parameters)
@@ -92,7 +92,7 @@ class FindingView(ProductView):
         """One finding with its evidence; samples of messages are for those who may see them.
 
         `sentence`, `location`, `evidence` and `last_scan_count` are about the last scan that saw it; `count`,
-        `first_seen` and `last_seen` are about all scans.
+        `first_seen` and `last_seen` are about all scans. `not_checked` says why scans can't tell whether it still holds.
 
         `answers` are one's own drafts and the requests that one may read which were begun from it; `suspected` is what
         was done in the hour before it began. A break that `still_blocks` fails requests to its closed environment even

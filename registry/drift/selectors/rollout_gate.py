@@ -10,18 +10,27 @@ from django.db.models import Exists, OuterRef
 
 from registry.access.permission_filters import READ, Extent, extent_of
 from registry.access.roles import Actor
-from registry.drift.models import SEVERITIES, Scan, Topic
+from registry.drift.models import SEVERITIES, SIDES, Topic
 from registry.drift.scan.aggregation import SEVERITY_RANK
-from registry.drift.selectors.findings import WORST_FIRST, FindingInfo, finding_infos, open_findings
-from registry.drift.selectors.sources import SourceInfo, list_sources, scan_info
+from registry.drift.selectors.findings import (
+    WORST_FIRST,
+    FindingInfo,
+    finding_infos,
+    open_findings,
+    why_left_out,
+)
+from registry.drift.selectors.sources import SourceInfo, list_sources
 from registry.drift.usage.subject_topics import own_topics
+from registry.drift.usage.unused_subjects import context_name
 from registry.errors import InvalidInput, SourceNotFound, SubjectNotFound
-from registry.subjects.models import Registry, SchemaVersion
+from registry.subjects.models import Registry, SchemaReference, SchemaVersion, Subject
 from registry.subjects.versions.lookup import among, get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 #: what a source is called for whoever may not read it
 OUT_OF_SIGHT: Final = "a source of the registry"
+#: subjects without a scan that are named; the others are counted
+MAX_NAMED: Final = 20
 
 
 @dataclass(frozen=True)
@@ -29,8 +38,8 @@ class Gate:
     """Whether a rollout may go on: no open finding of that severity or a worse one, and everything in scope was read.
 
     `unscanned` says what wasn't read, and why: registries without a source, sources that were never scanned to an end or
-    whose last scan failed or read nothing, topics that the last scan couldn't read, and a subject none of whose topics a
-    scan has read.
+    whose last scan failed or read nothing, topics that the last scan couldn't read, and the subject, or all subjects but
+    those that others refer to, of which scans read no topic.
     """
 
     passed: bool
@@ -97,19 +106,25 @@ def _scope(registry: str, subject: str, source_id: int | None) -> _Scope:
 def _unscanned(scope: _Scope, source_id: int | None, extent: Extent | None) -> Iterator[str]:
     """What no scan has read, each with why."""
     yield from _unscanned_sources(scope.sources, extent)
+    having = {source.registry for source in scope.sources}
     if source_id is None:
-        having = {source.registry for source in scope.sources}
         bare = [registry.name for registry in scope.registries if registry.name not in having]
         yield from (f"{name} (no source)" for name in bare or ([] if having else ["all registries"]))
-    topics = Topic.objects.filter(source__in=[source.id for source in scope.sources], gone_at=None)
+    last = {source.id: source.last_ended for source in scope.sources}
+    rows = Topic.objects.filter(source__in=list(last), gone_at=None).select_related("source").order_by("name", "pk")
+    topics = [row for row in rows if not why_left_out(row.source, row, last[row.source_id])]
     if scope.subject is None:
         yield from _unread(topics)
+        for registry in scope.registries:
+            if source_id is None and registry.name in having:
+                yield from _unread_subjects(registry, topics)
         return
     for registry in scope.registries:
-        own = topics.filter(pk__in=own_topics(registry, scope.subject))
+        numbers = set(own_topics(registry, scope.subject))
+        own = [topic for topic in topics if topic.pk in numbers]
         yield from _unread(own)
-        if not own.exclude(read_at=None).exists():
-            yield f"{scope.subject.qualified} in {registry.name} (no scan has read a topic of it)"
+        if not any(topic.read_at for topic in own):
+            yield f"{scope.subject.qualified} in {registry.name} (no scan reads a topic of it)"
 
 
 def _unread(topics: Iterable[Topic]) -> Iterator[str]:
@@ -117,12 +132,29 @@ def _unread(topics: Iterable[Topic]) -> Iterator[str]:
     yield from (f"{topic.name} (not read: {topic.problem})" for topic in topics if topic.problem)
 
 
+def _unread_subjects(registry: Registry, topics: Iterable[Topic]) -> Iterator[str]:
+    """The subjects of which scans read no topic; those that others refer to may have no messages of their own."""
+    read = {
+        parse_subject(name, context=context_name(topic.source.context))
+        for topic in topics
+        if topic.read_at and topic.source.registry_id == registry.pk
+        for side in SIDES
+        for name in topic.subjects.get(side) or (f"{topic.name}-{side}",)
+    }
+    live = SchemaVersion.objects.filter(subject=OuterRef("pk"), deleted_at=None)
+    referrers = SchemaReference.objects.filter(target__subject=OuterRef("pk"), schema__versions__deleted_at=None)
+    rows = Subject.objects.filter(Exists(live), ~Exists(referrers.exclude(schema__versions=None)))
+    names = rows.filter(context__registry=registry).values_list("context__name", "name")
+    unread = sorted({SubjectName(*parts).qualified for parts in names if SubjectName(*parts) not in read})
+    yield from (f"{name} in {registry.name} (no scan reads a topic of it)" for name in unread[:MAX_NAMED])
+    if len(unread) > MAX_NAMED:
+        yield f"{len(unread) - MAX_NAMED:,} more subjects in {registry.name} (no scan reads a topic of them)"
+
+
 def _unscanned_sources(sources: Sequence[SourceInfo], extent: Extent | None) -> Iterator[str]:
-    """The sources whose newest finished scan proves nothing; those out of sight without a name; one query."""
-    over = Scan.objects.filter(source__in=[source.id for source in sources], state__in=("done", "failed"))
-    newest = {row.source_id: scan_info(row) for row in over.order_by("source", "-id").distinct("source")}
+    """The sources whose newest finished scan proves nothing; those out of sight without a name."""
     for source in sources:
-        scan = newest.get(source.id)
+        scan = source.last_ended
         if scan is None or scan.verdict != "scanned":
             name = source.name if extent is None or extent.has_all_of(source.registry) else OUT_OF_SIGHT
             yield f"{name} ({f'last scan: {scan.verdict}' if scan else 'never scanned'})"

@@ -94,19 +94,19 @@ def subjects_of_topics(topics: Iterable[tuple[str, object, str, datetime | None]
     """The subjects that a topic has, by what scans found or by its name."""
     subjects_found: set[SubjectName] = set()
     for name, subjects, context, _ in topics:
-        context_name = _context(context)
+        written = context_name(context)
         listed = subjects if isinstance(subjects, dict) else {}
         for side in SIDES:
-            subjects_found.add(SubjectName(context_name, f"{name}-{side}"))
+            subjects_found.add(SubjectName(written, f"{name}-{side}"))
             subjects_found |= {
-                parse_subject(subject, context=context_name)
+                parse_subject(subject, context=written)
                 for subject in listed.get(side) or ()
                 if isinstance(subject, str)
             }
     return subjects_found
 
 
-def _context(written: str) -> str:
+def context_name(written: str) -> str:
     """The context as a source writes it: without its dot, or between colons."""
     name = written.strip(":")
     return name if name.startswith(".") else f".{name}"
@@ -123,7 +123,7 @@ class MessageMarks:
         marks = rows.values_list("framing", "mark", "schema_id", "topic__source__context").distinct()
         for framing, mark, schema_id, context in marks:
             if framing == "id":
-                self.ids.add((_context(context), str(mark if schema_id is None else schema_id)))
+                self.ids.add((context_name(context), str(mark if schema_id is None else schema_id)))
             elif framing == "guid":
                 self.guids.add(mark)
             else:
