@@ -13,6 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, G
 from redis.exceptions import RedisError
 
 from dashboard.database.base import own_generation
+from dashboard.demo.load import demo_failure
 from dashboard.runtime.data_folder import missing_parts
 from registry.access.request_origin import is_local
 from registry.access.roles import may
@@ -40,6 +41,8 @@ def ready(request: HttpRequest) -> HttpResponse:
     ok = all(state == "ok" for state in states.values())
     missing = missing_parts(settings.DATA_DIR) if settings.UNDER_UP else {}
     degraded = {name: f"degraded: doesn't run ({reason})" for name, reason in missing.items()}
+    if settings.UNDER_UP and demo_failure():
+        degraded["demo"] = "degraded: failed to load (the home page says why)"
     return JsonResponse({**states, **degraded}, status=200 if ok else 503)
 
 

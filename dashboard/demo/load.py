@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
+from django.core.cache import cache
+from redis.exceptions import RedisError
 
 from dashboard.runtime.layout import write_private
 from registry.access.models import User
@@ -24,6 +27,8 @@ from registry.subjects.versions.qualified_names import SubjectName
 TOPICS = ("orders", "customers")
 SCAN_EVERY_SECONDS = 60
 OnLine = Callable[[str], None]
+_FAILURE: Final = "demo-failure"
+_FAILURE_SECONDS: Final = 86_400
 
 
 def demo_refusal() -> str:
@@ -38,8 +43,38 @@ def load_demo(*, registry_url: str, on_line: OnLine) -> None:
     """Write the topics, let a day pass in the shop, run the query twice, add all as sources, scan them, and ask for a
     promotion.
 
-    A second run adds messages and a scan, and nothing twice. Raises Unavailable where broker or Spark is off.
+    A second run adds messages and a scan, and nothing twice. A failure is kept for `demo_failure`. Raises Unavailable where
+    broker or Spark is off.
     """
+    lines = [""]
+
+    def tell(line: str) -> None:
+        lines.append(line)
+        on_line(line)
+
+    _keep_failure("")
+    try:
+        _load(registry_url, tell)
+    except Exception as error:
+        why = error.message if isinstance(error, SchemadeskError) else f"{type(error).__name__}: {error}"
+        _keep_failure(f"{why.removesuffix('.')}. Before that: {lines[-1]}." if lines[-1] else why)
+        raise
+
+
+def demo_failure() -> str:
+    """Why the demo failed when it was last loaded, within a day; "" if it didn't, or without Valkey."""
+    try:
+        return str(cache.get(_FAILURE, ""))
+    except (RedisError, OSError):
+        return ""
+
+
+def _keep_failure(why: str) -> None:
+    with suppress(RedisError, OSError):  # what failed may be Valkey, and must not be hidden by that
+        cache.set(_FAILURE, why, timeout=_FAILURE_SECONDS)
+
+
+def _load(registry_url: str, on_line: OnLine) -> None:
     from dashboard.demo.producers import produce  # late: the web process needs no PySpark to enqueue this
     from dashboard.demo.streaming_query import run_queries
 

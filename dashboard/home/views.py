@@ -27,8 +27,8 @@ from dashboard.audit.views import changed
 from dashboard.components.badges import Health
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.translation import counted, listing
-from dashboard.components.widgets import Action, Link, Section
-from dashboard.demo.load import demo_refusal
+from dashboard.components.widgets import Action, Link, Problem, Section
+from dashboard.demo.load import demo_failure, demo_refusal
 from dashboard.home.panels import (
     ActivityItem,
     FirstStep,
@@ -232,7 +232,7 @@ def home_page(request: HttpRequest) -> HomePage:
         snooze_from=tomorrow,
         findings_total=frame.open_findings,
         health=health(sources, mirrors, failed, registry_names(actor)),
-        problems=problems(sources, mirrors, failed),
+        problems=(*_demo_problem(actor), *problems(sources, mirrors, failed)),
         last_decision="" if waiting else last_decision_of(actor),
         activity=_activity(_events(actor)),
         first_steps=first_steps(request, mirrors) if demo.empty else (),
@@ -290,6 +290,15 @@ def _is_demo_loading() -> bool:
         return bool(cache.get(DEMO_LOCK))
     except (RedisError, OSError):
         return False
+
+
+def _demo_problem(actor: Actor) -> tuple[Problem, ...]:
+    """The demo's failure, for those who may read everything at one's own machine."""
+    failure = demo_failure() if settings.UNDER_UP and extent_of(actor, "schema.read").is_whole else ""
+    if not failure:
+        return ()
+    cure = gettext("Fix this, then load the demo again, here or with python3 manage.py demo.")
+    return (Problem(what=gettext("The demo failed to load."), detail=failure, cure=cure),)
 
 
 def _demo_action(actor: Actor) -> Action:

@@ -339,7 +339,7 @@ class StepKeeper:
         elif self.part.vital:
             raise PartFailed(f"{self.name} {failure}.\n{tail(self._layout.log(self.name))}")
         else:
-            self._layout.say(self.name, failure)
+            self._layout.say(self.name, f"FAILED: {failure}. Schemadesk goes on without it.")
 
 
 def _size(log: Path) -> int:

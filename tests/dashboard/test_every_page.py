@@ -7,19 +7,24 @@ import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.cache import cache
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
 from dashboard.compatibility import forms as report_forms
 from dashboard.subjects.page import field_url
+from dashboard.tasks import run_demo
 from registry.access.models import User
 from registry.access.roles import Actor, system_actor
 from registry.drift.models import Cluster, Finding, Scan, Source
+from registry.errors import Unavailable
 from registry.promotions.models import PromotionRequest
 from registry.promotions.services import request_promotion
 from registry.subjects.engine import schema_engine
@@ -334,6 +339,33 @@ def test_home_is_loaded_again_when_there_is_more_of_the_demo(
     assert client.get(watched[1], headers=page_of_htmx)["HX-Refresh"] == "true"
     assert "shown=" not in client.get("/ui/").content.decode()
     assert client.get(watched[1]).status_code == 200  # somebody's own click on it is a page as any
+
+
+@pytest.mark.parametrize("start", ["command", "button"])
+def test_a_demo_that_fails_later_is_reported_until_it_loads(
+    browser: Callable[[str], Client], settings: Any, monkeypatch: pytest.MonkeyPatch, start: str
+) -> None:
+    settings.UNDER_UP, settings.KAFKA_BOOTSTRAP, settings.SPARK_REMOTE = True, "broker:9092", "sc://spark:15002"
+    cache.clear()
+    error = [Unavailable("The broker went away."), None]
+
+    def write(registry_url: str, on_line: Callable[[str], None]) -> None:
+        on_line("wrote orders")
+        if failure := error.pop(0):
+            raise failure
+
+    monkeypatch.setattr("dashboard.demo.load._load", write)
+    run = run_demo if start == "button" else partial(call_command, "demo")
+    with pytest.raises((Unavailable, CommandError), match=r"The broker went away\."):
+        run()
+    page = browser("admin").get("/ui/").content.decode()
+    for words in ("The demo failed to load.", "The broker went away. Before that: wrote orders.", "manage.py demo"):
+        assert words in page, words
+    ready = browser("admin").get("/readyz")
+    assert (ready.status_code, ready.json()["demo"]) == (200, "degraded: failed to load (the home page says why)")
+    run()
+    assert "The demo failed to load." not in browser("admin").get("/ui/").content.decode()
+    assert "demo" not in browser("admin").get("/readyz").json()
 
 
 @pytest.mark.parametrize("number", ["²", "٣", "9" * 40, "-1", "1e3"])

@@ -40,7 +40,7 @@ def item(row: dict[str, Any], data: Path) -> Part | StartupStep:
             keeps_data=row.get("keeps_data", False),
         )
     if "step" in row:
-        return StartupStep(row["name"], command, after, relay=row["step"] == "relay")
+        return StartupStep(row["name"], command, after, relay=row["step"] == "relay", vital=row["step"] != "relay")
     return Part(
         row["name"],
         command,

@@ -213,6 +213,13 @@ def test_a_step_that_fails_ends_everything(stand_in: Start) -> None:
     assert up.process.wait(PATIENCE) == 1
 
 
+def test_the_others_go_on_without_a_step_that_fails_and_is_not_vital(stand_in: Start) -> None:
+    up = stand_in(part("web"), {"name": "demo", "argv": ["sh", "-c", "exit 3"], "after": ["web"], "step": "relay"})
+    up.wait_for("demo           FAILED: ended with status 3. Schemadesk goes on without it.")
+    up.wait_for("all there")
+    up.end(signal.SIGTERM)
+
+
 def test_a_relayed_step_is_shown_and_kept_in_no_log(stand_in: Start, tmp_path: Path) -> None:
     up = stand_in(
         part("web"), {"name": "demo", "argv": ["echo", "password: s3cret"], "after": ["web"], "step": "relay"}

@@ -9,6 +9,8 @@ from django.core.management.base import BaseCommand, CommandError
 from dashboard.demo.load import load_demo
 from registry.errors import SchemadeskError
 
+CURE = "Fix this, then run python3 manage.py demo to load the rest."
+
 
 class Command(BaseCommand):
     """Runs the producers and the streaming query against the parts that `up` started."""
@@ -21,7 +23,7 @@ class Command(BaseCommand):
         try:
             load_demo(registry_url=url, on_line=self._say)
         except SchemadeskError as error:
-            raise CommandError(error.message) from error
+            raise CommandError(f"The demo failed: {error.message} {CURE}") from error
 
     def _say(self, line: str) -> None:
         self.stdout.write(line)
