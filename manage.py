@@ -73,6 +73,7 @@ LIBRARY_COMMANDS = (
     "startproject",
     "testserver",
 )
+USAGE = 64  # the command line is wrong: several commands give 1 and 2 a meaning of their own
 SAY_AFTER = 2.0  # seconds that something may take without a word
 
 
@@ -124,16 +125,32 @@ def run_command(argv: "list[str]") -> int:
         from dashboard.runtime.up import main as up
 
         return up(argv[2:])
+    data, argv = ("", argv) if command == "bench" else without_data(argv)
     if command != "lock_jars":
         from dashboard.runtime.data_folder import adopt_running
 
-        adopt_running()
+        problem = adopt_running(data)
+        if problem:
+            fail(problem)
+            return USAGE
     if command == "bench" or (command in HELP and argv[2:3] == ["bench"]):
         return bench(argv[2:] if command == "bench" else ["--help"])
     from django.core.management import execute_from_command_line
 
     execute_from_command_line(argv)
     return 0
+
+
+def without_data(argv: "list[str]") -> "tuple[str, list[str]]":
+    """The folder that `--data` names, and the other arguments; "" without it."""
+    for index, word in enumerate(argv):
+        if word == "--data" and argv[index + 1 :]:
+            return argv[index + 1], [*argv[:index], *argv[index + 2 :]]
+        if word.startswith("--data="):
+            return word[len("--data=") :], [*argv[:index], *argv[index + 1 :]]
+        if word == "--":
+            break
+    return "", argv
 
 
 def bench(arguments: "list[str]") -> int:
@@ -161,6 +178,7 @@ def overview() -> str:
             *rows,
             "",
             "`manage.py COMMAND --help` shows the options of a command. `manage.py help --commands` also lists Django's.",
+            "`--data DIR` makes a command use the running `up --data DIR` instead of the one on the default folder.",
             "The first command installs the locked packages in .venv. This help doesn't.\n",
         ]
     )

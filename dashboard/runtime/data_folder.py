@@ -89,16 +89,23 @@ def read_state(data: Path) -> dict[str, Any] | None:
     return state if process and process.start == state.get("start") else None
 
 
-def adopt_running() -> None:
+def adopt_running(data: str = "") -> str:
     """Gives a command that is run by hand the database, queue and servers of the `up` that runs on the default folder.
 
-    What the environment names already is left alone; a child of `up` has all it may have.
+    What the environment names already is left alone; a child of `up` has all it may have. `data` is a folder that the
+    command line names, which comes first: returns why it can't be used, "" if it can.
     """
+    if data:
+        folder = Path(data).expanduser().absolute()
+        given = (read_state(folder) or {}).get("environment")
+        os.environ.update(given or {})
+        return "" if given else f"No `up` runs on {folder}. Start `up --data {folder}`, or name its folder with --data."
     if "SCHEMADESK_UP" in os.environ or "DATABASE_URL" in os.environ:
-        return
+        return ""
     running = read_state(default_data_folder()) or {}
     for name, value in running.get("environment", {}).items():
         os.environ.setdefault(name, value)
+    return ""
 
 
 MISSING = "missing.json"

@@ -23,7 +23,7 @@ echo "$@" >> {log}
 sleep {pause}
 exit {status}
 """
-FAKE_COMMAND = "def adopt_running():\n    pass\n"
+FAKE_COMMAND = "def adopt_running(data):\n    return data and f'No `up` runs on {data}.'\n"
 HELLO = "class Command:\n    help = (\n        'Greet the world. '\n        'Exit code 0: always.'\n    )\n"
 FAKE_DJANGO = "import sys\ndef execute_from_command_line(argv):\n    print('ran', argv[1], sys.prefix)\n"
 
@@ -97,6 +97,21 @@ def test_the_first_run_installs_and_goes_on_inside_and_the_second_only_goes_on(c
     assert len(clone.installations) == 1
     assert "--require-hashes" in clone.installations[0]
     assert clone.stamp.keys() == {"requirements.lock"}
+
+
+@pytest.mark.parametrize("arguments", [["--data", "/x"], ["--data=/x", "orders"], ["orders", "--data", "/x"]])
+def test_any_command_takes_the_data_folder_of_a_running_up(
+    clone: Clone, manage: ModuleType, arguments: list[str]
+) -> None:
+    others = [word for word in arguments if word == "orders"]
+    assert manage.without_data(["manage.py", "hello", *arguments]) == ("/x", ["manage.py", "hello", *others])
+    status, shown = clone.run("hello", *arguments)
+    assert (status, shown.splitlines()[-1]) == (64, "No `up` runs on /x.")
+
+
+def test_what_follows_two_hyphens_names_no_folder(manage: ModuleType) -> None:
+    for argv in (["manage.py", "hello"], ["manage.py", "hello", "--data"], ["manage.py", "hello", "--", "--data", "x"]):
+        assert manage.without_data(argv) == ("", argv)
 
 
 @pytest.mark.parametrize("arguments", [[], ["help"], ["--help"], ["-h"]])

@@ -34,6 +34,18 @@ def test_a_command_takes_the_addresses_of_the_running_up(data: Path, monkeypatch
     running.release()
 
 
+def test_a_folder_on_the_command_line_comes_first(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = tmp_path / "other"
+    running = claim(other, print)
+    monkeypatch.setenv("DATABASE_URL", "postgresql:///mine")
+    assert adopt_running(str(other)).startswith(f"No `up` runs on {other}."), "it is still starting"
+    running.publish(environment=GIVEN)
+    assert adopt_running(str(other)) == ""
+    assert os.environ["DATABASE_URL"] == "postgresql:///theirs"
+    running.release()
+    assert adopt_running(str(other)).startswith(f"No `up` runs on {other}.")
+
+
 @pytest.mark.parametrize("name", ["SCHEMADESK_UP", "DATABASE_URL"])
 def test_who_has_been_told_already_takes_nothing(data: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     running = claim(data, print)

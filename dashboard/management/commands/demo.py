@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 from dashboard.demo.load import load_demo
 from registry.errors import SchemadeskError
 
-CURE = "Fix this, then run python3 manage.py demo to load the rest."
+CURE = "Fix this, then run python3 manage.py demo to load the rest (with --data DIR if `up` has it)."
 
 
 class Command(BaseCommand):

@@ -65,7 +65,10 @@ class Command(BaseCommand):
         except SchemadeskError as error:
             raise CommandError(error.message, returncode=FAILED) from error
         except DatabaseError as error:
-            raise CommandError(f"The database can't be read: {error}", returncode=FAILED) from error
+            cure = "Name the folder of a running `up` with --data DIR, or the database with DATABASE_URL."
+            raise CommandError(
+                f"The database can't be read: {str(error).strip()}\n{cure}", returncode=FAILED
+            ) from error
         if options["json"]:
             self.stdout.write(json.dumps(readiness.to_dict(), indent=2, ensure_ascii=False))
         else:
