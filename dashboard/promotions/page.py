@@ -75,8 +75,8 @@ def promotion(
     Raises NotSignedIn, NotAllowed, RequestNotFound.
     """
     actor = page_actor(request)
-    info = readable_request(request_id, actor)
     rows = selectors.environment_rows()
+    info = readable_request(request_id, actor, rows)
     registries = {row.registry.name: row.registry for row in rows}
     order = list(registries)
     environment = selectors.environment_infos(rows)[order.index(info.target)]

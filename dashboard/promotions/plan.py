@@ -224,11 +224,6 @@ def age_of(check: Mapping[str, Any]) -> str:
     }
 
 
-def beside_impact(checks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The other checks."""
-    return [check for check in checks if check.get("code") not in IMPACT]
-
-
 def steps_of_plan(plan: Mapping[str, Any]) -> list[PlanStep]:
     """The steps of a stored plan, including plans of earlier releases."""
     return [step_from({"kind": _kind(stored), **stored}) for stored in plan["steps"]]

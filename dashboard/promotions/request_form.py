@@ -17,7 +17,7 @@ from dashboard.components.forms import fill_choices
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import given_text, whole_number
 from dashboard.components.translation import counted
-from dashboard.components.widgets import Action, Crumb, Frame, Link, Problem, Section
+from dashboard.components.widgets import Action, Crumb, Frame, Problem, Section
 from dashboard.promotions.decision import action
 from dashboard.promotions.forms import LATEST, MAX_LINES, NewRequestForm
 from dashboard.promotions.plan import IdPlan, StepRow, id_plan, plan_steps, who_overrides, worst
@@ -60,13 +60,6 @@ def again_rows(info: RequestInfo, actor: Actor) -> tuple[LinkedRow, ...]:
     if resubmissions.earlier is None:
         return later
     return (LinkedRow(request=resubmissions.earlier, sentence=gettext("An earlier request for the same.")), *later)
-
-
-def again_link(number: int | None) -> Link | None:
-    """The link to the request that a form resubmits; None if there is none."""
-    if number is None:
-        return None
-    return Link(label=gettext("request %(request)s") % {"request": number}, url=reverse("ui:promotion", args=[number]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,12 +14,19 @@ from typing import Any, Final
 from registry import hooks
 from registry.access.roles import Actor
 from registry.errors import FindingNotFound
-from registry.promotions.plan.target_state import named_in
-from registry.promotions.plan.types import NEWER, SOURCE_DRIFT, WARN, Check, Plan, PlanStep, PromotionSpec
+from registry.promotions.plan.types import (
+    NEWER,
+    SOURCE_DRIFT,
+    WARN,
+    Check,
+    IncomingVersion,
+    Plan,
+    PlanStep,
+    PromotionSpec,
+)
 from registry.promotions.requests.infos import RequestInfo
-from registry.subjects.models import Registry, SchemaVersion
+from registry.subjects.models import Registry
 from registry.subjects.versions.lookup import get_registry
-from registry.subjects.versions.qualified_names import SubjectName
 
 #: the checks that another app adds, from the target, the plan's steps and the number of the finding that the request
 #: answers (None: none); in a constant number of queries
@@ -70,11 +77,11 @@ def facts_of(targets: Collection[Registry], subjects: Collection[str] | None = N
 _CURE: Final = "Resolve or acknowledge the open findings, or approve the request with a comment that explains why."
 
 
-def checks_of_source(spec: PromotionSpec, plan: Plan) -> list[Check]:
+def checks_of_source(spec: PromotionSpec, plan: Plan, items: Sequence[IncomingVersion]) -> list[Check]:
     """For each subject that the plan writes: open break findings at the source, and a newer version there.
 
     The findings are only counted, because a reader of the request may not be allowed to read the source. An approval
-    binds to the first check, so a break that opens later voids it. Two queries; no checks without a source.
+    binds to the first check, so a break that opens later voids it. One query; no checks without a source.
     """
     if spec.source is None or spec.source.pk == spec.target.pk:
         return []
@@ -83,7 +90,7 @@ def checks_of_source(spec: PromotionSpec, plan: Plan) -> list[Check]:
     if not steps:
         return []
     breaks = open_breaks(registry, list(steps))
-    newest = _newest(registry, [item.subject for item in spec.items])
+    newest = {item.subject: item.newest for item in items if item.requested}
     checks = []
     for subject, step in steps.items():
         newer = newest.get(subject, 0)
@@ -112,18 +119,6 @@ def checks_of_source(spec: PromotionSpec, plan: Plan) -> list[Check]:
             cure = "Request the newest version if you meant that one."
             checks.append(Check(NEWER, f"newest version of {subject}", WARN, sentence, cure, subject=subject))
     return checks
-
-
-def _newest(registry: Registry, names: list[SubjectName]) -> dict[str, int]:
-    """The newest live version of each of these subjects."""
-    rows = SchemaVersion.objects.filter(
-        named_in(names, "subject__"), subject__context__registry=registry, deleted_at=None
-    )
-    versions: dict[str, int] = {}
-    for context, subject, version in rows.values_list("subject__context__name", "subject__name", "version"):
-        name = SubjectName(context, subject).qualified
-        versions[name] = max(version, versions.get(name, 0))
-    return versions
 
 
 #: the largest number that a row can have

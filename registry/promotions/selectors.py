@@ -33,6 +33,7 @@ from registry.promotions.requests.linked_requests import (
 from registry.promotions.requests.selectors import (
     count_waiting_for,
     get_environment,
+    get_environments,
     get_request,
     home_requests,
     list_environments,
@@ -78,6 +79,7 @@ __all__ = [
     "environment_rows",
     "get_draft",
     "get_environment",
+    "get_environments",
     "get_request",
     "home_requests",
     "linked_requests",

@@ -262,7 +262,7 @@ def data_evidence(registry: Registry, subject: SubjectName, versions: Sequence[i
 
     It names no other subject: it is kept in plans and errors, whoever reads them.
     """
-    use = usage_of(registry, subject, by=None)
+    use = usage_of(registry, subject, by=None, with_referrers=False)
     # Messages that were seen and whose retention isn't known are taken to be there still.
     stored = {topic.topic_id: Retention.stored(topic) for topic in use.coverage}
     lasting = {number: item if item.ms is not None else replace(item, ms=-1) for number, item in stored.items()}

@@ -159,7 +159,7 @@ def moment(time: datetime | None) -> str:
     return "never" if time is None else f"{time:%Y-%m-%d %H:%M} UTC"
 
 
-def usage_of(registry: Registry, subject: SubjectName, *, by: Actor | None) -> SubjectUse:
+def usage_of(registry: Registry, subject: SubjectName, *, by: Actor | None, with_referrers: bool = True) -> SubjectUse:
     """The use of all versions of a subject, the soft-deleted ones too; five queries. Raises SubjectNotFound.
 
     Other subjects and their topics are named to `by` as far as they may read them, sources and clusters if they may read
@@ -174,7 +174,7 @@ def usage_of(registry: Registry, subject: SubjectName, *, by: Actor | None) -> S
     topics = topics_of(registry, subject, {use.topic_id for use in uses})
     hidden = {number for number, topic in topics.items() if not _is_in_sight(topic, subject, readable)}
     latest = max((row.version for row in rows if row.deleted_at is None), default=None)
-    shared, referrers = shared_with(rows, readable), referrers_of(rows, readable)
+    shared, referrers = shared_with(rows, readable), referrers_of(rows, readable) if with_referrers else {}
     versions = []
     for row in rows:
         listed = tuple(_by_topic((use for use in uses if is_of(use, row, subject)), topics, subject))

@@ -29,9 +29,21 @@ _NAMED: Final = 5
 _INFO: Final = "info"
 
 
-def checks_of_care(spec: PromotionSpec, subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> list[Check]:
-    """One check each for lint findings, owners and descriptions, over all of these subjects; two queries."""
-    return [_linted(subjects, schemas), _owned(spec.target.registry, subjects), _described(spec, subjects)]
+#: the descriptions of a plan's subjects in the target and, after it, in the source if there is one
+Notes = Sequence[Mapping[SubjectName, Note]]
+
+
+def notes_around(spec: PromotionSpec, plan: Plan) -> Notes:
+    """What is written about the subjects of the plan; one query."""
+    registries = [spec.target.registry, *([spec.source.registry] if spec.source else [])]
+    return notes_in(registries, {parse_subject(step.subject) for step in plan.steps})
+
+
+def checks_of_care(
+    target: Registry, subjects: Sequence[str], schemas: Mapping[str, ParsedSchema], notes: Notes
+) -> list[Check]:
+    """One check each for lint findings, owners and descriptions, over all of these subjects; one query."""
+    return [_linted(subjects, schemas), _owned(target, subjects), _described(subjects, notes)]
 
 
 def _linted(subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> Check:
@@ -67,10 +79,8 @@ def _owned(registry: Registry, subjects: Sequence[str]) -> Check:
     return Check("owners", "owners", WARN, f"No owner in {registry.name}: {_listed(without)}.", cure)
 
 
-def _described(spec: PromotionSpec, subjects: Sequence[str]) -> Check:
+def _described(subjects: Sequence[str], notes: Notes) -> Check:
     names = {parse_subject(subject): subject for subject in subjects}
-    registries = [spec.target.registry, *([spec.source.registry] if spec.source else [])]
-    notes = notes_in(registries, names.keys())
     described = {name for of_registry in notes for name, note in of_registry.items() if note.doc.strip()}
     without = [subject for name, subject in names.items() if name not in described]
     title = "descriptions"
@@ -88,11 +98,11 @@ def _listed(parts: Sequence[str], between: str = ", ") -> str:
 PROMOTE: Final = "promote"
 
 
-def checks_of_notes(spec: PromotionSpec, plan: Plan) -> list[Check]:
-    """What happens to the descriptions; no check if the source has none or the target has the same. One query."""
+def checks_of_notes(spec: PromotionSpec, plan: Plan, notes: Notes) -> list[Check]:
+    """What happens to the descriptions; no check if the source has none or the target has the same."""
     if spec.kind != PROMOTE or spec.source is None:
         return []
-    pairs = _pairs(spec.source.registry, spec.target.registry, plan.steps)
+    pairs = _pairs(plan.steps, *notes)
     elsewhere = spec.target.registry.kind == Registry.REMOTE
     return [_check(name, here, there, spec, elsewhere=elsewhere) for name, (here, there) in pairs.items()]
 
@@ -124,7 +134,9 @@ def carry_notes(request: PromotionRequest, steps: Iterable[PlanStep], by: Actor)
     if request.kind != PROMOTE or request.source is None:
         return
     target = request.target.registry
-    pairs = _pairs(request.source.registry, target, steps)
+    steps = list(steps)
+    names = {parse_subject(step.subject) for step in steps}
+    pairs = _pairs(steps, *notes_in([target, request.source.registry], names))
     notes = {
         name: here
         for name, (here, there) in pairs.items()
@@ -138,10 +150,11 @@ def carry_notes(request: PromotionRequest, steps: Iterable[PlanStep], by: Actor)
             bring_note(row, tags=note.tags, doc=note.doc, by=by)
 
 
-def _pairs(source: Registry, target: Registry, steps: Iterable[PlanStep]) -> dict[SubjectName, tuple[Note, Note]]:
+def _pairs(
+    steps: Iterable[PlanStep], there: Mapping[SubjectName, Note], here: Mapping[SubjectName, Note]
+) -> dict[SubjectName, tuple[Note, Note]]:
     """The subjects whose description differs, with both descriptions; the target's may be empty."""
     names = sorted({parse_subject(step.subject) for step in steps}, key=lambda name: name.qualified)
-    here, there = notes_in([source, target], names)
     pairs = {name: (here[name], there.get(name, Note())) for name in names if name in here}
     return {
         name: (one, other) for name, (one, other) in pairs.items() if (one.tags, one.doc) != (other.tags, other.doc)

@@ -16,7 +16,7 @@ from django.utils import timezone
 from registry import hooks
 from registry.errors import SchemaTooCostly
 from registry.formats.base import ParsedSchema
-from registry.promotions.checks.advisory import checks_of_care, checks_of_notes
+from registry.promotions.checks.advisory import checks_of_care, checks_of_notes, notes_around
 from registry.promotions.checks.consumers import checks_of_clients
 from registry.promotions.environments.freezes import Window, frozen_at
 from registry.promotions.models import Environment, PromotionRequest, Thread
@@ -123,10 +123,11 @@ def with_threads(plan: Mapping[str, Any], count: int, *, blocks: bool) -> dict[s
 FREEZE: Final = "freeze"
 
 
-def freezes_of(targets: Sequence[Environment], now: datetime) -> dict[int, Check]:
-    """Environment → the failing check of its freeze, for those that are frozen at that moment; two queries."""
+def freezes_of(targets: Sequence[Environment], now: datetime, *, are_read: bool = False) -> dict[int, Check]:
+    """Environment → the failing check of its freeze, for those that are frozen at that moment; as `frozen_at` reads them."""
     names = {target.pk: target.registry.name for target in targets}
-    return {number: _freeze_check(names[number], window) for number, window in frozen_at(targets, now).items()}
+    windows = frozen_at(targets, now, are_read=are_read)
+    return {number: _freeze_check(names[number], window) for number, window in windows.items()}
 
 
 def with_freeze(plan: Mapping[str, Any], freeze: Check | None) -> dict[str, Any]:
@@ -148,8 +149,9 @@ def checks_around(
     target = spec.target
     adding = {step.subject: step for step in plan.steps if step.adds}
     checks = [*freezes_of([target], timezone.now()).values(), *_mirrored(target.registry), *_open_threads(spec)]
+    notes = notes_around(spec, plan) if thorough else ()
     if thorough:
-        checks += checks_of_notes(spec, plan)
+        checks += checks_of_notes(spec, plan, notes)
     if thorough and adding:
         schemas = {item.subject: item.schema for item in items if item.schema is not None}
         checks += _referrers(target.registry, adding, schemas)
@@ -157,7 +159,7 @@ def checks_around(
         looked_at = list(adding)[:MAX_LOOKED_AT]
         clients = checks_of_clients(target.registry, looked_at, schemas)
         checks += [replace(check, binding=target.clients_block and bool(check.facts)) for check in clients]
-        checks += checks_of_care(spec, looked_at, schemas)
+        checks += checks_of_care(target.registry, looked_at, schemas, notes)
     if thorough and spec.request_id:
         checks += _without_reviewers(spec.request_id)
     return tuple(checks)

@@ -14,6 +14,7 @@ from typing import Final
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.db import transaction
+from django.db.models import Model, Value
 from django.utils import timezone
 
 from registry.access.roles import Actor, require
@@ -197,9 +198,12 @@ def window_of(environment: Environment, moment: datetime) -> Window | None:
     return merged(list(windows_from(freezes, rules, moment)), moment)
 
 
-def frozen_at(environments: Sequence[Environment], moment: datetime) -> dict[int, Window]:
-    """Environment → its freeze at that moment; two queries."""
-    windows_by_number = {number: merged(windows, moment) for number, windows in _windows(environments, moment).items()}
+def frozen_at(environments: Sequence[Environment], moment: datetime, *, are_read: bool = False) -> dict[int, Window]:
+    """Environment → its freeze at that moment; one query, none if their freezes are prefetched (`are_read`)."""
+    if are_read:
+        windows_by_number = {row.pk: window_of(row, moment) for row in environments}
+    else:
+        windows_by_number = {number: merged(read, moment) for number, read in _windows(environments, moment).items()}
     return {number: window for number, window in windows_by_number.items() if window is not None}
 
 
@@ -221,13 +225,30 @@ def windows_from(
             yield Window(window.starts_at, window.ends_at, rule.reason)
 
 
+#: what a freeze of both kinds has, one between two moments, and a recurring one
+_SHARED: Final = ("environment_id", "reason")
+_DATES: Final = ("starts_at", "ends_at")
+_RULE: Final = ("kind", "zone", "from_day", "from_time", "to_day", "to_time", "last_days")
+
+
+def _nothing(model: type[Model], columns: Iterable[str]) -> list[Value]:
+    """NULL in place of each of a model's columns, for rows that don't have them."""
+    fields = {field.name: field for field in model._meta.concrete_fields}
+    return [Value(None, fields[name]) for name in columns]
+
+
 def _windows(environments: Sequence[Environment], since: datetime) -> dict[int, list[Window]]:
     freezes: dict[int, list[FreezeWindow]] = {row.pk: [] for row in environments}
     rules: dict[int, list[RecurringFreeze]] = {row.pk: [] for row in environments}
-    for row in FreezeWindow.objects.filter(environment__in=environments, ends_at__gt=since):
-        freezes[row.environment_id].append(row)
-    for rule in RecurringFreeze.objects.filter(environment__in=environments):
-        rules[rule.environment_id].append(rule)
+    once = FreezeWindow.objects.filter(environment__in=environments, ends_at__gt=since).order_by()
+    again = RecurringFreeze.objects.filter(environment__in=environments).order_by()
+    once_rows = once.values_list(*_SHARED, *_DATES, *_nothing(RecurringFreeze, _RULE))
+    again_rows = again.values_list(*_SHARED, *_nothing(FreezeWindow, _DATES), *_RULE)
+    for environment, reason, starts_at, ends_at, *rule in once_rows.union(again_rows, all=True):
+        if ends_at is not None:
+            freezes[environment].append(FreezeWindow(starts_at=starts_at, ends_at=ends_at, reason=reason))
+        else:
+            rules[environment].append(RecurringFreeze(reason=reason, **dict(zip(_RULE, rule, strict=True))))
     return {number: list(windows_from(freezes[number], rules[number], since)) for number in freezes}
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from registry.errors import InvalidInput, InvalidReference, SubjectNotFound, VersionNotFound
 from registry.formats.base import Reference
@@ -61,9 +63,10 @@ def _references(stored: Iterable[Mapping[str, object]]) -> tuple[Reference, ...]
     return tuple(Reference(str(ref["name"]), str(ref["subject"]), int(str(ref["version"]))) for ref in stored)
 
 
-def make_plan(spec: PromotionSpec, *, thorough: bool = True) -> Plan:
+def make_plan(spec: PromotionSpec, *, thorough: bool = True, rows: Sequence[SchemaVersion] = ()) -> Plan:
     """The plan for the requested versions and everything they refer to; the order of the items doesn't matter.
 
+    `rows` are the items' versions, where `planned_versions` has just read them.
     Without `thorough`, what isn't part of the hash is left out: evidence from data, and what dependants would break.
     Raises SubjectNotFound, VersionNotFound, InvalidInput, InvalidSchema.
     """
@@ -71,13 +74,13 @@ def make_plan(spec: PromotionSpec, *, thorough: bool = True) -> Plan:
         raise InvalidInput("Name at least one version.")
     if len({item.subject for item in spec.items}) < len(spec.items):
         raise InvalidInput("Name each subject only once. A request has one version per subject.")
-    requested = _proposed(spec) if spec.kind == PROPOSE else _versions(spec)
+    requested = _proposed(spec) if spec.kind == PROPOSE else _versions(spec, rows)
     target = target_of(spec.target, requested, releases=spec.kind == ADOPT)
     plan = plan_steps(spec.kind, requested, target)
     more = (
         *checks_from_outside(spec.target.registry, plan, spec.answers),
         *checks_around(spec, plan, requested, thorough=thorough),
-        *checks_of_source(spec, plan),
+        *checks_of_source(spec, plan, requested),
     )
     if not spec.target.drift_blocks:
         more = tuple(
@@ -87,12 +90,25 @@ def make_plan(spec: PromotionSpec, *, thorough: bool = True) -> Plan:
     return replace(whole, checks=(*whole.checks, *consumers_check(spec, whole))) if thorough else whole
 
 
-def _versions(spec: PromotionSpec) -> list[IncomingVersion]:
+def planned_versions(registry: Registry) -> QuerySet[SchemaVersion]:
+    """The versions of a registry with what a plan reads of each, and the newest live version of its subject."""
+    newest = SchemaVersion.objects.filter(subject=OuterRef("subject"), deleted_at=None).order_by("-version")
+    rows = SchemaVersion.objects.filter(subject__context__registry=registry)
+    joined = rows.select_related("schema__context", "subject__context", "standing")
+    return joined.annotate(newest=Subquery(newest.values("version")[:1]))
+
+
+def newest_of(row: SchemaVersion) -> int:
+    """The newest live version of the subject of a row of `planned_versions`; 0 if there is none."""
+    return getattr(row, "newest", None) or 0
+
+
+def _versions(spec: PromotionSpec, known: Sequence[SchemaVersion]) -> list[IncomingVersion]:
     """The versions as their registry has them: the source, or (roll back, adopt) the target."""
     environment = spec.source or spec.target
     keys = {(item.subject, item.version) for item in spec.items}
     promotes = spec.kind == PROMOTE
-    rows, infos, graph = _with_references(environment.registry, keys, follow=promotes)
+    rows, infos, graph = _with_references(environment.registry, keys, known, follow=promotes)
     configs = spoken_for_many(environment.registry, {name for name, _ in keys}) if spec.with_config else {}
     parse = parser_of([row.schema for row in rows.values()], graph)
     versions = []
@@ -114,6 +130,7 @@ def _versions(spec: PromotionSpec) -> list[IncomingVersion]:
                 source_id=info.schema.schema_id,
                 requested=key in keys,
                 standing=_standing(row),
+                newest=newest_of(row),
                 config=own,
             )
         )
@@ -128,15 +145,18 @@ def _standing(row: SchemaVersion) -> str:
 
 
 def _with_references(
-    registry: Registry, keys: Collection[_Key], *, follow: bool
+    registry: Registry, keys: Collection[_Key], known: Sequence[SchemaVersion], *, follow: bool
 ) -> tuple[dict[_Key, SchemaVersion], dict[_Key, VersionInfo], ReferenceGraph]:
-    """The requested versions and, with `follow`, everything they refer to, with what refers to what: two queries per depth of references."""
+    """The requested versions and, with `follow`, everything they refer to, with what refers to what.
+
+    Two queries per depth of references, without the versions that are known.
+    """
     graph: ReferenceGraph | None = None
     rows_by_key: dict[_Key, SchemaVersion] = {}
     infos: dict[_Key, VersionInfo] = {}
     missing = set(keys)
     while missing:
-        rows = _rows(registry, missing, deleted=bool(rows_by_key))
+        rows = _by_key(known) if known and not rows_by_key else _rows(registry, missing, deleted=bool(rows_by_key))
         _refuse_absent(registry, missing - rows.keys())
         rows_by_key |= rows
         if len(rows_by_key) > MAX_VERSIONS:
@@ -157,16 +177,19 @@ def _with_references(
 
 def _rows(registry: Registry, keys: Collection[_Key], *, deleted: bool) -> dict[_Key, SchemaVersion]:
     """The versions of those keys, with what `infos_of` and the standing need; references may be to soft-deleted ones."""
-    rows = SchemaVersion.objects.filter(
-        subject__context__registry=registry,
+    rows = planned_versions(registry).filter(
         subject__context__name__in={name.context for name, _ in keys},
         subject__name__in={name.subject for name, _ in keys},
         version__in={number for _, number in keys},
-    ).select_related("schema__context", "subject__context", "standing")
+    )
     if not deleted:
         rows = rows.filter(deleted_at=None)
-    rows_by_key = {(SubjectName(row.subject.context.name, row.subject.name), row.version): row for row in rows}
+    rows_by_key = _by_key(rows)
     return {key: rows_by_key[key] for key in keys if key in rows_by_key}
+
+
+def _by_key(rows: Iterable[SchemaVersion]) -> dict[_Key, SchemaVersion]:
+    return {(SubjectName(row.subject.context.name, row.subject.name), row.version): row for row in rows}
 
 
 def _refuse_absent(registry: Registry, absent: Collection[_Key]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Exists, FilteredRelation, OuterRef, Q
 
 from registry.formats.compatibility import LEVELS
 from registry.promotions.models import Environment, PromotionRequest, Release
@@ -25,8 +25,8 @@ from registry.promotions.plan.types import (
     settings_dict,
     steps_of,
 )
-from registry.subjects.associations.rules import owned_subjects
-from registry.subjects.models import Context, Registry, Schema, SchemaVersion
+from registry.subjects.associations.rules import is_owned
+from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion
 from registry.subjects.policy.effective_policy import NO_POLICY, Spoken, spoken_in
 from registry.subjects.versions.parsed_schemas import parse_stored
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
@@ -44,7 +44,7 @@ _COLUMNS = (
     "schema__rule_set",
     "standing__standing",
     "schema_id",
-    "subject_id",
+    "is_owned",
 )
 
 
@@ -53,12 +53,12 @@ _Subjects = Mapping[Registry, Collection[SubjectName]]
 
 @dataclass(frozen=True)
 class _Row:
-    """A version at the target, with the keys of its schema and subject; nothing is parsed."""
+    """A version at the target, with the key of its schema, and whether a resource owns its subject; nothing is parsed."""
 
     version: TargetVersion
     is_live: bool
     schema_pk: int
-    subject_pk: int
+    is_owned: bool
 
 
 def target_of(environment: Environment, versions: Sequence[IncomingVersion], *, releases: bool = False) -> Target:
@@ -84,15 +84,10 @@ def target_of(environment: Environment, versions: Sequence[IncomingVersion], *, 
         )
         return replace(state, history=history)
 
-    owned = owned_subjects({subject_rows[0].subject_pk for subject_rows in rows.values() if subject_rows})
     return Target(
         subjects={name.qualified: whole(name, state) for name, state in states.items()},
         ids=_ids(registry, names, versions),
-        owned=frozenset(
-            name.qualified
-            for name, subject_rows in rows.items()
-            if subject_rows and subject_rows[0].subject_pk in owned
-        ),
+        owned=frozenset(name.qualified for name, of in rows.items() if of and of[0].is_owned),
         is_mirror=registry.kind == Registry.REMOTE,
     )
 
@@ -122,7 +117,7 @@ def _rows(subjects: _Subjects) -> dict[Registry, dict[SubjectName, list[_Row]]]:
         subject__context__registry__in=by_key,
         subject__context__name__in={name.context for name in everything},
         subject__name__in={name.subject for name in everything},
-    )
+    ).annotate(is_owned=is_owned("subject"))
     for key, context, subject, *columns in query.order_by("version").values_list(*_COLUMNS):
         name = SubjectName(context, subject)
         if name in by_key[key]:
@@ -131,9 +126,9 @@ def _rows(subjects: _Subjects) -> dict[Registry, dict[SubjectName, list[_Row]]]:
 
 
 def _row(columns: Sequence[Any]) -> _Row:
-    version, deleted_at, fingerprint, identity, schema_id, metadata, rule_set, standing, pk, subject_pk = columns
+    version, deleted_at, fingerprint, identity, schema_id, metadata, rule_set, standing, pk, owned = columns
     stored = TargetVersion(version, fingerprint, None, identity, schema_id, metadata, rule_set, standing or "")
-    return _Row(stored, deleted_at is None, pk, subject_pk)
+    return _Row(stored, deleted_at is None, pk, owned)
 
 
 def _states(
@@ -168,8 +163,13 @@ def _named(state: TargetState, rows: Sequence[_Row]) -> list[int]:
 
 
 def _parsed(pks: Collection[int]) -> dict[int, Any]:
-    rows = list(Schema.objects.filter(pk__in=pks)) if pks else []
-    return dict(zip((row.pk for row in rows), parse_stored(rows), strict=True)) if rows else {}
+    if not pks:
+        return {}
+    rows = list(
+        Schema.objects.filter(pk__in=pks).annotate(refers=Exists(SchemaReference.objects.filter(schema=OuterRef("pk"))))
+    )
+    refer = any(getattr(row, "refers", True) for row in rows)
+    return dict(zip((row.pk for row in rows), parse_stored(rows, refer=refer), strict=True))
 
 
 def _released(environment: Environment, names: Collection[SubjectName]) -> frozenset[tuple[str, str, int]]:
@@ -184,17 +184,19 @@ def _released(environment: Environment, names: Collection[SubjectName]) -> froze
 def _ids(registry: Registry, names: Collection[SubjectName], versions: Sequence[IncomingVersion]) -> dict[str, Ids]:
     """The next ids of the contexts, and the existing ids and definitions that the plan may reuse."""
     contexts = {name.context for name in names}
-    following = dict(Context.objects.filter(registry=registry, name__in=contexts).values_list("name", "next_schema_id"))
-    matters = Q(fingerprint__in={item.schema.fingerprint for item in versions if item.schema})
-    matters |= Q(schema_id__in={item.source_id for item in versions if item.source_id is not None})
-    rows = Schema.objects.filter(matters, context__registry=registry, context__name__in=contexts)
+    matters = Q(schemas__fingerprint__in={item.schema.fingerprint if item.schema else "" for item in versions})
+    matters |= Q(schemas__schema_id__in={item.source_id for item in versions if item.source_id is not None})
+    rows = Context.objects.filter(registry=registry, name__in=contexts)
+    following: dict[str, int] = {}
     of_identity: dict[str, dict[str, int]] = {name: {} for name in contexts}
     identity_of: dict[str, dict[int, str]] = {name: {} for name in contexts}
-    for context, schema_id, identity in rows.order_by("schema_id").values_list(
-        "context__name", "schema_id", "identity"
-    ):
-        of_identity[context].setdefault(identity, schema_id)
-        identity_of[context][schema_id] = identity
+    columns = ("name", "next_schema_id", "matching__schema_id", "matching__identity")
+    matching = rows.annotate(matching=FilteredRelation("schemas", condition=matters)).order_by("matching__schema_id")
+    for context, next_id, schema_id, identity in matching.values_list(*columns):
+        following[context] = next_id
+        if schema_id is not None:
+            of_identity[context].setdefault(identity, schema_id)
+            identity_of[context][schema_id] = identity
     return {name: Ids(following.get(name, 1), of_identity[name], identity_of[name]) for name in contexts}
 
 

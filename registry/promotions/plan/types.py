@@ -116,7 +116,7 @@ class IncomingVersion:
     `needs` has the (qualified subject, version) at the source for each reference, which the plan translates to the
     target's number; it is empty if the references are the target's already. `requested` is False for a version that comes
     along because others refer to it. `metadata` None keeps the previous version's. `standing` is empty for a version
-    that may be used.
+    that may be used. `newest` is the subject's newest live version at the source; 0 for a text.
     """
 
     subject: str
@@ -133,6 +133,7 @@ class IncomingVersion:
     standing: str = ""
     config: OwnConfig | None = None
     problem: str = ""
+    newest: int = 0
 
     @property
     def key(self) -> tuple[str, int]:

@@ -16,6 +16,7 @@ from registry.promotions.checks.context import freezes_of, with_age, with_freeze
 from registry.promotions.models import (
     Acknowledgement,
     ApplyStep,
+    Environment,
     PromotionRequest,
     Release,
     RequestItem,
@@ -219,8 +220,11 @@ class RequestInfo:
         return self.state in PromotionRequest.OPEN_STATES
 
 
-def infos_of(rows: Sequence[PromotionRequest]) -> list[RequestInfo]:
-    """The infos of rows that were fetched with everything they show."""
+def infos_of(rows: Sequence[PromotionRequest], environments: Sequence[Environment] = ()) -> list[RequestInfo]:
+    """The infos of rows that were fetched with everything they show.
+
+    `environments` are those of `environment_rows`, whose freezes needn't be read again.
+    """
     for row in rows:
         if hasattr(row, "light_plan"):
             row.plan = readable_plan(row.light_plan)
@@ -229,8 +233,11 @@ def infos_of(rows: Sequence[PromotionRequest]) -> list[RequestInfo]:
     reviewed = [row for row in rows if row.state not in PromotionRequest.CLOSED_STATES]
     reviews = [review for row in reviewed for review in row.reviews.all()]
     needed = needed_for_many(reviewed, rules_in(reviewed), reviews) if reviewed else {}
-    targets = list({row.target_id: row.target for row in reviewed}.values())
-    freezes = freezes_of(targets, time_travel.present()) if targets else {}
+    targets = {row.target_id: row.target for row in reviewed}
+    known = [environment for environment in environments if environment.pk in targets]
+    freezes = (
+        freezes_of(known or list(targets.values()), time_travel.present(), are_read=bool(known)) if targets else {}
+    )
     return [_info(row, needed.get(row.pk, ReviewNeeds()), freezes.get(row.target_id)) for row in rows]
 
 

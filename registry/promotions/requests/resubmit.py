@@ -34,7 +34,7 @@ from registry.promotions.requests.submission import (
     require_requester,
 )
 from registry.promotions.requests.timeline import is_ghost
-from registry.promotions.selectors import get_environment
+from registry.promotions.selectors import get_environment, get_environments
 from registry.subjects.selectors import list_versions
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -207,7 +207,7 @@ def preview_promotion(
         require(by, "schema.read", registry=target, subject=name.qualified)
     if not items or len(items) > MAX_ITEMS:
         raise InvalidInput(f"A plan can have 1 to {MAX_ITEMS} items, not {len(items)}.")
-    origin, goal = get_environment(source), get_environment(target)
+    origin, goal = get_environments(source, target)
     if goal.position <= origin.position:
         raise InvalidInput(f"{target} doesn't come after {source} in the environment order.")
     rows = find_versions(origin.registry, items)
@@ -215,7 +215,8 @@ def preview_promotion(
     return make_plan(
         PromotionSpec(
             target=goal, items=spec_items, source=origin, kind=PromotionRequest.PROMOTE, with_config=with_config
-        )
+        ),
+        rows=rows,
     )
 
 

@@ -175,14 +175,23 @@ MAX_LIMIT: Final = 200
 _MAX_NUMBER: Final = 2**63 - 1
 
 
+def get_environments(*names: str) -> list[Environment]:
+    """The environments of registries of the configured project, in the order of the names; one query.
+
+    Raises RegistryNotFound.
+    """
+    asked = {name for name in names if "\0" not in name}
+    rows = Environment.objects.select_related("registry").filter(registry__name__in=asked).order_by("-position")
+    by_name = {row.registry.name: row for row in rows}
+    missing = next((name for name in names if name not in by_name), None)
+    if missing is not None:
+        raise RegistryNotFound(f"'{missing}' is not an environment.", registry=missing)
+    return [by_name[name] for name in names]
+
+
 def get_environment(name: str) -> Environment:
     """The environment of a registry of the configured project. Raises RegistryNotFound."""
-    row = (
-        Environment.objects.select_related("registry").filter(registry__name=name).first() if "\0" not in name else None
-    )
-    if row is None:
-        raise RegistryNotFound(f"'{name}' is not an environment.", registry=name)
-    return row
+    return get_environments(name)[0]
 
 
 def list_environments() -> list[str]:
@@ -246,12 +255,15 @@ def open_requests_of(subjects: Collection[SubjectName], by: Actor) -> dict[Subje
     return {subject: requests[subject] for subject in subjects if subject in requests}
 
 
-def get_request(request_id: int) -> RequestInfo:
-    """One request with all its parts. Raises RequestNotFound."""
+def get_request(request_id: int, environments: Sequence[Environment] = ()) -> RequestInfo:
+    """One request with all its parts; `environments` are those of `environment_rows`, if the caller has read them.
+
+    Raises RequestNotFound.
+    """
     row = _whole_rows().filter(pk=request_id).first()
     if row is None:
         raise RequestNotFound(f"Promotion request {request_id} not found.", request=request_id)
-    return infos_of([row])[0]
+    return infos_of([row], environments)[0]
 
 
 def releases_of(subject: SubjectName) -> dict[tuple[str, int], int]:
@@ -352,14 +364,14 @@ def may_see(by: Actor, info: RequestInfo) -> bool:
     return all(may(by, "schema.read", registry=info.target, subject=name) for name in names)
 
 
-def readable_request(request_id: int, by: Actor) -> RequestInfo:
-    """One request; if the actor may not read it, the error is the same as for a missing one.
+def readable_request(request_id: int, by: Actor, environments: Sequence[Environment] = ()) -> RequestInfo:
+    """The same for a reader: if they may not read it, the error is the same as for a missing one.
 
     Raises NotSignedIn, NotAllowed, RequestNotFound.
     """
     if not may_somewhere(by, "schema.read"):
         require(by, "schema.read")
-    info = get_request(request_id)
+    info = get_request(request_id, environments)
     if not may_see(by, info):
         raise RequestNotFound(f"Promotion request {request_id} not found.", request=request_id)
     return info

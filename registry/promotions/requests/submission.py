@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any, Final
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from registry.access.roles import Actor, require
@@ -39,7 +39,7 @@ from registry.promotions.requests.state_machine import (
     subject_of,
 )
 from registry.promotions.reviews.eligibility import needed_for
-from registry.promotions.selectors import get_environment
+from registry.promotions.selectors import get_environment, get_environments
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.permissions import Visible, require_references
 from registry.subjects.policy.effective_policy import config_and_settings
@@ -80,7 +80,7 @@ def request_promotion(
     nothing to do, SubjectNotFound, VersionNotFound, NotAllowed, NotSignedIn.
     """
     keys = _requested_keys(subject, version, items)
-    origin, goal = get_environment(source), get_environment(target)
+    origin, goal = get_environments(source, target)
     require_requester(goal, [name for name, _ in keys], by)
     for name, _ in keys:
         require(by, "schema.read", registry=origin.registry.name, subject=name.qualified)
@@ -294,25 +294,21 @@ def require_requester(target: Environment, subjects: Sequence[SubjectName], by: 
 
 
 def find_versions(registry: Registry, keys: Sequence[ItemKey]) -> list[SchemaVersion]:
-    """The live versions of the keys, with their schemas, in order; two queries.
+    """The live versions of the keys, with their schemas, in order and with what a plan reads of each; one query.
 
     Raises InvalidVersion, SubjectNotFound, VersionNotFound.
     """
     numbered_keys = [(name, parse_version(version)) for name, version in keys]
     rows_by_key: dict[tuple[SubjectName, int | None], SchemaVersion] = {}
-    numbered, latest = Q(pk__in=()), Q(pk__in=())
+    condition = Q(pk__in=())
     for name, number in numbered_keys:
         here = Q(subject__context__name=name.context, subject__name=name.subject)
-        if number is None:
-            latest |= here
-        else:
-            numbered |= here & Q(version=number)
-    rows = SchemaVersion.objects.filter(subject__context__registry=registry, deleted_at=None)
-    rows = rows.select_related("schema", "subject__context")
-    for row in rows.filter(numbered):
-        rows_by_key[_name_of(row), row.version] = row
-    for row in rows.filter(latest).order_by("subject_id", "-version").distinct("subject_id"):
-        rows_by_key[_name_of(row), None] = row
+        condition |= here & Q(version=F("newest") if number is None else number)
+    for row in builder.planned_versions(registry).filter(condition, deleted_at=None):
+        name = _name_of(row)
+        rows_by_key[name, row.version] = row
+        if row.version == builder.newest_of(row):
+            rows_by_key[name, None] = row
     for name, number in numbered_keys:
         if (name, number) not in rows_by_key:
             get_version(registry, name, number or "latest")  # raises for the missing part

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from registry.access.roles import Actor, require
 from registry.errors import OperationNotPermitted, ReferenceExists
@@ -116,6 +116,11 @@ def is_in_use(registry: Registry, subject: SubjectName) -> bool:
     """Whether a resource uses the subject."""
     rows = Association.objects.filter(registry=registry)
     return rows.filter(subject__context__name=subject.context, subject__name=subject.subject).exists()
+
+
+def is_owned(subject: str) -> Exists:
+    """Whether a resource owns the subject that a row refers to by that column."""
+    return Exists(Association.objects.filter(subject=OuterRef(subject), lifecycle=STRONG))
 
 
 def owned_subjects(subject_pks: Collection[int]) -> set[int]:
