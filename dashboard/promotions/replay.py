@@ -17,7 +17,6 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from dashboard.compare.proposed_schema import weighed_evidence
-from dashboard.compatibility.presenters import DataEvidence
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import given_text
 from dashboard.components.widgets import Action, Choice, Crumb, Problem, Section
@@ -25,8 +24,9 @@ from dashboard.promotions.changes import chosen_step
 from dashboard.promotions.presenters import ReplayPage
 from dashboard.promotions.summary import title_of
 from registry.access.roles import Actor, refusal, require
-from registry.drift.replay.evidence import replay_and_weigh
-from registry.drift.replay.schema_replay import names_of_topics
+from registry.drift.replay.evidence import WeighedReplay, replay_and_weigh
+from registry.drift.replay.schema_replay import names_of_topics, topics_of
+from registry.drift.usage.version_usage import Coverage
 from registry.errors import NotAllowed, SchemadeskError
 from registry.promotions.plan.types import ADOPT, PlanStep
 from registry.promotions.requests.schema_changes import places_of
@@ -55,12 +55,23 @@ def replay_action(info: RequestInfo, actor: Actor, step: PlanStep | None) -> Act
     )
 
 
-def replay_topics(request: HttpRequest, info: RequestInfo, actor: Actor, step: PlanStep | None) -> tuple[Choice, ...]:
-    """The topics that can be replayed, the last one selected; none if there is no choice, or no replay."""
+def replay_topics(
+    request: HttpRequest,
+    info: RequestInfo,
+    actor: Actor,
+    step: PlanStep | None,
+    carriers: Sequence[Coverage] | None = None,
+) -> tuple[Choice, ...]:
+    """The topics that can be replayed, the last one selected; none if there is no choice, or no replay.
+
+    `carriers` are the topics that carry the subject, where they were read already.
+    """
     action = replay_action(info, actor, step)
     if step is None or action is None or not action.allowed:
         return ()
-    names = names_of_topics(get_registry(info.target), parse_subject(step.subject))
+    if carriers is None:
+        carriers = topics_of(get_registry(info.target), parse_subject(step.subject))
+    names = names_of_topics(carriers)
     if len(names) < 2:
         return ()
     last = _remembered(request).get(_topic_key(info, step))
@@ -90,7 +101,7 @@ def replay_page(request: HttpRequest, request_id: int) -> ReplayPage:
     actor = page_actor(request)
     info = readable_request(request_id, actor)
     step = chosen_step(info, given_text(request.GET, "item"))
-    evidence, problem = None, None
+    weighed, problem = None, None
     topic = given_text(request.POST, "topic")
     if step is None:
         problem = Problem(
@@ -99,7 +110,7 @@ def replay_page(request: HttpRequest, request_id: int) -> ReplayPage:
         )
     else:
         try:
-            evidence = _replayed(info, step, actor, topic)
+            weighed = _replayed(info, step, actor, topic)
             if topic:
                 _remember(request, _topic_key(info, step), topic)
         except NotAllowed:
@@ -122,8 +133,8 @@ def replay_page(request: HttpRequest, request_id: int) -> ReplayPage:
         subject=subject,
         request_url=f"{address}?{urlencode({'item': subject})}#changes",
         again=replay_action(info, actor, step),
-        topics=_chosen(replay_topics(request, info, actor, step), topic),
-        evidence=evidence,
+        topics=_chosen(replay_topics(request, info, actor, step, weighed.carriers if weighed else None), topic),
+        evidence=weighed_evidence(weighed) if weighed else None,
         problem=problem,
     )
 
@@ -133,23 +144,21 @@ def _chosen(topics: Sequence[Choice], topic: str) -> tuple[Choice, ...]:
     return tuple(replace(choice, selected=choice.value == topic) for choice in topics) if topic else tuple(topics)
 
 
-def _replayed(info: RequestInfo, step: PlanStep, actor: Actor, topic: str) -> DataEvidence:
+def _replayed(info: RequestInfo, step: PlanStep, actor: Actor, topic: str) -> WeighedReplay:
     """Raises NotAllowed for who may not read the schema where it comes from, or may not start scans at the target."""
     for registry_name in places_of(info, step):
         require(actor, "schema.read", registry=registry_name, subject=step.subject)
     registry, name = get_registry(info.target), parse_subject(step.subject)
     if step.kind == ADOPT:
-        return weighed_evidence(replay_and_weigh(registry, name, by=actor, version=step.target_version, topic=topic))
-    return weighed_evidence(
-        replay_and_weigh(
-            registry,
-            name,
-            by=actor,
-            text=step.text,
-            schema_type=step.schema_type,
-            references=step.references,
-            topic=topic,
-        )
+        return replay_and_weigh(registry, name, by=actor, version=step.target_version, topic=topic)
+    return replay_and_weigh(
+        registry,
+        name,
+        by=actor,
+        text=step.text,
+        schema_type=step.schema_type,
+        references=step.references,
+        topic=topic,
     )
 
 

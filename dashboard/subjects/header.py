@@ -5,7 +5,7 @@ What may be done, what the level requires of a new version, its state and its to
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
@@ -23,6 +23,7 @@ from dashboard.subjects.lifecycle import LifeMark, LifeState, marks_of
 from dashboard.subjects.presenters import SubjectSetting, TopicLink, TopicLinks
 from registry.access.name_patterns import pattern_of
 from registry.access.roles import Actor, may, refusal
+from registry.drift.models import Topic
 from registry.drift.usage.subject_topics import CarryingTopic, carrying_topics
 from registry.formats import format_of
 from registry.formats.compatibility import LEVELS
@@ -297,9 +298,9 @@ def state_mark(lives: Mapping[int, VersionTimeline], newest: int | None) -> Life
     )
 
 
-def topic_links(actor: Actor, registry: Registry, name: SubjectName) -> TopicLinks:
-    """The topics that carry the subject; one query."""
-    topics = carrying_topics(registry, name)
+def topic_links(actor: Actor, registry: Registry, name: SubjectName, own: Iterable[Topic]) -> TopicLinks:
+    """The topics that carry the subject, of its `own`."""
+    topics = carrying_topics(own, name)
     may_look = may(actor, "schema.read", registry=registry.name)
     shown = tuple(_topic(topic, may_look=may_look) for topic in topics[:SHOWN_TOPICS])
     return TopicLinks(

@@ -41,7 +41,9 @@ from dashboard.subjects.references import reference_lists
 from dashboard.subjects.structure import Structure, field_url, read_structure
 from dashboard.subjects.versions import Window, lane_strip, version_rows, window_of
 from registry.access.roles import may
+from registry.drift.models import Topic
 from registry.drift.selectors import open_findings_by_subject
+from registry.drift.usage.subject_topics import own_topics
 from registry.errors import InvalidSchema, SchemadeskError, SchemaTooCostly
 from registry.formats.personal_data import SchemaTags
 from registry.promotions.requests.preconditions import settings_preconditions
@@ -125,7 +127,8 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, sent: Ser
     presence, releases = selectors.presence_of(registry_row, name).visible_to(actor, name), releases_of(name)
     lives = {life.version: life for life in timelines_of(registry_row, name, by=actor, only=window.read)}
     selected, note = whole.selected, note_of(registry_row, name)
-    structure = _structure(request, whole, selected, note)
+    topics = own_topics(registry_row, name)
+    structure = _structure(request, whole, selected, note, topics)
     readable = [
         environment for environment in order if may(actor, "schema.read", registry=environment, subject=name.qualified)
     ]
@@ -154,7 +157,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, sent: Ser
         upgrade_order=level_order(config.level),
         mode=mode,
         state=state_mark(lives, live[0] if live else None),
-        topics=topic_links(actor, registry_row, name),
+        topics=topic_links(actor, registry_row, name, topics),
         actions=subject_actions(request, registry_row, name, order=order, live=bool(live), selected=selected.version),
         more=more_actions(request, registry, name, live=bool(live), selected=selected.version),
         export=None if actor.past else subject_export(registry, name),
@@ -204,10 +207,13 @@ def _tab(request: HttpRequest) -> str:
     return tab if tab in dict(TABS) else "structure"
 
 
-def _structure(request: HttpRequest, whole: _Subject, info: selectors.VersionInfo, note: Note) -> Structure:
+def _structure(
+    request: HttpRequest, whole: _Subject, info: selectors.VersionInfo, note: Note, topics: list[Topic]
+) -> Structure:
     """The structure where its tab is open, else what reading the version met."""
     if _tab(request) == "structure":
-        return read_structure(request, whole.registry, whole.name, info, whole.readings, whole.origins(), note)
+        origins = whole.origins()
+        return read_structure(request, whole.registry, whole.name, info, whole.readings, origins, note, topics)
     return Structure(error=_reading_error(whole, info))
 
 

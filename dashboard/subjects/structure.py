@@ -20,6 +20,7 @@ from dashboard.components.widgets import Paging
 from dashboard.subjects.descriptions import tag_chips
 from dashboard.subjects.field_filter import FIELD_ROWS, DrawnFields, TreeQuery, asked_of, begin_of, chosen_of
 from dashboard.subjects.presenters import ExamplePanel, FieldMarkLink, FieldRow, InData, SeenField, Tree
+from registry.drift.models import Topic
 from registry.drift.replay.evidence import FieldTotals
 from registry.drift.replay.field_evidence import MAX_DAYS, FieldMark, ObservedFields, fields_in_data
 from registry.errors import SchemadeskError
@@ -50,14 +51,14 @@ MAX_ELSEWHERE: Final = 20
 
 
 def seen_in_data(
-    registry: Registry, subject: SubjectName, drawn: Iterable[str], declared: Iterable[str]
+    registry: Registry, subject: SubjectName, topics: Iterable[Topic], *, drawn: Iterable[str], declared: Iterable[str]
 ) -> tuple[InData, dict[str, SeenField]]:
     """What is known of the version, and of the fields that are `drawn`; `declared` are the paths of all its fields.
 
     A finding about a field of another part of the table is told there.
     """
     listed = list(drawn)
-    data_fields = fields_in_data(registry, subject, listed)
+    data_fields = fields_in_data(registry, subject, listed, topics)
     others = {path.partition(".")[2].replace("{}", "[]") for path in declared}
     elsewhere = [mark for mark in data_fields.elsewhere if mark.path.replace("{}", "[]") not in others]
     in_data = InData(
@@ -161,8 +162,9 @@ def read_structure(
     readings: Sequence[selectors.Reading],
     origins: Mapping[str, int],
     note: Note,
+    topics: Iterable[Topic],
 ) -> Structure:
-    """The fields of the page that the address asks for; two queries besides what data say of them."""
+    """The fields of the page that the address asks for; two queries besides what data of the topics say of them."""
     try:
         outline = schema_engine.outline(selectors.parsed_of(registry, info, readings))
     except UNREADABLE as error:
@@ -178,7 +180,11 @@ def read_structure(
     drawn = chosen.visible[begin : begin + FIELD_ROWS]
     clients = clients_of(registry, name)
     in_data, fields_in_data = seen_in_data(
-        registry, name, drawn=[outline[number].path for number in drawn], declared=(item.path for item in outline)
+        registry,
+        name,
+        topics,
+        drawn=[outline[number].path for number in drawn],
+        declared=(item.path for item in outline),
     )
     about = {"registry": registry.name, "subject": name.qualified}
     rows = _Rows(origins, fields_in_data, clients, about)

@@ -17,6 +17,7 @@ from django.utils import timezone
 from registry.access.roles import Actor, require
 from registry.drift.models import FieldStatistic, Topic
 from registry.drift.replay.schema_replay import DEFAULT_MESSAGES, ReplayReport, replay_proposal, side_of, topics_of
+from registry.drift.usage.version_usage import Coverage
 from registry.formats import DEFAULT_FORMAT, FORMATS
 from registry.formats.assessment import Assessment
 from registry.formats.base import Reference
@@ -277,10 +278,11 @@ _ALL: Final = "FULL_TRANSITIVE"
 
 @dataclass(frozen=True)
 class WeighedReplay:
-    """A replay and what it says beside the report."""
+    """A replay and what it says beside the report, and the topics that carry the subject."""
 
     replay: ReplayReport
     evidence: tuple[EvidenceLine, ...]
+    carriers: tuple[Coverage, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
@@ -303,6 +305,7 @@ def replay_and_weigh(
     if not text:
         info = get_version(registry, subject, version or "latest", deleted=True)
         text, schema_type, references = info.schema.text, info.schema.schema_type, info.schema.references
+    carriers = topics_of(registry, subject)
     replayed = replay_proposal(
         registry,
         subject,
@@ -312,16 +315,28 @@ def replay_and_weigh(
         references=references,
         topic=topic,
         messages=messages,
+        carriers=carriers,
     )
     proposal = report_proposal(registry, subject, text=text, schema_type=schema_type, references=references, by=by)
-    return WeighedReplay(replayed, evidence_lines(registry, subject, proposal.assessment, replayed, by=by))
+    lines = evidence_lines(registry, subject, proposal.assessment, replayed, by=by, carriers=carriers)
+    return WeighedReplay(replayed, lines, carriers)
 
 
 def evidence_lines(
-    registry: Registry, subject: SubjectName, assessment: Assessment, replay: ReplayReport | None = None, *, by: Actor
+    registry: Registry,
+    subject: SubjectName,
+    assessment: Assessment,
+    replay: ReplayReport | None = None,
+    *,
+    by: Actor,
+    carriers: Sequence[Coverage] | None = None,
 ) -> tuple[EvidenceLine, ...]:
-    """What the last weeks' data, and a replay where there is one, say beside a report. Four queries. Raises NotAllowed."""
-    return lines_of_items(registry, subject, assessment.strip.reports[_ALL].items, replay, by=by)
+    """What the last weeks' data, and a replay where there is one, say beside a report.
+
+    Four queries, one if `carriers` (of `topics_of`) are known. Raises NotAllowed.
+    """
+    items = assessment.strip.reports[_ALL].items
+    return lines_of_items(registry, subject, items, replay, by=by, carriers=carriers)
 
 
 def lines_of_items(
@@ -331,10 +346,11 @@ def lines_of_items(
     replay: ReplayReport | None = None,
     *,
     by: Actor,
+    carriers: Sequence[Coverage] | None = None,
 ) -> tuple[EvidenceLine, ...]:
-    """The same beside findings of any report. Four queries. Raises NotAllowed."""
+    """The same beside findings of any report."""
     require(by, "schema.read", registry=registry.name, subject=subject.qualified)
-    fields = fields_seen(registry, subject)
+    fields = fields_seen(registry, subject, carriers)
     if not fields and replay is None:
         return ()
     return weigh(findings_of(items), fields, seen_of(replay) if replay else None)
@@ -364,9 +380,11 @@ def decoded_fields(registry: Registry, subject: SubjectName, topics: Collection[
     return rows.exclude(Q(framing="") & Exists(others))
 
 
-def fields_seen(registry: Registry, subject: SubjectName) -> tuple[FieldTotals, ...]:
+def fields_seen(
+    registry: Registry, subject: SubjectName, carriers: Sequence[Coverage] | None = None
+) -> tuple[FieldTotals, ...]:
     """The fields of the subject's data in the last weeks, over all of its writers."""
-    topics = [topic.topic_id for topic in topics_of(registry, subject)]
+    topics = [topic.topic_id for topic in (topics_of(registry, subject) if carriers is None else carriers)]
     rows = (
         decoded_fields(registry, subject, topics)
         .values("path")

@@ -9,11 +9,10 @@ from typing import Final
 
 from django.db.models import Max, Min, Q, Sum
 
-from registry.drift.models import Finding
+from registry.drift.models import Finding, Topic
 from registry.drift.replay.evidence import DAYS, MAX_PATHS, FieldTotals, below_root, decoded_fields, steps_of
 from registry.drift.replay.schema_replay import topics_of
 from registry.drift.scan.aggregation import SEVERITY_RANK
-from registry.drift.usage import subject_topics
 from registry.subjects.models import Registry
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -82,15 +81,16 @@ class ObservedFields:
     elsewhere: tuple[FieldMark, ...] = ()
 
 
-def fields_in_data(registry: Registry, subject: SubjectName, paths: Iterable[str]) -> ObservedFields:
-    """The fields at the schema's `paths` over the last weeks, from the topics that are known to be the subject's.
+def fields_in_data(
+    registry: Registry, subject: SubjectName, paths: Iterable[str], topics: Iterable[Topic]
+) -> ObservedFields:
+    """The fields at the schema's `paths` over the last weeks; `topics` are the subject's `own_topics`.
 
-    Three queries, however many fields and topics there are; one more where none of the fields was seen. The caller asks
+    Two queries, however many fields and topics there are; one more where none of the fields was seen. The caller asks
     for the right.
     """
     forms_by_path = {path: _as_data(path) for path in paths}
-    topics = subject_topics.own_topics(registry, subject)
-    lately = decoded_fields(registry, subject, topics)
+    lately = decoded_fields(registry, subject, [topic.pk for topic in topics])
     rows = (
         lately.filter(path__in={form for forms in forms_by_path.values() for form in forms})
         .values_list("path")

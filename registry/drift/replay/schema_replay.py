@@ -117,9 +117,11 @@ def replay_proposal(
     version: int | str = "",
     topic: str = "",
     messages: int = DEFAULT_MESSAGES,
+    carriers: Sequence[Coverage] | None = None,
 ) -> ReplayReport:
     """Read the newest messages of the subject's topic with a text, or with a version, as the reader.
 
+    `carriers` are those of `topics_of`, where they were read already.
     Raises InvalidSchema, InvalidReference, SchemaTooCostly, SubjectNotFound, VersionNotFound, InvalidSource where no
     topic, or more than one, is the subject's, NotAllowed, BrokerUnavailable, SparkUnavailable, ScanInterrupted.
     """
@@ -127,7 +129,7 @@ def replay_proposal(
     if not 1 <= messages <= MOST_MESSAGES:
         raise InvalidSource(f"A replay reads 1 to {MOST_MESSAGES:,} messages, not {messages:,}.")
     reader = _proposed(registry, subject, text, schema_type, references, version)
-    coverage = _topic(registry, subject, topic)
+    coverage = _topic(subject, topic, topics_of(registry, subject) if carriers is None else carriers)
     side = side_of(subject)
     writers, versions = _writers(registry, subject, coverage.topic_id, side)
     row = Topic.objects.select_related("source__cluster").get(pk=coverage.topic_id)
@@ -192,9 +194,9 @@ def _as_text(schema: ParsedSchema) -> ReplaySchema:
     return ReplaySchema(schema.schema_type, schema_engine.self_contained(schema))
 
 
-def _topic(registry: Registry, subject: SubjectName, name: str) -> Coverage:
+def _topic(subject: SubjectName, name: str, carriers: Sequence[Coverage]) -> Coverage:
     """The subject's one topic, or the one named."""
-    own = [item for item in topics_of(registry, subject) if item.gone_at is None and item.cluster]
+    own = [item for item in carriers if item.gone_at is None and item.cluster]
     matches = [item for item in own if not name or name in (item.topic, _with_cluster(item))]
     if not matches:
         known_topics = ", ".join(item.topic for item in own[:5]) or "none"
@@ -212,9 +214,9 @@ def _with_cluster(item: Coverage) -> str:
     return f"{item.topic} of {item.cluster}"
 
 
-def names_of_topics(registry: Registry, subject: SubjectName) -> tuple[str, ...]:
-    """The topics that a replay of the subject can name; with its cluster where two clusters have one of that name."""
-    own = [item for item in topics_of(registry, subject) if item.gone_at is None and item.cluster]
+def names_of_topics(carriers: Sequence[Coverage]) -> tuple[str, ...]:
+    """The topics that a replay can name; with its cluster where two clusters have one of that name."""
+    own = [item for item in carriers if item.gone_at is None and item.cluster]
     often = Counter(item.topic for item in own)
     return tuple(sorted({_with_cluster(item) if often[item.topic] > 1 else item.topic for item in own}))
 

@@ -120,7 +120,7 @@ def _unscanned(scope: _Scope, source_id: int | None, extent: Extent | None) -> I
                 yield from _unread_subjects(registry, topics)
         return
     for registry in scope.registries:
-        numbers = set(own_topics(registry, scope.subject))
+        numbers = {topic.pk for topic in own_topics(registry, scope.subject)}
         own = [topic for topic in topics if topic.pk in numbers]
         yield from _unread(own)
         if not any(topic.read_at for topic in own):

@@ -65,10 +65,10 @@ def topics_of(registry: Registry, subject: SubjectName, used: Iterable[int]) -> 
     return {row.pk: row for row in rows}
 
 
-def own_topics(registry: Registry, subject: SubjectName) -> list[int]:
-    """The topics that scans found to be the subject's, and that of its name where they found none for it."""
+def own_topics(registry: Registry, subject: SubjectName) -> list[Topic]:
+    """The topics that scans found to be the subject's, and that of its name where they found none for it; one query."""
     topics = topics_of(registry, subject, ()).values()
-    return [row.pk for row in topics if any(owner_of(row, side, subject) == "this" for side in SIDES)]
+    return [row for row in topics if any(owner_of(row, side, subject) == "this" for side in SIDES)]
 
 
 def owner_of(topic: Topic, side: str, subject: SubjectName) -> Literal["this", "other", "unknown"]:
@@ -145,10 +145,10 @@ class CarryingTopic:
     is_found: bool
 
 
-def carrying_topics(registry: Registry, subject: SubjectName) -> tuple[CarryingTopic, ...]:
-    """The topics that are there, by name; one query."""
+def carrying_topics(own: Iterable[Topic], subject: SubjectName) -> tuple[CarryingTopic, ...]:
+    """Those of the subject's `own_topics` that are there, by name."""
     topics = []
-    for row in topics_of(registry, subject, ()).values():
+    for row in own:
         if row.gone_at is not None:
             continue
         for side in SIDES:

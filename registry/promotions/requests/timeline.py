@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, Subquery, TextField
+from django.db.models.functions import Cast
 
 from registry.access.roles import Actor, may
 from registry.audit.models import AuditEvent
@@ -60,7 +61,7 @@ class UnapprovedVersion:
 def unrequested(registry: Registry) -> Q | None:
     """The condition on versions of a registry that came without a request, soft-deleted ones too.
 
-    None if versions need no request: the registry is no environment, or it is the first one and open. Two queries. An
+    None if versions need no request: the registry is no environment, or it is the first one and open. One query. An
     unapproved version was registered after the environment was made, by no import and by no release of that number and
     text. A mirror imports everything: there it is a version from more than a day after the remote was connected.
     """
@@ -68,28 +69,19 @@ def unrequested(registry: Registry) -> Q | None:
 
 
 def conditions(registries: Collection[int] | None = None) -> dict[int, Q]:
-    """The same for several registries (None: all environments), by registry key; two queries."""
-    order = list(Environment.objects.select_related("registry").order_by("position"))
+    """The same for several registries (None: all environments), by registry key; one query."""
+    made = AuditEvent.objects.filter(
+        table=Environment._meta.db_table, operation="INSERT", row_id=Cast(OuterRef("pk"), TextField())
+    ).order_by("-id")
+    rows = Environment.objects.select_related("registry").annotate(made_at=Subquery(made.values("at")[:1]))
+    order = list(rows.order_by("position"))
     targets = [environment for number, environment in enumerate(order) if number or environment.is_closed]
     if registries is not None:
         targets = [environment for environment in targets if environment.registry_id in registries]
-    since = _made_at(targets)
     return {
-        environment.registry_id: _condition(environment, since.get(environment.pk, environment.registry.created_at))
+        environment.registry_id: _condition(environment, environment.made_at or environment.registry.created_at)
         for environment in targets
     }
-
-
-def _made_at(environments: Collection[Environment]) -> dict[int, datetime]:
-    """Environment → when it was made, from the audit."""
-    if not environments:
-        return {}
-    made = AuditEvent.objects.filter(
-        table=Environment._meta.db_table,
-        operation="INSERT",
-        row_id__in=[str(environment.pk) for environment in environments],
-    )
-    return {int(row_id): at for row_id, at in made.order_by("id").values_list("row_id", "at")}
 
 
 def _condition(environment: Environment, since: datetime) -> Q:
@@ -281,7 +273,7 @@ def timelines_of(
 ) -> tuple[VersionTimeline, ...]:
     """The timeline of every version of a subject (or of `only` those), newest first, soft-deleted ones too.
 
-    Always six queries. Requests and releases are matched by text, so a version with another number in an environment
+    Always five queries. Requests and releases are matched by text, so a version with another number in an environment
     counts. Only what `by` may read is included, and only their own drafts.
     """
     versions = SchemaVersion.objects.filter(

@@ -18,7 +18,7 @@ from registry.subjects.lifecycle.notes import Note, note_of, notes_of
 from registry.subjects.models import Registry, Schema, SchemaVersion
 from registry.subjects.policy.data_contracts import Contract, property_of
 from registry.subjects.versions.lookup import get_subject
-from registry.subjects.versions.parsed_schemas import parse_stored, parser_of
+from registry.subjects.versions.parsed_schemas import ReferenceGraph, parse_stored, parser_of, read_graph
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import VersionInfo, infos_of, named_versions
 
@@ -73,7 +73,9 @@ def read_whole(
     rows = list((versions if only is None else versions.filter(version__in=only)).order_by("-version"))
     if not rows:
         get_subject(registry, subject, deleted=True)
-    return infos_of(rows), _readings([row for row in reversed(rows) if row.deleted_at is None])
+    graph = read_graph({row.schema_id for row in rows})
+    live_rows = [row for row in reversed(rows) if row.deleted_at is None]
+    return infos_of(rows, graph.references()), _readings(live_rows, graph)
 
 
 def parsed_of(registry: Registry, info: VersionInfo, readings: Sequence[Reading]) -> ParsedSchema:
@@ -86,9 +88,9 @@ def parsed_of(registry: Registry, info: VersionInfo, readings: Sequence[Reading]
     return reading.schema
 
 
-def _readings(rows: Sequence[SchemaVersion]) -> tuple[Reading, ...]:
+def _readings(rows: Sequence[SchemaVersion], graph: ReferenceGraph) -> tuple[Reading, ...]:
     try:
-        parse = parser_of([row.schema for row in rows])
+        parse = parser_of([row.schema for row in rows], graph)
     except UNREADABLE as error:  # references that are nested too deep: of which version isn't known
         return tuple(_reading(row, None, error) for row in rows)
     return tuple(_read(row, parse) for row in rows)

@@ -43,6 +43,8 @@ def dependants_of(
     rows = _latest_referrers(registry, subject)
     if by is not None:
         rows = [row for row in rows if may(by, "schema.read", registry=registry.name, subject=_name(row).qualified)]
+    if not rows:
+        return ()
     configs = effective_configs(registry, {_name(row) for row in rows})
     parsed = zip(rows, parse_stored([row.schema for row in rows]), strict=True)
     return tuple(_dependant(row, old, subject, new, references, configs[_name(row)]) for row, old in parsed)

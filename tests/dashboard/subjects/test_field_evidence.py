@@ -101,7 +101,9 @@ def test_each_field_says_in_how_many_messages_it_is_filled(topic: Topic, look: C
     assert f"present 100 %, null 96.8 % · last seen {today}" in rows["customerMail"]
     assert f"present 99.9 %, null 0 % · last seen {before}" in rows["items"]
     assert "present 0 %, null 0 % · never seen" in rows["weight"]
-    counts = fields_in_data(topic.source.registry, ORDERS, ["Order.items[].price", "Order.marks{}.weight"]).fields
+    counts = fields_in_data(
+        topic.source.registry, ORDERS, ["Order.items[].price", "Order.marks{}.weight"], [topic]
+    ).fields
     assert [(row.filled, row.messages) for row in counts.values()] == [(999, 1_000), (0, 7)]
 
 
@@ -109,7 +111,7 @@ def test_json_without_a_frame_counts_for_json_schemas_alone(topic: Topic, system
     registry = topic.source.registry
     count(topic, "id", 40, 40, 0)
     count(topic, "id", 7, 7, 0, mark="")
-    (avro,) = fields_in_data(registry, ORDERS, ["Order.id"]).fields.values()
+    (avro,) = fields_in_data(registry, ORDERS, ["Order.id"], [topic]).fields.values()
     assert (avro.filled, avro.messages) == (40, 40)
     assert [each.messages for each in fields_seen(registry, ORDERS)] == [40]
     assert [each.messages for each in field_on_days(registry, ORDERS, "Order.id")] == [40]

@@ -21,7 +21,7 @@ from registry.access.models import RoleGrant, User
 from registry.access.name_patterns import name_pattern
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, Source, Topic
-from registry.drift.usage.subject_topics import carrying_topics
+from registry.drift.usage.subject_topics import carrying_topics, own_topics
 from registry.formats.compatibility import LEVELS
 from registry.search.services import index_stale
 from registry.subjects.engine import schema_engine
@@ -200,7 +200,7 @@ def test_the_head_names_the_topics_and_how_they_are_known(three: None, look: Cal
     topic("other", {"value": ["others-value"]}, {"value": ["TopicName"]})
     topic("gone", {"value": ["orders-value"]}, {"value": ["RecordName"]}, gone_at=timezone.now())
     with CaptureQueriesContext(connection) as executed:
-        topics = carrying_topics(dev, ORDERS)
+        topics = carrying_topics(own_topics(dev, ORDERS), ORDERS)
     assert len(executed) == 1
     assert [(topic.name, topic.side, topic.strategies, topic.is_found) for topic in topics] == [
         ("bills", "value", ("RecordName",), True),
