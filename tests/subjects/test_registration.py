@@ -9,7 +9,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from django.db import transaction
+from django.db import DataError, connection, transaction
 
 from registry.access.roles import Actor
 from registry.errors import (
@@ -29,7 +29,14 @@ from registry.subjects.policy.effective_policy import (
     effective_mode,
     spoken_for_many,
 )
-from registry.subjects.registration.submission import equal_version, prepare, same_version, situation_of, versions_of
+from registry.subjects.registration.locks import pipelined
+from registry.subjects.registration.submission import (
+    equal_version,
+    prepare,
+    settings_and_twin,
+    situation_of,
+    versions_of,
+)
 from registry.subjects.selectors import (
     effective_config,
     get_schema,
@@ -418,19 +425,19 @@ def test_what_may_be_equal_is_never_missed(dev: Registry, register: Register, st
         is_missed = is_missed or (equal is not None and not found.may_equal)
         is_spared = is_spared or not found.may_equal
         identity = submission.identity(canonical).digest
-        same = same_version(dev, name, [identity], latest=True)
+        same = settings_and_twin(dev, name, [identity], latest=True)[1]
         assert (same is not None) == found.is_known == (identity == version.schema.identity), sent
         if same is not None:
             of_row = (version.pk, version.version, version.schema.schema_id, str(version.schema.guid))
             assert (same.id, same.version, same.schema.schema_id, same.schema.guid) == of_row
     assert (is_missed, is_spared) == (False, stored != "referring"), stored
     register("tried", {**PLAIN, "doc": "newer"}, force="to be the newest")
-    assert same_version(dev, name, [version.schema.identity], latest=True) is None
-    older = same_version(dev, name, [version.schema.identity])
+    assert settings_and_twin(dev, name, [version.schema.identity], latest=True)[1] is None
+    older = settings_and_twin(dev, name, [version.schema.identity])[1]
     assert older is not None
     assert older.version == 1
     delete_version(registry="dev", subject=name, version=1, by=system)
-    assert same_version(dev, name, [version.schema.identity]) is None
+    assert settings_and_twin(dev, name, [version.schema.identity])[1] is None
 
 
 @pytest.mark.requirement("GOO-3")
@@ -476,3 +483,14 @@ def test_a_new_text_is_measured_once_and_before_its_references_are_read(dev: Reg
     missing = [Reference("Gone", "gone", 1)]
     with pytest.raises(SchemaTooLarge):
         prepare(dev, name("orders-value"), json.dumps(ORDER) + " " * 3_000_000, references=missing)
+
+
+def test_statements_that_go_to_the_server_together_fail_as_the_first_that_does(db: None) -> None:
+    raised = pytest.raises(DataError, match="division by zero")
+    with raised, transaction.atomic(), connection.cursor() as cursor, pipelined():
+        cursor.execute("SELECT 1/0")
+        cursor.execute("SELECT 'never'::integer")
+    with connection.cursor() as cursor:
+        with pipelined():
+            cursor.execute("SELECT 1")
+        assert cursor.fetchone() == (1,)

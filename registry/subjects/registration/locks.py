@@ -13,7 +13,8 @@ and mode, and schemas that a registration of another subject may be about to use
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, ParamSpec, TypeVar
 
 from django.db import connection, transaction
@@ -34,6 +35,16 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
+@contextmanager
+def pipelined() -> Iterator[None]:
+    """What is executed in this block goes to the server in one round trip; results are there behind it.
+
+    Raises the error of the first statement that fails, after which none is executed.
+    """
+    with connection.wrap_database_errors, connection.connection.pipeline():
+        yield
+
+
 def lock_policy(registry: Registry, *, exclusive: bool = False) -> None:
     """Hold a registry's configs, modes, subjects and schemas until the transaction ends; exclusive to change or remove."""
     shared = "" if exclusive else "_shared"
@@ -50,19 +61,25 @@ def lock_context(registry: Registry, name: str) -> Context:
 _HOLD: Final = f"""
 WITH told AS MATERIALIZED (SELECT {RECORDING}),
 policy AS MATERIALIZED (
-    SELECT pg_advisory_xact_lock_shared({POLICY_LOCK}, %(registry)s::integer) FROM told)
-SELECT {columns_of(Subject, "s")}, {columns_of(Context, "c")}
-FROM policy CROSS JOIN subjects_context c JOIN subjects_subject s ON s.context_id = c.id
-WHERE c.registry_id = %(registry)s::bigint AND c.name = %(context)s AND s.name = %(subject)s
-FOR UPDATE OF s
+    SELECT pg_advisory_xact_lock_shared({POLICY_LOCK}, %(registry)s::integer) FROM told),
+place AS MATERIALIZED (
+    SELECT c.* FROM policy CROSS JOIN subjects_context c
+    WHERE c.registry_id = %(registry)s::bigint AND c.name = %(context)s::text),
+held AS MATERIALIZED (
+    SELECT s.* FROM place JOIN subjects_subject s ON s.context_id = place.id
+    WHERE s.name = %(subject)s::text FOR UPDATE OF s)
+SELECT {columns_of(Context, "c")}, {columns_of(Subject, "s")}
+FROM policy LEFT JOIN place c ON true LEFT JOIN held s ON true
 """  # noqa: S608
 
 
-def hold_subject(registry: Registry, subject: SubjectName, *, by: Actor, why: str) -> Subject | None:
+def hold_subject(
+    registry: Registry, subject: SubjectName, *, by: Actor, why: str
+) -> tuple[Context | None, Subject | None]:
     """Record who changes it and why, then hold the policy and the subject's row, which is given with its context.
 
-    One statement: a row is locked last in it, as it is after that lock. None where there is no such subject; then
-    nothing is recorded or held for sure.
+    One statement: a row is locked last in it, as it is after that lock. None is for what isn't there, or wasn't before
+    the policy was held.
     """
     values: dict[str, Any] = {
         **recording(by, why),
@@ -71,14 +88,16 @@ def hold_subject(registry: Registry, subject: SubjectName, *, by: Actor, why: st
         "subject": subject.subject,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_HOLD, values)
+        with pipelined():  # with the beginning of the transaction
+            cursor.execute(_HOLD, values)
         row = cursor.fetchone()
-    if row is None:
-        return None
-    width = width_of(Subject)
-    subject_row = row_of(Subject, row[:width])
-    subject_row.context = row_of(Context, row[width:])
-    return subject_row
+    place, held = row[: width_of(Context)], row[width_of(Context) :]
+    context = None if place[0] is None else row_of(Context, place)
+    if context is None or held[0] is None:
+        return context, None
+    subject_row = row_of(Subject, held)
+    subject_row.context = context
+    return context, subject_row
 
 
 _MAKE: Final = f"""

@@ -40,7 +40,7 @@ from registry.subjects.models import MODES_WITH_IDS, Registry, SchemaVersion
 from registry.subjects.permissions import Visible, require_references
 from registry.subjects.policy import change_guard
 from registry.subjects.policy.data_contracts import Contract, read_metadata, read_rule_set, version_in
-from registry.subjects.policy.effective_policy import NO_POLICY, OwnConfig, config_and_settings
+from registry.subjects.policy.effective_policy import NO_POLICY, config_and_settings
 from registry.subjects.registration.locks import lock_referenced, retried
 from registry.subjects.registration.registration_state import (
     LATEST,
@@ -57,7 +57,7 @@ from registry.subjects.registration.submission import (
     equal_version,
     prepare,
     repeat,
-    same_version,
+    settings_and_twin,
     submission_identity,
     with_tags,
 )
@@ -233,13 +233,9 @@ def register_version(
     if not release:  # what a release brings was read where it comes from
         require_references(Visible(registry_row, by), references, context=subject.context)
     contract = read_metadata(metadata), read_rule_set(rule_set)
-    config, scope = config_and_settings(registry_row, subject)
-    is_new = schema_id is None and scope.validate_new_schemas is not False
-    submission = (
-        prepare(registry_row, subject, text, schema_type, references, *contract, is_new=is_new)
-        if text.strip()
-        else None
-    )
+    submission = None
+    if text.strip():
+        submission = _prepare(registry_row, subject, text, schema_type, references, *contract, is_new=schema_id is None)
     request = replace(request, propagate_tags=propagate_tags)
     if tags_to_add or tags_to_remove:
         if submission is None:
@@ -248,8 +244,7 @@ def register_version(
         request = replace(request, is_tagged=True, version=version or LATEST)
     if force and not release:  # a release's force is the right of whoever approved it in spite of the level
         require(by, "version.force", registry=registry_row.name, subject=subject.qualified)
-    canonical = request.canonical(submission, config) if submission else ""
-    there = _registered_before(registry_row, subject, submission, canonical, request, scope) if submission else None
+    canonical, there = _registered_before(registry_row, subject, submission, request) if submission else ("", None)
     if there is not None:
         return there
     return _hold_and_register(registry_row, subject, submission, canonical, contract, request, by)
@@ -284,23 +279,38 @@ def _request(
     return RegistrationRequest(schema_id, version, normalize, release, force)
 
 
+def _prepare(
+    registry: Registry, subject: SubjectName, text: str, schema_type: str, *rest: Any, is_new: bool
+) -> Submission:
+    """As `prepare`; where the settings say that new schemas aren't validated, those pass that fail as new ones."""
+    try:
+        return prepare(registry, subject, text, schema_type, *rest, is_new=is_new)
+    except InvalidSchema:
+        if not is_new or config_and_settings(registry, subject)[1].validate_new_schemas is not False:
+            raise
+    return prepare(registry, subject, text, schema_type, *rest, is_new=False)
+
+
 def _registered_before(
-    registry: Registry,
-    subject: SubjectName,
-    submission: Submission,
-    canonical: str,
-    request: RegistrationRequest,
-    scope: OwnConfig,
-) -> RegisteredVersion | None:
-    """The version that answers the call as it stands, found without a lock: nothing is written for it."""
-    if not request.may_be_there or adds_to_contracts(scope):
-        return None
-    identities = submission.identities(canonical)
-    twin = same_version(registry, subject, identities, latest=request.version == LATEST)
+    registry: Registry, subject: SubjectName, submission: Submission, request: RegistrationRequest
+) -> tuple[str, RegisteredVersion | None]:
+    """The text to store, and the version that answers the call as it stands, found without a lock: nothing is written.
+
+    One query, and another where the settings want the text in normal form.
+    """
+    likely, latest = submission.canonical(normalize=bool(request.normalize)), request.version == LATEST
+    spoken, twin = settings_and_twin(registry, subject, submission.identities(likely), latest=latest)
+    canonical = request.canonical(submission, spoken.config())
+    if not request.may_be_there or adds_to_contracts(spoken.settings()):
+        return canonical, None
+    if canonical != likely:
+        _, twin = settings_and_twin(registry, subject, submission.identities(canonical), latest=latest)
     if twin is None or request.schema_id not in (None, twin.schema.schema_id):
-        return None
+        return canonical, None
     schema = twin.schema
-    return RegisteredVersion(twin.id, twin.version, schema.schema_id, schema.guid, False, twin.standing, twin)
+    return canonical, RegisteredVersion(
+        twin.id, twin.version, schema.schema_id, schema.guid, False, twin.standing, twin
+    )
 
 
 def _register(

@@ -12,7 +12,6 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from registry.access.roles import Actor
-from registry.audit.context import record
 from registry.errors import OperationNotPermitted
 from registry.formats.base import Reference, ResolvedReference
 from registry.subjects.lifecycle.deletion import refuse_referenced
@@ -23,9 +22,9 @@ from registry.subjects.registration.locks import (
     hold_subject,
     lock_context,
     lock_ids,
-    lock_policy,
     lock_subject,
     pass_schema_id,
+    pipelined,
     take_schema_id,
 )
 from registry.subjects.registration.submission import Situation, Submission, situation_of, versions_of
@@ -118,12 +117,10 @@ def hold(
 
     `canonical` is the text to store, as it seemed without a lock.
     """
-    row, passes = hold_subject(registry, subject, by=by, why=why), None
+    (context, row), passes = hold_subject(registry, subject, by=by, why=why), None
     if row is None:
-        record(by=by, why=why)
-        lock_policy(registry)
         passes = ask(registry, subject, request, by)
-        row = lock_subject(lock_context(registry, subject.context), subject.subject)
+        row = lock_subject(context or lock_context(registry, subject.context), subject.subject)
     situation = situation_of(registry, subject, row, submission, canonical)
     return RegistrationState(registry, subject, row.context, row, situation, canonical, passes)
 
@@ -180,8 +177,6 @@ def store_version(
     Two writers agree on the counter's lock; it isn't needed for a schema that the context is known to have, as schemas
     go under the exclusive policy lock alone. Soft-deleted versions below it of the same schema go as `add_version` says.
     """
-    if not is_known:
-        lock_ids(context)
     schema = schema_of(submission, canonical, context)
     now = timezone.now()
     values = {
@@ -201,7 +196,10 @@ def store_version(
         "now": now,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_ADD, values)
+        with pipelined():
+            if not is_known:
+                lock_ids(context)
+            cursor.execute(_ADD, values)
         version_id, schema.pk, schema.schema_id, was_known = cursor.fetchone()
     if was_known:
         _remove_deleted(subject, schema, number)

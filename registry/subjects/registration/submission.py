@@ -29,6 +29,7 @@ from registry.subjects.policy.effective_policy import (
     SPOKEN,
     EffectiveConfig,
     OwnConfig,
+    Spoken,
     effective_config,
     scope_of,
     spoken_from,
@@ -179,18 +180,23 @@ WHERE (%(deleted)s::boolean OR v.deleted_at IS NULL) AND (NOT %(latest)s::boolea
     SELECT FROM subjects_schemaversion n
     WHERE n.subject_id = v.subject_id AND n.deleted_at IS NULL AND n.version > v.version))
 ORDER BY v.version DESC LIMIT 1"""  # noqa: S608
-_SAME: Final = f"{NAMED}, {ALIKE}, {_PLACE} {_TWIN}"
+#: the same, beside what speaks for a subject's config
+_LOOK_UP: Final = f"""{NAMED}, {ALIKE}, {_PLACE}
+SELECT {SPOKEN}, twin.* FROM (VALUES (1)) AS one LEFT JOIN LATERAL ({_TWIN}) AS twin ON true"""  # noqa: S608
 
 
-def same_version(
-    registry: Registry, subject: SubjectName, identities: list[str], *, latest: bool = False
-) -> VersionInfo | None:
-    """The newest live version that has a schema of those identities; with `latest` none but the newest of all. One query."""
-    values = {**scope_of(registry, subject), "identities": identities, "deleted": False, "latest": latest}
+def settings_and_twin(
+    registry: Registry, subject: SubjectName, identities: list[str], *, latest: bool = False, deleted: bool = False
+) -> tuple[Spoken, VersionInfo | None]:
+    """What speaks for the subject, and its newest live version that has a schema of those identities; one query.
+
+    With `latest` none but the newest of all, with `deleted` also a soft-deleted one.
+    """
+    values = {**scope_of(registry, subject), "identities": identities, "deleted": deleted, "latest": latest}
     with connection.cursor() as cursor:
-        cursor.execute(_SAME, values)
-        row = cursor.fetchone()
-    return version_from(subject, row) if row else None
+        cursor.execute(_LOOK_UP, values)
+        configs, modes, *columns = cursor.fetchone()
+    return spoken_from(configs, modes), version_from(subject, columns) if columns[0] is not None else None
 
 
 #: whether `equal_version` has a row to look at among the live versions of a subject; to be put into a larger statement
@@ -262,11 +268,6 @@ def _says_the_same(row: SchemaVersion, submission: Submission, canonical: str, n
     return parse_schema(row.schema.schema_type, whole, is_new=False).canonical == submission.schema.canonical
 
 
-#: the same, beside what speaks for a subject's config
-_LOOK_UP: Final = f"""{NAMED}, {ALIKE}, {_PLACE}
-SELECT {SPOKEN}, twin.* FROM (VALUES (1)) AS one LEFT JOIN LATERAL ({_TWIN}) AS twin ON true"""  # noqa: S608
-
-
 def look_up(
     registry: Registry, subject: SubjectName, submission: Submission, *, normalize: bool | None, deleted: bool = False
 ) -> VersionInfo | None:
@@ -275,16 +276,11 @@ def look_up(
     One query finds a schema that is stored as it was sent, which most are.
     """
     likely = submission.canonical(normalize=bool(normalize))
-    identities = submission.identities(likely)
-    values = {**scope_of(registry, subject), "identities": identities, "deleted": deleted, "latest": False}
-    with connection.cursor() as cursor:
-        cursor.execute(_LOOK_UP, values)
-        configs, modes, *columns = cursor.fetchone()
-    spoken = spoken_from(configs, modes)
+    spoken, twin = settings_and_twin(registry, subject, submission.identities(likely), deleted=deleted)
     wants_normal = spoken.config().normalize if normalize is None else normalize
     canonical = submission.canonical(normalize=wants_normal)
-    if canonical == likely and columns[0] is not None:
-        return version_from(subject, columns)
+    if canonical == likely and twin is not None:
+        return twin
     row = _equal_in_other_words(registry, subject, submission, canonical, spoken.settings(), deleted=deleted)
     return version_infos([row])[0] if row else None
 
