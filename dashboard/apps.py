@@ -1,15 +1,80 @@
-"""The site's own app: pages, composition, embedded services."""
+"""The site's own app, and what `manage.py check` says beside Django's own checks, some of it only with `--deploy`."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 from django.apps import AppConfig
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.db import DatabaseError, connection
+from django.db.models import Count
+from django.db.models.functions import Lower
+
+OWNED = """
+SELECT pg_has_role(current_user, c.relowner, 'USAGE') FROM pg_class c
+WHERE c.oid = to_regclass('audit_auditevent')
+"""
+
+
+@register(Tags.security, deploy=True)
+def audit_is_out_of_reach(**_options: Any) -> list[CheckMessage]:
+    """Warn where the application runs as a role that owns the audit table, and so could rewrite it."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(OWNED)
+            row = cursor.fetchone()
+    except DatabaseError as error:
+        message = f"Who owns the audit table couldn't be asked: {type(error).__name__}."
+        return [Warning(message, hint="Run this check where the database answers.", id="schemadesk.W002")]
+    if row is None or not row[0]:
+        return []
+    return [
+        Warning(
+            "The application's database role owns the audit table and could change what is written there.",
+            hint="Migrate as an owner role (DATABASE_OWNER_URL) and run as another (DATABASE_URL).",
+            id="schemadesk.W001",
+        )
+    ]
+
+
+@register(Tags.database)
+def usernames_differ_by_more_than_case(databases: Collection[str] | None = None, **_options: Any) -> list[CheckMessage]:
+    """Warn of active accounts, from before there was an index, whose names differ only in case."""
+    user_model = get_user_model()
+    if (
+        connection.alias not in (databases or ())
+        or user_model._meta.db_table not in connection.introspection.table_names()
+    ):
+        return []
+    named = user_model.objects.filter(is_active=True).annotate(name=Lower("username"))
+    several = named.values("name").annotate(count=Count("pk")).filter(count__gt=1).values("name")
+    names = named.filter(name__in=several).order_by("name", "username").values_list("username", flat=True)
+    if not names:
+        return []
+    message = f"These active usernames differ only in case: {', '.join(names)}."
+    hint = "Each signs in with its exact name. Deactivate those that nobody needs, under People and groups."
+    return [Warning(message, hint=hint, id="schemadesk.W003")]
+
+
+@register(Tags.urls)
+def spring_has_a_path_of_its_own(**_options: Any) -> list[CheckMessage]:
+    """Refuse a root path of the Spring dialect that would hide other addresses; the dialect isn't served there."""
+    from registry.api.spring.urls import problem_of
+
+    problem = problem_of(settings.SPRING_PATH)
+    if not problem:
+        return []
+    return [Error(problem, hint="Set SPRING_PATH to a path of its own, such as spring/.", id="schemadesk.E001")]
 
 
 class DashboardConfig(AppConfig):
-    """Loads the Celery application, so that tasks find their broker in every process, and the deployment checks."""
+    """Loads the Celery application, so that tasks find their broker in every process."""
 
     name = "dashboard"
 
     def ready(self) -> None:
-        """Import the Celery application and the checks."""
-        from dashboard import celery, checks  # noqa: F401
+        """Import the Celery application."""
+        from dashboard import celery  # noqa: F401

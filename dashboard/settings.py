@@ -342,7 +342,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["registry.api.authentication.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": [],  # the services decide, for every door
-    "DEFAULT_SCHEMA_CLASS": "registry.api.product.base.StatusSchema",
+    "DEFAULT_SCHEMA_CLASS": "registry.api.product.description.ProductSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["registry.api.request_reading.BoundedJsonParser"],
     "UNAUTHENTICATED_USER": None,
@@ -357,9 +357,16 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,  # a body that is sent and one that is answered may have the same name
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_NAME_OVERRIDES": {
+        "AnswerEnum": ["yes", "no", "unknown", "differs"],
+        "RetirementAnswerEnum": ["no", "unknown", "not_before", "yes"],
+        "WebhookKindEnum": "registry.notifications.models.KINDS",
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "registry.api.product.base.close_bodies",
+        "registry.api.product.description.close_bodies",
     ],
 }
 

@@ -171,10 +171,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def described_statuses() -> Iterator[None]:
-    """Each success of the product API, in any test, has a status that the OpenAPI description declares for the call."""
+def described_responses() -> Iterator[None]:
+    """Each success of the product API, in any test, has the status and the body that the OpenAPI description declares."""
+    from rest_framework.response import Response
+
     from registry.api.product.base import ProductView
-    from tests.api.test_product_description import declared_statuses
+    from tests.api.test_product_description import check_body, declared_statuses
 
     finalize = ProductView.finalize_response
 
@@ -182,6 +184,8 @@ def described_statuses() -> Iterator[None]:
         route, method = request.resolver_match.route, request.method.replace("HEAD", "GET")
         if 200 <= response.status_code < 300 and method != "OPTIONS":
             assert response.status_code in declared_statuses(route, method), (method, route)
+            if isinstance(response, Response) and request.accepted_renderer.format == "json":
+                check_body(route, method, response.status_code, response.data)
         return finalize(self, request, response, *args, **named)
 
     with mock.patch.object(ProductView, "finalize_response", check):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 SUBJECTS, FIELDS, TYPES, DOCS, IDS, REQUESTS, TAGS = "subjects", "fields", "types", "docs", "ids", "requests", "tags"
@@ -107,16 +107,6 @@ class Group:
     total: int | None = 0
     more: bool = False
     cursor: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "group": self.name,
-            "total": self.total,
-            "more": self.more,
-            "cursor": self.cursor,
-            "hits": [asdict(hit) for hit in self.hits],
-        }
 
 
 @dataclass(frozen=True)

@@ -268,7 +268,7 @@ def test_every_body_of_the_description_has_no_other_properties(db: None) -> None
                 schema = content["schema"]
                 named = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
                 assert named.get("additionalProperties") is False or schema.get("format") == "binary", (method, path)
-    assert schemas["Reference"]["additionalProperties"] is False, "a body inside a body"
+    assert schemas["ReferenceRequest"]["additionalProperties"] is False, "a body inside a body"
 
 
 def test_the_description_names_every_call(db: None) -> None:

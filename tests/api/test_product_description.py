@@ -1,16 +1,26 @@
-"""The OpenAPI description of the product API names what each endpoint reads."""
+"""The OpenAPI description of the product API names what each endpoint reads and answers."""
 
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from functools import cache
 from typing import Any
 
+import jsonschema_rs
 import pytest
+from drf_spectacular.drainage import GENERATOR_STATS
 from drf_spectacular.generators import SchemaGenerator
 
+from registry.api.product.base import ProductRenderer
+
 WRITING = ("POST", "PUT", "PATCH")
+#: the calls that answer without a body
+BODILESS = {
+    ("put", "/api/v1/registries/{registry}/subjects/{subject}/clients/{name}", "201"),
+    ("post", "/api/v1/webhooks/{webhook}/deliveries/{delivery_id}/replay", "202"),
+}
 
 
 @cache
@@ -36,7 +46,8 @@ def _read(view: Any, method: str) -> set[str]:
     for helper in re.findall(r"self\.(_\w+)\(", source):
         source += inspect.getsource(getattr(type(view), helper))
     module = inspect.getmodule(type(view))
-    names = re.findall(r"self\.valid\(\s*(\w+)", source)
+    module = getattr(module, "bodies", module)
+    names = re.findall(r"self\.valid\(\s*(?:bodies\.)?(\w+)", source)
     return {field for name in names if hasattr(module, name) for field in getattr(module, name)().fields}
 
 
@@ -58,10 +69,48 @@ def _paths() -> dict[str, str]:
     return {regex.replace("/^", "/"): path for path, regex, _, _ in _generator()[0]._get_paths_and_endpoints()}
 
 
+def _responses(route: str, method: str) -> dict[str, Any]:
+    responses: dict[str, Any] = _generator()[1]["paths"][_paths()[route]][method.lower()]["responses"]
+    return responses
+
+
 def declared_statuses(route: str, method: str) -> set[int]:
     """The success statuses that the description has for a call; the route is Django's."""
-    responses = _generator()[1]["paths"][_paths()[route]][method.lower()]["responses"]
-    return {int(status) for status in responses if status.startswith("2")}
+    return {int(status) for status in _responses(route, method) if status.startswith("2")}
+
+
+@cache
+def _body_validator(route: str, method: str, status: int) -> jsonschema_rs.Validator | None:
+    """What validates a JSON body of the call strictly; None where the description has none."""
+    media = _responses(route, method)[str(status)].get("content", {}).get("application/json")
+    return media and jsonschema_rs.validator_for({**_strict(media["schema"]), "components": _strict_components()})
+
+
+@cache
+def _strict_components() -> Any:
+    return _strict(_generator()[1]["components"])
+
+
+def _strict(node: Any) -> Any:
+    """A schema of OpenAPI 3.0 as JSON Schema, in which an object has no property that isn't described."""
+    if isinstance(node, list):
+        return [_strict(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    schema = {name: _strict(value) for name, value in node.items()}
+    if isinstance(schema.get("properties"), dict):
+        schema.setdefault("additionalProperties", False)
+    return {"anyOf": [schema, {"type": "null"}]} if schema.pop("nullable", False) is True else schema
+
+
+def check_body(route: str, method: str, status: int, data: Any) -> None:
+    """Raise AssertionError where the body of a response isn't as the description has it."""
+    body = json.loads(ProductRenderer().render(data) or "null")
+    validator = _body_validator(route, method, status)
+    problems = (
+        [f"{error.instance_path}: {error.message[:300]}" for error in validator.iter_errors(body)] if validator else []
+    )
+    assert (validator or body is None) and not problems, (method, route, status, problems)
 
 
 STATUSES = {
@@ -81,6 +130,38 @@ def test_the_description_has_the_statuses_that_the_view_answers_with(call: tuple
     """tests/conftest.py compares it with every answer that a test gets."""
     method, route = call
     assert declared_statuses(route, method) == STATUSES[call]
+
+
+def test_the_description_is_generated_without_a_warning() -> None:
+    GENERATOR_STATS.reset()
+    SchemaGenerator().get_schema(request=None, public=True)
+    assert not GENERATOR_STATS
+
+
+def test_every_response_has_a_schema() -> None:
+    """tests/conftest.py validates every body that a test gets."""
+    bare = {
+        (method, path, status)
+        for path, calls in _generator()[1]["paths"].items()
+        for method, call in calls.items()
+        for status, response in call["responses"].items()
+        if status != "204"
+        and not all(media["schema"] for media in response.get("content", {"": {"schema": None}}).values())
+    }
+    assert bare == BODILESS
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "name"),
+    [
+        ("/api/v1/clusters", "get", "clusters_list"),
+        ("/api/v1/clusters/{name}", "get", "clusters_retrieve"),
+        ("/api/v1/findings", "get", "findings_list"),
+        ("/api/v1/promotions/{request_id}/{decision}", "post", "promotions_decide"),
+    ],
+)
+def test_operations_have_names_of_their_own(path: str, method: str, name: str) -> None:
+    assert _generator()[1]["paths"][path][method]["operationId"] == name
 
 
 @pytest.mark.parametrize("endpoint", sorted(_writes()))

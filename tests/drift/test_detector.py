@@ -12,7 +12,8 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 
 from registry.access.roles import Actor
-from registry.api.product.drift import scan_json
+from registry.api.product.description import body_of
+from registry.api.product.drift import SCAN
 from registry.drift import selectors
 from registry.drift.models import Finding, Scan, Source
 from registry.drift.rules import RULES, detector
@@ -149,5 +150,5 @@ def test_page_list_and_api_say_so(source: Source, system: Actor, look: Callable[
     assert sentence in client.get(f"/ui/findings/{row.pk}").content.decode()
     assert sentence in client.get("/ui/findings").content.decode()
     assert f"detector {DETECTOR.version}" in client.get(f"/ui/sources/{source.pk}").content.decode()
-    assert scan_json(selectors.list_scans(source.pk)[0])["detector"] == DETECTOR.version
+    assert body_of(SCAN, selectors.list_scans(source.pk)[0])["detector"] == DETECTOR.version
     assert asdict(selectors.get_finding(row.pk))["rebaselined_from"] == 6

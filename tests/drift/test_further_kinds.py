@@ -158,11 +158,13 @@ def test_the_description_of_the_api_has_its_fields(folder: Path) -> None:
     schemas = json.loads(RawClient().get("/api/v1/schema", headers={"accept": "application/json"}).content)[
         "components"
     ]["schemas"]
-    kind = schemas["Source"]["properties"]["kind"]
+    kind = schemas["SourceRequest"]["properties"]["kind"]
     assert "files" in (kind.get("enum") or schemas[kind["$ref"].rsplit("/")[-1]]["enum"])
-    assert schemas["Source"]["properties"]["config"]["oneOf"] == [{"$ref": "#/components/schemas/FilesConfig"}]
-    assert schemas["FilesConfig"]["properties"]["folder"]["description"] == "The folder with the files."
-    assert schemas["FilesConfig"]["required"] == ["folder"]
+    assert schemas["SourceRequest"]["properties"]["config"]["oneOf"] == [
+        {"$ref": "#/components/schemas/FilesConfigRequest"}
+    ]
+    assert schemas["FilesConfigRequest"]["properties"]["folder"]["description"] == "The folder with the files."
+    assert schemas["FilesConfigRequest"]["required"] == ["folder"]
 
 
 def test_a_kind_that_is_not_installed_any_more(registries: None, steward: Client, system: Actor) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from datetime import datetime
+from typing import Any, Final, NotRequired
 
 from django.db import transaction
 from django.http import StreamingHttpResponse
@@ -18,10 +19,13 @@ from registry.access.permission_filters import require_extent
 from registry.access.roles import ALL, ROLES, SCOPES, Actor, require, scope_warning
 from registry.access.tokens import DEFAULT_DAYS, MAX_DAYS, refuse_stranger
 from registry.api.product.base import AT, ProductView, WholeNumberField, as_it_was
+from registry.api.product.description import FILE, either, many, shape
 from registry.audit.selectors import FORMS, AuditFilter, export_events
 from registry.errors import InvalidInput, InvalidName
-from registry.promotions.reviews.linked_accounts import same_person_statements, state_same_person, withdraw_same_person
+from registry.promotions.reviews import linked_accounts
 from registry.search.audit_filter import events_shown
+
+NEW_GRANT: Final = shape("NewGrant", grant_id=int, warning=NotRequired[str])
 
 
 class PersonSerializer(serializers.Serializer[Any]):
@@ -81,12 +85,12 @@ class AdminView(ProductView):
 class People(AdminView):
     """`/api/v1/people`."""
 
-    @extend_schema(parameters=[OpenApiParameter("q", str)], responses=None)
+    @extend_schema(parameters=[OpenApiParameter("q", str)], responses=many(selectors.PersonInfo))
     def get(self, request: Request) -> Response:
         """People with their roles, groups and last sign-in; `q` is a part of a name or an address."""
         return Response([asdict(info) for info in selectors.list_people(text=request.query_params.get("q", ""))])
 
-    @extend_schema(request=PersonSerializer, responses=None)
+    @extend_schema(request=PersonSerializer, responses={201: shape("NewAccount", username=str, password=str)})
     def post(self, request: Request) -> Response:
         """Make an account without any role. The answer has its password, this one time."""
         values = self.valid(PersonSerializer)
@@ -98,7 +102,7 @@ class People(AdminView):
 class PersonOne(AdminView):
     """`/api/v1/people/{username}`."""
 
-    @extend_schema(request=ChangedPersonSerializer, responses=None)
+    @extend_schema(request=ChangedPersonSerializer)
     def patch(self, request: Request, username: str) -> Response:
         """Shut or open the account, or say where its mail goes."""
         values = self.valid(ChangedPersonSerializer)
@@ -115,7 +119,7 @@ class PersonOne(AdminView):
 class PersonGrants(AdminView):
     """`/api/v1/people/{username}/grants`."""
 
-    @extend_schema(request=GrantSerializer, responses=None)
+    @extend_schema(request=GrantSerializer, responses={201: NEW_GRANT})
     def post(self, request: Request, username: str) -> Response:
         """Give a role."""
         values = self.valid(GrantSerializer)
@@ -126,7 +130,6 @@ class PersonGrants(AdminView):
 class GrantOne(AdminView):
     """`/api/v1/grants/{id}`."""
 
-    @extend_schema(responses=None)
     def delete(self, request: Request, grant_id: int) -> Response:
         """Take a role away."""
         services.revoke_grant(grant_id=grant_id, by=self.actor)
@@ -136,12 +139,12 @@ class GrantOne(AdminView):
 class Groups(AdminView):
     """`/api/v1/groups`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=many(selectors.GroupInfo))
     def get(self, request: Request) -> Response:
         """All groups with members and roles."""
         return Response([asdict(info) for info in selectors.list_groups()])
 
-    @extend_schema(request=NameSerializer, responses=None)
+    @extend_schema(request=NameSerializer, responses={201: shape("NewGroup", name=str)})
     def post(self, request: Request) -> Response:
         """Make a group."""
         name = self.valid(NameSerializer)["name"]
@@ -152,7 +155,6 @@ class Groups(AdminView):
 class GroupOne(AdminView):
     """`/api/v1/groups/{name}`."""
 
-    @extend_schema(responses=None)
     def delete(self, request: Request, name: str) -> Response:
         """Remove a group with its roles and what it owns."""
         services.remove_group(name=name, by=self.actor)
@@ -162,13 +164,11 @@ class GroupOne(AdminView):
 class GroupMember(AdminView):
     """`/api/v1/groups/{name}/members/{username}`."""
 
-    @extend_schema(request=None, responses=None)
     def put(self, request: Request, name: str, username: str) -> Response:
         """Put a person into the group."""
         services.add_member(group=name, username=username, by=self.actor)
         return Response(status=204)
 
-    @extend_schema(responses=None)
     def delete(self, request: Request, name: str, username: str) -> Response:
         """Take a person out of the group."""
         services.remove_member(group=name, username=username, by=self.actor)
@@ -178,7 +178,7 @@ class GroupMember(AdminView):
 class GroupGrants(AdminView):
     """`/api/v1/groups/{name}/grants`."""
 
-    @extend_schema(request=GrantSerializer, responses=None)
+    @extend_schema(request=GrantSerializer, responses={201: NEW_GRANT})
     def post(self, request: Request, name: str) -> Response:
         """Give everybody in the group a role."""
         values = self.valid(GrantSerializer)
@@ -189,7 +189,6 @@ class GroupGrants(AdminView):
 class GroupGrantOne(AdminView):
     """`/api/v1/group-grants/{id}`."""
 
-    @extend_schema(responses=None)
     def delete(self, request: Request, grant_id: int) -> Response:
         """Take a role from a group."""
         services.remove_group_grant(grant_id=grant_id, by=self.actor)
@@ -199,7 +198,10 @@ class GroupGrantOne(AdminView):
 class Owners(ProductView):
     """`/api/v1/owners`."""
 
-    @extend_schema(parameters=[OpenApiParameter("registry", str), OpenApiParameter("subject", str), AT], responses=None)
+    @extend_schema(
+        parameters=[OpenApiParameter("registry", str), OpenApiParameter("subject", str), AT],
+        responses=either(many(selectors.OwnershipInfo), selectors.Owners),
+    )
     @as_it_was
     def get(self, request: Request) -> Response:
         """Who owns a `subject` of a `registry`, for whoever may read it; without a subject all rules, for admins."""
@@ -212,7 +214,9 @@ class Owners(ProductView):
             raise InvalidName("A registry name can't contain invisible characters.")
         return Response(asdict(selectors.owners_of(registry, subject)))
 
-    @extend_schema(request=OwnerSerializer, responses=None)
+    @extend_schema(
+        request=OwnerSerializer, responses={201: shape("NewOwnership", ownership_id=int, warning=NotRequired[str])}
+    )
     def post(self, request: Request) -> Response:
         """Name a person or a group as owner of the subjects of a pattern."""
         require(self.actor, "people.manage")
@@ -224,7 +228,6 @@ class Owners(ProductView):
 class OwnerOne(AdminView):
     """`/api/v1/owners/{id}`."""
 
-    @extend_schema(responses=None)
     def delete(self, request: Request, ownership_id: int) -> Response:
         """End an ownership."""
         services.remove_owner(ownership_id=ownership_id, by=self.actor)
@@ -242,26 +245,26 @@ class SamePersonSerializer(serializers.Serializer[Any]):
 class SamePersons(AdminView):
     """`/api/v1/same-person`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=many(linked_accounts.SamePersonInfo))
     def get(self, request: Request) -> Response:
         """All that is stated."""
-        return Response([asdict(info) for info in same_person_statements()])
+        return Response([asdict(info) for info in linked_accounts.same_person_statements()])
 
-    @extend_schema(request=SamePersonSerializer, responses=None)
+    @extend_schema(request=SamePersonSerializer, responses={201: shape("NewStatement", statement_id=int)})
     def post(self, request: Request) -> Response:
         """Count two accounts as one person where a second one is needed."""
         return Response(
-            {"statement_id": state_same_person(by=self.actor, **self.valid(SamePersonSerializer))}, status=201
+            {"statement_id": linked_accounts.state_same_person(by=self.actor, **self.valid(SamePersonSerializer))},
+            status=201,
         )
 
 
 class SamePersonOne(AdminView):
     """`/api/v1/same-person/{id}`."""
 
-    @extend_schema(responses=None)
     def delete(self, request: Request, statement_id: int) -> Response:
         """Count them as two again."""
-        withdraw_same_person(statement_id=statement_id, by=self.actor)
+        linked_accounts.withdraw_same_person(statement_id=statement_id, by=self.actor)
         return Response(status=204)
 
 
@@ -284,7 +287,7 @@ class TokenFilterSerializer(serializers.Serializer[Any]):
 class Tokens(ProductView):
     """`/api/v1/tokens`."""
 
-    @extend_schema(parameters=[TokenFilterSerializer], responses=None)
+    @extend_schema(parameters=[TokenFilterSerializer], responses=many(selectors.TokenInfo))
     def get(self, request: Request) -> Response:
         """One's own tokens; `of=everybody` all, for admins. None says what a token is."""
         refuse_stranger(self.actor)
@@ -294,7 +297,10 @@ class Tokens(ProductView):
             user_id = None
         return Response([asdict(info) for info in selectors.list_tokens(user_id=user_id)])
 
-    @extend_schema(request=TokenSerializer, responses=None)
+    @extend_schema(
+        request=TokenSerializer,
+        responses={201: shape("NewToken", token_id=int, token=str, expires_at=datetime, warning=NotRequired[str])},
+    )
     def post(self, request: Request) -> Response:
         """Make a token for oneself. The answer has it as `token`, this one time."""
         refuse_stranger(self.actor)
@@ -308,7 +314,6 @@ class Tokens(ProductView):
 class TokenOne(ProductView):
     """`/api/v1/tokens/{id}`."""
 
-    @extend_schema(responses=None)
     def delete(self, request: Request, token_id: int) -> Response:
         """End a token at once."""
         services.revoke_token(token_id=token_id, by=self.actor)
@@ -333,7 +338,8 @@ class Audit(ProductView):
     """`/api/v1/audit`."""
 
     @extend_schema(
-        parameters=[AuditFilterSerializer, OpenApiParameter("as", enum=[*FORMS], default="jsonl")], responses=None
+        parameters=[AuditFilterSerializer, OpenApiParameter("as", enum=[*FORMS], default="jsonl")],
+        responses={(200, "application/x-ndjson", "text/csv"): FILE},
     )
     def get(self, request: Request) -> StreamingHttpResponse:
         """The events that the filter names and the caller may read, oldest first, as JSON lines or CSV.

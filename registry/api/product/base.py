@@ -1,12 +1,9 @@
-"""The product's own API: base of its views, fields of its bodies, errors as `{"error", "message", "details"}`, and the description of its authentication."""
+"""The product's own API: base of its views, fields of its bodies, and errors as `{"error", "message", "details"}`."""
 
 from __future__ import annotations
 
-import ast
-import inspect
 import logging
 import math
-import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -17,8 +14,6 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
 from django.utils import timezone
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
-from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import exceptions, serializers
 from rest_framework.renderers import BaseRenderer, JSONRenderer
@@ -82,25 +77,6 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     if isinstance(error, errors.InvalidSchema) and error.line is not None:
         body |= {"line": error.line, "column": error.column}
     return tell_when(Response(body, status=status), error)
-
-
-class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """A token as Bearer, or as the password of Basic with any user name (registry/api/authentication.py)."""
-
-    target_class = "registry.api.authentication.TokenAuthentication"
-    name = ["bearerToken", "basicToken"]
-
-    def get_security_requirement(self, auto_schema: Any) -> list[dict[str, list[Any]]]:
-        """Either of them."""
-        return [{name: []} for name in self.name]
-
-    def get_security_definition(self, auto_schema: Any) -> list[dict[str, Any]]:
-        """Both, in the order of their names."""
-        made = "Made on the page Tokens, or by `python3 manage.py issue_token USER NAME`."
-        return [
-            {"type": "http", "scheme": "bearer", "description": f"A token. {made}"},
-            {"type": "http", "scheme": "basic", "description": f"Any user name, and a token as the password. {made}"},
-        ]
 
 
 #: in the description of a read that also answers as of a moment
@@ -201,62 +177,6 @@ def _refuse_unknown(field: Any, value: Any, property_path: str = "") -> None:
     elif isinstance(value, list) and (child := getattr(field, "child", None)):
         for number, inner in enumerate(value):
             _refuse_unknown(child, inner, f"{property_path}[{number}]")
-
-
-def close_bodies(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Says in the description that a body has no other properties; a hook of drf-spectacular."""
-    schemas = result["components"]["schemas"]
-    pending = [
-        part["requestBody"] for path in result["paths"].values() for part in path.values() if "requestBody" in part
-    ]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, list):
-            pending += node
-        elif isinstance(node, dict) and node.get("additionalProperties") is not False:
-            if node.get("type") == "object" and "properties" in node:
-                node["additionalProperties"] = False
-            pending += [*node.values(), schemas.get(str(node.get("$ref", "")).rpartition("/")[2])]
-    return result
-
-
-class StatusSchema(AutoSchema):
-    """Describes each call of the product API with the success statuses that its view answers with."""
-
-    def _get_response_bodies(self, direction: Any = "response") -> dict[str, Any]:
-        bodies = super()._get_response_bodies(direction)
-        if not isinstance(self.view, ProductView):
-            return bodies
-        first: dict[str, Any] = next((body for status, body in bodies.items() if status.startswith("2")), {})
-        successes = {
-            str(status): {"description": HTTPStatus(status).phrase}
-            if status == HTTPStatus.NO_CONTENT
-            else bodies.get(str(status), first)
-            for status in sorted(answered_statuses(getattr(type(self.view), self.method.lower())))
-        }
-        return successes | {status: body for status, body in bodies.items() if not status.startswith("2")}
-
-
-def answered_statuses(function: Callable[..., Any]) -> set[int]:
-    """The success statuses in the code of a view's method and of the functions of its module that it calls.
-
-    A status is a number, or a choice between numbers; a response without one is 200.
-    """
-    module = inspect.getmodule(inspect.unwrap(function))
-    statuses, names, seen = set[int](), [function], set[Callable[..., Any]]()
-    while names:
-        seen.add(called := names.pop())
-        for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(called)))):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-                continue
-            if node.func.id in ("Response", "HttpResponse", "StreamingHttpResponse"):
-                given = next((word.value for word in node.keywords if word.arg == "status"), ast.Constant(200))
-                statuses |= {each.value for each in ast.walk(given) if isinstance(each, ast.Constant)}  # type: ignore[misc]
-                continue
-            helper = getattr(module, node.func.id, None)
-            if inspect.isfunction(helper) and helper.__module__ == function.__module__ and helper not in seen:
-                names.append(helper)
-    return {status for status in statuses if 200 <= status < 300} or {200}
 
 
 def _choices(field: Any) -> list[str]:

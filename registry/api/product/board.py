@@ -7,7 +7,7 @@ from html import escape
 from typing import Any, Final
 
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,18 +15,21 @@ from rest_framework.response import Response
 from registry.access.roles import Actor
 from registry.api.product.base import AT, ProductView, SchemaTextField, VersionField, WholeNumberField, as_it_was
 from registry.api.product.compatibility import ReferenceSerializer
+from registry.api.product.description import body_of, many, shape
 from registry.api.product.promotion_serializers import again_field, number_field, references_of, text_field
 from registry.errors import NotSignedIn
 from registry.formats import DEFAULT_FORMAT
 from registry.promotions import selectors, services
 from registry.promotions.board.readiness import NEEDS_APPROVAL, NO, YES, Readiness, can_promote
-from registry.promotions.board.rows import FILTERS, MAX_ROWS, MAX_TEXT, BoardCell, board_rows
+from registry.promotions.board.rows import FILTERS, MAX_ROWS, MAX_TEXT, BoardCell, BoardPlace, board_rows
 from registry.promotions.requests.drafts import MAX_ORIGIN, require_author
 from registry.promotions.requests.submission import MAX_REFERENCES
 from registry.subjects.versions.qualified_names import parse_subject
 
-#: of a cell what is of this database alone
+#: what a cell has for this database alone
 _OURS: Final = ("row", "live")
+CELL: Final = shape("BoardCell", BoardCell, without=_OURS, versions=many(int))
+ROW: Final = shape("BoardRow", subject=str, cells=many(CELL))
 
 
 class BoardSerializer(serializers.Serializer[Any]):
@@ -43,7 +46,10 @@ class BoardSerializer(serializers.Serializer[Any]):
 class Board(ProductView):
     """`/api/v1/board`."""
 
-    @extend_schema(parameters=[BoardSerializer, AT], responses=None)
+    @extend_schema(
+        parameters=[BoardSerializer, AT],
+        responses=shape("BoardPage", environments=many(BoardPlace), subjects=many(ROW), total=int, after=str),
+    )
     @as_it_was
     def get(self, request: Request) -> Response:
         """Subjects by name with a cell for each environment: its newest version, what differs, what could go on."""
@@ -59,19 +65,18 @@ class Board(ProductView):
             {
                 "environments": [asdict(environment) for environment in board.environments],
                 "subjects": [
-                    {"subject": row.subject.qualified, "cells": [_cell(cell) for cell in row.cells]}
+                    {
+                        "subject": row.subject.qualified,
+                        "cells": [
+                            body_of(CELL, cell, versions=[number for number, _ in cell.live]) for cell in row.cells
+                        ],
+                    }
                     for row in board.rows
                 ],
                 "total": board.total,
                 "after": board.after,
             }
         )
-
-
-def _cell(cell: BoardCell) -> dict[str, Any]:
-    """A cell as JSON values; `versions` are its live ones."""
-    values = {name: value for name, value in asdict(cell).items() if name not in _OURS}
-    return {**values, "versions": [number for number, _ in cell.live]}
 
 
 BADGE: Final = "badge"
@@ -95,33 +100,10 @@ class CanPromoteSerializer(serializers.Serializer[Any]):
         return {**super().get_fields(), "from": serializers.CharField(max_length=255)}
 
 
-class ReasonSerializer(serializers.Serializer[Any]):
-    """A reason: what it is about, in words, and what would change it."""
-
-    code = serializers.CharField()
-    sentence = serializers.CharField()
-    cure = serializers.CharField(allow_blank=True)
-
-
-class AnswerSerializer(serializers.Serializer[Any]):
-    """The answer; `plan_hash` is of the plan that a request would show."""
-
-    subject = serializers.CharField()
-    version = WholeNumberField()
-    source = serializers.CharField()  # type: ignore[assignment]  # a field of the body, not DRF's
-    target = serializers.CharField()
-    verdict = serializers.ChoiceField(choices=[YES, NEEDS_APPROVAL, NO])
-    reasons = ReasonSerializer(many=True)
-    plan_hash = serializers.CharField(allow_blank=True)
-
-
 class CanPromote(ProductView):
     """`/api/v1/can-promote`."""
 
-    @extend_schema(
-        parameters=[CanPromoteSerializer],
-        responses={200: OpenApiResponse(AnswerSerializer, description="the answer; with format=badge an SVG image")},
-    )
+    @extend_schema(parameters=[CanPromoteSerializer], responses={200: Readiness, (200, "image/svg+xml"): str})
     def get(self, request: Request) -> Response | HttpResponse:
         """Whether the version (default: the latest) could be promoted: yes, needs approval, or no, with reasons."""
         parameters = self.filters_of(CanPromoteSerializer, request.query_params.dict())
@@ -188,12 +170,12 @@ class DraftSerializer(serializers.Serializer[Any]):
 class Drafts(ProductView):
     """`/api/v1/drafts`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=many(selectors.DraftInfo))
     def get(self, request: Request) -> Response:
         """One's drafts without their texts, the one that was changed last first."""
         return Response([asdict(info) for info in selectors.list_drafts(_author(self.actor))])
 
-    @extend_schema(request=DraftSerializer, responses=None)
+    @extend_schema(request=DraftSerializer, responses={201: selectors.DraftInfo})
     def post(self, request: Request) -> Response:
         """Keep a draft; it isn't read, so it may be half a schema."""
         values = self.valid(DraftSerializer)
@@ -216,12 +198,11 @@ class Drafts(ProductView):
 class DraftOne(ProductView):
     """`/api/v1/drafts/{id}`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=selectors.DraftInfo)
     def get(self, request: Request, draft_id: str) -> Response:
         """One of one's drafts."""
         return Response(asdict(selectors.get_draft(int(draft_id), user_id=_author(self.actor))))
 
-    @extend_schema(request=None, responses={204: None})
     def delete(self, request: Request, draft_id: str) -> Response:
         """Throw one away."""
         services.delete_draft(draft_id=int(draft_id), by=self.actor)

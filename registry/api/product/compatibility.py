@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final, NotRequired, get_type_hints
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -14,22 +14,33 @@ from rest_framework.response import Response
 
 from registry.access.roles import require
 from registry.api.product.base import AT, ProductRenderer, ProductView, SchemaTextField, WholeNumberField, as_it_was
+from registry.api.product.description import body_of, either, many, shape
 from registry.errors import InvalidInput
 from registry.formats import DEFAULT_FORMAT
-from registry.formats.assessment import Assessment
-from registry.formats.base import Reference
+from registry.formats.assessment import Assessment, Parting
+from registry.formats.base import Reference, Resolution
 from registry.formats.ci_findings import assessment_junit, assessment_sarif
-from registry.formats.compatibility import LEVELS
+from registry.formats.compatibility import LEVELS, MatrixRow
 from registry.formats.json_change import Change
+from registry.formats.read_modify_write import Simulation
 from registry.formats.rendering import assessment_markdown, assessment_text
-from registry.formats.report import PROFILES
-from registry.promotions.requests.level_simulation import requests_under
-from registry.promotions.requests.preconditions import CONFIG, MODE, SettingsPreconditions, settings_preconditions
+from registry.formats.report import PROFILES, Report
+from registry.formats.suggested_edits import SuspectedRename
+from registry.promotions.board.readiness import Reason
+from registry.promotions.requests.level_simulation import RequestsUnder, requests_under
+from registry.promotions.requests.preconditions import (
+    CONFIG,
+    MODE,
+    SettingsPreconditions,
+    settings_preconditions,
+)
 from registry.subjects import selectors
-from registry.subjects.history.level_history import MAX_SUBJECTS, what_if
+from registry.subjects.comparison.simulation import Hazards as HazardsFound
+from registry.subjects.history.level_history import MAX_SUBJECTS, SubjectTrial, WhatIf, what_if
 from registry.subjects.permissions import Visible, require_references
+from registry.subjects.policy.effective_policy import EffectiveConfig, OwnConfig
 from registry.subjects.policy.policy_tree import MAX_NODES, PolicyNode, policy_tree, scope_of
-from registry.subjects.remote.remote_writer import ask_remote
+from registry.subjects.remote.remote_writer import RemoteVerdict, ask_remote
 from registry.subjects.services import delete_config, set_config
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
@@ -76,6 +87,42 @@ _TEXTS: Mapping[str, Callable[[Assessment, str], str]] = {
 }
 
 
+_RENAME: Final = shape(
+    "SuspectedRename",
+    SuspectedRename,
+    without=("is_edit_tried", "before", "after", "passes"),
+    edit=either(shape("RenameEdit", title=str, text=str, passes=bool | None), None),
+)
+#: as docs/reference/compatibility-report.schema.json
+REPORT: Final = shape(
+    "CompatibilityReport",
+    Assessment,
+    without=("report", "strip"),
+    **get_type_hints(shape("Verdict", Report, "verdict", without=("old_schemas", "differing"))),
+    checker=str,
+    levels=dict[str, bool],
+    order=str,
+    matrix=many(MatrixRow),
+    partings=many(shape("Parting", Parting, "sentence")),
+    renames=many(_RENAME),
+    registry_answer=NotRequired[either(shape("RemoteVerdict", RemoteVerdict, agrees=bool | None), None)],
+)
+_TRIAL: Final = shape("SubjectTrial", SubjectTrial, subject=str)
+WHAT_IF: Final = shape(
+    "WhatIf", WhatIf, without=("scope",), context=str, subject=str, subjects=many(_TRIAL), requests=RequestsUnder | None
+)
+NODE: Final = shape(
+    "PolicyNode",
+    PolicyNode,
+    without=("scope", "config", "settings", "mode"),
+    context=str,
+    subject=str,
+    own=shape("OwnSettings", OwnConfig, partial=True),
+    effective=shape("EffectivePolicy", EffectiveConfig, mode=str, mode_origin=str),
+    reasons=shape("SettingsReasons", config=many(Reason), mode=many(Reason)),
+)
+
+
 class ReferenceSerializer(serializers.Serializer[Any]):
     """What a reference's name stands for."""
 
@@ -105,7 +152,10 @@ class CompatibilityReports(ProductView):
 
     renderer_classes = (ProductRenderer, MarkdownRenderer, TextRenderer, SarifRenderer, JUnitRenderer)
 
-    @extend_schema(request=ReportSerializer, responses=None)
+    @extend_schema(
+        request=ReportSerializer,
+        responses={200: REPORT, (200, "text/markdown", "text/plain", "application/sarif+json", "application/xml"): str},
+    )
     def post(self, request: Request) -> Response:
         """The whole report of a schema against a subject; nothing is registered.
 
@@ -157,7 +207,7 @@ class ConfigSerializer(serializers.Serializer[Any]):
 class Configs(ProductView):
     """`/api/v1/config`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=EffectiveConfig)
     def get(self, request: Request) -> Response:
         """What counts for `subject` in `registry`, and the scope that says the level."""
         registry_row, subject = self._registry_and_subject(
@@ -166,7 +216,7 @@ class Configs(ProductView):
         require(self.actor, "schema.read", registry=registry_row.name)
         return Response(asdict(selectors.effective_config(registry_row, subject)))
 
-    @extend_schema(request=ConfigSerializer, responses=None)
+    @extend_schema(request=ConfigSerializer, responses=OwnConfig)
     def put(self, request: Request) -> Response:
         """Set the level, `normalize`, the profile (confluent, semantic) or the policy (none, oracle_nosql, …)."""
         values = self.valid(ConfigSerializer)
@@ -174,7 +224,7 @@ class Configs(ProductView):
         own = set_config(registry=registry_row.name, subject=subject, by=self.actor, **values)
         return Response(asdict(Visible(registry_row, self.actor).settings(own, subject)))
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=OwnConfig)
     def delete(self, request: Request) -> Response:
         """Unset all of a place; answers what it was."""
         registry_row, subject = self._registry_and_subject(
@@ -210,7 +260,9 @@ class WhatIfSerializer(serializers.Serializer[Any]):
 class Policy(ProductView):
     """`/api/v1/registries/{registry}/policy`."""
 
-    @extend_schema(parameters=[TreeSerializer, AT], responses=None)
+    @extend_schema(
+        parameters=[TreeSerializer, AT], responses=shape("Policy", root=NODE, places=many(NODE), total=int, cursor=str)
+    )
     @as_it_was
     def get(self, request: Request, registry: str) -> Response:
         """The registry, and each context and subject that sets something itself, with what counts there from where.
@@ -242,7 +294,7 @@ def _node_with_reasons(node: PolicyNode, preconditions: SettingsPreconditions) -
 class WhatIfs(ProductView):
     """`/api/v1/registries/{registry}/what-if`."""
 
-    @extend_schema(parameters=[WhatIfSerializer], responses=None)
+    @extend_schema(parameters=[WhatIfSerializer], responses=WHAT_IF)
     def get(self, request: Request, registry: str) -> Response:
         """The registrations of the past that a level would have refused, and the open requests it would judge otherwise.
 
@@ -257,7 +309,8 @@ class WhatIfs(ProductView):
         under = (
             None if parameters["cursor"] else requests_under(registry_row, parameters["level"], scope, by=self.actor)
         )
-        return Response({**page.to_dict(), "requests": under.to_dict() if under else None})
+        about = {"context": scope.context if scope else "", "subject": name}
+        return Response(body_of(WHAT_IF, page, **about, requests=under and asdict(under)))
 
 
 def _query_parameters(request: Request, serializer: type[serializers.Serializer[Any]]) -> dict[str, str]:
@@ -323,7 +376,7 @@ class Resolutions(_PlaceView):
 
     serializer = ResolutionSerializer
 
-    @extend_schema(request=ResolutionSerializer, responses=None)
+    @extend_schema(request=ResolutionSerializer, responses=Resolution)
     def post(self, request: Request) -> Response:
         """What the reader gets, each field kept, filled, dropped or converted; encoded bytes in hexadecimal."""
         values, registry_row, subject = self.values_registry_and_subject()
@@ -335,7 +388,7 @@ class Simulations(_PlaceView):
 
     serializer = SimulationSerializer
 
-    @extend_schema(request=SimulationSerializer, responses=None)
+    @extend_schema(request=SimulationSerializer, responses=Simulation)
     def post(self, request: Request) -> Response:
         """The three steps of a read-modify-write, with their bytes and the fields that they reset."""
         values, registry_row, subject = self.values_registry_and_subject()
@@ -349,7 +402,7 @@ class Hazards(_PlaceView):
 
     serializer = HazardSerializer
 
-    @extend_schema(request=HazardSerializer, responses=None)
+    @extend_schema(request=HazardSerializer, responses=HazardsFound)
     def post(self, request: Request) -> Response:
         """The fields that read-modify-writes by versions in use together reset, and what avoids it."""
         values, registry_row, subject = self.values_registry_and_subject()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import cache
 from typing import Any, Final
 
 from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import Direction, OpenApiResponse, extend_schema
+from drf_spectacular.utils import Direction, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,26 +16,17 @@ from rest_framework.response import Response
 from registry.access.permission_filters import require_extent
 from registry.access.roles import require
 from registry.api.product.base import ProductView, WholeNumberField
+from registry.api.product.description import body_of, either, many, shape
 from registry.drift import selectors, services
 from registry.drift.models import MAX_LABEL, MAX_URL
 from registry.drift.selectors import ScanInfo, checkpoint_sources
 from registry.drift.sources import CONFIG, SOURCES, SourceField, SourceKind
 from registry.drift.tasks import interrupt_scan, run_scan
-from registry.streams.selectors import (
-    BudgetInfo,
-    CarriedInfo,
-    QueryInfo,
-    SchemaInfo,
-    StateCheckInfo,
-    VariableInfo,
-    get_query,
-    get_state_check,
-    list_queries,
-    variables_with_schemas,
-)
+from registry.streams import selectors as streams
 from registry.streams.services import check_document, discover, discovery_dict
 
 
+@cache
 def config_serializer(kind: SourceKind) -> type[serializers.Serializer[Any]]:
     """The body of the values of a kind's own fields; secrets by the names they are kept under."""
     title = "".join(word.capitalize() for word in f"{kind.name}_{CONFIG}".split("_"))
@@ -91,50 +83,56 @@ class PlannedStateSerializer(serializers.Serializer[Any]):
     )
 
 
-class StateCheckSerializer(serializers.Serializer[Any]):
-    """A check that was kept; `report` is docs/reference/state-check.schema.json."""
-
-    id = WholeNumberField()
-    url = serializers.CharField(help_text="the page of the report")
-    created_at = serializers.DateTimeField()
-    created_by = serializers.CharField()
-    verdict = serializers.CharField()
-    report = serializers.JSONField()
-
-
-_KEPT = OpenApiResponse(StateCheckSerializer, description="the report, which stays under this number")
+#: `report` is docs/reference/state-check.schema.json
+STATE_CHECK: Final = shape(
+    "StateCheck", streams.StateCheckInfo, without=("checkpoint", "query_id", "plan", "text", "markdown"), url=str
+)
+_OPERATOR: Final = shape("FoundOperator", operator=int, name=str, description=str, variables=many(str))
+_READ: Final = shape("ReadCheckpoint", operators=many(_OPERATOR), last_committed_batch=int | None)
+CHECKPOINT: Final = shape(
+    "FoundCheckpoint", path=str, source=int | None, refused=str | None, checkpoint=either(_READ, None)
+)
+BUDGET: Final = shape("Budget", streams.BudgetInfo, "left")
+QUERY: Final = shape(
+    "Query",
+    streams.QueryInfo,
+    without=("source_id",),
+    source=int,
+    url=str,
+    worst=either(BUDGET, None),
+    inputs=many(shape("QueryInput", topic=str, side=str, subject=str | None)),
+)
+_SCHEMA: Final = shape(
+    "StateSchema", streams.SchemaInfo, carried=many(shape("Carried", streams.CarriedInfo, subject=str))
+)
+VARIABLE: Final = shape("StateVariable", streams.VariableInfo, budget=either(BUDGET, None), schemas=many(_SCHEMA))
+SCAN: Final = shape("Scan", ScanInfo, "verdict")
+REPORTED: Final = shape("ReportedDeployment", deployment=int)
 
 
 class StateChecks(ProductView):
     """`/api/v1/state-checks`."""
 
-    @extend_schema(request=PlannedStateSerializer, responses={201: _KEPT})
+    @extend_schema(request=PlannedStateSerializer, responses={201: STATE_CHECK})
     def post(self, request: Request) -> Response:
         """Check what a restart with the plan does to a checkpoint. Nothing is started; the report is kept."""
         values = self.valid(PlannedStateSerializer)
         number = check_document(by=self.actor, **values)
-        return Response(_state_check_dict(get_state_check(number)), status=201)
+        return Response(_state_check(number), status=201)
 
 
 class StateCheckOne(ProductView):
     """`/api/v1/state-checks/{id}`."""
 
-    @extend_schema(responses={200: _KEPT})
+    @extend_schema(responses=STATE_CHECK)
     def get(self, request: Request, check_id: int) -> Response:
         """A check that was made before."""
         require(self.actor, "schema.read")
-        return Response(_state_check_dict(get_state_check(check_id)))
+        return Response(_state_check(check_id))
 
 
-def _state_check_dict(info: StateCheckInfo) -> dict[str, Any]:
-    return {
-        "id": info.id,
-        "url": f"/ui/state-checks/{info.id}",
-        "created_at": info.created_at,
-        "created_by": info.created_by,
-        "verdict": info.verdict,
-        "report": info.report,
-    }
+def _state_check(number: int) -> dict[str, Any]:
+    return body_of(STATE_CHECK, streams.get_state_check(number), url=f"/ui/state-checks/{number}")
 
 
 MOST = 500
@@ -158,7 +156,12 @@ class DiscoverySerializer(serializers.Serializer[Any]):
 class Discoveries(ProductView):
     """`/api/v1/checkpoints/discoveries`."""
 
-    @extend_schema(request=DiscoverySerializer, responses=None)
+    @extend_schema(
+        request=DiscoverySerializer,
+        responses=shape(
+            "Discovery", found=many(CHECKPOINT), folders=int, ended_early=str | None, passed_over=many(str)
+        ),
+    )
     def post(self, request: Request) -> Response:
         """The checkpoints at and below the path, and which of them are sources already; nothing is kept of it."""
         values = self.valid(DiscoverySerializer)
@@ -169,58 +172,28 @@ class Discoveries(ProductView):
 class Queries(ProductView):
     """`/api/v1/queries`."""
 
-    @extend_schema(parameters=[QueryPageSerializer], responses=None)
+    @extend_schema(parameters=[QueryPageSerializer], responses=many(QUERY))
     def get(self, request: Request) -> Response:
         """The queries that scans have found, the fullest budget first; of registries that the caller may read."""
         require_extent(self.actor, "schema.read")
         page = self.filters_of(QueryPageSerializer, request.query_params.dict())
-        return Response([query_dict(query) for query in list_queries(by=self.actor, **page)])
+        return Response([query_body(query) for query in streams.list_queries(by=self.actor, **page)])
 
 
 class QueryVariables(ProductView):
     """`/api/v1/queries/{id}/variables`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=shape("QueryVariables", query=QUERY, variables=many(VARIABLE)))
     def get(self, request: Request, query_id: int) -> Response:
         """The state variables of a query with every version of their schemas, and what their rows hold."""
-        query = get_query(query_id, by=self.actor)
-        variables = [variable_dict(variable) for variable in variables_with_schemas(query_id)]
-        return Response({"query": query_dict(query), "variables": variables})
+        query = streams.get_query(query_id, by=self.actor)
+        variables = [body_of(VARIABLE, variable) for variable in streams.variables_with_schemas(query_id)]
+        return Response({"query": query_body(query), "variables": variables})
 
 
-def query_dict(query: QueryInfo) -> dict[str, Any]:
+def query_body(query: streams.QueryInfo) -> dict[str, Any]:
     """A query as JSON values."""
-    values = vars(query) | {
-        "worst": budget_dict(query.worst),
-        "inputs": [
-            {"topic": topic.topic, "side": topic.side, "subject": topic.subject.qualified if topic.subject else None}
-            for topic in query.inputs
-        ],
-    }
-    values.pop("source_id")
-    return {**values, "source": query.source_id, "url": f"/ui/queries/{query.id}"}
-
-
-def variable_dict(variable: VariableInfo) -> dict[str, Any]:
-    """A variable as JSON values."""
-    return vars(variable) | {
-        "budget": budget_dict(variable.budget),
-        "fields": [vars(field) for field in variable.fields],
-        "schemas": [_schema_dict(schema) for schema in variable.schemas],
-    }
-
-
-def budget_dict(budget: BudgetInfo | None) -> dict[str, Any] | None:
-    """A budget as JSON values, with what is left."""
-    return None if budget is None else {**vars(budget), "left": budget.left}
-
-
-def _schema_dict(schema: SchemaInfo) -> dict[str, Any]:
-    return vars(schema) | {"carried": [_carried_dict(carried) for carried in schema.carried]}
-
-
-def _carried_dict(carried: CarriedInfo) -> dict[str, Any]:
-    return vars(carried) | {"subject": carried.subject.qualified}
+    return body_of(QUERY, query, source=query.source_id, url=f"/ui/queries/{query.id}")
 
 
 class ClusterFields(serializers.Serializer[Any]):
@@ -282,13 +255,13 @@ class SourceSerializer(SourceFields):
 class Clusters(ProductView):
     """`/api/v1/clusters`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=many(selectors.ClusterInfo))
     def get(self, request: Request) -> Response:
         """All clusters, or those that have sources which the caller may read."""
         require_extent(self.actor, "schema.read")
         return Response([asdict(cluster) for cluster in selectors.list_clusters(self.actor)])
 
-    @extend_schema(request=ClusterSerializer, responses=None)
+    @extend_schema(request=ClusterSerializer, responses={201: selectors.ClusterInfo})
     def post(self, request: Request) -> Response:
         """Connect a cluster; it has to answer."""
         values = self.valid(ClusterSerializer)
@@ -299,19 +272,18 @@ class Clusters(ProductView):
 class ClusterView(ProductView):
     """`/api/v1/clusters/{name}`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=selectors.ClusterInfo)
     def get(self, request: Request, name: str) -> Response:
         """One cluster."""
         require(self.actor, "schema.read")
         return Response(asdict(selectors.get_cluster(name)))
 
-    @extend_schema(request=ClusterFields, responses=None)
+    @extend_schema(request=ClusterFields, responses=selectors.ClusterInfo)
     def put(self, request: Request, name: str) -> Response:
         """How the cluster is reached from now on; it has to answer."""
         services.update_cluster(name=name, by=self.actor, **self.valid(ClusterFields))
         return Response(asdict(selectors.get_cluster(name)))
 
-    @extend_schema(request=None, responses=None)
     def delete(self, request: Request, name: str) -> Response:
         """Forget a cluster that no source reads."""
         services.remove_cluster(name=name, by=self.actor)
@@ -321,14 +293,14 @@ class ClusterView(ProductView):
 class Sources(ProductView):
     """`/api/v1/sources`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=many(selectors.SourceInfo))
     def get(self, request: Request) -> Response:
         """The sources of registries that the caller may read, with their last scans; `registry` names whose."""
         registry = request.query_params.get("registry", "")
         require_extent(self.actor, "schema.read", registry=registry)
         return Response([asdict(source) for source in selectors.list_sources(registry=registry, by=self.actor)])
 
-    @extend_schema(request=SourceSerializer, responses=None)
+    @extend_schema(request=SourceSerializer, responses={201: selectors.SourceInfo})
     def post(self, request: Request) -> Response:
         """Add topics of a cluster, or a checkpoint."""
         number = services.add_source(by=self.actor, **self.valid(SourceSerializer))
@@ -338,20 +310,19 @@ class Sources(ProductView):
 class SourceView(ProductView):
     """`/api/v1/sources/{id}`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=shape("SourceWithTopics", selectors.SourceInfo, topic_list=many(selectors.TopicInfo)))
     def get(self, request: Request, source_id: int) -> Response:
         """One source with its topics."""
         source = selectors.get_source(source_id, by=self.actor)
         return Response(asdict(source) | {"topic_list": [asdict(topic) for topic in selectors.list_topics(source_id)]})
 
-    @extend_schema(request=SourceFields, responses=None)
+    @extend_schema(request=SourceFields, responses=selectors.SourceInfo)
     def patch(self, request: Request, source_id: int) -> Response:
         """Change how it is scanned."""
         values = self.valid(SourceFields)
         services.update_source(source_id=source_id, by=self.actor, **values)
         return Response(asdict(selectors.get_source(source_id)))
 
-    @extend_schema(request=None, responses=None)
     def delete(self, request: Request, source_id: int) -> Response:
         """Forget a source with its scans and findings."""
         services.remove_source(source_id=source_id, by=self.actor)
@@ -361,13 +332,13 @@ class SourceView(ProductView):
 class Scans(ProductView):
     """`/api/v1/sources/{id}/scans`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=many(SCAN))
     def get(self, request: Request, source_id: int) -> Response:
         """The newest scans first."""
         selectors.get_source(source_id, by=self.actor)
-        return Response([scan_json(scan) for scan in selectors.list_scans(source_id)])
+        return Response([body_of(SCAN, scan) for scan in selectors.list_scans(source_id)])
 
-    @extend_schema(request=None, responses=None)
+    @extend_schema(responses={202: shape("QueuedScan", scan=int)})
     def post(self, request: Request, source_id: int) -> Response:
         """Scan now; gives the scan that is queued or running already, if there is one."""
         scan_id = services.queue_scan(source_id=source_id, by=self.actor)
@@ -378,27 +349,22 @@ class Scans(ProductView):
 class ScanView(ProductView):
     """`/api/v1/scans/{id}`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=SCAN)
     def get(self, request: Request, scan_id: int) -> Response:
         """One scan: its state, how far it is, what it read, or why it failed."""
-        return Response(scan_json(selectors.get_scan(scan_id, by=self.actor)))
+        return Response(body_of(SCAN, selectors.get_scan(scan_id, by=self.actor)))
 
 
 class ScanCancel(ProductView):
     """`/api/v1/scans/{id}/cancel`."""
 
-    @extend_schema(request=None, responses=None)
+    @extend_schema(responses=SCAN)
     def post(self, request: Request, scan_id: int) -> Response:
         """End a scan that is queued or running; what earlier scans found stays."""
         tag = services.cancel_scan(scan_id=scan_id, by=self.actor)
         if tag:
             interrupt_scan.delay_on_commit(tag)
-        return Response(scan_json(selectors.get_scan(scan_id)))
-
-
-def scan_json(scan: ScanInfo) -> dict[str, Any]:
-    """A scan with its verdict."""
-    return asdict(scan) | {"verdict": scan.verdict}
+        return Response(body_of(SCAN, selectors.get_scan(scan_id)))
 
 
 class DeploymentSerializer(serializers.Serializer[Any]):
@@ -427,7 +393,10 @@ class DeploymentFilterSerializer(serializers.Serializer[Any]):
 class Deployments(ProductView):
     """`/api/v1/deployments`."""
 
-    @extend_schema(parameters=[DeploymentFilterSerializer], responses=None)
+    @extend_schema(
+        parameters=[DeploymentFilterSerializer],
+        responses=shape("DeploymentPage", deployments=many(selectors.DeploymentInfo), before=str),
+    )
     def get(self, request: Request) -> Response:
         """Deployments by when they began, newest first; `before` is the cursor of the next page, "" on the last one."""
         parameters = request.query_params.dict()
@@ -436,7 +405,7 @@ class Deployments(ProductView):
         page = selectors.list_deployments(**chosen)
         return Response({"deployments": [asdict(row) for row in page.rows], "before": page.before})
 
-    @extend_schema(request=DeploymentSerializer, responses=None)
+    @extend_schema(request=DeploymentSerializer, responses={200: REPORTED, 201: REPORTED})
     def post(self, request: Request) -> Response:
         """Tell of a deployment: 201 for a new one, 200 where it was told before. Said twice it has one effect."""
         deployment = services.tell_deployment(by=self.actor, **self.valid(DeploymentSerializer))

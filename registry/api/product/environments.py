@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from django.db import models
 from drf_spectacular.utils import extend_schema
@@ -13,23 +13,29 @@ from rest_framework.response import Response
 
 from registry.access.roles import may, may_somewhere, require
 from registry.api.product.base import AT, ProductView, WholeNumberField, as_it_was
+from registry.api.product.description import body_of, many, shape
 from registry.promotions import services
+from registry.promotions.environments import selectors
 from registry.promotions.environments.change_requests import ACTIONS
 from registry.promotions.environments.freezes import MAX_LAST_DAYS, MIDNIGHT
 from registry.promotions.environments.locking import refuse_strangers
-from registry.promotions.environments.selectors import (
-    BreakGlassInfo,
-    EnvironmentInfo,
-    break_glass_history,
-    environment_changes,
-    environment_info,
-    environment_infos,
-)
 from registry.promotions.models import Environment, RecurringFreeze, ReviewRule
 from registry.promotions.models.environments import SETTINGS, setting_type
 from registry.promotions.reviews.reviewers import shortages
 
 READ = "schema.read"
+BREAK_GLASS: Final = shape("BreakGlass", selectors.BreakGlassInfo, "is_confirmed")
+_SETTINGS: Final[dict[str, Any]] = {name: setting_type(name) for name in SETTINGS}
+ENVIRONMENT: Final = shape(
+    "Environment",
+    selectors.EnvironmentInfo,
+    "is_frozen",
+    "has_red",
+    without=("settings",),
+    break_glass=many(BREAK_GLASS),
+    **_SETTINGS,
+)
+NEW_FREEZE: Final = shape("NewFreeze", freeze_id=int)
 
 
 class EnvironmentSerializer(serializers.ModelSerializer[Environment]):
@@ -101,50 +107,51 @@ class SecondPersonSerializer(serializers.Serializer[Any]):
 class Environments(ProductView):
     """`/api/v1/environments`."""
 
-    @extend_schema(parameters=[AT], responses=None)
+    @extend_schema(parameters=[AT], responses=many(ENVIRONMENT))
     @as_it_was
     def get(self, request: Request) -> Response:
         """The environments that the caller may read, in the promotion order."""
         if not may_somewhere(self.actor, READ):
             require(self.actor, READ)
-        infos = (info for info in environment_infos() if may(self.actor, READ, registry=info.name))
+        infos = (info for info in selectors.environment_infos() if may(self.actor, READ, registry=info.name))
         return Response([_body(info) for info in infos])
 
 
 class EnvironmentOne(ProductView):
     """`/api/v1/environments/{name}`."""
 
-    @extend_schema(parameters=[AT], responses=None)
+    @extend_schema(parameters=[AT], responses=ENVIRONMENT)
     @as_it_was
     def get(self, request: Request, registry: str) -> Response:
         """One environment."""
         require(self.actor, READ, registry=registry)
-        return Response(_body(environment_info(registry)))
+        return Response(_body(selectors.environment_info(registry)))
 
-    @extend_schema(request=EnvironmentSerializer, responses=None)
+    @extend_schema(
+        request=EnvironmentSerializer, responses=shape("ChangedEnvironment", ENVIRONMENT, warnings=many(str))
+    )
     def patch(self, request: Request, registry: str) -> Response:
         """Change its rules; to open a closed one takes open break-glass."""
         require(self.actor, "registry.manage", registry=registry)
         services.change_environment(environment=registry, by=self.actor, **self.valid(EnvironmentSerializer))
-        info = environment_info(registry)
+        info = selectors.environment_info(registry)
         return Response({**_body(info), "warnings": shortages(info)})
 
 
 class Rules(ProductView):
     """`/api/v1/environments/{name}/rules`."""
 
-    @extend_schema(request=RuleSerializer, responses=None)
+    @extend_schema(request=RuleSerializer, responses={201: shape("NewReviewRule", rule_id=int, warnings=many(str))})
     def post(self, request: Request, registry: str) -> Response:
         """Ask for approvals of owners, of a role or of a group. `warnings` says which approvals too few people can give."""
         require(self.actor, "registry.manage", registry=registry)
         number = services.add_review_rule(environment=registry, by=self.actor, **self.valid(RuleSerializer))
-        return Response({"rule_id": number, "warnings": shortages(environment_info(registry))}, status=201)
+        return Response({"rule_id": number, "warnings": shortages(selectors.environment_info(registry))}, status=201)
 
 
 class RuleOne(ProductView):
     """`/api/v1/review-rules/{id}`."""
 
-    @extend_schema(responses=None)
     def delete(self, request: Request, rule_id: int) -> Response:
         """Ask for it no longer."""
         services.remove_review_rule(rule_id=rule_id, by=self.actor)
@@ -154,7 +161,7 @@ class RuleOne(ProductView):
 class Freezes(ProductView):
     """`/api/v1/environments/{name}/freezes`."""
 
-    @extend_schema(request=FreezeSerializer, responses=None)
+    @extend_schema(request=FreezeSerializer, responses={201: NEW_FREEZE})
     def post(self, request: Request, registry: str) -> Response:
         """Let nothing be applied for a time."""
         require(self.actor, "registry.manage", registry=registry)
@@ -165,7 +172,6 @@ class Freezes(ProductView):
 class FreezeOne(ProductView):
     """`/api/v1/freezes/{id}`."""
 
-    @extend_schema(responses=None)
     def delete(self, request: Request, freeze_id: int) -> Response:
         """End a freeze, or take back one to come."""
         services.remove_freeze(freeze_id=freeze_id, by=self.actor)
@@ -175,7 +181,7 @@ class FreezeOne(ProductView):
 class RecurringFreezes(ProductView):
     """`/api/v1/environments/{name}/recurring-freezes`."""
 
-    @extend_schema(request=RecurringFreezeSerializer, responses=None)
+    @extend_schema(request=RecurringFreezeSerializer, responses={201: NEW_FREEZE})
     def post(self, request: Request, registry: str) -> Response:
         """Let nothing be applied at times that come again, by the clocks of a time zone."""
         require(self.actor, "registry.manage", registry=registry)
@@ -187,7 +193,6 @@ class RecurringFreezes(ProductView):
 class RecurringFreezeOne(ProductView):
     """`/api/v1/recurring-freezes/{id}`."""
 
-    @extend_schema(responses=None)
     def delete(self, request: Request, freeze_id: int) -> Response:
         """Have it come no more."""
         services.remove_recurring_freeze(freeze_id=freeze_id, by=self.actor)
@@ -197,14 +202,14 @@ class RecurringFreezeOne(ProductView):
 class BreakGlasses(ProductView):
     """`/api/v1/environments/{name}/break-glass`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=many(BREAK_GLASS))
     def get(self, request: Request, registry: str) -> Response:
         """The last hundred, newest first."""
         require(self.actor, READ, registry=registry)
-        environment_info(registry)
-        return Response([_glass(info) for info in break_glass_history(registry)])
+        selectors.environment_info(registry)
+        return Response([body_of(BREAK_GLASS, info) for info in selectors.break_glass_history(registry)])
 
-    @extend_schema(request=BreakGlassSerializer, responses=None)
+    @extend_schema(request=BreakGlassSerializer, responses={201: shape("NewBreakGlass", break_glass_id=int)})
     def post(self, request: Request, registry: str) -> Response:
         """Open it for oneself."""
         require(self.actor, "registry.manage", registry=registry)
@@ -215,7 +220,6 @@ class BreakGlasses(ProductView):
 class BreakGlassClosing(ProductView):
     """`/api/v1/break-glass/{id}/close`."""
 
-    @extend_schema(request=None, responses=None)
     def post(self, request: Request, break_glass_id: int) -> Response:
         """End it before its time."""
         services.close_break_glass(break_glass_id=break_glass_id, by=self.actor)
@@ -225,7 +229,7 @@ class BreakGlassClosing(ProductView):
 class BreakGlassConfirmation(ProductView):
     """`/api/v1/break-glass/{id}/confirm`."""
 
-    @extend_schema(request=SecondPersonSerializer, responses=None)
+    @extend_schema(request=SecondPersonSerializer)
     def post(self, request: Request, break_glass_id: int) -> Response:
         """Say, as a second person, that it was right."""
         comment = self.valid(SecondPersonSerializer)["comment"]
@@ -233,15 +237,8 @@ class BreakGlassConfirmation(ProductView):
         return Response(status=204)
 
 
-def _body(info: EnvironmentInfo) -> dict[str, Any]:
-    own = {"is_frozen": info.is_frozen, "has_red": info.has_red}
-    body = {**asdict(info), **info.settings, **own, "break_glass": [_glass(glass) for glass in info.break_glass]}
-    del body["settings"]
-    return body
-
-
-def _glass(info: BreakGlassInfo) -> dict[str, Any]:
-    return {**asdict(info), "is_confirmed": info.is_confirmed}
+def _body(info: selectors.EnvironmentInfo) -> dict[str, Any]:
+    return body_of(ENVIRONMENT, info, **info.settings)
 
 
 class EnvironmentChangeSerializer(serializers.Serializer[Any]):
@@ -255,14 +252,14 @@ class EnvironmentChangeSerializer(serializers.Serializer[Any]):
 class EnvironmentChanges(ProductView):
     """`/api/v1/environments/{name}/changes`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=many(selectors.EnvironmentChangeInfo))
     def get(self, request: Request, registry: str) -> Response:
         """The last hundred, those that wait first."""
         require(self.actor, "schema.read", registry=registry)
-        environment_info(registry)
-        return Response([asdict(info) for info in environment_changes(registry)])
+        selectors.environment_info(registry)
+        return Response([asdict(info) for info in selectors.environment_changes(registry)])
 
-    @extend_schema(request=EnvironmentChangeSerializer, responses=None)
+    @extend_schema(request=EnvironmentChangeSerializer, responses={201: shape("NewEnvironmentChange", change_id=int)})
     def post(self, request: Request, registry: str) -> Response:
         """Ask another person who may review there for a change that loosens a closed environment."""
         refuse_strangers(self.actor, "client.change")
@@ -275,7 +272,7 @@ class EnvironmentChanges(ProductView):
 class EnvironmentChangeApproval(ProductView):
     """`/api/v1/environment-changes/{id}/approve`."""
 
-    @extend_schema(request=SecondPersonSerializer, responses=None)
+    @extend_schema(request=SecondPersonSerializer)
     def post(self, request: Request, change_id: int) -> Response:
         """Approve it as a second person, which carries it out."""
         comment = self.valid(SecondPersonSerializer)["comment"]
@@ -286,7 +283,7 @@ class EnvironmentChangeApproval(ProductView):
 class EnvironmentChangeRejection(ProductView):
     """`/api/v1/environment-changes/{id}/reject`."""
 
-    @extend_schema(request=SecondPersonSerializer, responses=None)
+    @extend_schema(request=SecondPersonSerializer)
     def post(self, request: Request, change_id: int) -> Response:
         """Turn it down as a second person, with a comment."""
         comment = self.valid(SecondPersonSerializer)["comment"]
@@ -297,7 +294,6 @@ class EnvironmentChangeRejection(ProductView):
 class EnvironmentChangeWithdrawal(ProductView):
     """`/api/v1/environment-changes/{id}/withdraw`."""
 
-    @extend_schema(request=None, responses=None)
     def post(self, request: Request, change_id: int) -> Response:
         """Take it back: its requester, or whoever manages the environment."""
         services.withdraw_environment_change(change_id=change_id, by=self.actor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -14,17 +14,25 @@ from rest_framework.response import Response
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, require
 from registry.api.product.base import ProductView, WholeNumberField
+from registry.api.product.description import body_of, either, many, shape
 from registry.api.product.lifecycle import SubjectView
 from registry.drift import selectors, services
 from registry.drift.findings.promotion_check import decided_breaks_block
-from registry.drift.findings.suspicions import suspicions_of
+from registry.drift.findings.suspicions import Suspicions, suspicions_of
 from registry.drift.models import FINDING_STATES, SEVERITIES
 from registry.errors import InvalidInput
 from registry.promotions.models.decisions import MAX_PATH
-from registry.promotions.requests.schema_changes import ACTION, MAX_REASON, decide_rename, renames_of, undecide_rename
-from registry.promotions.selectors import FindingRequests, requests_for_finding
+from registry.promotions.requests import schema_changes
+from registry.promotions.selectors import ReleaseInfo, requests_for_finding
 from registry.subjects.versions.lookup import get_subject
-from registry.subjects.versions.qualified_names import parse_subject
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
+
+_DRAFT: Final = shape("FindingDraft", id=int, registry=str, subject=SubjectName)
+_REQUEST: Final = shape(
+    "FindingRequest", id=int, state=str, target=str, subject=SubjectName, release=ReleaseInfo | None
+)
+_ANSWERS: Final = shape("FindingAnswers", drafts=many(_DRAFT), requests=many(_REQUEST))
+FOUND: Final = shape("Finding", selectors.FindingInfo, still_blocks=bool, answers=_ANSWERS, suspected=Suspicions)
 
 
 class FindingFilterSerializer(serializers.Serializer[Any]):
@@ -52,7 +60,10 @@ GATE_FILTERS = frozenset({"fail_on", "registry", "subject", "source_id", "limit"
 class Findings(ProductView):
     """`/api/v1/findings`."""
 
-    @extend_schema(parameters=[FindingFilterSerializer], responses=None)
+    @extend_schema(
+        parameters=[FindingFilterSerializer],
+        responses={200: either(many(selectors.FindingInfo), selectors.Gate), 409: selectors.Gate},
+    )
     def get(self, request: Request) -> Response:
         """Findings that the caller may read, worst first: those about subjects, the others with the whole registry.
 
@@ -87,7 +98,7 @@ def _gate(parameters: Mapping[str, str], fail_on: str, chosen: Mapping[str, Any]
 class FindingView(ProductView):
     """`/api/v1/findings/{id}`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=FOUND)
     def get(self, request: Request, finding_id: int) -> Response:
         """One finding with its evidence; samples of messages are for those who may see them.
 
@@ -98,33 +109,14 @@ class FindingView(ProductView):
         was done in the hour before it began. A break that `still_blocks` fails requests to its closed environment even
         when it is acknowledged or muted.
         """
-        finding = selectors.get_finding(finding_id, by=self.actor)
-        return Response(
-            {
-                **asdict(finding),
-                "still_blocks": finding.severity == "break" and decided_breaks_block(finding.registry),
-                "answers": _answers(requests_for_finding(finding.id, self.actor)),
-                "suspected": asdict(suspicions_of(finding.id)),
-            }
-        )
+        finding = _finding(finding_id, self.actor)
+        answers = body_of(_ANSWERS, requests_for_finding(finding_id, self.actor))
+        return Response({**finding, "answers": answers, "suspected": asdict(suspicions_of(finding_id))})
 
 
-def _answers(requests: FindingRequests) -> dict[str, Any]:
-    return {
-        "drafts": [
-            {"id": draft.id, "registry": draft.registry, "subject": asdict(draft.subject)} for draft in requests.drafts
-        ],
-        "requests": [
-            {
-                "id": info.id,
-                "state": info.state,
-                "target": info.target,
-                "subject": asdict(info.subject),
-                "release": asdict(info.release) if info.release else None,
-            }
-            for info in requests.requests
-        ],
-    }
+def _finding(finding_id: int, by: Actor) -> dict[str, Any]:
+    finding = selectors.get_finding(finding_id, by=by)
+    return {**asdict(finding), "still_blocks": finding.severity == "break" and decided_breaks_block(finding.registry)}
 
 
 class FindingDecisionSerializer(serializers.Serializer[Any]):
@@ -138,7 +130,11 @@ class FindingDecisionSerializer(serializers.Serializer[Any]):
 class FindingDecision(ProductView):
     """`/api/v1/findings/{id}/{acknowledge,reopen,assign}`."""
 
-    @extend_schema(request=FindingDecisionSerializer, responses=None)
+    @extend_schema(
+        operation_id="findings_decide",
+        request=FindingDecisionSerializer,
+        responses=shape("DecidedFinding", selectors.FindingInfo, still_blocks=bool),
+    )
     def post(self, request: Request, finding_id: int, decision: str) -> Response:
         """Acknowledge a finding, open it again, or give it to somebody."""
         values = self.valid(FindingDecisionSerializer)
@@ -148,10 +144,7 @@ class FindingDecision(ProductView):
             services.reopen(finding_id=finding_id, by=self.actor)
         else:
             services.assign(finding_id=finding_id, to=values["to"], by=self.actor)
-        finding = selectors.get_finding(finding_id, by=self.actor)
-        return Response(
-            {**asdict(finding), "still_blocks": finding.severity == "break" and decided_breaks_block(finding.registry)}
-        )
+        return Response(_finding(finding_id, self.actor))
 
 
 class MuteSerializer(serializers.Serializer[Any]):
@@ -168,14 +161,14 @@ class MuteSerializer(serializers.Serializer[Any]):
 class Mutes(ProductView):
     """`/api/v1/mutes`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=many(selectors.MuteInfo))
     def get(self, request: Request) -> Response:
         """The mutes of registries that the caller may read, newest first; `registry` names whose."""
         registry = request.query_params.get("registry", "")
         require_extent(self.actor, "schema.read", registry=registry)
         return Response([asdict(mute) for mute in selectors.list_mutes(registry, by=self.actor)])
 
-    @extend_schema(request=MuteSerializer, responses=None)
+    @extend_schema(request=MuteSerializer, responses={201: shape("NewMute", mute=int, hides=int, still_blocks=bool)})
     def post(self, request: Request) -> Response:
         """Mute what fits all patterns, also what is found later.
 
@@ -190,7 +183,6 @@ class Mutes(ProductView):
 class MuteView(ProductView):
     """`/api/v1/mutes/{id}`."""
 
-    @extend_schema(request=None, responses=None)
     def delete(self, request: Request, mute_id: int) -> Response:
         """End a mute."""
         services.unmute(mute_id=mute_id, by=self.actor)
@@ -208,31 +200,33 @@ class RenameSerializer(PairSerializer):
     """Whether the two are one field under two names, and why."""
 
     is_rename = serializers.BooleanField()
-    reason = serializers.CharField(required=False, default="", allow_blank=True, max_length=2 * MAX_REASON)
+    reason = serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=2 * schema_changes.MAX_REASON
+    )
 
 
 class Renames(SubjectView):
     """`/api/v1/registries/{registry}/subjects/{subject}/renames`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=many(schema_changes.RenameInfo))
     def get(self, request: Request, registry: str, subject: str) -> Response:
         """What was decided, in the order in which it was."""
         registry_row, name = self.registry_and_subject(registry, subject)
         get_subject(registry_row, name, deleted=True)
-        return Response([asdict(info) for info in renames_of(registry_row, name)])
+        return Response([asdict(info) for info in schema_changes.renames_of(registry_row, name)])
 
-    @extend_schema(request=RenameSerializer, responses=None)
+    @extend_schema(request=RenameSerializer)
     def put(self, request: Request, registry: str, subject: str) -> Response:
         """Decide of one pair. Said twice it has one effect."""
         name = parse_subject(subject)
-        require(self.actor, ACTION, registry=registry, subject=name.qualified)
-        decide_rename(registry=registry, subject=name, by=self.actor, **self.valid(RenameSerializer))
+        require(self.actor, schema_changes.ACTION, registry=registry, subject=name.qualified)
+        schema_changes.decide_rename(registry=registry, subject=name, by=self.actor, **self.valid(RenameSerializer))
         return Response(status=204)
 
-    @extend_schema(request=PairSerializer, responses=None)
+    @extend_schema(request=PairSerializer)
     def delete(self, request: Request, registry: str, subject: str) -> Response:
         """Take back what was decided of one pair: it is suspected again."""
         name = parse_subject(subject)
-        require(self.actor, ACTION, registry=registry, subject=name.qualified)
-        undecide_rename(registry=registry, subject=name, by=self.actor, **self.valid(PairSerializer))
+        require(self.actor, schema_changes.ACTION, registry=registry, subject=name.qualified)
+        schema_changes.undecide_rename(registry=registry, subject=name, by=self.actor, **self.valid(PairSerializer))
         return Response(status=204)

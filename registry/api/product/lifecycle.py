@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 from dataclasses import asdict
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
@@ -15,29 +16,35 @@ from rest_framework.response import Response
 from registry.access.permission_filters import require_extent
 from registry.access.roles import may, may_somewhere, require
 from registry.api.product.base import AT, ProductView, VersionField, WholeNumberField, as_it_was
+from registry.api.product.description import FILE, body_of, many, shape
 from registry.api.response_marks import marked
 from registry.drift.usage.subject_topics import last_seen
-from registry.drift.usage.unused_subjects import MAX_ROWS, orphans_of
+from registry.drift.usage.unused_subjects import MAX_ROWS, Orphan, Orphans, orphans_of
 from registry.promotions import selectors as promotions
 from registry.promotions import services as promotion_services
-from registry.promotions.requests.timeline import STATES, unapproved_version_page
-from registry.subjects.lifecycle.bulk import deprecate_several, export_subjects
+from registry.promotions.requests import timeline
+from registry.subjects.lifecycle import retirement
+from registry.subjects.lifecycle.bulk import Outcome, deprecate_several, export_subjects
 from registry.subjects.lifecycle.notes import MOST
-from registry.subjects.lifecycle.retirement import CHOICES, MAX_MESSAGE, RIGHTS, clear_standing, retire, set_standing
 from registry.subjects.models import Registry, VersionStanding
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.one_version import get_version
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
-from registry.subjects.versions.versions import StandingOfVersion, list_standings
+from registry.subjects.versions.versions import Standing, StandingOfVersion, list_standings
 
 MAX_VERSIONS_PER_PAGE = 500
+LISTED: Final = shape("ListedStanding", Standing, id=int, subject=str, version=int, deleted=bool)
+GHOST: Final = shape("Ghost", timeline.UnapprovedVersion, subject=str, seen_at=datetime | None)
+ORPHAN: Final = shape("Orphan", Orphan, subject=str)
+ORPHANS: Final = shape("OrphanPage", Orphans, without=("rows",), orphans=many(ORPHAN))
+OUTCOME: Final = shape("Outcome", Outcome, subject=str)
 
 
 class StandingSerializer(serializers.Serializer[Any]):
     """What a version's standing should be; `ends_at` of a deprecated one alone."""
 
     standing = serializers.ChoiceField(choices=VersionStanding.STANDINGS)
-    message = serializers.CharField(max_length=MAX_MESSAGE)
+    message = serializers.CharField(max_length=retirement.MAX_MESSAGE)
     ends_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
 
 
@@ -56,7 +63,7 @@ class GhostsSerializer(serializers.Serializer[Any]):
     environment = serializers.CharField(required=False, default="", allow_blank=True, max_length=255)
     subject = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
     text = serializers.CharField(required=False, default="", allow_blank=True, max_length=200)
-    state = serializers.ChoiceField(choices=STATES, required=False, default="", allow_blank=True)
+    state = serializers.ChoiceField(choices=timeline.STATES, required=False, default="", allow_blank=True)
     before = WholeNumberField(required=False, default=None, allow_null=True, min_value=1, max_value=2**62)
     limit = WholeNumberField(required=False, default=100, min_value=1, max_value=MAX_VERSIONS_PER_PAGE)
 
@@ -83,7 +90,9 @@ class SubjectView(ProductView):
 class VersionStandingOne(SubjectView):
     """`/api/v1/registries/{registry}/subjects/{subject}/versions/{version}/standing`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(
+        responses=shape("VersionStanding", Standing, without=("standing",), partial=True, version=int, standing=str)
+    )
     def get(self, request: Request, registry: str, subject: str, version: str) -> Response:
         """The standing of a version; `{"standing": "good"}` for most."""
         registry_row, name = self.registry_and_subject(registry, subject)
@@ -91,53 +100,44 @@ class VersionStandingOne(SubjectView):
         standing = asdict(info.standing) if info.standing else {"standing": "good"}
         return marked(Response({"version": info.version, **standing}), info.standing)
 
-    @extend_schema(request=StandingSerializer, responses=None)
+    @extend_schema(request=StandingSerializer, responses=Standing)
     def put(self, request: Request, registry: str, subject: str, version: str) -> Response:
         """Deprecate, retire or quarantine a version: readers are told in headers; nothing stops working."""
         _, name = self.registry_and_subject(registry, subject)
         require(self.actor, "version.standing", registry=registry, subject=name.qualified)
         values = self.valid(StandingSerializer)
-        done = set_standing(registry=registry, subject=name, version=version, by=self.actor, **values)
+        done = retirement.set_standing(registry=registry, subject=name, version=version, by=self.actor, **values)
         return Response(asdict(done))
 
-    @extend_schema(responses=None)
     def delete(self, request: Request, registry: str, subject: str, version: str) -> Response:
         """Bring it back into good standing."""
         _, name = self.registry_and_subject(registry, subject)
-        clear_standing(registry=registry, subject=name, version=version, by=self.actor)
+        retirement.clear_standing(registry=registry, subject=name, version=version, by=self.actor)
         return Response(status=204)
 
 
 class Standings(ProductView):
     """`/api/v1/registries/{registry}/standings`."""
 
-    @extend_schema(parameters=[StandingPageSerializer], responses=None)
+    @extend_schema(parameters=[StandingPageSerializer], responses=many(LISTED))
     def get(self, request: Request, registry: str) -> Response:
         """The versions that aren't in good standing, in the order of their ids."""
         chosen = self.filters_of(StandingPageSerializer, request.query_params.dict())
         subject = parse_subject(chosen["subject"]) if chosen["subject"] else None
         require(self.actor, "schema.read", registry=registry, subject=subject.qualified if subject else "")
         standings = list_standings(get_registry(registry), **{**chosen, "subject": subject})
-        return Response([_row(item) for item in standings if self._may_read(registry, item)])
+        return Response(
+            [body_of(LISTED, item, **asdict(item.standing)) for item in standings if self._may_read(registry, item)]
+        )
 
     def _may_read(self, registry: str, item: StandingOfVersion) -> bool:
         return may(self.actor, "schema.read", registry=registry, subject=item.subject.qualified)
 
 
-def _row(item: StandingOfVersion) -> dict[str, Any]:
-    return {
-        "id": item.id,
-        "subject": item.subject.qualified,
-        "version": item.version,
-        "deleted": item.deleted,
-        **asdict(item.standing),
-    }
-
-
 class Life(SubjectView):
     """`/api/v1/registries/{registry}/subjects/{subject}/life`."""
 
-    @extend_schema(parameters=[AT], responses=None)
+    @extend_schema(parameters=[AT], responses=many(shape("VersionLife", timeline.VersionTimeline, "states")))
     @as_it_was
     def get(self, request: Request, registry: str, subject: str) -> Response:
         """What became of each version: requests, releases, standing, deletion, and whether it is a ghost."""
@@ -149,7 +149,7 @@ class Life(SubjectView):
 class Ghosts(ProductView):
     """`/api/v1/ghosts`."""
 
-    @extend_schema(parameters=[GhostsSerializer, AT], responses=None)
+    @extend_schema(parameters=[GhostsSerializer, AT], responses=many(GHOST))
     @as_it_was
     def get(self, request: Request) -> Response:
         """Versions that came into an environment without a request, newest first, and when messages carried them last.
@@ -161,20 +161,15 @@ class Ghosts(ProductView):
         if chosen["environment"]:
             promotions.get_environment(chosen["environment"])
         subject = parse_subject(chosen["subject"]) if chosen["subject"] else None
-        ghosts = unapproved_version_page(by=self.actor, **{**chosen, "subject": subject}).rows
+        ghosts = timeline.unapproved_version_page(by=self.actor, **{**chosen, "subject": subject}).rows
         seen_at = last_seen([ghost.id for ghost in ghosts])
-        return Response(
-            [
-                {**asdict(ghost), "subject": ghost.subject.qualified, "seen_at": seen_at.get(ghost.id)}
-                for ghost in ghosts
-            ]
-        )
+        return Response([body_of(GHOST, ghost, seen_at=seen_at.get(ghost.id)) for ghost in ghosts])
 
 
 class Adoptions(ProductView):
     """`/api/v1/ghosts/adoptions`."""
 
-    @extend_schema(request=AdoptionSerializer, responses=None)
+    @extend_schema(request=AdoptionSerializer, responses={201: shape("RequestNumber", request=int)})
     def post(self, request: Request) -> Response:
         """Ask for the review of a ghost; answers the number of the request."""
         values = self.valid(AdoptionSerializer)
@@ -190,10 +185,10 @@ class RetireSerializer(serializers.Serializer[Any]):
     to delete for good what is or may be in use, and to restore what breaks the level.
     """
 
-    choice = serializers.ChoiceField(choices=list(CHOICES))
+    choice = serializers.ChoiceField(choices=list(retirement.CHOICES))
     version = WholeNumberField(required=False, default=None, allow_null=True, min_value=1, max_value=2**31 - 1)
     confirmed = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
-    message = serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_MESSAGE)
+    message = serializers.CharField(required=False, default="", allow_blank=True, max_length=retirement.MAX_MESSAGE)
     ends_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
     force = serializers.CharField(required=False, default="", allow_blank=True, max_length=2000)
 
@@ -208,31 +203,30 @@ class OrphansSerializer(serializers.Serializer[Any]):
 class Retirement(ProductView):
     """`/api/v1/registries/{registry}/subjects/{subject}/retire`."""
 
-    @extend_schema(request=RetireSerializer, responses=None)
+    @extend_schema(request=RetireSerializer, responses=retirement.Retired)
     def post(self, request: Request, registry: str, subject: str) -> Response:
         """Do one step; answers the versions that it changed and their schema ids."""
         name = parse_subject(subject)
         chosen = str(request.data.get("choice", "")) if isinstance(request.data, dict) else ""
-        require(self.actor, RIGHTS.get(chosen, "version.standing"), registry=registry, subject=name.qualified)
-        return Response(asdict(retire(registry=registry, subject=name, by=self.actor, **self.valid(RetireSerializer))))
+        require(
+            self.actor, retirement.RIGHTS.get(chosen, "version.standing"), registry=registry, subject=name.qualified
+        )
+        return Response(
+            asdict(retirement.retire(registry=registry, subject=name, by=self.actor, **self.valid(RetireSerializer)))
+        )
 
 
 class OrphanSubjects(ProductView):
     """`/api/v1/registries/{registry}/orphans`."""
 
-    @extend_schema(parameters=[OrphansSerializer], responses=None)
+    @extend_schema(parameters=[OrphansSerializer], responses=ORPHANS)
     def get(self, request: Request, registry: str) -> Response:
         """By name; the next page begins `after` what this one gives. Without topics nothing is known: no rows."""
         if not may_somewhere(self.actor, "schema.read"):
             require(self.actor, "schema.read", registry=registry)
         chosen = self.filters_of(OrphansSerializer, request.query_params.dict())
         page = orphans_of(get_registry(registry), by=self.actor, **chosen)
-        rows = [
-            {"subject": row.subject.qualified, "versions": row.versions, "newest": row.newest, "since": row.since}
-            for row in page.rows
-        ]
-        counts = {"total": page.total, "topics": page.topics, "read": page.read, "after": page.after}
-        return Response({"orphans": rows, **counts})
+        return Response(body_of(ORPHANS, page, orphans=[body_of(ORPHAN, row) for row in page.rows]))
 
 
 class ExportSerializer(serializers.Serializer[Any]):
@@ -244,14 +238,14 @@ class ExportSerializer(serializers.Serializer[Any]):
 class DeprecationsSerializer(ExportSerializer):
     """Why, what to use instead, and until when at most."""
 
-    message = serializers.CharField(max_length=MAX_MESSAGE)
+    message = serializers.CharField(max_length=retirement.MAX_MESSAGE)
     ends_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
 
 
 class SubjectsExport(ProductView):
     """`/api/v1/registries/{registry}/exports`."""
 
-    @extend_schema(request=ExportSerializer, responses=None)
+    @extend_schema(request=ExportSerializer, responses={(200, "application/zip"): FILE})
     def post(self, request: Request, registry: str) -> HttpResponse:
         """A zip with a file that `import_registry --from` takes: versions, configs, modes and notes of these subjects."""
         names = [parse_subject(text) for text in self.valid(ExportSerializer)["subjects"]]
@@ -264,10 +258,10 @@ class SubjectsExport(ProductView):
 class SubjectsDeprecation(ProductView):
     """`/api/v1/registries/{registry}/deprecations`."""
 
-    @extend_schema(request=DeprecationsSerializer, responses=None)
+    @extend_schema(request=DeprecationsSerializer, responses=many(OUTCOME))
     def post(self, request: Request, registry: str) -> Response:
         """Deprecate what is live of each; answers the versions of each subject, or why there are none."""
         values = self.valid(DeprecationsSerializer)
         names = [parse_subject(text) for text in values.pop("subjects")]
         done = deprecate_several(registry=registry, subjects=names, by=self.actor, **values)
-        return Response([asdict(info) | {"subject": info.subject.qualified} for info in done])
+        return Response([body_of(OUTCOME, info) for info in done])

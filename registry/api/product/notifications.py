@@ -5,26 +5,17 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.api.product.base import ProductView, WholeNumberField
+from registry.api.product.description import many, shape
 from registry.errors import InvalidInput
-from registry.notifications import services, webhooks
-from registry.notifications.digests import choose_digest, digest_of
+from registry.notifications import selectors, services, webhooks
+from registry.notifications.digests import DigestInfo, choose_digest, digest_of
 from registry.notifications.models import EVERY, KINDS, SIGNED
-from registry.notifications.selectors import (
-    event_rows,
-    get_webhook,
-    list_deliveries,
-    list_entries,
-    list_subscriptions,
-    list_webhooks,
-    person_of,
-    unread_entries,
-)
 
 MOST = 200
 
@@ -35,27 +26,6 @@ class InboxPageSerializer(serializers.Serializer[Any]):
     unread = serializers.BooleanField(required=False, default=False)
     before = WholeNumberField(required=False, default=None, allow_null=True, min_value=1, max_value=2**63 - 1)
     limit = WholeNumberField(required=False, default=50, min_value=1, max_value=MOST)
-
-
-class EntrySerializer(serializers.Serializer[Any]):
-    """A notice; `url` is the page, from the site's root."""
-
-    id = WholeNumberField()
-    event = serializers.CharField()
-    title = serializers.CharField()
-    registry = serializers.CharField()
-    subject = serializers.CharField()
-    text = serializers.CharField()
-    url = serializers.CharField()
-    at = serializers.DateTimeField()
-    read = serializers.BooleanField()
-
-
-class InboxSerializer(serializers.Serializer[Any]):
-    """A part of the inbox, newest first, and how much of all is unread."""
-
-    unread = WholeNumberField()
-    items = EntrySerializer(many=True)
 
 
 class ReadSerializer(serializers.Serializer[Any]):
@@ -76,31 +46,23 @@ class WishSerializer(serializers.Serializer[Any]):
     wanted = serializers.BooleanField(required=False, default=True)
 
 
-class SubscriptionSerializer(WishSerializer):
-    """A subscription that is there."""
-
-    id = WholeNumberField()
-    title = serializers.CharField()
-
-
 class Notifications(ProductView):
     """`/api/v1/notifications`."""
 
-    @extend_schema(parameters=[InboxPageSerializer], responses=InboxSerializer)
+    @extend_schema(
+        parameters=[InboxPageSerializer], responses=shape("Inbox", unread=int, items=many(selectors.EntryInfo))
+    )
     def get(self, request: Request) -> Response:
         """One's own notices, newest first; go on with `before`, the number of the last one."""
         chosen = self.filters_of(InboxPageSerializer, request.query_params.dict())
-        items = [asdict(entry) for entry in list_entries(self.actor, **chosen)]
-        return Response({"unread": unread_entries(person_of(self.actor)).count(), "items": items})
+        items = [asdict(entry) for entry in selectors.list_entries(self.actor, **chosen)]
+        return Response({"unread": selectors.unread_entries(selectors.person_of(self.actor)).count(), "items": items})
 
 
 class NotificationsRead(ProductView):
     """`/api/v1/notifications/read`."""
 
-    @extend_schema(
-        request=ReadSerializer,
-        responses={200: OpenApiResponse(description="`marked`: how many of them were unread")},
-    )
+    @extend_schema(request=ReadSerializer, responses=shape("MarkedNotices", marked=int))
     def post(self, request: Request) -> Response:
         """Mark entries of one's own inbox as read."""
         values = self.valid(ReadSerializer)
@@ -113,11 +75,13 @@ class NotificationsRead(ProductView):
 class Events(ProductView):
     """`/api/v1/notifications/events`."""
 
-    @extend_schema(responses={200: OpenApiResponse(description="the table of events")})
+    @extend_schema(
+        responses=many(shape("EventType", id=str, title=str, told_without_subscription=str, told_to_owners=bool))
+    )
     def get(self, request: Request) -> Response:
         """What one can be told of, and by which right one is told without a subscription."""
-        person_of(self.actor)
-        return Response(event_rows())
+        selectors.person_of(self.actor)
+        return Response(selectors.event_rows())
 
 
 class DigestSerializer(serializers.Serializer[Any]):
@@ -131,12 +95,12 @@ class DigestSerializer(serializers.Serializer[Any]):
 class DigestView(ProductView):
     """`/api/v1/notifications/digest`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=DigestInfo)
     def get(self, request: Request) -> Response:
         """One's own digest by mail: what is chosen, where it goes, how the last one ended."""
         return Response(asdict(digest_of(self.actor)))
 
-    @extend_schema(request=DigestSerializer, responses=None)
+    @extend_schema(request=DigestSerializer, responses=DigestInfo)
     def put(self, request: Request) -> Response:
         """Choose it, or `off`."""
         choose_digest(by=self.actor, **self.valid(DigestSerializer))
@@ -146,23 +110,22 @@ class DigestView(ProductView):
 class Subscriptions(ProductView):
     """`/api/v1/notifications/subscriptions`."""
 
-    @extend_schema(responses=SubscriptionSerializer(many=True))
+    @extend_schema(responses=many(selectors.SubscriptionInfo))
     def get(self, request: Request) -> Response:
         """One's own subscriptions."""
-        return Response([asdict(item) for item in list_subscriptions(self.actor)])
+        return Response([asdict(item) for item in selectors.list_subscriptions(self.actor)])
 
-    @extend_schema(request=WishSerializer, responses={201: SubscriptionSerializer})
+    @extend_schema(request=WishSerializer, responses={201: selectors.SubscriptionInfo})
     def post(self, request: Request) -> Response:
         """Subscribe; the same place again changes whether it is wanted."""
         number = services.subscribe(by=self.actor, **self.valid(WishSerializer))
-        (made,) = (item for item in list_subscriptions(self.actor) if item.id == number)
+        (made,) = (item for item in selectors.list_subscriptions(self.actor) if item.id == number)
         return Response(asdict(made), status=201)
 
 
 class SubscriptionOne(ProductView):
     """`/api/v1/notifications/subscriptions/{id}`."""
 
-    @extend_schema(responses={204: None})
     def delete(self, request: Request, subscription_id: int) -> Response:
         """Remove a subscription of one's own."""
         services.unsubscribe(subscription_id=subscription_id, by=self.actor)
@@ -194,26 +157,6 @@ class ChangedWebhookSerializer(serializers.Serializer[Any]):
     active = serializers.BooleanField(required=False)
 
 
-class WebhookSerializer(NewWebhookSerializer):
-    """A webhook; its key is shown when it is made and rotated, and never again."""
-
-    id = serializers.CharField()
-    owner = serializers.CharField()
-    host = serializers.CharField()
-    active = serializers.BooleanField()
-    key_version = WholeNumberField()
-    disabled_reason = serializers.CharField()
-    failing_since = serializers.DateTimeField(allow_null=True)
-    created_at = serializers.DateTimeField()
-
-
-class KeySerializer(serializers.Serializer[Any]):
-    """A webhook's id and key."""
-
-    webhook = serializers.CharField()
-    secret = serializers.CharField()
-
-
 class LogSerializer(serializers.Serializer[Any]):
     """Which part of the log."""
 
@@ -224,12 +167,12 @@ class LogSerializer(serializers.Serializer[Any]):
 class Webhooks(ProductView):
     """`/api/v1/webhooks`."""
 
-    @extend_schema(responses=WebhookSerializer(many=True))
+    @extend_schema(responses=many(selectors.WebhookInfo))
     def get(self, request: Request) -> Response:
         """One's own webhooks; all of them for who manages registries."""
-        return Response([asdict(item) for item in list_webhooks(self.actor)])
+        return Response([asdict(item) for item in selectors.list_webhooks(self.actor)])
 
-    @extend_schema(request=NewWebhookSerializer, responses={201: KeySerializer})
+    @extend_schema(request=NewWebhookSerializer, responses={201: webhooks.NewKey})
     def post(self, request: Request) -> Response:
         """Make a webhook. The answer has its key, this one time."""
         made = webhooks.create_webhook(by=self.actor, **self.valid(NewWebhookSerializer))
@@ -239,19 +182,18 @@ class Webhooks(ProductView):
 class WebhookOne(ProductView):
     """`/api/v1/webhooks/{id}`."""
 
-    @extend_schema(responses=WebhookSerializer)
+    @extend_schema(responses=selectors.WebhookInfo)
     def get(self, request: Request, webhook: str) -> Response:
         """One webhook."""
-        return Response(asdict(get_webhook(self.actor, webhook)))
+        return Response(asdict(selectors.get_webhook(self.actor, webhook)))
 
-    @extend_schema(request=ChangedWebhookSerializer, responses=WebhookSerializer)
+    @extend_schema(request=ChangedWebhookSerializer, responses=selectors.WebhookInfo)
     def patch(self, request: Request, webhook: str) -> Response:
         """Change a webhook, or switch it off and on."""
         changes = self.valid(ChangedWebhookSerializer)
         webhooks.update_webhook(webhook=webhook, changes=changes, by=self.actor)
-        return Response(asdict(get_webhook(self.actor, webhook)))
+        return Response(asdict(selectors.get_webhook(self.actor, webhook)))
 
-    @extend_schema(responses={204: None})
     def delete(self, request: Request, webhook: str) -> Response:
         """Remove a webhook with its log."""
         webhooks.remove_webhook(webhook=webhook, by=self.actor)
@@ -261,7 +203,7 @@ class WebhookOne(ProductView):
 class WebhookKey(ProductView):
     """`/api/v1/webhooks/{id}/rotate`."""
 
-    @extend_schema(request=None, responses=KeySerializer)
+    @extend_schema(responses=webhooks.NewKey)
     def post(self, request: Request, webhook: str) -> Response:
         """Sign with a new key from now on, and for a day with the former one too. The answer has the new one."""
         return Response(asdict(webhooks.rotate_key(webhook=webhook, by=self.actor)))
@@ -270,7 +212,7 @@ class WebhookKey(ProductView):
 class WebhookTest(ProductView):
     """`/api/v1/webhooks/{id}/test`."""
 
-    @extend_schema(request=None, responses={202: OpenApiResponse(description="`delivery`: its number in the log")})
+    @extend_schema(responses={202: shape("QueuedDelivery", delivery=int)})
     def post(self, request: Request, webhook: str) -> Response:
         """Queue a test message."""
         return Response({"delivery": webhooks.send_test(webhook=webhook, by=self.actor)}, status=202)
@@ -279,19 +221,17 @@ class WebhookTest(ProductView):
 class Deliveries(ProductView):
     """`/api/v1/webhooks/{id}/deliveries`."""
 
-    @extend_schema(
-        parameters=[LogSerializer], responses={200: OpenApiResponse(description="deliveries with their attempts")}
-    )
+    @extend_schema(parameters=[LogSerializer], responses=many(selectors.DeliveryInfo))
     def get(self, request: Request, webhook: str) -> Response:
         """The delivery log, newest first; go on with `before`, the number of the last one."""
         chosen = self.filters_of(LogSerializer, request.query_params.dict())
-        return Response([asdict(item) for item in list_deliveries(self.actor, webhook, **chosen)])
+        return Response([asdict(item) for item in selectors.list_deliveries(self.actor, webhook, **chosen)])
 
 
 class Replay(ProductView):
     """`/api/v1/webhooks/{id}/deliveries/{number}/replay`."""
 
-    @extend_schema(request=None, responses={202: None})
+    @extend_schema(responses={202: None})
     def post(self, request: Request, webhook: str, delivery_id: int) -> Response:
         """Deliver a message again, with the same `webhook-id`."""
         webhooks.replay(webhook=webhook, delivery_id=delivery_id, by=self.actor)

@@ -11,21 +11,39 @@ from rest_framework import serializers
 from registry.access.roles import Actor, may, may_somewhere, require
 from registry.api.product.base import SchemaTextField, VersionField, WholeNumberField, ZonedTimeField
 from registry.api.product.compatibility import ReferenceSerializer
+from registry.api.product.description import body_of, either, many, shape
 from registry.errors import RequestNotFound
 from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import Reference
 from registry.promotions import selectors
-from registry.promotions.hook_points import origin_of, readable_findings, source_findings
+from registry.promotions.hook_points import OriginFinding, origin_of, readable_findings, source_findings
 from registry.promotions.models import PromotionRequest
 from registry.promotions.models.decisions import MAX_CLIENT
 from registry.promotions.models.requests import MAX_LABEL
 from registry.promotions.requests.discussions import MAX_NOTE
-from registry.promotions.requests.preconditions import reasons_of
+from registry.promotions.requests.preconditions import Condition, reasons_of
 from registry.promotions.requests.resubmit import Resubmissions as AskedAgain
 from registry.promotions.requests.resubmit import resubmissions_of
 from registry.promotions.requests.state_machine import MAX_TEXT
 from registry.promotions.requests.submission import MAX_ITEMS, MAX_REFERENCES
+from registry.promotions.reviews.eligibility import ReviewNeeds
 from registry.promotions.selectors import RequestInfo
+
+_ORIGIN: Final = shape("RequestOrigin", finding=OriginFinding)
+ANSWER: Final = shape(
+    "Promotion",
+    RequestInfo,
+    "release",
+    "is_breaking",
+    "can_run",
+    without=("finding",),
+    needed=shape("ReviewNeeds", ReviewNeeds, "is_met", "missing", without=("named_ids",)),
+    origin=either(_ORIGIN, None),
+    source_findings=many(OriginFinding),
+    again_of=int | None,
+    asked_again_by=many(int),
+    reasons=dict[str, tuple[Condition, ...]],
+)
 
 
 def readable(request_id: int, by: Actor) -> RequestInfo:
@@ -60,21 +78,15 @@ def _request_dict(
     info: RequestInfo, origin: dict[str, Any] | None, resubmissions: AskedAgain, by: Actor
 ) -> dict[str, Any]:
     """One of them; `reasons` say for each thing that may be done why the caller couldn't now."""
-    values = asdict(info)
-    del values["finding"]  # its number is in the origin, for those who may read it
-    values["needed"].pop("named_ids")
-    values["needed"] |= {"is_met": info.needed.is_met, "missing": info.needed.missing}
-    return {
-        **values,
-        "origin": origin,
-        "source_findings": [asdict(finding) for finding in source_findings(info, by)],
-        "again_of": resubmissions.earlier.id if resubmissions.earlier else None,
-        "asked_again_by": [later.id for later in resubmissions.later],
-        "release": asdict(info.release) if info.release else None,
-        "is_breaking": info.is_breaking,
-        "can_run": info.can_run,
-        "reasons": {name: [asdict(item) for item in against] for name, against in reasons_of(info, by).items()},
-    }
+    return body_of(
+        ANSWER,
+        info,
+        origin=origin,
+        source_findings=[asdict(finding) for finding in source_findings(info, by)],
+        again_of=resubmissions.earlier.id if resubmissions.earlier else None,
+        asked_again_by=[later.id for later in resubmissions.later],
+        reasons={name: [asdict(item) for item in against] for name, against in reasons_of(info, by).items()},
+    )
 
 
 STATES: Final = (*PromotionRequest.STATES, "open")

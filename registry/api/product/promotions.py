@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema
@@ -10,24 +11,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.roles import Actor, may_somewhere, require
+from registry.api.product import promotion_serializers as bodies
 from registry.api.product.base import AT, ProductView, as_it_was
-from registry.api.product.promotion_serializers import (
-    AcknowledgementSerializer,
-    AgainSerializer,
-    CommentSerializer,
-    DecisionSerializer,
-    HurtSerializer,
-    LabelsSerializer,
-    PromotionSerializer,
-    ProposalSerializer,
-    RequestPageSerializer,
-    RollBackSerializer,
-    ThreadSerializer,
-    answer_of,
-    answers_of,
-    readable,
-    references_of,
-)
+from registry.api.product.description import many, shape
 from registry.errors import InvalidInput, NotSignedIn
 from registry.promotions import selectors, services
 from registry.promotions.hook_points import require_finding
@@ -35,15 +21,31 @@ from registry.promotions.models.requests import clean_label
 from registry.promotions.requests.evidence_pack import evidence_of
 from registry.subjects.versions.qualified_names import parse_subject
 
+_OBJECTS: Final[dict[str, Any]] = {
+    **dict.fromkeys(("request", "plan", "audit"), dict[str, Any]),
+    **dict.fromkeys(("changes", "checks", "evidence", "rules", "read_back"), list[dict[str, Any]]),
+}
+EVIDENCE: Final = shape(
+    "EvidencePack",
+    **_OBJECTS,
+    format=int,
+    made_at=datetime,
+    made_by=str,
+    reviews=many(selectors.ReviewInfo),
+    acknowledgements=many(selectors.AcknowledgementInfo),
+    discussions=many(selectors.ThreadInfo),
+    applied=many(selectors.StepInfo),
+)
+
 
 class Promotions(ProductView):
     """`/api/v1/promotions`."""
 
-    @extend_schema(parameters=[RequestPageSerializer, AT], responses=None)
+    @extend_schema(parameters=[bodies.RequestPageSerializer, AT], responses=many(bodies.ANSWER))
     @as_it_was
     def get(self, request: Request) -> Response:
         """Requests that one may read, newest first; the next page begins `after` the last number. `plan` has no texts here."""
-        chosen = self.filters_of(RequestPageSerializer, request.query_params.dict())
+        chosen = self.filters_of(bodies.RequestPageSerializer, request.query_params.dict())
         subject = parse_subject(chosen["subject"]) if chosen["subject"] else None
         if not may_somewhere(self.actor, "schema.read"):
             require(self.actor, "schema.read")
@@ -64,33 +66,33 @@ class Promotions(ProductView):
             after=chosen["after"],
             limit=chosen["limit"],
         )
-        return Response(answers_of(requests, self.actor))
+        return Response(bodies.answers_of(requests, self.actor))
 
-    @extend_schema(request=PromotionSerializer, responses=None)
+    @extend_schema(request=bodies.PromotionSerializer, responses={201: bodies.ANSWER})
     def post(self, request: Request) -> Response:
         """Ask for versions of one environment in a later one, as one plan."""
-        values = self.valid(PromotionSerializer)
+        values = self.valid(bodies.PromotionSerializer)
         subject, version = values.pop("subject"), values.pop("version")
         values["items"] = [(parse_subject(item["subject"]), item["version"]) for item in values.pop("items", ())]
         if subject:
             values |= {"subject": parse_subject(subject), "version": version}
         number = services.request_promotion(by=self.actor, **values)
-        return Response(answer_of(selectors.get_request(number), self.actor), status=201)
+        return Response(bodies.answer_of(selectors.get_request(number), self.actor), status=201)
 
 
 class Proposals(ProductView):
     """`/api/v1/proposals`."""
 
-    @extend_schema(request=ProposalSerializer, responses=None)
+    @extend_schema(request=bodies.ProposalSerializer, responses={201: bodies.ANSWER})
     def post(self, request: Request) -> Response:
         """Ask for a schema to be registered in an environment once it is reviewed."""
-        values = self.valid(ProposalSerializer)
+        values = self.valid(bodies.ProposalSerializer)
         number = services.propose_version(
             target=values["target"],
             subject=parse_subject(values["subject"]),
             text=values["schema"],
             schema_type=values["schemaType"],
-            references=references_of(values),
+            references=bodies.references_of(values),
             reason=values["reason"],
             draft_id=values["draft_id"],
             finding=values["finding"],
@@ -98,29 +100,29 @@ class Proposals(ProductView):
             labels=values.get("labels", ()),
             by=self.actor,
         )
-        return Response(answer_of(selectors.get_request(number), self.actor), status=201)
+        return Response(bodies.answer_of(selectors.get_request(number), self.actor), status=201)
 
 
 class RollBacks(ProductView):
     """`/api/v1/roll-backs`."""
 
-    @extend_schema(request=RollBackSerializer, responses=None)
+    @extend_schema(request=bodies.RollBackSerializer, responses={201: bodies.ANSWER})
     def post(self, request: Request) -> Response:
         """Ask for an earlier version of an environment to be its latest again, as a new version."""
-        values = self.valid(RollBackSerializer)
+        values = self.valid(bodies.RollBackSerializer)
         values["subject"] = parse_subject(values["subject"])
         number = services.request_roll_back(by=self.actor, **values)
-        return Response(answer_of(selectors.get_request(number), self.actor), status=201)
+        return Response(bodies.answer_of(selectors.get_request(number), self.actor), status=201)
 
 
 class PromotionOne(ProductView):
     """`/api/v1/promotions/{id}`."""
 
-    @extend_schema(parameters=[AT], responses=None)
+    @extend_schema(parameters=[AT], responses=bodies.ANSWER)
     @as_it_was
     def get(self, request: Request, request_id: int) -> Response:
         """One request with its plan, checks, reviews, discussions, and steps that were applied."""
-        return Response(answer_of(readable(int(request_id), self.actor), self.actor))
+        return Response(bodies.answer_of(bodies.readable(int(request_id), self.actor), self.actor))
 
 
 #: a decision in an address → what it calls, with the body's values
@@ -156,12 +158,12 @@ def _time(values: Mapping[str, Any]) -> Any:
 class Decision(ProductView):
     """`/api/v1/promotions/{id}/{decision}`, of those who review and apply."""
 
-    @extend_schema(request=DecisionSerializer, responses=None)
+    @extend_schema(operation_id="promotions_decide", request=bodies.DecisionSerializer, responses=bodies.ANSWER)
     def post(self, request: Request, request_id: str, decision: str) -> Response:
         """Take a request a step further, or back; answers the request as it is then."""
         number = int(request_id)
-        DECISIONS[decision](number, self.actor, self.valid(DecisionSerializer))
-        return Response(answer_of(readable(number, self.actor), self.actor))
+        DECISIONS[decision](number, self.actor, self.valid(bodies.DecisionSerializer))
+        return Response(bodies.answer_of(bodies.readable(number, self.actor), self.actor))
 
 
 class _Step(ProductView):
@@ -172,7 +174,7 @@ class _Step(ProductView):
     def do_step(self, request_id: str) -> Response:
         """Do it, and answer the request as it is then."""
         type(self).step(request_id=int(request_id), by=self.actor)
-        return Response(answer_of(readable(int(request_id), self.actor), self.actor))
+        return Response(bodies.answer_of(bodies.readable(int(request_id), self.actor), self.actor))
 
 
 class Submission(_Step):
@@ -180,7 +182,7 @@ class Submission(_Step):
 
     step = staticmethod(services.submit)
 
-    @extend_schema(request=None, responses=None)
+    @extend_schema(responses=bodies.ANSWER)
     def post(self, request: Request, request_id: str) -> Response:
         """Ask for the review of a draft."""
         return self.do_step(request_id)
@@ -191,7 +193,7 @@ class Recheck(_Step):
 
     step = staticmethod(services.recheck)
 
-    @extend_schema(request=None, responses=None)
+    @extend_schema(responses=bodies.ANSWER)
     def post(self, request: Request, request_id: str) -> Response:
         """Run the checks again; a plan that moved is kept, and its approvals no longer count."""
         return self.do_step(request_id)
@@ -202,7 +204,7 @@ class Withdrawal(_Step):
 
     step = staticmethod(services.withdraw)
 
-    @extend_schema(request=None, responses=None)
+    @extend_schema(responses=bodies.ANSWER)
     def post(self, request: Request, request_id: str) -> Response:
         """Take a request back: its requester, or an administrator."""
         return self.do_step(request_id)
@@ -211,41 +213,43 @@ class Withdrawal(_Step):
 class Again(ProductView):
     """`/api/v1/promotions/{id}/again`."""
 
-    @extend_schema(request=AgainSerializer, responses=None)
+    @extend_schema(request=bodies.AgainSerializer, responses={201: bodies.ANSWER})
     def post(self, request: Request, request_id: str) -> Response:
         """Ask again for what was rejected or withdrawn; answers the new request."""
-        values = self.valid(AgainSerializer)
+        values = self.valid(bodies.AgainSerializer)
         number = services.ask_again(request_id=int(request_id), by=self.actor, reason=values["reason"])
-        return Response(answer_of(selectors.get_request(number), self.actor), status=201)
+        return Response(bodies.answer_of(selectors.get_request(number), self.actor), status=201)
 
 
 class Labels(ProductView):
     """`/api/v1/promotions/{id}/labels`."""
 
-    @extend_schema(request=LabelsSerializer, responses=None)
+    @extend_schema(request=bodies.LabelsSerializer, responses=shape("RequestLabels", labels=many(str)))
     def put(self, request: Request, request_id: str) -> Response:
         """Replace the labels of a request, as whoever asked for it or reviews it; answers those that it has then."""
-        labels = services.set_labels(request_id=int(request_id), by=self.actor, **self.valid(LabelsSerializer))
+        labels = services.set_labels(request_id=int(request_id), by=self.actor, **self.valid(bodies.LabelsSerializer))
         return Response({"labels": labels})
 
 
 class Acknowledgements(ProductView):
     """`/api/v1/promotions/{id}/acknowledgements`."""
 
-    @extend_schema(request=AcknowledgementSerializer, responses=None)
+    @extend_schema(request=bodies.AcknowledgementSerializer, responses={200: bodies.ANSWER, 201: bodies.ANSWER})
     def post(self, request: Request, request_id: str) -> Response:
         """Acknowledge the plan for a client that doesn't go on, as one of those whom its contact names; or a reviewer.
 
         Said again it has no second effect: then the status is 200, not 201.
         """
-        number, values = int(request_id), self.valid(AcknowledgementSerializer)
+        number, values = int(request_id), self.valid(bodies.AcknowledgementSerializer)
         is_new = services.acknowledge(request_id=number, by=self.actor, **values)
-        return Response(answer_of(readable(number, self.actor), self.actor), status=201 if is_new else 200)
+        return Response(
+            bodies.answer_of(bodies.readable(number, self.actor), self.actor), status=201 if is_new else 200
+        )
 
-    @extend_schema(parameters=[HurtSerializer], responses={204: None})
+    @extend_schema(parameters=[bodies.HurtSerializer])
     def delete(self, request: Request, request_id: str) -> Response:
         """Take back what one has acknowledged, while the request isn't being applied; said again it has no effect."""
-        values = self.filters_of(HurtSerializer, request.query_params.dict())
+        values = self.filters_of(bodies.HurtSerializer, request.query_params.dict())
         services.take_back(request_id=int(request_id), by=self.actor, **values)
         return Response(status=204)
 
@@ -253,20 +257,20 @@ class Acknowledgements(ProductView):
 class Threads(ProductView):
     """`/api/v1/promotions/{id}/threads`."""
 
-    @extend_schema(request=ThreadSerializer, responses=None)
+    @extend_schema(request=bodies.ThreadSerializer, responses={201: shape("NewThread", thread=int)})
     def post(self, request: Request, request_id: str) -> Response:
         """Begin a discussion; whoever may read the request may."""
-        number = services.open_thread(request_id=int(request_id), by=self.actor, **self.valid(ThreadSerializer))
+        number = services.open_thread(request_id=int(request_id), by=self.actor, **self.valid(bodies.ThreadSerializer))
         return Response({"thread": number}, status=201)
 
 
 class ThreadComments(ProductView):
     """`/api/v1/threads/{id}/comments`."""
 
-    @extend_schema(request=CommentSerializer, responses=None)
+    @extend_schema(request=bodies.CommentSerializer, responses={201: shape("NewComment", comment=int)})
     def post(self, request: Request, thread_id: str) -> Response:
         """Add to a discussion."""
-        values = self.valid(CommentSerializer)
+        values = self.valid(bodies.CommentSerializer)
         number = services.reply(thread_id=int(thread_id), by=self.actor, text=values["text"])
         return Response({"comment": number}, status=201)
 
@@ -274,7 +278,6 @@ class ThreadComments(ProductView):
 class ThreadResolution(ProductView):
     """`/api/v1/threads/{id}/resolve`."""
 
-    @extend_schema(request=None, responses={204: None})
     def post(self, request: Request, thread_id: str) -> Response:
         """Resolve a discussion: who began it, the requester, and reviewers may."""
         services.resolve(thread_id=int(thread_id), by=self.actor)
@@ -284,7 +287,6 @@ class ThreadResolution(ProductView):
 class ThreadReopening(ProductView):
     """`/api/v1/threads/{id}/reopen`."""
 
-    @extend_schema(request=None, responses={204: None})
     def post(self, request: Request, thread_id: str) -> Response:
         """Take a discussion up again; the same people may."""
         services.reopen(thread_id=int(thread_id), by=self.actor)
@@ -294,7 +296,7 @@ class ThreadReopening(ProductView):
 class Evidence(ProductView):
     """`/api/v1/promotions/{id}/evidence`."""
 
-    @extend_schema(responses={200: dict})
+    @extend_schema(responses=EVIDENCE)
     def get(self, request: Request, request_id: str) -> Response:
         """What the request changed, who agreed, what is registered now, and the audit's events with their seals."""
         return Response(evidence_of(int(request_id), self.actor))

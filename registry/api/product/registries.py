@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from django.http import FileResponse
 from drf_spectacular.types import OpenApiTypes
@@ -17,26 +17,24 @@ from rest_framework.response import Response
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, may_somewhere, require
 from registry.api.product.base import ProductView, WholeNumberField
+from registry.api.product.description import FILE, body_of, many, shape
 from registry.errors import RegistryNotFound
-from registry.subjects.archive.archive import MOST, RIGHTS, deleted_copies, forget, require_any
+from registry.subjects.archive.archive import MOST, RIGHTS, CopyInfo, deleted_copies, forget, require_any
 from registry.subjects.archive.restore import bring_copy, plan_copy, send_file, write_copy
 from registry.subjects.import_export.export_file import MAX_SENT, MEDIA_TYPE
-from registry.subjects.import_export.import_plan import Plan, Ways
+from registry.subjects.import_export.import_plan import Line, Plan, Ways
 from registry.subjects.import_export.registry_import import spooled_export
+from registry.subjects.import_export.snapshot import Problem
 from registry.subjects.models import KeptCopy
 from registry.subjects.policy.registries import RegistryEntry, registries_for
+from registry.subjects.remote import mirrors
 from registry.subjects.remote.connection_test import Probe
-from registry.subjects.remote.mirrors import (
-    EVERY_SECONDS,
-    add_remote_registry,
-    get_mirror,
-    remove_remote_registry,
-    request_sync,
-    try_registry,
-    update_remote_registry,
-)
 from registry.subjects.tasks import sync_remote
 from registry.subjects.versions.lookup import get_registry
+
+PROBE: Final = shape("ConnectionTest", Probe, "ok")
+_LINE: Final = shape("PlannedVersion", Line, subject=str)
+PLAN: Final = shape("ImportPlan", digest=str, versions=many(_LINE), besides=many(str), problems=many(Problem))
 
 
 class AddressSerializer(serializers.Serializer[Any]):
@@ -50,7 +48,7 @@ class AddressSerializer(serializers.Serializer[Any]):
 class MirrorSerializer(AddressSerializer):
     """How a registry elsewhere is mirrored."""
 
-    every_seconds = WholeNumberField(required=False, default=EVERY_SECONDS)
+    every_seconds = WholeNumberField(required=False, default=mirrors.EVERY_SECONDS)
 
 
 class NewMirrorSerializer(MirrorSerializer):
@@ -62,51 +60,50 @@ class NewMirrorSerializer(MirrorSerializer):
 class Registries(ProductView):
     """`/api/v1/registries`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=many(RegistryEntry))
     def get(self, request: Request) -> Response:
         """All registries with what is in them; mirrors with their age and what is wrong with them."""
         if not may_somewhere(self.actor, "schema.read"):
             require(self.actor, "schema.read")
         return Response([asdict(entry) for entry in registries_for(self.actor)])
 
-    @extend_schema(request=NewMirrorSerializer, responses=None)
+    @extend_schema(request=NewMirrorSerializer, responses={201: RegistryEntry})
     def post(self, request: Request) -> Response:
         """Mirror a registry elsewhere from now on; its first sync is queued."""
         values = self.valid(NewMirrorSerializer)
-        sync_remote.delay_on_commit(add_remote_registry(by=self.actor, **values))
+        sync_remote.delay_on_commit(mirrors.add_remote_registry(by=self.actor, **values))
         return Response(asdict(_entry(self.actor, values["name"])), status=201)
 
 
 class RegistryOne(ProductView):
     """`/api/v1/registries/{registry}`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=RegistryEntry)
     def get(self, request: Request, registry: str) -> Response:
         """One registry."""
         require(self.actor, "schema.read", registry=registry)
         return Response(asdict(_entry(self.actor, registry)))
 
-    @extend_schema(request=MirrorSerializer, responses=None)
+    @extend_schema(request=MirrorSerializer, responses=RegistryEntry)
     def put(self, request: Request, registry: str) -> Response:
         """How a mirror is reached from its next sync on."""
         require(self.actor, "registry.manage", registry=registry)
-        update_remote_registry(name=registry, by=self.actor, **self.valid(MirrorSerializer))
+        mirrors.update_remote_registry(name=registry, by=self.actor, **self.valid(MirrorSerializer))
         return Response(asdict(_entry(self.actor, registry)))
 
-    @extend_schema(request=None, responses=None)
     def delete(self, request: Request, registry: str) -> Response:
         """End a mirror, with all that was mirrored; nothing changes at the registry that it was read from."""
-        remove_remote_registry(name=registry, by=self.actor)
+        mirrors.remove_remote_registry(name=registry, by=self.actor)
         return Response(status=204)
 
 
 class RegistryRefresh(ProductView):
     """`/api/v1/registries/{registry}/refresh`."""
 
-    @extend_schema(request=None, responses=None)
+    @extend_schema(responses={202: shape("RefreshQueued", queued=bool)})
     def post(self, request: Request, registry: str) -> Response:
         """Read a mirror anew: one sync is queued, however often it is asked for; `queued` false where one was already."""
-        number = request_sync(name=registry, by=self.actor)
+        number = mirrors.request_sync(name=registry, by=self.actor)
         if number is not None:
             sync_remote.delay_on_commit(number)
         return Response({"queued": number is not None}, status=202)
@@ -115,21 +112,23 @@ class RegistryRefresh(ProductView):
 class RegistryTest(ProductView):
     """`/api/v1/registries/{registry}/test`."""
 
-    @extend_schema(request=None, responses=None)
+    @extend_schema(responses=PROBE)
     def post(self, request: Request, registry: str) -> Response:
         """Test the connection of a mirror; nothing is changed, here or there."""
-        row = get_mirror(registry, self.actor, "registry.manage")
-        return Response(_probe_result(try_registry(url=row.url, user=row.user, secret=row.secret, by=self.actor)))
+        row = mirrors.get_mirror(registry, self.actor, "registry.manage")
+        return Response(
+            body_of(PROBE, mirrors.try_registry(url=row.url, user=row.user, secret=row.secret, by=self.actor))
+        )
 
 
 class AddressTest(ProductView):
     """`/api/v1/registry-tests`."""
 
-    @extend_schema(request=AddressSerializer, responses=None)
+    @extend_schema(request=AddressSerializer, responses=PROBE)
     def post(self, request: Request) -> Response:
         """Test an address before it is connected; nothing is kept."""
         require(self.actor, "registry.manage")
-        return Response(_probe_result(try_registry(by=self.actor, **self.valid(AddressSerializer))))
+        return Response(body_of(PROBE, mirrors.try_registry(by=self.actor, **self.valid(AddressSerializer))))
 
 
 def _entry(actor: Actor, name: str) -> RegistryEntry:
@@ -137,11 +136,6 @@ def _entry(actor: Actor, name: str) -> RegistryEntry:
     if registry is None:
         raise RegistryNotFound(f"Registry '{name[:255]}' not found.", registry=name[:255])
     return registry
-
-
-def _probe_result(probe: Probe) -> dict[str, Any]:
-    """A test with its outcome."""
-    return {"ok": probe.ok, **asdict(probe)}
 
 
 class WaysSerializer(serializers.Serializer[Any]):
@@ -168,7 +162,7 @@ class CopiesSerializer(serializers.Serializer[Any]):
 class RegistryExport(ProductView):
     """`/api/v1/registries/{registry}/export`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses={(200, MEDIA_TYPE): FILE})
     def get(self, request: Request, registry: str) -> FileResponse:
         """All that the registry holds at one moment, as the file that `import_registry --from` takes."""
         require(self.actor, "schema.read", registry=registry)
@@ -179,7 +173,7 @@ class RegistryExport(ProductView):
 class RegistryImports(ProductView):
     """`/api/v1/registries/{registry}/imports`."""
 
-    @extend_schema(request=OpenApiTypes.BINARY, responses=None)
+    @extend_schema(request=OpenApiTypes.BINARY, responses={201: shape("NewCopy", number=int)})
     def post(self, request: Request, registry: str) -> Response:
         """Read an export file, which is the body; answers the number of its copy, whose plan is asked for next."""
         require(self.actor, RIGHTS[KeptCopy.SENT], registry=registry)
@@ -191,7 +185,7 @@ class RegistryImports(ProductView):
 class Copies(ProductView):
     """`/api/v1/registries/{registry}/copies`."""
 
-    @extend_schema(parameters=[CopiesSerializer], responses=None)
+    @extend_schema(parameters=[CopiesSerializer], responses=many(CopyInfo))
     def get(self, request: Request, registry: str) -> Response:
         """What was deleted for good and is kept still, newest first."""
         require_extent(self.actor, RIGHTS[KeptCopy.DELETED], registry=registry)
@@ -203,13 +197,12 @@ class Copies(ProductView):
 class CopyOne(ProductView):
     """`/api/v1/registries/{registry}/copies/{copy}`."""
 
-    @extend_schema(parameters=[WaysSerializer], responses=None)
+    @extend_schema(parameters=[WaysSerializer], responses=PLAN)
     def get(self, request: Request, registry: str, copy_id: int) -> Response:
         """What bringing it in would do now: each version, worst first, and the `digest` that confirms it."""
         ways = _ways(self.filters_of(WaysSerializer, request.query_params.dict()))
         return Response(_plan_result(plan_copy(registry=registry, number=copy_id, ways=ways, by=self.actor)))
 
-    @extend_schema(request=None, responses=None)
     def delete(self, request: Request, registry: str, copy_id: int) -> Response:
         """Forget it now, with all its texts."""
         forget(registry=registry, number=copy_id, by=self.actor)
@@ -219,7 +212,7 @@ class CopyOne(ProductView):
 class CopyFile(ProductView):
     """`/api/v1/registries/{registry}/copies/{copy}/file`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses={(200, MEDIA_TYPE): FILE})
     def get(self, request: Request, registry: str, copy_id: int) -> FileResponse:
         """It as an export file."""
         file = io.BytesIO()
@@ -231,7 +224,7 @@ class CopyFile(ProductView):
 class CopyBring(ProductView):
     """`/api/v1/registries/{registry}/copies/{copy}/bring`."""
 
-    @extend_schema(request=BringSerializer, responses=None)
+    @extend_schema(request=BringSerializer, responses=PLAN)
     def post(self, request: Request, registry: str, copy_id: int) -> Response:
         """Do what the plan said, once; then the copy is kept no longer."""
         require_any(registry, self.actor)
@@ -246,6 +239,4 @@ def _ways(values: Mapping[str, bool]) -> Ways:
 
 
 def _plan_result(plan: Plan) -> dict[str, Any]:
-    lines = [asdict(line) | {"subject": line.subject.qualified} for line in plan.lines]
-    problems = [asdict(problem) for problem in plan.problems]
-    return {"digest": plan.digest, "versions": lines, "besides": list(plan.settings), "problems": problems}
+    return body_of(PLAN, plan, versions=[body_of(_LINE, line) for line in plan.lines], besides=list(plan.settings))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from django.conf import settings
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,24 +13,16 @@ from rest_framework.response import Response
 from registry.access.roles import may, may_somewhere, require
 from registry.access.selectors import owners_of
 from registry.api.product.base import AT, FormatField, ProductView, WholeNumberField, as_it_was
+from registry.api.product.description import body_of, many, shape
 from registry.api.product.lifecycle import SubjectView
 from registry.errors import InvalidInput
 from registry.formats.compatibility import LEVELS
 from registry.search.query import MAX_CHARACTERS
-from registry.search.results import GROUPS, MAX_LIMIT, SearchResult
+from registry.search.results import GROUPS, MAX_LIMIT, Group, SearchResult
 from registry.search.selectors import search, search_group
 from registry.search.subject_list import VALUES, Page, Signs, SubjectFilter, find_subjects, signs_of
 from registry.subjects.comparison.parsed_versions import tags_of_info
-from registry.subjects.lifecycle.notes import (
-    ANY_STATE,
-    MAX_REASON,
-    MOST,
-    Note,
-    change_tags,
-    note_of,
-    set_note,
-    tag_counts,
-)
+from registry.subjects.lifecycle import notes
 from registry.subjects.models import Subject
 from registry.subjects.models.registries import MAX_DOC, MAX_TAGS
 from registry.subjects.selectors import SubjectRow
@@ -39,6 +31,23 @@ from registry.subjects.versions.one_version import get_version
 from registry.subjects.versions.qualified_names import parse_subject
 
 MAX_SUBJECTS_PER_PAGE: Final = 500
+ROW: Final = shape(
+    "SubjectRow", SubjectRow, without=("schema_type", "schemas"), subject=str, format=str, needs=many(str)
+)
+PAGE: Final = shape("SubjectPage", subjects=many(ROW), total=int | None, before=str, after=str)
+_OWNERS: Final = shape("SubjectOwners", people=many(str), groups=many(str))
+_FIELD: Final = shape("TaggedField", path=str, tags=many(str), personal=bool)
+NOTES: Final = shape(
+    "SubjectNotes",
+    notes.Note,
+    subject=str,
+    owners=_OWNERS,
+    effective_tags=many(str),
+    fields=many(_FIELD),
+    personal_tags=many(str),
+)
+_GROUP: Final = shape("SearchGroup", Group, without=("name",), group=str)
+FOUND: Final = shape("SearchPage", query=str, groups=many(_GROUP), suggestions=many(str), indexing=bool)
 
 
 class SubjectsSerializer(serializers.Serializer[Any]):
@@ -64,7 +73,7 @@ class SubjectsSerializer(serializers.Serializer[Any]):
 class Subjects(ProductView):
     """`/api/v1/registries/{registry}/subjects`."""
 
-    @extend_schema(parameters=[SubjectsSerializer, AT], responses=None)
+    @extend_schema(parameters=[SubjectsSerializer, AT], responses=PAGE)
     @as_it_was
     def get(self, request: Request, registry: str) -> Response:
         """A page of the list: what needs attention first, or as `sort` says; `needs` is why, the worst first."""
@@ -75,35 +84,18 @@ class Subjects(ProductView):
         registry_row = get_registry(registry)
         signs = signs_of(registry_row)
         page_of_rows = find_subjects(registry_row, SubjectFilter(**values), page, signs=signs)
-        return Response(
-            {
-                "subjects": [self._row_dict(row, signs) for row in page_of_rows.rows],
-                "total": page_of_rows.total,
-                "before": page_of_rows.before,
-                "after": page_of_rows.after,
-            }
-        )
+        return Response(body_of(PAGE, page_of_rows, subjects=[self._row_dict(row, signs) for row in page_of_rows.rows]))
 
     def _row_dict(self, row: SubjectRow, signs: Signs) -> dict[str, Any]:
         """A line; of other registries only those that the caller may read."""
         name = row.subject.qualified
-        return {
-            "subject": name,
-            "format": row.schema_type,
-            "deleted": row.deleted,
-            "latest_version": row.latest_version,
-            "live_versions": row.live_versions,
-            "versions": {
-                registry: version
-                for registry, version in row.versions.items()
-                if may(self.actor, "schema.read", registry=registry, subject=name)
-            },
-            "level": row.level,
-            "level_is_own": row.level_is_own,
-            "changed_at": row.changed_at,
-            "changed_by": row.changed_by,
-            "needs": [] if row.deleted else list(signs.of(row)),
+        readable = {
+            registry: version
+            for registry, version in row.versions.items()
+            if may(self.actor, "schema.read", registry=registry, subject=name)
         }
+        needs = [] if row.deleted else list(signs.of(row))
+        return body_of(ROW, row, format=row.schema_type, versions=readable, needs=needs)
 
 
 class NoteSerializer(serializers.Serializer[Any]):
@@ -111,27 +103,27 @@ class NoteSerializer(serializers.Serializer[Any]):
 
     tags = serializers.ListField(child=serializers.CharField(max_length=200), max_length=4 * MAX_TAGS)
     doc = serializers.CharField(allow_blank=True, max_length=2 * MAX_DOC, trim_whitespace=False)
-    reason = serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_REASON)
+    reason = serializers.CharField(required=False, default="", allow_blank=True, max_length=notes.MAX_REASON)
 
 
 class TagChangeSerializer(serializers.Serializer[Any]):
     """Tags to add to several subjects, and to take from them."""
 
-    subjects = serializers.ListField(child=serializers.CharField(max_length=1280), min_length=1, max_length=MOST)
+    subjects = serializers.ListField(child=serializers.CharField(max_length=1280), min_length=1, max_length=notes.MOST)
     add = serializers.ListField(child=serializers.CharField(max_length=200), required=False, max_length=MAX_TAGS)
     remove = serializers.ListField(child=serializers.CharField(max_length=200), required=False, max_length=MAX_TAGS)
-    reason = serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_REASON)
+    reason = serializers.CharField(required=False, default="", allow_blank=True, max_length=notes.MAX_REASON)
 
 
 class SubjectNotes(SubjectView):
     """`/api/v1/registries/{registry}/subjects/{subject}/notes`."""
 
-    @extend_schema(parameters=[AT], responses=None)
+    @extend_schema(parameters=[AT], responses=NOTES)
     @as_it_was
     def get(self, request: Request, registry: str, subject: str) -> Response:
         """Tags and text of a subject, its owners, and the tags of its newest version's fields. The ETag is for `PUT`."""
         registry_row, name = self.registry_and_subject(registry, subject)
-        note = note_of(registry_row, name)
+        note = notes.note_of(registry_row, name)
         newest = _newest(get_subject(registry_row, name, deleted=True))
         tags = tags_of_info(registry_row, get_version(registry_row, name, newest, deleted=True), note)
         owners = owners_of(registry_row.name, name.qualified)
@@ -152,7 +144,7 @@ class SubjectNotes(SubjectView):
 
     @extend_schema(
         request=NoteSerializer,
-        responses=None,
+        responses=notes.Note,
         parameters=[OpenApiParameter("If-Match", str, OpenApiParameter.HEADER, required=True)],
     )
     def put(self, request: Request, registry: str, subject: str) -> Response:
@@ -163,27 +155,31 @@ class SubjectNotes(SubjectView):
         state = request.headers.get("If-Match", "").strip().removeprefix("W/").strip('"')
         if not state:
             raise InvalidInput(
-                f"Send If-Match with the ETag of what you read, or {ANY_STATE} to replace whatever is there.",
+                f"Send If-Match with the ETag of what you read, or {notes.ANY_STATE} to replace whatever is there.",
                 header="If-Match",
             )
-        return _note_response(set_note(registry=registry, subject=name, by=self.actor, expected=state, **values), {})
+        return _note_response(
+            notes.set_note(registry=registry, subject=name, by=self.actor, expected=state, **values), {}
+        )
 
 
 class SubjectTags(ProductView):
     """`/api/v1/registries/{registry}/tags`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=many(shape("TagCount", tag=str, subjects=int)))
     def get(self, request: Request, registry: str) -> Response:
         """The tags of the registry's subjects, with how many have each."""
         require(self.actor, "schema.read", registry=registry)
-        return Response([{"tag": tag, "subjects": count} for tag, count in tag_counts(get_registry(registry)).items()])
+        return Response(
+            [{"tag": tag, "subjects": count} for tag, count in notes.tag_counts(get_registry(registry)).items()]
+        )
 
-    @extend_schema(request=TagChangeSerializer, responses=None)
+    @extend_schema(request=TagChangeSerializer, responses=many(shape("SubjectTags", subject=str, tags=many(str))))
     def post(self, request: Request, registry: str) -> Response:
         """Add tags to several subjects and take others from them, all or none."""
         values = self.valid(TagChangeSerializer)
         names = [parse_subject(text) for text in values.pop("subjects")]
-        done = change_tags(registry=registry, subjects=names, by=self.actor, **values)
+        done = notes.change_tags(registry=registry, subjects=names, by=self.actor, **values)
         return Response([{"subject": name.qualified, "tags": list(note.tags)} for name, note in done.items()])
 
 
@@ -194,7 +190,7 @@ def _newest(row: Subject) -> int:
     return newest.version
 
 
-def _note_response(note: Note, more: dict[str, Any]) -> Response:
+def _note_response(note: notes.Note, more: dict[str, Any]) -> Response:
     body = {"tags": list(note.tags), "doc": note.doc, "updated_at": note.updated_at, "updated_by": note.updated_by}
     return Response({**body, **more}, headers={"ETag": f'"{note.state}"'})
 
@@ -211,65 +207,10 @@ class SearchSerializer(serializers.Serializer[Any]):
     limit = WholeNumberField(min_value=1, max_value=MAX_LIMIT, required=False, default=20)
 
 
-class HitSerializer(serializers.Serializer[Any]):
-    """A hit; which of these it has is of its group. `position` is a field's row in the structure of the version."""
-
-    registry = serializers.CharField(required=False)
-    subject = serializers.CharField(required=False)
-    version = WholeNumberField(required=False)
-    schema_type = serializers.CharField(required=False)
-    field_count = WholeNumberField(required=False)
-    doc = serializers.CharField(required=False)
-    tags = serializers.ListField(child=serializers.CharField(), required=False)
-    problem = serializers.CharField(required=False)
-    similar = serializers.BooleanField(required=False)
-    position = WholeNumberField(required=False)
-    name = serializers.CharField(required=False)
-    path = serializers.CharField(required=False)
-    type = serializers.CharField(required=False)
-    schema_id = WholeNumberField(required=False)
-    guid = serializers.CharField(required=False)
-    context = serializers.CharField(required=False)  # type: ignore[assignment]  # a field of the body, not DRF's
-    deleted = serializers.BooleanField(required=False)
-    id = WholeNumberField(required=False)
-    kind = serializers.CharField(required=False)
-    target = serializers.CharField(required=False)
-    state = serializers.CharField(required=False)
-    reason = serializers.CharField(required=False)
-    tag = serializers.CharField(required=False)
-    subject_count = WholeNumberField(required=False)
-    more = serializers.BooleanField(required=False)
-
-
-class GroupSerializer(serializers.Serializer[Any]):
-    """Hits of a kind. `more`: there are more than `total`, which is counted to 1,000, and is null on later pages.
-
-    `cursor` gives the next page, empty on the last one.
-    """
-
-    group = serializers.ChoiceField(choices=GROUPS)
-    total = WholeNumberField(allow_null=True)
-    more = serializers.BooleanField()
-    cursor = serializers.CharField(allow_blank=True)
-    hits = HitSerializer(many=True)
-
-
-class FoundSerializer(serializers.Serializer[Any]):
-    """The groups that were asked; `suggestions` are names of fields to try where nothing was found."""
-
-    query = serializers.CharField()
-    groups = GroupSerializer(many=True)
-    suggestions = serializers.ListField(child=serializers.CharField())
-    indexing = serializers.BooleanField()
-
-
 class Search(ProductView):
     """`/api/v1/search`."""
 
-    @extend_schema(
-        parameters=[SearchSerializer],
-        responses={200: OpenApiResponse(FoundSerializer, description="the beginning of each group, or a page of one")},
-    )
+    @extend_schema(parameters=[SearchSerializer], responses=FOUND)
     def get(self, request: Request) -> Response:
         """Subjects, fields, types, docs, ids, requests and tags that fit, of those that the caller may read."""
         require_some(self)
@@ -279,14 +220,8 @@ class Search(ProductView):
             result = SearchResult(query=query["q"], groups=(page,))
         else:
             result = search(query["q"], by=self.actor, limit=query["limit"])
-        return Response(
-            {
-                "query": query["q"],
-                "groups": [group.to_dict() for group in result.groups],
-                "suggestions": list(result.suggestions),
-                "indexing": result.indexing,
-            }
-        )
+        groups = [body_of(_GROUP, group, group=group.name) for group in result.groups]
+        return Response(body_of(FOUND, result, query=query["q"], groups=groups))
 
 
 def require_some(view: ProductView) -> None:

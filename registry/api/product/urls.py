@@ -19,7 +19,7 @@ from registry.api.product import (
     subjects,
     usage,
 )
-from registry.api.product.base import TokenScheme  # noqa: F401 - it registers itself by being imported
+from registry.api.product.description import TokenScheme  # noqa: F401 - it registers itself by being imported
 
 urlpatterns = [
     path("tokens", administration.Tokens.as_view()),

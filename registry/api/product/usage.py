@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from datetime import datetime
+from typing import Any, Final
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -13,31 +14,46 @@ from rest_framework.response import Response
 from registry.access.roles import require
 from registry.api.product.base import ProductView, SchemaTextField, WholeNumberField
 from registry.api.product.compatibility import ReferenceSerializer
+from registry.api.product.description import many, shape
 from registry.api.product.lifecycle import SubjectView
-from registry.drift.replay.evidence import replay_and_weigh
-from registry.drift.replay.schema_replay import DEFAULT_MESSAGES, MOST_MESSAGES
-from registry.drift.selectors.messages import ENCODINGS, MAX_HEADERS, MAX_TEXT, decode_message
-from registry.drift.services.minimum_version import ACTION as MINIMUM_ACTION
-from registry.drift.services.minimum_version import MAX_REASON, clear_least_version, least_version_of, set_least_version
+from registry.drift.replay.evidence import EvidenceLine, replay_and_weigh
+from registry.drift.replay.schema_replay import DEFAULT_MESSAGES, MOST_MESSAGES, ReplayReport
+from registry.drift.selectors.messages import ENCODINGS, MAX_HEADERS, MAX_TEXT, DecodedMessage, decode_message
+from registry.drift.services import minimum_version
 from registry.drift.usage.retirement import retirement_of
+from registry.drift.usage.retirement_rules import Reason, Retirement
+from registry.drift.usage.version_usage import Coverage, VersionUse
 from registry.errors import InvalidInput
 from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import Reference
 from registry.subjects.models.registries import MAX_CONTACT, MAX_FIELD, MAX_FIELDS
 from registry.subjects.permissions import Visible, require_references
 from registry.subjects.usage.clients import ACTION as CLIENT_ACTION
-from registry.subjects.usage.clients import clients_of, declare_client, withdraw_client
+from registry.subjects.usage.clients import ClientInfo, clients_of, declare_client, withdraw_client
+from registry.subjects.usage.evidence import Evidence
 from registry.subjects.versions.lookup import get_registry, get_subject
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, check_context, parse_subject
 from registry.subjects.versions.versions import MAX_VERSION
 
 _NO = ("0", "false", "no")
+_RETIREMENT: Final = shape("Retirement", Retirement, "sentence", reasons=many(shape("RetirementReason", Reason)))
+_EVIDENCE: Final = many(shape("Evidence", Evidence, without=("names",)))
+USAGE: Final = shape(
+    "SubjectUsage",
+    registry=str,
+    subject=str,
+    retirement=_RETIREMENT,
+    versions=many(shape("VersionUse", VersionUse, retirement=_RETIREMENT, evidence=_EVIDENCE)),
+    coverage=many(shape("Coverage", Coverage, "sentence")),
+    problems=many(str),
+    asked_at=datetime | None,
+)
 
 
 class SubjectUsage(ProductView):
     """`/api/v1/registries/{registry}/subjects/{subject}/usage`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=USAGE)
     def get(self, request: Request, registry: str, subject: str) -> Response:
         """Where each version is used, and whether it can be retired.
 
@@ -67,7 +83,7 @@ class MessageSerializer(serializers.Serializer[Any]):
 class DecodedMessages(ProductView):
     """`/api/v1/messages/decode`."""
 
-    @extend_schema(request=MessageSerializer, responses=None)
+    @extend_schema(request=MessageSerializer, responses=DecodedMessage)
     def post(self, request: Request) -> Response:
         """The schema that a message names, its versions, and its value; `error` says where decoding stopped."""
         values = self.valid(MessageSerializer)
@@ -99,7 +115,9 @@ class ReplaySerializer(serializers.Serializer[Any]):
 class Replays(ProductView):
     """`/api/v1/replays`."""
 
-    @extend_schema(request=ReplaySerializer, responses=None)
+    @extend_schema(
+        request=ReplaySerializer, responses=shape("Replay", ReplayReport, "missing", evidence=many(EvidenceLine))
+    )
     def post(self, request: Request) -> Response:
         """Read the newest messages of the subject's topic with a schema; nothing is registered, no value is shown."""
         values = self.valid(ReplaySerializer)
@@ -137,7 +155,7 @@ class ClientSerializer(serializers.Serializer[Any]):
 class Clients(SubjectView):
     """`/api/v1/registries/{registry}/subjects/{subject}/clients`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(responses=many(ClientInfo))
     def get(self, request: Request, registry: str, subject: str) -> Response:
         """The declared clients by name, with the version that each has now."""
         registry_row, name = self.registry_and_subject(registry, subject)
@@ -148,7 +166,7 @@ class Clients(SubjectView):
 class ClientOne(ProductView):
     """`/api/v1/registries/{registry}/subjects/{subject}/clients/{name}`."""
 
-    @extend_schema(request=ClientSerializer, responses=None)
+    @extend_schema(request=ClientSerializer, responses={201: None, 204: None})
     def put(self, request: Request, registry: str, subject: str, name: str) -> Response:
         """Declare a client, or report that it is still there: 201 for a new one. Said twice it has one effect."""
         subject_name = parse_subject(subject)
@@ -157,7 +175,6 @@ class ClientOne(ProductView):
         is_new = declare_client(registry=registry, subject=subject_name, name=name, by=self.actor, **values)
         return Response(status=201 if is_new else 204)
 
-    @extend_schema(request=None, responses=None)
     def delete(self, request: Request, registry: str, subject: str, name: str) -> Response:
         """The client is gone."""
         withdraw_client(registry=registry, subject=parse_subject(subject), name=name, by=self.actor)
@@ -168,31 +185,36 @@ class LeastSerializer(serializers.Serializer[Any]):
     """The least version, and why older ones should no longer be written."""
 
     version = WholeNumberField(min_value=1, max_value=MAX_VERSION)
-    reason = serializers.CharField(max_length=2 * MAX_REASON)
+    reason = serializers.CharField(max_length=2 * minimum_version.MAX_REASON)
 
 
 class LeastVersionOne(SubjectView):
     """`/api/v1/registries/{registry}/subjects/{subject}/least-version`."""
 
-    @extend_schema(responses=None)
+    @extend_schema(
+        responses=shape(
+            "OptionalLeastVersion", minimum_version.LeastInfo, without=("version",), partial=True, version=int | None
+        )
+    )
     def get(self, request: Request, registry: str, subject: str) -> Response:
         """The least version with its reason; `{"version": null}` where any may be written."""
         registry_row, name = self.registry_and_subject(registry, subject)
         get_subject(registry_row, name, deleted=True)
-        info = least_version_of(registry_row, name)
+        info = minimum_version.least_version_of(registry_row, name)
         return Response(asdict(info) if info else {"version": None})
 
-    @extend_schema(request=LeastSerializer, responses=None)
+    @extend_schema(request=LeastSerializer, responses=minimum_version.LeastInfo)
     def put(self, request: Request, registry: str, subject: str) -> Response:
         """Messages that are written with an older version from now on are a finding; nothing is refused."""
         _, name = self.registry_and_subject(registry, subject)
-        require(self.actor, MINIMUM_ACTION, registry=registry, subject=name.qualified)
+        require(self.actor, minimum_version.ACTION, registry=registry, subject=name.qualified)
         values = self.valid(LeastSerializer)
-        return Response(asdict(set_least_version(registry=registry, subject=name, by=self.actor, **values)))
+        return Response(
+            asdict(minimum_version.set_least_version(registry=registry, subject=name, by=self.actor, **values))
+        )
 
-    @extend_schema(request=None, responses=None)
     def delete(self, request: Request, registry: str, subject: str) -> Response:
         """Any version may be written again."""
         _, name = self.registry_and_subject(registry, subject)
-        clear_least_version(registry=registry, subject=name, by=self.actor)
+        minimum_version.clear_least_version(registry=registry, subject=name, by=self.actor)
         return Response(status=204)

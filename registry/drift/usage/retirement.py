@@ -10,7 +10,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ from registry.drift.usage.retirement_rules import (
     judge_data,
     judge_topics,
 )
-from registry.drift.usage.version_usage import Coverage, SubjectUse, VersionUse, usage_of
+from registry.drift.usage.version_usage import SubjectUse, VersionUse, usage_of
 from registry.errors import SchemadeskError
 from registry.subjects.models import Registry
 from registry.subjects.usage.evidence import Evidence, InUse, evidence_of
@@ -204,16 +204,16 @@ class SubjectRetirement:
         return {
             "registry": self.use.registry,
             "subject": self.use.subject,
-            "retirement": retirement_dict(self.subject),
+            "retirement": _retirement_dict(self.subject),
             "versions": [
                 {
-                    **version_dict(version),
-                    "retirement": retirement_dict(self.versions[version.version]),
+                    **asdict(version),
+                    "retirement": _retirement_dict(self.versions[version.version]),
                     "evidence": [item.to_dict() for item in self.evidence.get(version.version, ())],
                 }
                 for version in self.use.versions
             ],
-            "coverage": [coverage_dict(item) for item in self.use.coverage],
+            "coverage": [asdict(item) | {"sentence": item.sentence} for item in self.use.coverage],
             "problems": list(self.problems),
             "asked_at": self.asked_at,
         }
@@ -281,22 +281,5 @@ def data_evidence(registry: Registry, subject: SubjectName, versions: Sequence[i
     return by_version
 
 
-def retirement_dict(retirement: Retirement) -> dict[str, Any]:
-    """As JSON values."""
-    return {
-        "answer": retirement.answer,
-        "date": retirement.date,
-        "sentence": retirement.sentence,
-        "reasons": [vars(reason) for reason in retirement.reasons],
-    }
-
-
-def version_dict(version: VersionUse) -> dict[str, Any]:
-    """As JSON values."""
-    topics = [{**vars(topic), "partitions": [vars(part) for part in topic.partitions]} for topic in version.topics]
-    return {**vars(version), "topics": topics}
-
-
-def coverage_dict(coverage: Coverage) -> dict[str, Any]:
-    """As JSON values, with the sentence."""
-    return {**vars(coverage), "sentence": coverage.sentence}
+def _retirement_dict(retirement: Retirement) -> dict[str, Any]:
+    return asdict(retirement) | {"sentence": retirement.sentence}

@@ -45,10 +45,6 @@ class ChangedRequest:
     passes_now: bool
     sentence: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """The request as JSON values."""
-        return dict(vars(self))
-
 
 @dataclass(frozen=True)
 class RequestsUnder:
@@ -61,15 +57,6 @@ class RequestsUnder:
     looked_at: int
     changed: tuple[ChangedRequest, ...]
     stopped: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result as JSON values."""
-        return {
-            "total": self.total,
-            "looked_at": self.looked_at,
-            "changed": [item.to_dict() for item in self.changed],
-            "stopped": self.stopped,
-        }
 
 
 def requests_under(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from django.db.models import Count, Exists, F, Func, IntegerField, OuterRef, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
@@ -78,26 +78,6 @@ class SubjectTrial:
         """Whether there is more to tell than that all of it would pass."""
         return bool(self.failing) or not self.is_whole
 
-    def to_dict(self) -> dict[str, Any]:
-        """The trial as JSON values."""
-        return {
-            "subject": self.subject.qualified,
-            "level": self.level,
-            "transitions": self.transitions,
-            "judged": self.judged,
-            "left_out": self.left_out,
-            "failing": [
-                {
-                    "version": item.version,
-                    "against": list(item.against),
-                    "sentence": item.sentence,
-                    "fails_now": item.fails_now,
-                }
-                for item in self.failing
-            ],
-            "unjudged": [{"version": item.version, "sentence": item.sentence} for item in self.unjudged],
-        }
-
 
 @dataclass(frozen=True)
 class WhatIf:
@@ -119,23 +99,6 @@ class WhatIf:
     failing: int
     cursor: str = ""
     stopped: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The answer as JSON values; the scope as `subject` and `context`, both "" for the registry."""
-        scope = self.scope or SubjectName("", "")
-        return {
-            "level": self.level,
-            "context": scope.context,
-            "subject": scope.qualified if scope.subject else "",
-            "looked_at": self.looked_at,
-            "total": self.total,
-            "keeping": self.keeping,
-            "transitions": self.transitions,
-            "failing": self.failing,
-            "subjects": [item.to_dict() for item in self.subjects],
-            "cursor": self.cursor,
-            "stopped": self.stopped,
-        }
 
 
 def what_if(

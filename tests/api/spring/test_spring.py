@@ -12,7 +12,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from dashboard.checks import spring_has_a_path_of_its_own
+from dashboard.apps import spring_has_a_path_of_its_own
 from registry.api.spring.serializers import equality_key, formats
 from registry.api.spring.urls import problem_of, spring_addresses
 from registry.subjects.selectors import get_version
