@@ -173,9 +173,9 @@ class UsagePage:
 
     @property
     def data_as_of(self) -> datetime | None:
-        """When the subject's topics were last scanned, the one that waits longest."""
-        own = [topic.checked_at for topic in self.retirement.use.coverage if topic.is_own and topic.checked_at]
-        return min(own, default=None)
+        """When the subject's topics that were read were last scanned, the one that waits longest; None without one."""
+        read = [topic for topic in self.retirement.use.coverage if topic.is_own and topic.read_at]
+        return min((topic.checked_at for topic in read if topic.checked_at), default=None)
 
     @property
     def api(self) -> str:

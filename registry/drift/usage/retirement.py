@@ -189,7 +189,7 @@ _IN_USE: Final[Mapping[str, InUse]] = {"no": "yes", "not_before": "yes", "unknow
 class SubjectRetirement:
     """The use of a subject, whether each version can be retired (by number), and the subject as a whole.
 
-    `problems` says which clusters didn't answer; `asked_at` is when they were asked, None where they weren't.
+    `problems` says which clusters didn't answer; `asked_at` is when they were read, None where nothing was.
     """
 
     use: SubjectUse
@@ -232,7 +232,7 @@ def retirement_of(registry: Registry, subject: SubjectName, *, by: Actor, ask: b
     if ask:
         used = {topic.topic_id for version in use.versions for topic in version.topics}
         retention, groups, problems = ask_clusters(stored, used)
-        asked_at = now
+        asked_at = now if retention != stored else None
         if problems and not extent_of(by, "schema.read").has_all_of(registry.name):
             problems, groups = (_NOT_ALL_ASKED,), replace(groups, problem=_NOT_ALL_ASKED)
     numbers = [version.version for version in use.versions]

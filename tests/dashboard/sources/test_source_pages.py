@@ -29,6 +29,7 @@ QUERIES = json.loads((Path(__file__).parents[1] / "query_counts.json").read_text
 NASTY = '<script>alert("1")</script>'
 ORDER = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
 CAST = ("reader", "steward", "approver", "admin")
+NOTHING_READ = "No topic of this subject was read from a cluster."
 USAGE = "/ui/registries/dev/subjects/orders-value/usage"
 
 
@@ -361,16 +362,23 @@ def test_usage_asks_the_clusters_only_when_told(
     assert "Check the clusters now" in seen(reader.get(USAGE)) and clusters == []
     response = reader.get(f"{USAGE}?ask=1", headers={"hx-request": "true", "hx-target": "usage"})
     assert clusters == [NASTY] and "Some sources couldn’t be checked" in seen(response)
+    assert NOTHING_READ in seen(response) and "were read from the clusters" not in seen(response)
     assert NASTY not in response.content.decode() and "<html" not in response.content.decode()
 
 
 def test_usage_without_any_scan_is_not_known_and_never_green(
     browser: Callable[[str], Client], content: dict[str, Any]
 ) -> None:
+    reader, never = browser("reader"), "No scan has read a topic of this subject."
+    assert never not in seen(reader.get(USAGE))
+    Topic.objects.update(read_at=None)
+    assert never in seen(reader.get(USAGE)), "that its offsets were asked for isn't reading"
     Source.objects.all().delete()
-    response = browser("reader").get(USAGE)
-    assert "No topics of this subject are scanned" in seen(response)
+    response = reader.get(USAGE)
+    assert "No topics of this subject are scanned" in seen(response) and never in seen(response)
     assert "tone-ok" not in response.content.decode()
+    asked = seen(reader.get(f"{USAGE}?ask=1"))
+    assert NOTHING_READ in asked and "just now" not in asked
 
 
 def test_the_subject_page_leads_to_its_usage(
