@@ -50,6 +50,7 @@ from registry.checkpoints.schema_files import (
     partition_schema,
     partition_stores,
     require_checkpoint,
+    without_schema_file,
 )
 from registry.errors import InvalidCheckpoint
 
@@ -258,7 +259,7 @@ def _operator(
         info = replace(info, name=_name_by_form(families, runs[-1].settings if runs else {}))
         problems.append(f"operator {folder} has no metadata: its kind is derived from the form of its state")
     if not families:
-        problems.append(f"operator {folder} has no schema file")
+        problems.append(without_schema_file(files, folder))
     made = _made(info, families, history, encoding, runs)
     return replace(made, missing_files=tuple(missing)), info.format
 

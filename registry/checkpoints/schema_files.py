@@ -308,7 +308,11 @@ def partition_stores(files: CheckpointFiles, operator: str) -> list[str]:
     for partition in _partitions(files, operator):
         entries = files.entries("state", operator, partition)
         named = [entry.name for entry in entries if entry.is_folder and entry.name not in ("_metadata", "_stateSchema")]
-        stores = [name for name in named[:MAX_STORES] if files.is_file("state", operator, partition, name, *SCHEMA)]
+        if len(named) > MAX_STORES:
+            raise InvalidCheckpoint(
+                f"operator {operator} has {len(named):,} stores, of which only {MAX_STORES} are read"
+            )
+        stores = [name for name in named if files.is_file("state", operator, partition, name, *SCHEMA)]
         if stores:
             return stores
     return ["default"]
@@ -329,9 +333,19 @@ def partition_schema(files: CheckpointFiles, operator: str, store: str) -> Store
 
 def _partitions(files: CheckpointFiles, operator: str) -> list[str]:
     """The first partitions by number: one without a schema file was never written to, and a few such are skipped."""
+    return _all_partitions(files, operator)[:MAX_PARTITIONS]
+
+
+def _all_partitions(files: CheckpointFiles, operator: str) -> list[str]:
     entries = files.entries("state", operator)
-    numbers = [entry.name for entry in entries if entry.is_folder and _is_number(entry.name)]
-    return sorted(numbers, key=int)[:MAX_PARTITIONS]
+    return sorted((entry.name for entry in entries if entry.is_folder and _is_number(entry.name)), key=int)
+
+
+def without_schema_file(files: CheckpointFiles, operator: str) -> str:
+    """That no schema file was found, and in how many of how many partitions where not all were looked into."""
+    number = len(_all_partitions(files, operator))
+    where = f" in the first {MAX_PARTITIONS} of its {number:,} partitions" if number > MAX_PARTITIONS else ""
+    return f"operator {operator} has no schema file{where}"
 
 
 def missing_schema_files(info: OperatorInfo, store: str, present: list[StoredSchemas]) -> list[str]:

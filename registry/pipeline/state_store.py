@@ -120,13 +120,12 @@ def expiry_column(schema: StructType) -> Column | None:
 
 def counted_fields(schema: StructType) -> list[CountedField]:
     """The fields of a state's rows, nested structs followed, in the order of the schema."""
-    fields = [
+    return [
         field
         for part in schema.fields
         if part.name in PARTS
         for field in _below(PARTS[part.name], *_unwrapped(part.dataType, f.col(_quoted(part.name))))
     ]
-    return fields[:MAX_FIELDS]
 
 
 def _unwrapped(kind: DataType, column: Column) -> tuple[DataType, Column]:
@@ -197,7 +196,8 @@ class _Measure(NamedTuple):
 def profile_rows(rows: DataFrame, read: StateVariableRead) -> list[Observation]:
     """Counts rows, keys, nulls, sizes and masked ranges of a variable's rows; one query of Spark."""
     rows = with_distinct_names(rows)
-    fields = counted_fields(rows.schema)
+    all_fields = counted_fields(rows.schema)
+    fields = all_fields[:MAX_FIELDS]
     expiry = expiry_column(rows.schema)
     aggregates: list[Column] = [f.count("*").alias("rows")]
     counts_keys = read.kind in ("list", "map") and "key" in rows.columns
@@ -212,7 +212,11 @@ def profile_rows(rows: DataFrame, read: StateVariableRead) -> list[Observation]:
         aggregates += _aggregates(index, field, with_range=index < MAX_RANGES)
     totals: Any = rows.agg(*aggregates).collect()[0]
     batch = read.batch if read.batch is not None else -1
-    return _observations(totals.asDict(), fields, read, batch, counts_keys=counts_keys, expires=expiry is not None)
+    observed = _observations(totals.asDict(), fields, read, batch, counts_keys=counts_keys, expires=expiry is not None)
+    if len(all_fields) > MAX_FIELDS:
+        reason = f"the first {MAX_FIELDS} of {len(all_fields):,} fields were counted"
+        observed.append(StateUnreadable(read.operator, read.variable, batch, reason))
+    return observed
 
 
 def _aggregates(index: int, field: CountedField, *, with_range: bool) -> list[Column]:

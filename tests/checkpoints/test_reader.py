@@ -12,6 +12,7 @@ import yaml
 
 from registry.checkpoints import Checkpoint, StateVariable, read_checkpoint
 from registry.checkpoints.model import observe_schemas, rows_to_read
+from registry.checkpoints.schema_files import MAX_PARTITIONS
 from registry.errors import InvalidCheckpoint
 from registry.observations import StateLimit, StateSchemaVersion, StateVariableRead
 from tests.checkpoints.checkpoint_writer import family, struct_type, utf, v3, write_built_in, write_checkpoint
@@ -287,6 +288,10 @@ def test_what_was_copied_without_its_schema_files_says_so(copied: Path) -> None:
     problems = read_checkpoint(str(copied), [copied.parent]).problems
     assert len([each for each in problems if "is missing" in each]) == 2
     assert "operator 0 has no schema file" in problems
+    for number in range(MAX_PARTITIONS + 5):
+        (copied / f"state/0/{number}").mkdir(exist_ok=True)
+    problems = read_checkpoint(str(copied), [copied.parent]).problems
+    assert "operator 0 has no schema file in the first 20 of its 25 partitions" in problems
 
 
 def test_a_foreign_file_among_a_checkpoints_own_is_left_alone(copied: Path) -> None:

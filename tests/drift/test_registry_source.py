@@ -17,7 +17,7 @@ from registry.drift import services
 from registry.drift.models import Connector, Finding, SchemaUse, Source, Topic
 from registry.drift.scan.runner import perform_scan
 from registry.drift.sources.base import SourceDraft
-from registry.drift.sources.registry import RegistryRules, facts_of
+from registry.drift.sources.registry import RegistryRules, facts_of, setting_changes
 from registry.errors import InvalidSource
 from registry.promotions.models import Environment
 from registry.subjects.models import Registry, SchemaVersion
@@ -141,6 +141,30 @@ def test_a_connector_that_does_not_answer_is_not_known_and_not_clean(registries:
     row = make_source(kind="debezium", name="shop")
     Connector.objects.create(source=row, connect_url="http://127.0.0.1:1", name="shop")
     assert scan("dev")[1]["connectors_do_not_auto_register"] == "not known"
+
+
+def test_a_connector_that_was_not_read_keeps_its_findings(
+    registries: None, system: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = {"value.converter": "io.confluent.connect.avro.AvroConverter"}
+    monkeypatch.setattr("registry.drift.sources.registry._config", lambda row: config)
+    row = make_source(kind="debezium", name="shop", registry=registry("staging"))
+    Connector.objects.create(source=row, connect_url="http://127.0.0.1:1", name="shop")
+    number = services.add_source(registry="staging", kind="registry", name="staging", by=system)
+    for most in (50, 0, 0):
+        monkeypatch.setattr("registry.drift.sources.registry.MAX_CONNECTORS", most)
+        assert perform_scan(services.queue_scan(source_id=number, by=system)) == "done"
+    assert Finding.objects.get(rule="CONNECTOR_AUTO_REGISTERS").state == "open"
+    read = Source.objects.get(pk=number).scans.first().read
+    assert read["looked_at"]["connectors_not_read"] == ["shop"]
+
+
+def test_changes_of_another_registry_hide_none(registries: None, system: Actor) -> None:
+    set_config(registry="staging", subject=None, by=system, level="NONE")
+    for level in ("FULL", "NONE"):
+        set_config(registry="dev", subject=None, by=system, level=level)
+    changes = setting_changes(registry("staging"), timezone.now() - timedelta(days=1))
+    assert [(change.setting, change.after) for change in changes] == [("level", "NONE")]
 
 
 @pytest.mark.slow

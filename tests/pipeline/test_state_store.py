@@ -49,6 +49,18 @@ def test_built_in_operators_have_rows_too(spark_remote: str, tmp_path: Path, nam
     assert sum(row.rows for row in observations if isinstance(row, StateRows)) == rows
 
 
+def test_fields_that_are_not_counted_are_said(
+    spark_remote: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("registry.pipeline.state_store.MAX_FIELDS", 1)
+    path = make_fixtures.run(spark_remote, "dedup_rocksdb", tmp_path)
+    reads = rows_to_read(read_checkpoint(str(path), [tmp_path]))
+    observations = run(StateScan(str(path), reads), remote=spark_remote)
+    (left_out,) = [row for row in observations if isinstance(row, StateUnreadable)]
+    assert left_out.reason.startswith("the first 1 of ") and left_out.reason.endswith(" fields were counted")
+    assert len([row for row in observations if isinstance(row, StateFieldNulls)]) == 1
+
+
 def test_what_cannot_be_read_is_said_and_hides_nothing_else(spark_remote: str, tmp_path: Path) -> None:
     path = make_fixtures.run(spark_remote, "dedup_rocksdb", tmp_path)
     reads = (StateVariableRead(0, "no_such_variable", "value", 0), StateVariableRead(0, None, "operator", 99))

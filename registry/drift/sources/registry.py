@@ -51,6 +51,7 @@ from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectN
 
 LIMITS: Final = HttpLimits(connect_seconds=3, read_seconds=5, total_seconds=10, max_bytes=2 * 1024 * 1024)
 MAX_CONNECTORS: Final = 50
+_OF_CONNECTORS: Final = frozenset({"CONNECTOR_AUTO_REGISTERS", "CONNECTOR_NOT_ON_LATEST"})
 #: converters that speak to a registry register by themselves unless told otherwise (Confluent's serializers)
 _DEFAULTS: Final = {"auto.register.schemas": "true", "use.latest.version": "false"}
 _REGISTERING: Final = ("avro", "protobuf", "jsonschema")
@@ -59,13 +60,13 @@ _REGISTERING: Final = ("avro", "protobuf", "jsonschema")
 def connector_settings(registry: Registry) -> tuple[tuple[ConnectorSettings, ...], tuple[str, ...]]:
     """The settings of the connectors that are sources of the registry, and the names of those that can't be read."""
     settings, unknown = [], []
-    rows = Connector.objects.filter(source__registry=registry).order_by("name")[:MAX_CONNECTORS]
-    for row in rows:
+    rows = list(Connector.objects.filter(source__registry=registry).order_by("name"))
+    for row in rows[:MAX_CONNECTORS]:
         try:
             settings.append(ConnectorSettings(row.name, settings_of(_config(row))))
         except SchemadeskError:  # the checklist says that it isn't known; the connector's own source says why
             unknown.append(row.name)
-    return tuple(settings), tuple(unknown)
+    return tuple(settings), (*unknown, *(row.name for row in rows[MAX_CONNECTORS:]))
 
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, str | None]:
@@ -100,7 +101,6 @@ _TABLES: Final[Mapping[str, tuple[Setting, str]]] = {
     "subjects_config": ("level", "compatibility_level"),
     "subjects_mode": ("mode", "mode"),
 }
-MAX_CHANGES: Final = 5_000
 
 
 @dataclass(frozen=True)
@@ -138,22 +138,19 @@ def scope_words(context: str | None, subject: str) -> str:
 
 
 def setting_changes(registry: Registry, since: datetime) -> list[SettingChange]:
-    """Changes of levels and modes since then, the oldest first, at most MAX_CHANGES of the newest; two queries."""
+    """All changes of levels and modes since then, the oldest first; two queries."""
     contexts = dict(Context.objects.filter(registry=registry).values_list("pk", "name"))
-    rows = AuditEvent.objects.filter(table__in=_TABLES, at__gte=since).order_by("-id")
-    changes = []
-    for row in rows.values("at", "actor", "door", "table", "before", "after")[:MAX_CHANGES]:
-        change = _change(row, registry.pk, contexts)
-        if change is not None:
-            changes.append(change)
-    return changes[::-1]
+    of_registry = Q(before__registry_id=registry.pk) | Q(after__registry_id=registry.pk)
+    rows = AuditEvent.objects.filter(of_registry, table__in=_TABLES, at__gte=since).order_by("id")
+    changes = [_change(row, contexts) for row in rows.values("at", "actor", "door", "table", "before", "after")]
+    return [change for change in changes if change is not None]
 
 
-def _change(row: Mapping[str, Any], registry: int, contexts: Mapping[int, str]) -> SettingChange | None:
+def _change(row: Mapping[str, Any], contexts: Mapping[int, str]) -> SettingChange | None:
     setting, column = _TABLES[row["table"]]
     before, after = row["before"] or {}, row["after"] or {}
     scope = after or before
-    if scope.get("registry_id") != registry or before.get(column) == after.get(column):
+    if before.get(column) == after.get(column):
         return None
     return SettingChange(
         at=milliseconds(row["at"]),
@@ -169,7 +166,6 @@ def _change(row: Mapping[str, Any], registry: int, contexts: Mapping[int, str]) 
 
 HISTORY: Final = timedelta(days=90)
 LATELY: Final = timedelta(days=30)
-MAX_ROWS: Final = 2_000
 
 #: scope → its own setting; the scope is (context, subject), each None where it is wider
 _Settings = Mapping[tuple[str | None, str | None], str]
@@ -205,7 +201,7 @@ def _unreleased(registry: Registry, ghosts: Q) -> tuple[RegisteredVersion, ...]:
     """Live versions that came without the request that they needed, the newest first."""
     rows = version_rows(registry, ghosts & Q(deleted_at=None), ghosts=ghosts)
     newest = sorted(rows, key=lambda row: (-row.version.registered_at, row.version.subject, row.version.version))
-    return tuple(row.version for row in newest)[:MAX_ROWS]
+    return tuple(row.version for row in newest)
 
 
 def _differing(registry: Registry) -> tuple[tuple[RegisteredVersion, str], ...]:
@@ -221,7 +217,7 @@ def _differing(registry: Registry) -> tuple[tuple[RegisteredVersion, str], ...]:
         deleted_at=None,
     ).exclude(schema__fingerprint=OuterRef("schema__fingerprint"))
     condition = Q(Exists(others), deleted_at=None, releases__isnull=True)
-    return tuple((row.version, previous.name) for row in version_rows(registry, condition, ghosts=None)[:MAX_ROWS])
+    return tuple((row.version, previous.name) for row in version_rows(registry, condition, ghosts=None))
 
 
 def _registered(
@@ -229,9 +225,7 @@ def _registered(
 ) -> tuple[tuple[RegisteredVersion, int | None], ...]:
     """Versions that came through REST lately, with the time of the first message that carries their schema."""
     condition = Q(deleted_at=None, created_at__gte=now - LATELY, door__in=sorted(REST_DOORS), imported=False)
-    rows = sorted(version_rows(registry, condition, ghosts=ghosts), key=lambda row: -row.version.registered_at)[
-        :MAX_ROWS
-    ]
+    rows = sorted(version_rows(registry, condition, ghosts=ghosts), key=lambda row: -row.version.registered_at)
     first = _first_messages(registry, rows)
     return tuple((row.version, first.get((row.context, row.version.schema_id))) for row in rows)
 
@@ -394,7 +388,11 @@ class RegistryRules(SourceKind):
         facts = replace(facts, connectors=connectors, connectors_unknown=unknown)
         findings = in_order(judge_registry(facts))
         return ScanResult(
-            findings=tuple(findings), read=_read(facts, findings, time.monotonic() - started), complete=True
+            findings=tuple(findings),
+            read=_read(facts, findings, time.monotonic() - started),
+            complete=True,
+            # What was wrong with a connector isn't gone because it can't be read.
+            out_of_reach=_OF_CONNECTORS if unknown else frozenset(),
         )
 
 

@@ -126,7 +126,8 @@ def _is_of(observation: Observation, operator: Operator, variable: StateVariable
 
 NO_ROWS_HERE: Final = "rows not readable on this server"  # what why_rows_are_not_readable says begins so
 #: the rules of findings that only rows show
-OF_ROWS: Final = frozenset({"STATE_FIELD_DROPPED", "STATE_UNREADABLE"})
+_DROPPED: Final = frozenset({"STATE_FIELD_DROPPED"})
+OF_ROWS: Final = _DROPPED | {"STATE_UNREADABLE"}
 MAX_ROWS: Final = 10**10  # they are counted where they are: time is what bounds them
 
 
@@ -248,8 +249,12 @@ class StateStore(SourceKind):
             read=read,
             # Rows that Spark can't open here are no part of a scan: what the files tell is all that it could see.
             complete=(not problem or bool(never)) and (totals is None or totals.bound_reached is None),
-            # But what rows showed when they could be opened isn't gone because they can't be any more.
-            out_of_reach=OF_ROWS if never else frozenset(),
+            # But what rows showed when they were read in full isn't gone because they aren't any more.
+            out_of_reach=OF_ROWS
+            if never
+            else _DROPPED
+            if any(isinstance(row, StateUnreadable) for row in rows)
+            else frozenset(),
             query=scanned_query(
                 checkpoint, inputs, rows_by_variable(checkpoint, rows, problem), timers_by_operator(rows)
             ),
