@@ -44,6 +44,7 @@ LABELS: Final = {
     "limit": later("What is limited"),
     "most": later("Limit"),
     "left_out": later("Left out"),
+    "not_listed": later("More, not listed"),
     "rule": later("Rule of the findings that aren’t listed"),
     "days_of_grace": later("Grace days"),
     "standing": later("Version status"),

@@ -77,7 +77,7 @@ Observation = (
 )
 
 
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 
 
 class MalformedObservation(ValueError):

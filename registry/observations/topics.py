@@ -153,6 +153,9 @@ class FieldProfile:
     `name#7`. Their kind is `unknown`, and `values` counts their encodings. `undeclared` is the partition and the offset
     of a message where the schema doesn't declare the field or its value, empty where none was met. `declared` is what the
     schema declares for a field with another encoding: its type and, in brackets, the encodings of that.
+
+    `first_of_kind` is the partition and the offset of a message that has a value of the kind there, `absent` of one whose
+    object around the path lacks it: of what is decoded in Python, as far as one task of Spark saw it.
     """
 
     topic: str
@@ -170,6 +173,8 @@ class FieldProfile:
     values: Mapping[str, int]
     undeclared: tuple[int, ...] = ()
     declared: str = ""
+    first_of_kind: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    absent: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,8 @@ class FieldSum:
     high: list[Any] | None = None
     undeclared: list[int] | None = None
     declared: str = ""
+    first_of_kind: dict[str, list[int]] = field(default_factory=dict)
+    absent: list[int] | None = None
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count a row in the form of `workers.fields.Node.row`."""
@@ -63,8 +65,10 @@ class FieldSum:
         self.hashes = set(sorted(self.hashes.union(row.get("hashes", ())))[:SKETCH])
         if row.get("sketch") is not None:
             self.sketches.append(row["sketch"])
-        if row.get("undeclared") is not None:
-            self.undeclared = min(self.undeclared or row["undeclared"], row["undeclared"])
+        self.undeclared = _earlier(self.undeclared, row.get("undeclared"))
+        self.absent = _earlier(self.absent, row.get("absent"))
+        for kind, place in row.get("first_of_kind", {}).items():
+            self.first_of_kind[kind] = min(self.first_of_kind.get(kind, place), place)
         self.declared = self.declared or row.get("declared", "")
         if row.get("low") is not None:
             self.low = row["low"] if self.low is None else _first(self.low, row["low"])
@@ -250,6 +254,8 @@ class Profiles:
                 values=counted.values,
                 undeclared=tuple(counted.undeclared or ()),
                 declared=counted.declared,
+                first_of_kind={kind: tuple(place) for kind, place in counted.first_of_kind.items()},
+                absent=tuple(counted.absent or ()),
             )
 
 
@@ -274,6 +280,11 @@ def owner_of(topic: str, side: Side, framing: str, raw: str) -> Owner:
 
 def _by_text(item: tuple[Any, Any]) -> str:
     return repr(item[0])
+
+
+def _earlier(one: list[int] | None, other: list[int] | None) -> list[int] | None:
+    """Of two places of messages, or none, the first."""
+    return min(one, other) if one is not None and other is not None else one or other
 
 
 def _first(one: list[Any], other: list[Any]) -> list[Any]:

@@ -12,6 +12,7 @@ import yaml
 from django.utils import timezone
 
 from registry.access.roles import Actor
+from registry.drift.judge.declared_fields import MAX_DEPTH
 from registry.drift.models import Cluster, FieldStatistic, Finding, Source, Topic
 from registry.promotions import selectors, services
 from registry.promotions.board.readiness import can_promote
@@ -125,6 +126,18 @@ def test_what_it_cures_is_released_and_the_rest_is_not(cast: dict[str, Actor], t
     assert services.recheck(request_id=number, by=cast["steward"]) == "approved"
     assert services.apply(request_id=number, by=cast["approver"]) == "applied"
     assert can_promote(subject=BILLS, source="dev", target="staging", by=cast["steward"]).verdict == "needs approval"
+
+
+def test_a_schema_that_is_read_in_part_cures_nothing(cast: dict[str, Actor], topic: Topic) -> None:
+    origin = arranged(topic, CASES[0])
+    deep: dict[str, Any] = {"type": "integer"}
+    for _ in range(MAX_DEPTH + 1):
+        deep = {"type": "object", "properties": {"inner": deep}}
+    text = schema({"discount": {"type": "string"}, "deep": deep})
+    number = services.propose_version(
+        target="dev", subject=BILLS, text=text, schema_type="JSON", by=cast["steward"], finding=origin.pk
+    )
+    assert drift_of(number)["verdict"] == "fail"
 
 
 def test_a_finding_that_is_gone_cures_nothing(cast: dict[str, Actor], topic: Topic) -> None:

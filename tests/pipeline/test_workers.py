@@ -14,12 +14,13 @@ import pyarrow  # type: ignore[import-untyped]
 import pytest
 from google.protobuf import descriptor_pb2
 
-from registry.observations import EXTENSION, UNKNOWN_KIND, UNLISTED
+from registry.observations import EXTENSION, UNKNOWN_KIND, UNLISTED, FieldProfile
+from registry.pipeline.profile_result import Owner, Profiles
 from registry.pipeline.workers import message_reader
 from registry.pipeline.workers.bodies import ProtobufBodies
 from registry.pipeline.workers.fields import Tree, sample_text
 from registry.pipeline.workers.message_reader import DecodingPlan, reading
-from registry.pipeline.workers.schema_shapes import AvroShape, Malformed
+from registry.pipeline.workers.schema_shapes import AvroShape, Malformed, Shape
 from tests.pipeline.hostile import HOSTILE, Hostile, writer_text
 
 SECONDS = 120
@@ -176,6 +177,50 @@ def enums(syntax: str) -> ProtobufBodies:
     if syntax == "proto2":
         message.extension_range.add(start=100, end=200)
     return ProtobufBodies(base64.b64encode(descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString()).decode())
+
+
+PLACES = [
+    {"id": 1, "customer": {"name": "Ada"}, "items": [{"sku": 1}]},
+    {"id": "x", "customer": {"name": "Ada", "age": 1}, "items": [{}, {"sku": "a"}]},
+    {"customer": None, "paid": True},
+    {"id": "y", "customer": {}, "paid": True},
+    {"paid": None},
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "first_of_kind", "absent"),
+    [
+        ("id", {"integer": (3, 0), "string": (3, 1)}, [3, 2]),
+        ("customer", {"object": (3, 0), "null": (3, 2)}, [3, 4]),
+        ("customer.name", {"string": (3, 0)}, [3, 3]),
+        ("customer.age", {"integer": (3, 1)}, [3, 0]),
+        ("items[].sku", {"integer": (3, 0), "string": (3, 1)}, [3, 1]),
+        ("paid", {"boolean": (3, 2), "null": (3, 4)}, [3, 0]),
+    ],
+)
+def test_a_message_of_each_kind_and_one_without_the_field_are_known(
+    path: str, first_of_kind: dict[str, tuple[int, int]], absent: list[int]
+) -> None:
+    tree = Tree(Shape(), reveal=False)
+    for offset, value in enumerate(PLACES):
+        tree.add(value, (3, offset))
+    (row,) = [row for row in tree.rows() if row["path"] == path]
+    assert (row["first_of_kind"], row["absent"]) == (first_of_kind, absent)
+
+
+def test_of_several_tasks_the_first_message_is_kept() -> None:
+    profiles = Profiles()
+    owner: Owner = ("orders", "value", None, "")
+    for partition in (3, 1):
+        tree = Tree(Shape(), reveal=False)
+        for offset, value in enumerate(PLACES):
+            tree.add(value, (partition, offset))
+        for row in tree.rows():
+            profiles.add_field(owner, row["path"], json.loads(json.dumps(row)), natively=False)
+    (profile,) = [item for item in profiles.observations(0, {}) if getattr(item, "path", "") == "id"]
+    assert isinstance(profile, FieldProfile)
+    assert (profile.first_of_kind, profile.absent) == ({"integer": (1, 0), "string": (1, 1)}, (1, 2))
 
 
 @pytest.mark.parametrize("syntax", ["proto2", "proto3"])

@@ -15,7 +15,7 @@ from registry.drift.debezium.judge_columns import TableState, check_tables, judg
 from registry.drift.debezium.judge_tables import identity_in, judge_events, judge_names, judge_tables
 from registry.drift.debezium.rules import RULES
 from registry.drift.debezium.tables import Catalog, Slot, Table
-from registry.drift.judge.model import JudgedFinding
+from registry.drift.judge.model import JudgedFinding, listing
 from registry.drift.rules.rule import Severity
 
 LAG_BYTES: Final[tuple[tuple[int, Severity], ...]] = ((10 * 1024**3, "break"), (1024**3, "risk"))
@@ -40,7 +40,7 @@ def judge_connector(world: World) -> Iterator[JudgedFinding]:
             (world.config.name,),
             location=world.config.name,
             count=len(doubts),
-            evidence={"connector": world.config.name, "not_understood": list(doubts[:100])},
+            evidence={"connector": world.config.name, **listing("not_understood", doubts)},
         )
     if world.catalog is not None:
         yield from _slot(world, world.catalog)
@@ -232,7 +232,7 @@ def _connector(world: World) -> dict[str, Any]:
         "snapshot_mode": config.snapshot_mode,
         "schema_names": config.schema_names,
         "field_names": config.field_names,
-        "not_understood": list(config.not_understood[:100]),
+        **listing("not_understood", config.not_understood),
     }
 
 

@@ -25,7 +25,7 @@ from registry.drift.debezium.tables import (
     name_collisions,
     schema_name,
 )
-from registry.drift.judge.model import JudgedFinding
+from registry.drift.judge.model import JudgedFinding, listing
 from registry.observations import ChangeEvents
 
 
@@ -193,7 +193,7 @@ def _meeting(world: World, meeting: NameCollision) -> JudgedFinding:
         (config.name, meeting.becomes, meeting.table),
         location=meeting.table or meeting.becomes,
         count=len(meeting.names),
-        evidence={"names": list(meeting.names[:100]), "becomes": meeting.becomes, "mode": mode},
+        evidence={**listing("names", meeting.names), "becomes": meeting.becomes, "mode": mode},
     )
 
 
@@ -208,7 +208,7 @@ def _not_avro(world: World, tables: list[NamedTable]) -> Iterator[JudgedFinding]
                 {"becomes": listed(invalid), "connector": world.config.name, "table": table.table},
                 (world.config.name, table.table),
                 location=table.table,
-                evidence={"names": invalid[:100], "table": table.table},
+                evidence={**listing("names", invalid), "table": table.table},
             )
 
 
@@ -230,7 +230,7 @@ def judge_events(world: World) -> Iterator[JudgedFinding]:
                 location=topic.topic,
                 count=topic.messages,
                 topic=topic.topic,
-                evidence={"topic": topic.topic, "tables": tables[:100]},
+                evidence={"topic": topic.topic, **listing("tables", tables)},
             )
         yield from _truncated(topic)
         yield from _unavailable(topic, tables)
@@ -248,7 +248,7 @@ def _partition_rows(changes: list[ChangeEvents]) -> list[dict[str, int]]:
             "first_time": events.span.first_time,
             "last_time": events.span.last_time,
         }
-        for events in changes[:100]
+        for events in changes
     ]
 
 

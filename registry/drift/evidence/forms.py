@@ -84,6 +84,7 @@ class ConnectorState(TypedDict):
 class ConnectorDoubts(TypedDict):
     connector: str
     not_understood: list[str]
+    not_listed: NotRequired[int]
 
 
 class Slot(TypedDict):
@@ -113,11 +114,13 @@ class NamesMeet(TypedDict):
     names: list[str]
     becomes: str
     mode: str
+    not_listed: NotRequired[int]
 
 
 class NamesNotAvro(TypedDict):
     names: list[str]
     table: str
+    not_listed: NotRequired[int]
 
 
 class TableKey(TypedDict):
@@ -157,6 +160,7 @@ class ArrayLost(TypedDict):
 class TopicTables(TypedDict):
     topic: str
     tables: list[str]
+    not_listed: NotRequired[int]
 
 
 class Truncate(TypedDict):

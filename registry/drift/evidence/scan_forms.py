@@ -246,6 +246,7 @@ class FieldUndeclared(FieldEvidence):
 
 class FieldMissing(FieldEvidence):
     missing: int
+    example: NotRequired[list[MessageRow]]
 
 
 class FieldKindWrong(FieldEvidence):
@@ -315,6 +316,7 @@ class AutoRegistration(OfRegistry):
     versions: list[VersionEntry]
     first_message_after_ms: list[int]
     kind: str
+    not_listed: NotRequired[int]
 
 
 class Level(OfRegistry):
@@ -330,6 +332,7 @@ class ModeEvidence(OfRegistry):
 class Accounts(OfRegistry):
     accounts: list[str]
     number: int
+    not_listed: NotRequired[int]
 
 
 class ConnectorSetting(OfRegistry):
@@ -417,6 +420,7 @@ class StateEvolvedUnreleased(BeforeAndAfter):
     began: str
     changes: list[FieldChangeRow]
     subjects: list[str]
+    not_listed: NotRequired[int]
 
 
 class StateDeparts(OperatorEvidence):
@@ -424,6 +428,7 @@ class StateDeparts(OperatorEvidence):
     subject: str
     version: int
     fields: list[FieldDepartureRow]
+    not_listed: NotRequired[int]
 
 
 class StateKeyAtRisk(OperatorEvidence):

@@ -112,13 +112,14 @@ def _is_beside(reason: str) -> bool:
 
 
 def _declared(step: PlanStep) -> DeclaredFields | None:
-    """What a JSON Schema without references declares; others hold their messages to more than fields."""
+    """All that a JSON Schema without references declares; others hold their messages to more than fields."""
     if not format_of(step.schema_type).has_value_rules or step.references:
         return None
     try:
-        return declared_fields(parse_schema(step.schema_type, step.text, (), is_new=False))
+        declared = declared_fields(parse_schema(step.schema_type, step.text, (), is_new=False))
     except SchemadeskError:
         return None
+    return declared if declared is not None and not declared.is_cut else None
 
 
 def _is_valid_by(declared: DeclaredFields, observed: Sequence[FieldProfile]) -> bool:

@@ -23,6 +23,7 @@ Others = Literal["closed", "silent", "open"]
 MAX_FIELDS: Final = 2_000
 MAX_DEPTH: Final = 12
 MAX_STEPS: Final = 20_000
+MAX_MEMBERS: Final = 64  # of an allOf
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,14 @@ class DeclaredField:
 class DeclaredFields:
     """All fields of a schema by path; `others` says of an object (the root's path is empty) what else it may hold.
 
-    `messages` are the full names of Protobuf's message types by their path of indexes, as `0` or `1.0`.
+    `messages` are the full names of Protobuf's message types by their path of indexes, as `0` or `1.0`. `is_cut`: a limit
+    kept more from being read, so that nothing may be taken to hold for all of the schema.
     """
 
     fields: Mapping[str, DeclaredField] = field(default_factory=dict)
     others: Mapping[str, Others] = field(default_factory=dict)
     messages: Mapping[str, str] = field(default_factory=dict)
+    is_cut: bool = False
 
 
 class FieldCollector:
@@ -53,10 +56,13 @@ class FieldCollector:
         self.fields: dict[str, DeclaredField] = {}
         self.others: dict[str, Others] = {}
         self.messages: dict[str, str] = {}
+        self.is_cut = False
 
     def is_full(self, depth: int) -> bool:
-        """Whether to stop here."""
-        return depth >= MAX_DEPTH or len(self.fields) >= MAX_FIELDS
+        """Whether to stop before an object, and then something of it is left out."""
+        is_over = depth >= MAX_DEPTH or len(self.fields) >= MAX_FIELDS
+        self.is_cut = self.is_cut or is_over
+        return is_over
 
     def add(self, path: str, kinds: frozenset[str] | None, required: bool, symbols: frozenset[str] | None) -> None:
         """One more field; of a path that is declared twice, either declaration may hold."""
@@ -103,8 +109,10 @@ class _JsonSchema:
     def inside(self, schema: Any, path: str, depth: int, inside: frozenset[str]) -> None:
         """The fields below a place."""
         parts = list(self._parts(schema, inside))
-        full = self._found.is_full(depth) or self._steps > MAX_STEPS
-        if not parts or full or len(inside) > 4 * MAX_DEPTH:
+        has_more = any("properties" in part or "items" in part for part, _ in parts)
+        is_over = len(inside) > 4 * MAX_DEPTH or self._steps > MAX_STEPS
+        self._found.is_cut = self._found.is_cut or is_over
+        if not parts or is_over or (has_more and self._found.is_full(depth)):
             self._found.others[path] = "open"
             return
         self._found.others[path] = self._others(parts)
@@ -140,7 +148,8 @@ class _JsonSchema:
                 yield from self._parts(target, inside | {reference})
         members = schema.get("allOf")
         if isinstance(members, list) and len(inside) <= 4 * MAX_DEPTH:
-            for index, member in enumerate(members[:64]):
+            self._found.is_cut = self._found.is_cut or len(members) > MAX_MEMBERS
+            for index, member in enumerate(members[:MAX_MEMBERS]):
                 yield from self._parts(member, inside | {f"{id(schema)}/{index}"})
 
     def _others(self, parts: list[tuple[dict[str, Any], frozenset[str]]]) -> Others:
@@ -237,14 +246,14 @@ _PROTOBUF_KINDS: Final[Mapping[str, frozenset[str]]] = {
 def declared_fields(parsed: ParsedSchema) -> DeclaredFields | None:
     """What a parsed schema declares; None where it has no model here, or is of an unknown format.
 
-    At most MAX_FIELDS fields, MAX_DEPTH deep: where it stops, it says `open`.
+    At most MAX_FIELDS fields, MAX_DEPTH deep: where it stops, it says `open`, and that it is cut.
     """
     reader = _READERS.get(parsed.schema_type)
     if reader is None or parsed.model is None:
         return None
     collected = FieldCollector()
     reader(parsed, collected)
-    return DeclaredFields(collected.fields, collected.others, collected.messages)
+    return DeclaredFields(collected.fields, collected.others, collected.messages, collected.is_cut)
 
 
 # ---- Avro ---------------------------------------------------------------------------------------------------------
@@ -317,7 +326,7 @@ def _message_inside(
     message: protobuf.Message, path: str, depth: int, inside: frozenset[str], collected: FieldCollector
 ) -> None:
     is_well_known = (message.full_name or "").startswith("google.protobuf.")
-    if message.full_name in inside or collected.is_full(depth) or is_well_known:
+    if message.full_name in inside or is_well_known or collected.is_full(depth):
         collected.others[path] = "open"
         return
     collected.others.setdefault(path, "closed")

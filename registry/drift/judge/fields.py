@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from registry.drift.judge import baselines
-from registry.drift.judge.declared_fields import DeclaredField, DeclaredFields
+from registry.drift.judge.declared_fields import MAX_DEPTH, MAX_FIELDS, DeclaredField, DeclaredFields
 from registry.drift.judge.finding_builder import (
+    CheckedPlace,
     SideOfTopic,
     at_most,
     either,
     kind_words,
+    limited,
     named,
     owners,
     share_of,
@@ -54,10 +56,14 @@ class Bodies:
         """Whether some of their fields weren't counted."""
         return self.where.reading.lacks_fields(self.where.side, self.framing, self.mark)
 
+    @property
+    def place(self) -> CheckedPlace:
+        """The topic's side with the schema."""
+        return side_of(self.where.reading.topic, self.where.side or "", self.framing, self.mark)
+
     def listed(self, findings: Iterable[JudgedFinding]) -> Iterator[JudgedFinding]:
         """The findings of one rule, MAX_FINDINGS at most, and how many others there are."""
-        place = side_of(self.where.reading.topic, self.where.side or "", self.framing, self.mark)
-        return at_most(MAX_FINDINGS, findings, place)
+        return at_most(MAX_FINDINGS, findings, self.place)
 
     def finding(
         self, rule: str, path: str, count: int, names: Mapping[str, Any], evidence: Mapping[str, Any], **more: Any
@@ -194,6 +200,9 @@ def _against_schema(bodies: Bodies) -> Iterator[JudgedFinding]:
         return  # nothing in common with the schema: it is other data, which its framing says already
     for findings in (_undeclared(bodies), _missing(bodies), _wrong_kinds(bodies), _wrong_symbols(bodies)):
         yield from bodies.listed(findings)
+    if any(declared.is_cut for declared in bodies.declared):
+        reason = f"a scan reads at most {MAX_FIELDS:,} fields of {bodies.declared_by}, {MAX_DEPTH} levels deep, and there are more"
+        yield limited(bodies.place, "declared fields", reason, {"most": MAX_FIELDS})
 
 
 def _undeclared(bodies: Bodies) -> Iterator[JudgedFinding]:
@@ -256,7 +265,19 @@ def _missing(bodies: Bodies) -> Iterator[JudgedFinding]:
         missing = possible - (profile.present if profile is not None else 0)
         if missing > 0:
             names = {"share": share_of(missing, bodies.messages)}
-            yield bodies.finding("FIELD_MISSING", path, missing, names, {"missing": missing})
+            evidence = {"missing": missing, **_example_of(_without(bodies, path))}
+            yield bodies.finding("FIELD_MISSING", path, missing, names, evidence)
+
+
+def _without(bodies: Bodies, path: str) -> tuple[int, ...]:
+    """A message without the field, empty where none is known; of a field that none has, each with the object around it."""
+    if (profile := bodies.profiles.get(path)) is not None:
+        return profile.absent
+    around = bodies.profiles.get(parent_of(path))
+    if around is not None:
+        return around.first_of_kind.get("object", ())
+    firsts = [place for profile in bodies.profiles.values() for place in profile.first_of_kind.values()]
+    return () if parent_of(path) else min(firsts, default=())
 
 
 def _wrong_kinds(bodies: Bodies) -> Iterator[JudgedFinding]:
@@ -273,7 +294,9 @@ def _wrong_kinds(bodies: Bodies) -> Iterator[JudgedFinding]:
                 "share": share_of(number, profile.messages),
                 "declared": kind_words(allowed),
             }
-            yield bodies.finding("FIELD_KIND_WRONG", path, number, names, {"declared": sorted(allowed)})
+            firsts = [profile.first_of_kind[kind] for kind in undeclared if kind in profile.first_of_kind]
+            evidence = {"declared": sorted(allowed), **_example_of(min(firsts, default=()))}
+            yield bodies.finding("FIELD_KIND_WRONG", path, number, names, evidence)
 
 
 def _wrong_symbols(bodies: Bodies) -> Iterator[JudgedFinding]:
@@ -352,10 +375,12 @@ def _encodings(profile: FieldProfile) -> dict[str, Any]:
 
 def _example(profile: FieldProfile) -> dict[str, Any]:
     """A message where the schema doesn't declare the field or its value, where one is known."""
-    if not profile.undeclared:
-        return {}
-    partition, offset = profile.undeclared
-    return {"example": [{"partition": partition, "offset": offset}]}
+    return _example_of(profile.undeclared)
+
+
+def _example_of(place: tuple[int, ...]) -> dict[str, Any]:
+    """A message's partition and offset, where one is known."""
+    return {"example": [dict(zip(("partition", "offset"), place, strict=True))]} if place else {}
 
 
 def _declared_at(bodies: Bodies, path: str) -> list[DeclaredField]:

@@ -368,7 +368,7 @@ def judge_limits(reading: TopicObservations) -> Iterator[JudgedFinding]:
         evidence |= {"left_out": part.number} if part.number is not None else {}
         evidence |= {"messages": part.messages} if part.messages is not None else {}
         place = side_of(part.topic, part.side, part.framing or "", part.mark)
-        yield _limited(place, part.limit, f"a scan {words}, and {_rest(part)}", evidence, part.number or part.messages)
+        yield limited(place, part.limit, f"a scan {words}, and {_rest(part)}", evidence, part.number or part.messages)
 
 
 def _rest(part: LeftOut) -> str:
@@ -393,12 +393,13 @@ def at_most(most: int, findings: Iterable[JudgedFinding], place: CheckedPlace) -
             f"a scan lists at most {most:,} findings of {rule} here, and {others:,} more "
             f"{'exists' if others == 1 else 'exist'}"
         )
-        yield _limited(place, FINDINGS, reason, {"most": most, "left_out": others, "rule": rule}, others)
+        yield limited(place, FINDINGS, reason, {"most": most, "left_out": others, "rule": rule}, others)
 
 
-def _limited(
-    place: CheckedPlace, limit: str, reason: str, evidence: dict[str, Any], count: int | None
+def limited(
+    place: CheckedPlace, limit: str, reason: str, evidence: dict[str, Any], count: int | None = None
 ) -> JudgedFinding:
+    """A finding that a limit kept a place from being checked in full."""
     return make_finding(
         CHECK_LIMITED,
         {"place": place.location if place.topic else capitalised(place.location), "reason": reason},

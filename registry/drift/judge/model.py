@@ -251,6 +251,15 @@ def storable(value: Any) -> Any:
     return value
 
 
+MOST_LISTED: Final = 100
+
+
+def listing(name: str, values: Sequence[Any], most: int = MOST_LISTED) -> dict[str, Any]:
+    """A list as evidence: the first `most` of it, and in `not_listed` how many more there are."""
+    more = {"not_listed": len(values) - most} if len(values) > most else {}
+    return {name: list(values[:most]), **more}
+
+
 def make_finding(
     rule: str,
     names: Mapping[str, Any],

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from registry.drift.judge.finding_builder import CheckedPlace, at_most, counted, either, moment, span_of_time
-from registry.drift.judge.model import JudgedFinding, RegisteredVersion, make_finding
+from registry.drift.judge.model import JudgedFinding, RegisteredVersion, listing, make_finding
 from registry.drift.judge.registry_advice import (
     GUARANTEES,
     OPENNESS,
@@ -167,8 +167,8 @@ def _auto_registered(facts: RegistryFacts) -> Iterator[JudgedFinding]:
             (name,),
             {
                 "by": name,
-                "versions": [_version(version) for version in reported[:50]],
-                "first_message_after_ms": [after for _, after in at_once][:50],
+                **listing("first_message_after_ms", [after for _, after in at_once]),
+                **listing("versions", list(map(_version, reported))),
                 "kind": "message at once" if at_once else "several in short order",
             },
             severity="risk" if facts.is_target else "notice",
@@ -234,7 +234,7 @@ def _clients(facts: RegistryFacts) -> Iterator[JudgedFinding]:
             "CLIENTS_MAY_REGISTER",
             {"count": counted(number, "account"), "names": either(facts.may_register).replace(" or ", " and ")},
             (),
-            {"accounts": list(facts.may_register[:100]), "number": number},
+            {**listing("accounts", facts.may_register), "number": number},
             count=number,
         )
 

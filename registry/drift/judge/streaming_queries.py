@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from registry.drift.judge.finding_builder import change_words, moment, span_of_time
-from registry.drift.judge.model import JudgedFinding, make_finding
+from registry.drift.judge.finding_builder import both, change_words, moment, span_of_time
+from registry.drift.judge.model import JudgedFinding, listing, make_finding
 from registry.drift.rules import BUDGET_SEVERITIES, Severity
 from registry.errors import InvalidSchema
 from registry.formats.policies.spark_state import StateChange, parse_struct, schema_changes
@@ -368,12 +368,12 @@ def _unreleased(facts: QueryFacts, variable: VariableFacts) -> Iterable[JudgedFi
         names = {
             "batch": new.batch,
             "changes": "; ".join(map(change_words, changes)),
-            "subjects": ", ".join(subjects[:5]),
+            "subjects": both(subjects),
         }
         names["began"] = moment(new.written_at)
         more = {
             "versions": [old.version, new.version],
-            "subjects": subjects[:50],
+            **listing("subjects", subjects),
             "changes": [
                 {"field": version.path, "before": version.before, "after": version.after} for version in changes
             ],
@@ -388,14 +388,11 @@ def _departures(variable: VariableFacts, subject: SubjectVersion) -> Iterable[Ju
         return
     fields = departures(variable.versions[-1].value, subject.shape)
     if fields:
-        listed = "; ".join(f"{path} is {state_type}, not {declared}" for path, state_type, declared in fields[:10])
+        departing = [f"{path} is {state_type}, not {declared}" for path, state_type, declared in fields]
+        listed = both(departing)
         names = {"subject": subject.subject, "version": subject.version, "fields": listed}
-        more = {
-            "fields": [
-                {"field": path, "before": declared, "after": state_type} for path, state_type, declared in fields[:200]
-            ],
-            "version": subject.version,
-        }
+        rows = [{"field": path, "before": declared, "after": state_type} for path, state_type, declared in fields]
+        more = {"version": subject.version, **listing("fields", rows)}
         yield _of_variable("STATE_DEPARTS", variable, names, (subject.subject,), more, subject.subject)
 
 

@@ -160,9 +160,12 @@ class Node:
     """What stands at one path."""
 
     __slots__ = (
+        "absent",
+        "always",
         "children",
         "depth",
         "distinct_values",
+        "first_of_kind",
         "hashes",
         "kinds",
         "last",
@@ -187,6 +190,10 @@ class Node:
         self.ranges: dict[type, list[Any]] = {}
         # the first message here with a field or a value that the schema doesn't declare
         self.undeclared: tuple[int, int] | None = None
+        # the first message with a value of each kind, and the first one whose object around this has no such field
+        self.first_of_kind: dict[type, tuple[int, int]] = {}
+        self.absent: tuple[int, int] | None = None
+        self.always: set[str] = set()  # fields that each object here had until now
         self.distinct_values: set[Any] = set()
         self.hashes: set[int] = set()
         self.threshold = HASHES
@@ -202,7 +209,10 @@ class Node:
         kind = type(value)
         if kind is float and self.shape.unites_numbers and value.is_integer():
             kind = int
-        self.kinds[kind] = self.kinds.get(kind, 0) + 1
+        count = self.kinds.get(kind, 0)
+        if not count and self.tree.place is not None:
+            self.first_of_kind[kind] = self.tree.place
+        self.kinds[kind] = count + 1
         if value is None:
             if self.last_null != message:
                 self.last_null = message
@@ -228,6 +238,11 @@ class Node:
                 for value in fields.values():
                     inner.visit(value, message)
             return
+        if not fields.keys() >= self.always:
+            for name in self.always.difference(fields):
+                self.always.discard(name)
+                if (child := self.children[name]) is not None:
+                    child.absent = self.tree.place
         for name, value in fields.items():
             child = self.children.get(name) or self._child(name)
             if child is not None:
@@ -253,6 +268,10 @@ class Node:
             path = f"{self.path}{step}" if inner or not self.path else f"{self.path}.{step}"
             shape = self.shape.item() if inner else self.shape.child(step)
             child = self.children[step] = Node(self.tree, path, shape, self.depth + 1)
+            if not inner and self.kinds[dict] > 1:
+                child.absent = self.first_of_kind.get(dict)  # the objects before had no such field
+            elif not inner:
+                self.always.add(step)
         return child
 
     def _count(self, value: str) -> None:
@@ -301,6 +320,10 @@ class Node:
             row["declared"] = self.shape.declared
         if self.undeclared is not None:
             row["undeclared"] = list(self.undeclared)
+        if self.absent is not None:
+            row["absent"] = list(self.absent)
+        firsts = sorted(self.first_of_kind.items(), key=lambda item: item[1], reverse=True)
+        row["first_of_kind"] = {labels.get(kind) or Shape.labels.get(kind, "other"): place for kind, place in firsts}
         if self.hashes:
             row["hashes"] = sorted(self.hashes)[:SKETCH]
         if self.ranges:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -98,10 +99,13 @@ def profile(
     values: dict[str, int] | None = None,
     undeclared: Sequence[int] = (),
     declared: str = "",
+    first_of_kind: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    absent: Sequence[int] = (),
 ) -> FieldProfile:
     framing, text = mark_of(mark)
     counts = (messages, present, nulls, kinds or {}, None, None, None, values or {}, tuple(undeclared), declared)
-    return FieldProfile(topic, side, framing, text, path, *counts)
+    firsts = {kind: tuple(place) for kind, place in first_of_kind.items()}
+    return FieldProfile(topic, side, framing, text, path, *counts, firsts, tuple(absent))
 
 
 _REASONS = {"undecodable": "a length of −3", "violates": "at properties/qty/type", "not_read": "it is nested too deep"}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from registry.drift.judge.declared_fields import MAX_FIELDS, declared_fields
+from registry.drift.judge.declared_fields import MAX_DEPTH, MAX_FIELDS, declared_fields
 from registry.formats import FORMATS
 from tests.waiting import costs_little
 
@@ -135,3 +135,27 @@ def test_hostile_schemas_end_soon(kind: str, text: str) -> None:
         fields = declared_fields(parsed)
     assert fields is not None
     assert len(fields.fields) <= 3 * MAX_FIELDS
+
+
+def nested(levels: int) -> str:
+    inner: dict[str, Any] = {"type": "integer"}
+    for _ in range(levels):
+        inner = {"type": "object", "properties": {"a": inner}}
+    return json.dumps(inner)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "is_cut"),
+    [
+        ("JSON", nested(MAX_DEPTH), False),
+        ("JSON", nested(MAX_DEPTH + 1), True),
+        ("JSON", doubling(20), True),
+        ("JSON", json.dumps({"properties": {"a": {"$ref": "#"}}}), False),
+        ("JSON", json.dumps({"allOf": [{"properties": {f"f{n}": {}}} for n in range(65)]}), True),
+        ("AVRO", tree(3), False),
+        ("AVRO", tree(30), True),
+    ],
+)
+def test_what_a_limit_left_out_is_said(kind: str, text: str, is_cut: bool) -> None:
+    fields = declared_fields(FORMATS[kind].parse(text))
+    assert fields is not None and fields.is_cut is is_cut

@@ -27,6 +27,7 @@ from registry.drift.judge import (
     unproved,
 )
 from registry.drift.judge.baselines import MIN_NOW, NULL_FLOOR, Share, departure, usable, vanished, z_score
+from registry.drift.judge.declared_fields import DeclaredField, DeclaredFields
 from registry.drift.judge.finding_builder import (
     both,
     counted,
@@ -127,6 +128,22 @@ def test_findings_beyond_the_limit_of_a_rule_are_counted() -> None:
     )
     assert (limited.count, limited.evidence["left_out"]) == (2, 2)
     assert unproved(findings) == {("orders", "FIELD_UNDECLARED")}
+
+
+def test_a_schema_that_is_read_in_part_says_so() -> None:
+    observed = [
+        observation("framed", ["value", 0, 1, 9, 0, 8]),
+        observation("profile", ["value", 1, "id", 9, 9, 0, {"integer": 9}]),
+        observation("totals", [9]),
+    ]
+    versions = registered({"registered": {"ids": {1: [["orders-value", 1, {"schema_type": "JSON"}]]}}})
+    for is_cut in (False, True):
+        declared = DeclaredFields({"id": DeclaredField(frozenset({"integer"}))}, is_cut=is_cut)
+        findings = judge(observed, replace(versions, declared={("orders-value", 1): declared}))
+        assert [finding.sentence for finding in findings] == is_cut * [
+            "orders (value), schema id 1 was not checked in full: a scan reads at most 2,000 fields of orders-value "
+            "version 1, 12 levels deep, and there are more."
+        ]
 
 
 @pytest.mark.parametrize("table", ["Topics", "Fields of decoded messages"])
