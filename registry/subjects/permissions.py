@@ -46,6 +46,11 @@ def list_subjects(
     `visible` leaves what may be read. No more is read than the page of them that `offset` and `limit` name; two queries.
     """
     place, here, order = _place(registry, context)
+    if place is not None and (visible is None or visible.is_whole):
+        names = _names_in(
+            registry, place, prefix, _DELETED if deleted_only else _STORED if deleted else _LIVE, offset, limit
+        )
+        return names if place == DEFAULT_CONTEXT else [SubjectName(place, name).qualified for name in names]
     rows = Subject.objects.filter(here)
     if prefix:
         rows = rows.filter(name__startswith=prefix)
@@ -55,10 +60,32 @@ def list_subjects(
     if visible is not None:
         rows = visible.narrowed(rows)
     end = None if limit is None else offset + limit
-    if place == DEFAULT_CONTEXT:  # there the name says it all, and most subjects are there
-        return list(rows.order_by(order).values_list("name", flat=True)[offset:end])
-    names = rows.order_by(order).values_list("context__name", "name")[offset:end]
-    return [SubjectName(*pair).qualified for pair in names]
+    return [
+        SubjectName(*pair).qualified for pair in rows.order_by(order).values_list("context__name", "name")[offset:end]
+    ]
+
+
+_STORED: Final = "EXISTS (SELECT FROM subjects_schemaversion v WHERE v.subject_id = s.id)"
+_LIVE: Final = "EXISTS (SELECT FROM subjects_subjectactivity a WHERE a.subject_id = s.id)"
+_DELETED: Final = f"{_STORED} AND NOT {_LIVE}"
+
+
+def _names_in(
+    registry: Registry, context: str, prefix: str, condition: str, offset: int, limit: int | None
+) -> list[str]:
+    """A page of the names in a context, whose index has their order. It is read without the ORM, which took longer."""
+    values: dict[str, Any] = {"registry": registry.pk, "context": context, "offset": offset, "limit": limit}
+    if prefix:
+        values["prefix"] = f"{connection.ops.prep_for_like_query(prefix)}%"
+        condition += " AND s.name LIKE %(prefix)s"
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""SELECT s.name FROM subjects_subject s WHERE s.context_id = (
+                SELECT id FROM subjects_context WHERE registry_id = %(registry)s::bigint AND name = %(context)s::text)
+            AND {condition} ORDER BY s.name LIMIT %(limit)s::bigint OFFSET %(offset)s::bigint""",  # noqa: S608
+            values,
+        )
+        return [name for (name,) in cursor.fetchall()]
 
 
 def by_qualified_name(registry: Registry, context: str | None, path: str = "") -> tuple[Q, Combinable]:

@@ -97,3 +97,17 @@ def test_the_longest_name_is_kept_and_a_longer_one_refused(dev: Registry, system
 def test_a_context_has_few_bytes() -> None:
     with pytest.raises(InvalidName, match="504 bytes in UTF-8 is too long; 500 are allowed"):
         check_context(f".x{'é' * 251}")
+
+
+@pytest.mark.parametrize("prefix", ["", "a", "a_", "a%", "\\", "😀"])
+def test_names_of_one_context_begin_with_the_prefix_as_it_is(
+    names: list[str], dev: Registry, system: Actor, prefix: str
+) -> None:
+    here = [name for name in names if not name.startswith(":") and name.startswith(prefix)]
+    assert list_subjects(dev, context=".", prefix=prefix) == here
+    assert list_subjects(dev, context=".", prefix=prefix, offset=1, limit=2) == here[1:3]
+    for name in here[:1]:
+        delete_subject(registry=dev.name, subject=_name(name), by=system)
+    assert list_subjects(dev, context=".", prefix=prefix) == here[1:]
+    assert list_subjects(dev, context=".", prefix=prefix, deleted=True) == here
+    assert list_subjects(dev, context=".", prefix=prefix, deleted_only=True) == here[:1]
