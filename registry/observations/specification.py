@@ -13,8 +13,8 @@ SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 # What bytes without the five bytes of framing look like, by their ends; never the bytes themselves.
 # `cut_frame` is a zero byte with less than a schema id after it.
 Hint = Literal["empty", "cut_frame", "json_object", "json_array", "xml", "avro_file", "gzip", "text", "binary"]
-# Where a message says which schema wrote it: in the first five bytes (an id), in the header `__value_schema_id` or
-# `__key_schema_id` (a GUID), or in the content type of Spring's converters.
+# How a message says which schema wrote it: with an id in its first five bytes, with a GUID (in the header
+# `__value_schema_id` or `__key_schema_id`, or in its first 17 bytes), or in the content type of Spring's converters.
 Framing = Literal["id", "guid", "content_type"]
 # Why a body counts as undecodable: its bytes aren't what its schema writes (or aren't JSON); it was decoded, and the
 # schema's rules for values forbid it; or nothing is known, since reading it was given up to keep the scan going.

@@ -121,7 +121,8 @@ def _body_and_size(side: Side, selection: BodySelection) -> tuple[str, str]:
     expression = body(side)
     if selection.indexed.get("guid"):
         indexed = is_one_of(side, {"guid": selection.indexed["guid"]})
-        expression = f"CASE WHEN {indexed} THEN concat({side}_indexes, {side}) ELSE {expression} END"
+        in_header = f"{side}_indexes IS NOT NULL AND {indexed}"
+        expression = f"CASE WHEN {in_header} THEN concat({side}_indexes, {side}) ELSE {expression} END"
     wanted = " OR ".join(conditions)
     large = "false" if selection.is_share else f"{side}_size > {LARGEST_BODY}"
     return (

@@ -2,9 +2,9 @@
 
 No row passes through Python. One Spark job groups all topics of a slice; the slices of a scan are added up.
 
-A key or value says which schema wrote it in one of three places: the first five bytes (a zero byte and the schema id);
-the header `__key_schema_id` or `__value_schema_id` (a byte 1, the GUID's 16 bytes, and for Protobuf the message's
-indexes), where the whole of it is the body; or, for values, Spring's content type
+A key or value says which schema wrote it in one of three places: its first bytes (a zero byte and the schema id, or a
+byte 1 and the GUID's 16 bytes); the header `__key_schema_id` or `__value_schema_id` (a byte 1, the GUID's 16 bytes, and
+for Protobuf the message's indexes), where the whole of it is the body; or, for values, Spring's content type
 `application/[prefix].[subject].v[n]+avro` in the header `contentType`, in quotes where it was written as JSON.
 A header wins over the first bytes, as the established deserializers have it.
 """
@@ -51,6 +51,8 @@ def _json(first: str, last: str, beginning: str) -> str:
     return f"{_BRACKET_OR_SPACE} AND ({is_whole} OR {_matches('1, 100', f'^{_SPACE}{first}{_SPACE}({beginning})')})"
 
 
+_FRAMED_BY_ID: Final = "length({0}) >= 5 AND substring({0}, 1, 1) = X'00'"
+_FRAMED_BY_GUID: Final = "length({0}) >= 17 AND substring({0}, 1, 1) = X'01'"
 _SPACE: Final = "[ \\t\\r\\n]*"
 _BRACKET_OR_SPACE: Final = "substring({0}, 1, 1) IN (X'7B', X'5B', X'20', X'09', X'0A', X'0D')"
 _SCALAR: Final = "(true|false|null|-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?)"
@@ -59,7 +61,8 @@ CLASSES: Final = (
     ("null", "{0} IS NULL"),
     ("guid", "{0}_guid IS NOT NULL"),
     ("content_type", "{0}_content_type IS NOT NULL"),
-    ("id", "length({0}) >= 5 AND substring({0}, 1, 1) = X'00'"),
+    ("id", _FRAMED_BY_ID),
+    ("guid", _FRAMED_BY_GUID),
     ("empty", "length({0}) = 0"),
     ("cut_frame", "substring({0}, 1, 1) = X'00'"),
     ("json_object", _json(r"\{", r"\}", '$|"')),
@@ -82,7 +85,7 @@ _MARKS: Final = {
 
 def with_framing(messages: DataFrame, *columns: str) -> DataFrame:
     """The columns `kept` of messages with headers, and of each side its class (a name of CLASSES), its raw mark,
-    and what follows a GUID in its header: the indexes of a Protobuf message.
+    and what follows a GUID in its header: the indexes of a Protobuf message, null without such a header.
     """
     headers = {
         **{f"{side}_header": _header(f"__{side}_schema_id") for side in SIDES},
@@ -121,7 +124,10 @@ def without_large(messages: DataFrame, largest: int) -> DataFrame:
 
 def body(side: Side) -> str:
     """The bytes of a side that its schema describes, as an SQL expression over `with_framing`."""
-    return f"CASE WHEN {side}_class = 'id' THEN substring({side}, 6) ELSE {side} END"
+    return (
+        f"CASE WHEN {side}_class = 'id' THEN substring({side}, 6) "
+        f"WHEN {side}_class = 'guid' AND {side}_indexes IS NULL THEN substring({side}, 18) ELSE {side} END"
+    )
 
 
 def mark_of(framing: str, raw: bytes) -> str:
@@ -173,7 +179,7 @@ def _header(*names: str) -> Column:
 
 
 def _guid(header: str) -> str:
-    return f"CASE WHEN length({header}) >= 17 AND substring({header}, 1, 1) = X'01' THEN {header} END"
+    return f"CASE WHEN {_FRAMED_BY_GUID.format(header)} THEN {header} END"
 
 
 def _side_class(side: Side) -> Column:
@@ -185,7 +191,7 @@ def _mark(side: Side) -> Column:
     whens = [
         f"WHEN {{0}} IS NOT NULL AND {{0}}_{name} IS NOT NULL THEN {_MARKS[name]}" for name in ("guid", "content_type")
     ]
-    whens.append(f"WHEN {dict(CLASSES)['id']} THEN {_MARKS['id']}")
+    whens.append(f"WHEN {_FRAMED_BY_ID} THEN {_MARKS['id']} WHEN {_FRAMED_BY_GUID} THEN substring({{0}}, 2, 16)")
     return f.expr(f"CASE {' '.join(whens)} END".format(side))
 
 

@@ -106,7 +106,8 @@ def _collect(session: SparkSession, spec: TopicReplay, pieces: list[kafka_reader
         f.expr(f"coalesce(length({body(side)}), 0)").alias("size"),
         f.expr(f"CASE WHEN length({body(side)}) <= {MAX_BODY} THEN {body(side)} END").alias("body"),
         f.expr(
-            f"CASE WHEN {side}_class = 'guid' THEN get(filter(headers, h -> h.key = '__{side}_schema_id'), 0).value END"
+            f"CASE WHEN {side}_indexes IS NOT NULL "
+            f"THEN get(filter(headers, h -> h.key = '__{side}_schema_id'), 0).value END"
         ).alias("header"),
     )
     reader = (spec.reader.kind, spec.reader.text)

@@ -396,6 +396,7 @@ def test_protobuf_with_message_indexes(kafka_bootstrap: str, spark_remote: str) 
         (0, None, framed(5, one + body[:-3] + b"\xff")),
         (0, None, framed(5, b"")),
         (0, None, body, [("__value_schema_id", guid + one)]),
+        (0, None, guid + one + body),
         (0, None, framed(6, b"\x00")),
     ]
     topic = make_topic(kafka_bootstrap, messages, partitions=1)
@@ -408,7 +409,7 @@ def test_protobuf_with_message_indexes(kafka_bootstrap: str, spark_remote: str) 
         (observation.framing, observation.indexes): observation.span.messages
         for observation in only(MessageIndexes, observations)
     }
-    assert indexes == {("id", "1"): 2, ("id", "1.0"): 1, ("id", "0"): 1, ("guid", "1"): 1}
+    assert indexes == {("id", "1"): 2, ("id", "1.0"): 1, ("id", "0"): 1, ("guid", "1"): 2}
     profiles = fields(observations, "5")
     assert (profiles["items[].sku"].present, profiles["items[].sku"].kinds) == (2, {"string": 4})
     assert profiles["state"].values == {"PAID": 2}

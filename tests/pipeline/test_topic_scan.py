@@ -390,6 +390,27 @@ def test_marks_in_headers_win_over_the_first_bytes(kafka_bootstrap: str, spark_r
     assert places(only(UndecodableMessages, observations), "framing", "mark") == {("guid", str(GUID)): (1, 1, 1)}
 
 
+def test_a_guid_may_stand_in_front_of_the_body(kafka_bootstrap: str, spark_remote: str) -> None:
+    guid, ada, foreign = b"\x01" + GUID.bytes, string("Ada"), uuid.UUID(int=7)
+    messages: list[Message] = [
+        (0, guid + ada, guid + ada),
+        (0, None, guid + b"\x7f"),
+        (0, None, guid + ada, [("__value_schema_id", b"\x01short")]),
+        (0, None, b"\x01" + foreign.bytes + ada),
+        (0, None, guid[:16]),  # a byte short of a GUID
+        (0, None, guid + ada, [("__value_schema_id", guid)]),  # the header wins: all of it is the body
+    ]
+    topic = make_topic(kafka_bootstrap, messages, partitions=1)
+    observations = run(scan_of(kafka_bootstrap, topic, more=(NAMED,)), remote=spark_remote)
+    assert places(only(FramedMessages, observations), "side", "framing", "mark") == {
+        ("key", "guid", str(GUID)): (1, 0, 0),
+        ("value", "guid", str(GUID)): (4, 0, 5),
+        ("value", "guid", str(foreign)): (1, 3, 3),
+    }
+    assert places(only(UnframedMessages, observations), "side", "hint") == {("value", "binary"): (1, 4, 4)}
+    assert {item.offsets for item in only(UndecodableMessages, observations)} == {(1, 5)}
+
+
 SCENARIOS = ("inventory", "key_change", "truncated", "messages", "identities", "types")
 # op, schema, table → events, with a row before, with newkey, with oldkey, unavailable
 Counts = dict[tuple[str, str, str], tuple[int, ...]]

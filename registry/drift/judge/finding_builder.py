@@ -47,7 +47,7 @@ HINTS: Final = {
 }
 FRAMINGS: Final = {
     "id": "a schema id in the body",
-    "guid": "a schema GUID in a header",
+    "guid": "a schema GUID",
     "content_type": "a content type that names the schema",
 }
 _MARKS: Final = {"id": "schema id", "guid": "schema GUID", "content_type": "content type"}
