@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
+from registry.drift.usage.subject_topics import Unidentified
 from registry.drift.usage.version_usage import Coverage, TopicUse, VersionUse, moment
 from registry.subjects.usage.evidence import Evidence
 
@@ -144,6 +145,7 @@ def judge_data(
     own = [topic for topic in coverage if topic.is_own]
     for topic in own:
         yield from _not_read(topic, retention[topic.topic_id], now)
+        yield from _not_identified(topic, retention[topic.topic_id], now)
     if not own:
         yield Reason(
             "unknown", "No topic in this registry's sources carries the subject, so nothing is known about its data."
@@ -254,6 +256,28 @@ def _slowest(use: TopicUse, partitions: Sequence[int], groups: Groups) -> str:
         f"Consumer group {group} has yet to read it: the group is at offset {at.committed:,} of partition "
         f"{at.partition} of {use.topic}, and messages with the version go up to {last:,}{more}."
     )
+
+
+def _not_identified(topic: Coverage, retention: Retention, now: datetime) -> Iterator[Reason]:
+    """The messages of a topic whose schema isn't known, unless all of them must have been removed."""
+    left = [item for item in topic.unidentified if not _is_removed(item, retention, now)]
+    if left and topic.gone_at is None:
+        messages = sum(item.messages for item in left)
+        read = f"of the {topic.messages:,} messages" if topic.messages >= messages else "messages"
+        yield Reason(
+            "unknown",
+            f"{messages:,} {read} read from {topic.topic} could not be matched to a schema. They may need this version.",
+            topic.topic,
+        )
+
+
+def _is_removed(item: Unidentified, retention: Retention, now: datetime) -> bool:
+    """Whether the broker has removed them: those of the last scan for sure, those of earlier ones by their age."""
+    if retention.lows is None or not retention.deletes or retention.ms is None or retention.ms < 0:
+        return False
+    lows = retention.lows
+    is_past = all(lows.get(partition, 0) > last for partition, last in item.last_offsets.items())
+    return is_past and _after(item.seen_at, retention.ms) < now
 
 
 def _not_read(topic: Coverage, retention: Retention, now: datetime) -> Iterator[Reason]:

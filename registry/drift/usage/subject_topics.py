@@ -5,7 +5,7 @@ Each is read in one query, for one subject or for all subjects of a page.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models import Q
 
 from registry.drift.judge.topic_observations import TOPIC_NAME
-from registry.drift.models import SIDES, SchemaUse, Topic
+from registry.drift.models import SIDES, Finding, SchemaUse, Topic
 from registry.subjects.models import Registry, SchemaReference, SchemaVersion
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
 
@@ -63,6 +63,32 @@ def topics_of(registry: Registry, subject: SubjectName, used: Iterable[int]) -> 
         .order_by("name", "pk")
     )
     return {row.pk: row for row in rows}
+
+
+#: findings about messages that name no schema: these stay where they are even if clean scans resolve the finding
+_UNFRAMED_RULES: Final = ("UNFRAMED_DATA", "FRAME_CUT", "TOPIC_WITHOUT_SUBJECT", "TOO_MANY_IDS")
+
+
+@dataclass(frozen=True)
+class Unidentified:
+    """Messages of a topic that scans couldn't match to a schema, `last_offsets` by partition as far as they are known."""
+
+    messages: int
+    last_offsets: Mapping[int, int]
+    seen_at: datetime
+
+
+def unidentified_in(topics: Collection[Topic], subject: SubjectName) -> dict[int, list[Unidentified]]:
+    """Those of each topic that may be of the subject, by topic number; one query."""
+    is_unidentified = Q(rule__in=_UNFRAMED_RULES) | (Q(rule="UNKNOWN_SCHEMA_ID") & ~Q(state="resolved"))
+    by_number = {topic.pk: topic for topic in topics}
+    by_topic: dict[int, list[Unidentified]] = {}
+    for row in Finding.objects.filter(is_unidentified, topic__in=by_number).order_by("pk"):
+        topic, side = by_number[row.topic_id or 0], row.evidence.get("side")
+        if any(owner_of(topic, name, subject) != "other" for name in SIDES if side in (name, None)):
+            last = {part["partition"]: part["last_offset"] for part in row.evidence.get("partitions", ())}
+            by_topic.setdefault(topic.pk, []).append(Unidentified(row.count, last, row.last_seen))
+    return by_topic
 
 
 def own_topics(registry: Registry, subject: SubjectName) -> list[Topic]:

@@ -16,11 +16,13 @@ from registry.drift.models import SIDES, SchemaUse, Topic
 from registry.drift.usage.subject_topics import (
     OtherVersions,
     Readable,
+    Unidentified,
     is_of,
     owner_of,
     referrers_of,
     shared_with,
     topics_of,
+    unidentified_in,
     uses_of,
 )
 from registry.errors import SubjectNotFound, VersionNotFound
@@ -52,6 +54,7 @@ class Coverage:
 
     `is_own`: the topic is one of the subject's, or may be; of others nothing but the same schema ids is told.
     `read_from` is where the reading without a gap began, `positions` where it stands; `retention_ms` is -1 for ever.
+    `unidentified` are messages whose schema isn't known: each may be of any version.
     """
 
     topic_id: int
@@ -69,6 +72,7 @@ class Coverage:
     read_at: datetime | None
     gone_at: datetime | None
     problem: str
+    unidentified: tuple[Unidentified, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -160,7 +164,7 @@ def moment(time: datetime | None) -> str:
 
 
 def usage_of(registry: Registry, subject: SubjectName, *, by: Actor | None, with_referrers: bool = True) -> SubjectUse:
-    """The use of all versions of a subject, the soft-deleted ones too; five queries. Raises SubjectNotFound.
+    """The use of all versions of a subject, the soft-deleted ones too; six queries. Raises SubjectNotFound.
 
     Other subjects and their topics are named to `by` as far as they may read them, sources and clusters if they may read
     the whole registry; to None, for texts that several people read, no other subject.
@@ -191,8 +195,12 @@ def usage_of(registry: Registry, subject: SubjectName, *, by: Actor | None, with
                 referrers_hidden=referring.hidden,
             )
         )
-    coverage = _coverages(rows, uses, topics, subject)
-    shown = tuple(item for item in coverage if item.topic_id not in hidden)
+    unidentified = unidentified_in(topics.values(), subject)
+    shown = tuple(
+        replace(item, unidentified=tuple(unidentified.get(item.topic_id, ())))
+        for item in _coverages(rows, uses, topics, subject)
+        if item.topic_id not in hidden
+    )
     use = SubjectUse(registry.name, subject.qualified, tuple(versions), shown)
     return use if by is None or extent_of(by, "schema.read").has_all_of(registry.name) else _without_sources(use)
 
@@ -311,6 +319,7 @@ def _coverage(topic: Topic, is_own: bool) -> Coverage:
         is_own=is_own,
         read_from=_offsets(topic.read_from),
         positions=_offsets(topic.positions),
+        unidentified=(),
     )
 
 

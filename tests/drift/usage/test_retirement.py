@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from registry.drift.usage.retirement_rules import WORST_FIRST, GroupPosition, Groups, Retention, Retirement, can_retire
+from registry.drift.usage.subject_topics import Unidentified
 from registry.drift.usage.version_usage import Coverage, PartitionUse, TopicUse, VersionUse
 from registry.subjects.usage.evidence import Evidence
 
@@ -40,6 +41,10 @@ def coverage_of(number: int, name: str, values: dict[str, Any]) -> Coverage:
         read_at=scanned if values.get("read", True) else None,
         gone_at=NOW if values.get("gone") else None,
         problem=values.get("problem", ""),
+        unidentified=tuple(
+            Unidentified(messages, last, NOW - timedelta(days=days))
+            for messages, last, days in values.get("unidentified", ())
+        ),
     )
 
 

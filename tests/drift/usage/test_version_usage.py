@@ -19,7 +19,7 @@ from django.utils import timezone
 from registry import hooks
 from registry.access.models import RoleGrant
 from registry.access.roles import Actor, Grant, system_actor
-from registry.drift.models import Cluster, SchemaUse, Source, Topic
+from registry.drift.models import Cluster, Finding, SchemaUse, Source, Topic
 from registry.drift.sources.kafka_offsets import keep_read_from
 from registry.drift.usage.retirement import data_evidence, retirement_of
 from registry.drift.usage.version_usage import SubjectUse, usage_of
@@ -42,6 +42,7 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 pytestmark = pytest.mark.requirement("CARD-3")
 SUBJECT = parse_subject("orders-value")
 EVERYTHING = system_actor("tests")
+IN_USE = {"no": "yes", "unknown": "unknown"}
 #: reads orders-value alone
 NARROW = Actor("narrow", "product", user_id=1, grants=(Grant("reader", "dev", "orders-*"),))
 
@@ -194,10 +195,40 @@ def test_what_is_not_known_is_said(
     assert says in used(dev).coverage[0].sentence
 
 
+def test_messages_without_a_known_schema_leave_the_use_unknown(dev: Registry, source: Source, ids: list[int]) -> None:
+    orders = topic(source, partitions=1)
+    now = timezone.now()
+
+    def finding(rule: str, count: int, side: str | None = "value", **values: Any) -> None:
+        place = [{"partition": 0, "last_offset": 9}]
+        Finding.objects.create(
+            source=source, topic=orders, fingerprint=f"{rule} {side}", rule=rule, severity="break", sentence="", remedy="",
+            location="", evidence={"side": side, "partitions": place}, count=count, first_seen=now, last_seen=now, **values,
+        )  # fmt: skip
+
+    def answer() -> str:
+        (evidence,) = data_evidence(dev, SUBJECT, [1])[1]
+        assert retirement_of(dev, SUBJECT, by=EVERYTHING, ask=False).versions[1].answer == IN_USE[evidence.in_use]
+        return evidence.sentence
+
+    assert answer().startswith("Never seen")
+    finding("UNDECODABLE", 5)
+    finding("UNKNOWN_SCHEMA_ID", 6, state="resolved")
+    Topic.objects.filter(pk=orders.pk).update(subjects={"key": ["orders-key"]})
+    finding("UNFRAMED_DATA", 3, "key")
+    assert answer().startswith("Never seen")
+    finding("UNFRAMED_DATA", 30, state="resolved")
+    assert answer().startswith("30 of the 1,000 messages read from orders could not be matched")
+    finding("TOO_MANY_IDS", 4, None)
+    Finding.objects.filter(rule="UNKNOWN_SCHEMA_ID").update(state="open")
+    assert answer().startswith("40 of")
+
+
 def test_the_number_of_queries_does_not_grow(dev: Registry, source: Source, ids: list[int], system: Actor) -> None:
+    topic(source)
     with CaptureQueriesContext(connection) as few:
         used(dev)
-    for number in range(12):
+    for number in range(11):
         row = topic(source, f"orders-{number}", subjects={"value": ["orders-value"]})
         for mark in ids:
             use(row, mark)
@@ -207,7 +238,7 @@ def test_the_number_of_queries_does_not_grow(dev: Registry, source: Source, ids:
     with CaptureQueriesContext(connection) as many:
         subject_use = used(dev)
     assert len(subject_use.coverage) == 12
-    assert len(many) == len(few) == 5
+    assert len(many) == len(few) == 6
 
 
 def test_a_subject_that_is_not_there(dev: Registry) -> None:
