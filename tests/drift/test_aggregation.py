@@ -409,6 +409,16 @@ def test_a_rollout_is_held_by_drift_and_by_what_was_not_looked_at(source: Source
         selectors.hold_rollout(fail_on="everything")
 
 
+def test_a_gate_counts_the_findings_that_it_does_not_list(source: Source, system: Actor) -> None:
+    scan(source, system, *(judged(name) for name in "abc"))
+    counts = [(len(gate.findings), gate.more_findings) for gate in map(gate_of, (1, 3, 200))]
+    assert counts == [(1, 2), (3, 0), (3, 0)]
+
+
+def gate_of(limit: int) -> selectors.Gate:
+    return selectors.hold_rollout(fail_on="break", registry="dev", limit=limit)
+
+
 def registered(registry: str, name: str, by: Actor) -> None:
     register_version(registry=registry, subject=SubjectName(".", name), text='"string"', by=by)
 

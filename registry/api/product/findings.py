@@ -70,9 +70,10 @@ class Findings(ProductView):
         With `fail_on=break|risk|notice`: 200 where a rollout may go on, 409 where not, for whoever may read all that is
         asked about: name the registry, or the subject, where the role is for that alone. A rollout may not go on while a
         finding of that severity or a worse one is open, nor while something in scope wasn't read:
-        `{"passed", "fail_on", "findings", "unscanned"}`. `unscanned` names registries without a source, sources that
-        weren't really scanned, topics that the last scan couldn't read, and the `subject` (without one and without
-        `source_id`, each subject but those that others refer to) of which scans read no topic. 404 for a registry, subject or source that doesn't exist.
+        `{"passed", "fail_on", "findings", "unscanned", "more_findings"}`. `unscanned` names registries without a source,
+        sources that weren't really scanned, topics that the last scan couldn't read, and the `subject` (without one and
+        without `source_id`, each subject but those that others refer to) of which scans read no topic. `more_findings`
+        is how many findings beyond `limit` aren't listed. 404 for a registry, subject or source that doesn't exist.
         """
         parameters = request.query_params.dict()
         chosen = self.filters_of(FindingFilterSerializer, parameters)

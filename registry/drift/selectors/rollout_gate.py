@@ -39,13 +39,14 @@ class Gate:
 
     `unscanned` says what wasn't read, and why: registries without a source, sources that were never scanned to an end or
     whose last scan failed or read nothing, topics that the last scan couldn't read, and the subject, or all subjects but
-    those that others refer to, of which scans read no topic.
+    those that others refer to, of which scans read no topic. `more_findings` is how many beyond the limit aren't listed.
     """
 
     passed: bool
     fail_on: str
     findings: tuple[FindingInfo, ...]
     unscanned: tuple[str, ...]
+    more_findings: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,9 @@ def hold_rollout(
         rows = rows.filter(subject_name=scope.subject.qualified)
     ordered = rows.select_related("source__registry", "topic").order_by(WORST_FIRST, "-last_seen", "-id")[:limit]
     findings = tuple(finding_infos(ordered, by))
+    more = rows.count() - len(findings) if len(findings) == limit else 0
     unscanned = tuple(dict.fromkeys(_unscanned(scope, source_id, extent_of(by, READ) if by else None)))
-    return Gate(not findings and not unscanned, fail_on, findings, unscanned)
+    return Gate(not findings and not unscanned, fail_on, findings, unscanned, more)
 
 
 def _scope(registry: str, subject: str, source_id: int | None) -> _Scope:
