@@ -38,11 +38,7 @@ RULE_OF: Final[Mapping[Change, str]] = {
 }
 #: changes that hurt nobody before the next row, and little then
 _HARMLESS: Final = frozenset({"added", "relabelled", "default"})
-_SIDE_WORDS: Final[Mapping[Side, str]] = {
-    "table": "table",
-    "registered": "registered schema",
-    "events": "events",
-}
+_SIDE_WORDS: Final[Mapping[Side, str]] = {"table": "table", "registered": "registered schema", "events": "events"}
 _NEXT_ROW: Final = (
     "The change takes effect with the table's next row. First check that consumers can handle it. An UPDATE of one "
     "row that changes nothing makes it take effect when you choose."
@@ -274,12 +270,7 @@ def _key(state: TableState, key: KeyDeparture, facts: TopicFacts) -> JudgedFindi
     says = {side: ", ".join(columns) or "no key" for side, columns in key.says.items()}
     return finding(
         "KEY_LOST" if key.lost else "KEY_CHANGED",
-        {
-            "table": state.table.full_name,
-            "says": _says(says, facts, "key"),
-            "lagging": lagging,
-            "remedy": remedy,
-        },
+        {"table": state.table.full_name, "says": _says(says, facts, "key"), "lagging": lagging, "remedy": remedy},
         (state.table.full_name,),
         location=state.table.full_name,
         topic=state.topic,

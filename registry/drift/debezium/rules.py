@@ -206,12 +206,7 @@ ROWS: Final[tuple[Rule, ...]] = (
         "The {what} of {topic} ({side}) couldn't be compared with {table}: {reason}.",
         "Compare it manually, or register a schema of the row.",
     ),
-    Rule(
-        "COLUMN_ADDED",
-        "risk",
-        "Column {column} was added to {table}. {says} {lagging}",
-        "{remedy}",
-    ),
+    Rule("COLUMN_ADDED", "risk", "Column {column} was added to {table}. {says} {lagging}", "{remedy}"),
     Rule(
         "COLUMN_DROPPED",
         "risk",
@@ -249,12 +244,7 @@ ROWS: Final[tuple[Rule, ...]] = (
         "The nullability of column {column} of {table} changed. {says} {lagging}",
         "{remedy}",
     ),
-    Rule(
-        "COLUMN_DEFAULT",
-        "notice",
-        "The default of column {column} of {table} changed. {says} {lagging}",
-        "{remedy}",
-    ),
+    Rule("COLUMN_DEFAULT", "notice", "The default of column {column} of {table} changed. {says} {lagging}", "{remedy}"),
     Rule(
         "KEY_CHANGED",
         "risk",

@@ -150,10 +150,7 @@ IDENTITIES: Final[dict[Case, IdentityRow]] = {
         refuses=True,
     ),
     "nothing": IdentityRow(
-        before="never present",
-        key="the primary key, on inserts",
-        missing="Consumers see only inserts.",
-        refuses=True,
+        before="never present", key="the primary key, on inserts", missing="Consumers see only inserts.", refuses=True
     ),
     "full": IdentityRow(
         before="the full row on updates and deletes",

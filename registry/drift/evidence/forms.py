@@ -61,9 +61,7 @@ from registry.drift.evidence.scan_forms import (
     UnknownId,
     VersionStatusEvidence,
 )
-from registry.drift.evidence.value_types import (
-    PartitionRow,
-)
+from registry.drift.evidence.value_types import PartitionRow
 
 # ---- change events from PostgreSQL --------------------------------------------------------------------------------
 

@@ -155,10 +155,7 @@ def _of_field(bodies: Bodies, path: str, days: Sequence[FieldDay]) -> Iterator[J
         return
     history = _history(bodies, "NULL_SHARE_ROSE", path, days)
     rose = departure(
-        _empty(history.today),
-        [_empty(day) for day in history.days],
-        floor=NULL_FLOOR,
-        usual=history.usual,
+        _empty(history.today), [_empty(day) for day in history.days], floor=NULL_FLOOR, usual=history.usual
     )
     if rose is not None and rose.now.value > rose.most:
         yield _rose(bodies, path, rose)
@@ -225,10 +222,7 @@ def _shifted(bodies: Bodies, path: str, history: _History) -> Iterator[JudgedFin
     for value in symbols:
         days = [Share(day.values.get(value, 0), sum(day.values.values())) for day in history.days]
         shift_found = departure(
-            Share(history.today.values.get(value, 0), now),
-            days,
-            floor=VALUE_FLOOR,
-            usual=_usual_values(history),
+            Share(history.today.values.get(value, 0), now), days, floor=VALUE_FLOOR, usual=_usual_values(history)
         )
         if shift_found is not None:
             moved.append((abs(shift_found.z), value, shift_found))
@@ -310,12 +304,7 @@ def merge_profiles(profiles: Sequence[FieldProfile]) -> FieldProfile:
             whole, FieldDay("", profile.messages, profile.present, profile.nulls, profile.kinds, profile.values)
         )
     return replace(
-        first,
-        messages=whole.messages,
-        present=whole.present,
-        nulls=whole.nulls,
-        kinds=whole.kinds,
-        values=whole.values,
+        first, messages=whole.messages, present=whole.present, nulls=whole.nulls, kinds=whole.kinds, values=whole.values
     )
 
 

@@ -309,10 +309,7 @@ def _wrong_symbols(bodies: Bodies) -> Iterator[JudgedFinding]:
         undeclared = {value: number for value, number in profile.values.items() if number and value not in listed}
         if undeclared:
             number = min(sum(undeclared.values()), profile.messages)
-            values = {
-                "different_values": len(undeclared),
-                "lengths": sorted({len(value) for value in undeclared})[:10],
-            }
+            values = {"different_values": len(undeclared), "lengths": sorted({len(value) for value in undeclared})[:10]}
             # The decoder may have put all of them into one: then it isn't known how many there are.
             evidence = _example(profile) | (values if UNLISTED.isdisjoint(undeclared) else {})
             names = {"share": share_of(number, profile.messages)}

@@ -22,13 +22,7 @@ GUARANTEES: Final[Mapping[str, tuple[int, int]]] = {
     "FULL_TRANSITIVE": (2, 2),
 }
 #: mode → how much it lets in
-OPENNESS: Final[Mapping[str, int]] = {
-    "READONLY_OVERRIDE": 0,
-    "READONLY": 0,
-    "READWRITE": 1,
-    "FORWARD": 2,
-    "IMPORT": 2,
-}
+OPENNESS: Final[Mapping[str, int]] = {"READONLY_OVERRIDE": 0, "READONLY": 0, "READWRITE": 1, "FORWARD": 2, "IMPORT": 2}
 
 
 @dataclass(frozen=True)

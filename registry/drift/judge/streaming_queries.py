@@ -365,11 +365,7 @@ def _unreleased(facts: QueryFacts, variable: VariableFacts) -> Iterable[JudgedFi
     ]
     if changes and not came:
         subjects = sorted({version.subject for version in facts.subjects})
-        names = {
-            "batch": new.batch,
-            "changes": "; ".join(map(change_words, changes)),
-            "subjects": both(subjects),
-        }
+        names = {"batch": new.batch, "changes": "; ".join(map(change_words, changes)), "subjects": both(subjects)}
         names["began"] = moment(new.written_at)
         more = {
             "versions": [old.version, new.version],

@@ -372,12 +372,7 @@ def _undecodable(
     severity: Severity | None = None,
 ) -> JudgedFinding:
     """Bodies of a mark that its schema doesn't decode, or whose values it forbids; with the first offsets of each."""
-    evidence = {
-        **mark_evidence(mark),
-        "owners": owners(own),
-        "of_messages": count_of(parts),
-        **bad_offsets(bad),
-    }
+    evidence = {**mark_evidence(mark), "owners": owners(own), "of_messages": count_of(parts), **bad_offsets(bad)}
     names = _names(where, mark, own)
     return where.finding(
         rule, parts_of(bad), names, key=mark, evidence=evidence, subject=own[0].subject, severity=severity

@@ -349,9 +349,7 @@ def updated_finding(before: FindingStatus, *, severity: str, count: int, adds: b
     worse = SEVERITY_RANK[severity] < SEVERITY_RANK[before.severity]
     reopened = before.state == "resolved" or (before.state == "acknowledged" and worse)
     return FindingUpdate(
-        state="open" if reopened else before.state,
-        count=before.count + count if adds else count,
-        reopened=reopened,
+        state="open" if reopened else before.state, count=before.count + count if adds else count, reopened=reopened
     )
 
 

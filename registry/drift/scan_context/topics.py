@@ -242,9 +242,7 @@ def memory_of(source: Source, topics: Collection[str]) -> Memory:
 def _all_topics(source: Source) -> frozenset[str]:
     """Topics that are there now, of every source that is held against the same context."""
     rows = Topic.objects.filter(
-        source__registry_id=source.registry_id,
-        source__context__in=_same_context(source.context),
-        gone_at=None,
+        source__registry_id=source.registry_id, source__context__in=_same_context(source.context), gone_at=None
     )
     return frozenset(rows.values_list("name", flat=True))
 

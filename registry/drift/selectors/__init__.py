@@ -1,11 +1,6 @@
 """Clusters, sources, scans, topics and findings, for pages and programs."""
 
-from registry.drift.selectors.deployments import (
-    DeploymentInfo,
-    DeploymentPage,
-    deployments_about,
-    list_deployments,
-)
+from registry.drift.selectors.deployments import DeploymentInfo, DeploymentPage, deployments_about, list_deployments
 from registry.drift.selectors.findings import (
     FindingInfo,
     MuteInfo,

@@ -400,7 +400,4 @@ def _without_schema(message: DecodedMessage, body: bytes) -> DecodedMessage:
         return replace(message, value=json_value(body), error="The message is JSON and doesn't name its schema.")
     except InvalidDatum:
         start = f"starts with byte 0x{body[0]:02x} instead of 0x00 (schema id) or 0x01 (GUID)" if body else "is empty"
-        return replace(
-            message,
-            error=f"The message doesn't name its schema: it {start}, and no header names a schema.",
-        )
+        return replace(message, error=f"The message doesn't name its schema: it {start}, and no header names a schema.")

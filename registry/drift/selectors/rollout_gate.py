@@ -12,13 +12,7 @@ from registry.access.permission_filters import READ, Extent, extent_of
 from registry.access.roles import Actor
 from registry.drift.models import SEVERITIES, SIDES, Topic
 from registry.drift.scan.aggregation import SEVERITY_RANK
-from registry.drift.selectors.findings import (
-    WORST_FIRST,
-    FindingInfo,
-    finding_infos,
-    open_findings,
-    why_left_out,
-)
+from registry.drift.selectors.findings import WORST_FIRST, FindingInfo, finding_infos, open_findings, why_left_out
 from registry.drift.selectors.sources import SourceInfo, list_sources
 from registry.drift.usage.subject_topics import own_topics
 from registry.drift.usage.unused_subjects import context_name

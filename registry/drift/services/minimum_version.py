@@ -64,10 +64,7 @@ def set_least_version(*, registry: str, subject: SubjectName, version: int, reas
     there = LeastVersion.objects.filter(subject=row).first()
     if there is not None and (there.version, there.reason) == (version, reason):
         return LeastInfo(there.version, there.reason, there.set_by, there.set_at)
-    record(
-        by=by,
-        why=f"set the minimum version of {subject.qualified} in {registry_row.name} to {version}: {reason}",
-    )
+    record(by=by, why=f"set the minimum version of {subject.qualified} in {registry_row.name} to {version}: {reason}")
     since = there.set_at if there is not None and there.version == version else timezone.now()
     LeastVersion.objects.update_or_create(
         subject=row, defaults={"version": version, "reason": reason, "set_by": by.name, "set_at": since}

@@ -121,10 +121,7 @@ def observe(
     again = replace(
         spec,
         topics=ranges_read(first, topics),
-        writers=(
-            *spec.writers,
-            *(writer for writer in more if (writer.framing, writer.mark) in better),
-        ),
+        writers=(*spec.writers, *(writer for writer in more if (writer.framing, writer.mark) in better)),
         bounds=replace(spec.bounds, deadline_seconds=left, first_seconds=0),
     )
     try:

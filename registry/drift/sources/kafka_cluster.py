@@ -9,13 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final, NamedTuple
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition, Uuid
-from confluent_kafka.admin import (
-    AdminClient,
-    ClusterMetadata,
-    ConfigResource,
-    OffsetSpec,
-    ResourceType,
-)
+from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, OffsetSpec, ResourceType
 
 from registry.drift.sources.kafka_connection import TIMEOUT_SECONDS, unavailable
 from registry.drift.sources.kafka_offsets import Watermarks
@@ -136,9 +130,7 @@ def offsets_of(
 
 def _ask(admin: AdminClient, partitions: Sequence[TopicPartition], spec: OffsetSpec) -> Mapping[TopicPartition, Any]:
     futures: Mapping[TopicPartition, Any] = admin.list_offsets(
-        dict.fromkeys(partitions, spec),
-        isolation_level=IsolationLevel.READ_COMMITTED,
-        request_timeout=TIMEOUT_SECONDS,
+        dict.fromkeys(partitions, spec), isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=TIMEOUT_SECONDS
     )
     return futures
 
