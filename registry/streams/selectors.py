@@ -8,11 +8,11 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from django.db.models import Count, F, Max, Q
+from django.db.models import Count, F, Max, Q, QuerySet
 
 from registry.access.permission_filters import READ, require_extent
 from registry.access.roles import Actor
-from registry.errors import NotFound, StateCheckNotFound
+from registry.errors import InvalidInput, NotFound, StateCheckNotFound
 from registry.frozen_rows import row_info
 from registry.streams.models import CarriedVersion, QueryInput, StateCheck, StateSchema, StateVariable, StreamQuery
 from registry.subjects.versions.qualified_names import SubjectName
@@ -185,20 +185,36 @@ LARGEST: Final = 2**63 - 1
 PAGE: Final = 50
 
 
-def list_queries(*, by: Actor | None = None, offset: int = 0, limit: int = PAGE) -> list[QueryInfo]:
-    """Queries with their inputs and fullest budgets, fullest first; three queries.
+def list_queries(
+    *, by: Actor | None = None, offset: int = 0, after: int | None = None, limit: int = PAGE
+) -> list[QueryInfo]:
+    """Queries with their inputs and fullest budgets, fullest first; three queries, and one for `after`.
 
-    For `by` those of registries that they may read wholly: what a query holds is of no subject alone.
+    `after` is the number of the query before the page, where that is still readable: then no query is left out because
+    others went meanwhile. Raises InvalidInput where it isn't. For `by` those of registries that they may read wholly: what a query holds is of no subject alone.
     """
     rows = StreamQuery.objects.select_related("registry")
     if by is not None:
         rows = rows.visible_to(by)
     used = Max("variables__value_schemas_used", filter=Q(variables__why_fixed="", variables__removed_at=None))
     rows = rows.annotate(fullest=used).order_by(F("fullest").desc(nulls_last=True), "path", "id")
+    if after is not None:
+        rows = rows.filter(_behind(rows, after))
     page = list(rows[offset : offset + limit])
     variables = _variables_of(page)
     inputs = _inputs_of(page)
     return [_query(row, variables.get(row.pk, []), inputs.get(row.pk, ())) for row in page]
+
+
+def _behind(rows: QuerySet[Any], after: int) -> Q:
+    edge = rows.filter(pk=after).values_list("fullest", "path").first()
+    if edge is None:
+        raise InvalidInput(f"There is no query {after} to go on after. Begin with the first page.", field="after")
+    fullest, path = edge
+    next_to = Q(path__gt=path) | Q(path=path, pk__gt=after)
+    if fullest is None:
+        return Q(fullest=None) & next_to
+    return Q(fullest__lt=fullest) | Q(fullest=None) | Q(fullest=fullest) & next_to
 
 
 def get_query(query_id: int, *, by: Actor) -> QueryInfo:

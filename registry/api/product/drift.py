@@ -139,9 +139,9 @@ MOST = 500
 
 
 class QueryPageSerializer(serializers.Serializer[Any]):
-    """Which rows of a list; `limit` is 500 at most."""
+    """Which queries: `after` is the id of the last one that was seen; `limit` is 500 at most."""
 
-    offset = WholeNumberField(min_value=0, max_value=10**9, required=False, default=0)
+    after = WholeNumberField(required=False, default=None, allow_null=True, min_value=1, max_value=2**62)
     limit = WholeNumberField(min_value=1, max_value=MOST, required=False, default=100)
 
 

@@ -201,10 +201,26 @@ def test_programs_get_the_same(api: Callable[[str], Client], page_numbers: dict[
     assert json.loads(variables["totals"]["schemas"][1]["avro_schema"])["type"] == "record"
     assert client.get("/api/v1/queries?limit=0").status_code == 422
     assert client.get("/api/v1/queries/999999/variables").status_code == 404
-    assert client.get("/api/v1/queries?offset=5").json() == []
+    assert client.get(f"/api/v1/queries?after={listed['id']}").json() == []
+    assert client.get("/api/v1/queries?after=999999").status_code == 422
     for address in ("/api/v1/queries", f"/api/v1/queries/{listed['id']}/variables"):
         assert RawClient().get(address).status_code == 401
         assert api("stranger").get(address).status_code == 403
+
+
+@pytest.mark.requirement("CARD-4")
+def test_a_page_of_queries_begins_behind_the_one_that_was_seen_last(
+    api: Callable[[str], Client], page_numbers: dict[str, Any]
+) -> None:
+    client = api("reader")
+    for name in ("timers_and_ttl", "aggregation_hdfs", "join_v3", "dedup_rocksdb"):
+        keep(name)
+    listed = client.get("/api/v1/queries").json()
+    assert {query["worst"] is None for query in listed} == {True, False}
+    whole = [query["id"] for query in listed]
+    for index, number in enumerate(whole):
+        page = client.get(f"/api/v1/queries?after={number}&limit=2").json()
+        assert [query["id"] for query in page] == whole[index + 1 : index + 3]
 
 
 @pytest.mark.requirement("DBX-1", "CARD-4")
