@@ -143,7 +143,8 @@ class WsgiBridge:
             environ = build_environ(scope, body, length)
             response = await loop.run_in_executor(self._threads, _respond, self._application, environ)
         if response.parts is None:
-            await _send_whole(response, send)
+            await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
+            await send({"type": "http.response.body", "body": response.body, "more_body": False})
         elif self._streaming < MOST_STREAMS:
             self._streaming += 1
             try:
@@ -395,11 +396,6 @@ def build_environ(scope: Scope, body: IO[bytes], length: int) -> dict[str, Any]:
     # A chunked body has no announced length, and Django reads nothing without one.
     environ["CONTENT_LENGTH"] = str(length) if length else ""
     return environ
-
-
-async def _send_whole(response: BridgeResponse, send: Send) -> None:
-    await send({"type": "http.response.start", "status": int(response.status), "headers": response.headers})
-    await send({"type": "http.response.body", "body": response.body, "more_body": False})
 
 
 async def _drain(receive: Receive) -> None:

@@ -264,9 +264,6 @@ _OPENING_HERE = threading.Lock()
 
 def generation_at(path: Path) -> Generation:
     """The generation in that file; one a process, as a second one would take the first one's locks away."""
-    opened = _OPENED.get(path)
-    if opened is not None:
-        return opened
     with _OPENING_HERE:
         if path not in _OPENED:
             _OPENED[path] = Generation(path)

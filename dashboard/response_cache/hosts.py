@@ -80,7 +80,7 @@ class Hosts:
                 until = max(until, self._publish(others, groups))
         except AWAY as error:
             logger.warning("other hosts weren't told of a change: %s", error)
-            until = began if self._away() else began + WAIT
+            until = began if self.note_away() else began + WAIT
         time.sleep(max(0.0, until - now()))
 
     def others(self, renewed: str = "") -> tuple[set[str], float]:
@@ -99,7 +99,7 @@ class Hosts:
                 left.discard(reply[1])
         return until if left else 0.0
 
-    def _away(self) -> bool:
+    def note_away(self) -> bool:
         """Note that Valkey doesn't answer; whether it hasn't for so long that no host has a lease."""
         times, moment = self._generation.times, now()
         with self._generation.locked(HOSTS):
@@ -140,21 +140,19 @@ class Hosts:
             times[AWAY_SINCE] = 0.0
 
     def _until_answered(self, heard: PubSub, kind: str, text: str) -> None:
-        end = now() + LEASE
+        if not self._hear(heard, now() + LEASE, kind, text):
+            raise TimeoutError(f"Valkey sent no {kind} in {LEASE:.0f} s")
+
+    def _hear(self, heard: PubSub, end: float, kind: str = "", text: str = "") -> bool:
+        """Take what comes until then, or until a message of that kind with that text; whether there was one."""
         while (moment := now()) < end:
             message = heard.get_message(timeout=end - moment)
             if message is None:
                 continue
             if message["type"] == kind and text in (message["data"], message["channel"]):
-                return
+                return True
             self._take(message)
-        raise TimeoutError(f"Valkey sent no {kind} in {LEASE:.0f} s")
-
-    def _hear(self, heard: PubSub, end: float) -> None:
-        while (moment := now()) < end:
-            message = heard.get_message(timeout=end - moment)
-            if message is not None:
-                self._take(message)
+        return False
 
     def _take(self, message: dict[str, Any]) -> None:
         if message["type"] != "message":
@@ -168,10 +166,6 @@ class Hosts:
             pipeline.rpush(key, self._generation.host)
             pipeline.expire(key, ACK_SECONDS)
             pipeline.execute()
-
-    def note_away(self) -> None:
-        """Valkey doesn't answer."""
-        self._away()
 
 
 class Agent:
