@@ -268,7 +268,8 @@ def _respond(application: WsgiApplication, environ: dict[str, Any]) -> BridgeRes
         logger.exception("no answer to %s %s", environ["REQUEST_METHOD"], environ["PATH_INFO"])
         text = b'{"error_code":500,"message":"Internal Server Error"}'
         return BridgeResponse(500, [(b"content-type", b"application/json")], text)
-    is_whole = environ["REQUEST_METHOD"] == "HEAD" or _is_short(headers)
+    length = next((value for name, value in headers if name == b"content-length"), b"")
+    is_whole = environ["REQUEST_METHOD"] == "HEAD" or (length.isdigit() and int(length) <= WHOLE)
     if not is_whole and getattr(result, "streaming", not isinstance(result, list | tuple)):
         close_old_connections()  # this thread's: the stream has those of its own thread
         return BridgeResponse(status, headers, b"", result)
@@ -276,11 +277,6 @@ def _respond(application: WsgiApplication, environ: dict[str, Any]) -> BridgeRes
         return BridgeResponse(status, headers, b"" if environ["REQUEST_METHOD"] == "HEAD" else b"".join(result))
     finally:
         _close(result)
-
-
-def _is_short(headers: list[tuple[bytes, bytes]]) -> bool:
-    length = next((value for name, value in headers if name == b"content-length"), b"")
-    return length.isdigit() and int(length) <= WHOLE
 
 
 def _close(result: Iterable[bytes]) -> None:

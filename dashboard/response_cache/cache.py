@@ -45,7 +45,7 @@ MOST_ASKED: Final = 256 * 1024  # of a request's body
 BODY_SECONDS: Final = 60.0  # for a client to send its body
 MOST_HEADERS: Final = 48
 MOST_HEAD: Final = 8 * 1024  # bytes of a request's target and headers
-OVERHEAD: Final = 1_000  # bytes that an entry takes besides its texts
+OVERHEAD: Final = 2_000  # bytes that an entry takes besides its texts
 
 #: headers that no answer depends on; any other one is part of what an answer is found by
 IGNORED: Final = frozenset(
@@ -192,7 +192,7 @@ class HotPath:
         epochs = self._epochs(groups_of(replay), snapshot)
         if seconds > 0 and epochs is not None:
             start, body = sent
-            self.entries.keep(key, Entry(start, body, began + seconds, size_of(key) + size_of(sent), epochs))
+            self.entries.keep(key, Entry(start, body, began + seconds, OVERHEAD + size_of([key, sent]), epochs))
 
     def _epochs(self, groups: Groups, snapshot: bytes) -> Epochs | None:
         """The epochs of the groups, None where something was committed since the snapshot that touches one of them."""
@@ -238,17 +238,12 @@ def length_of(scope: Scope) -> int:
     return int(lengths[0]) if len(lengths) == 1 and lengths[0].isdigit() and len(lengths[0]) < 10 else 0
 
 
-def size_of(texts: Iterable[Any]) -> int:
+def size_of(item: Any) -> int:
     """About how many bytes something takes."""
-    size = OVERHEAD
-    for item in texts:
-        if isinstance(item, str | bytes):
-            size += len(item)
-        elif isinstance(item, tuple | list):
-            size += size_of(item) - OVERHEAD + 100
-        elif isinstance(item, dict):
-            size += size_of(item.values()) - OVERHEAD + 200
-    return size
+    if isinstance(item, str | bytes):
+        return 50 + len(item)
+    parts = item.values() if isinstance(item, dict) else item if isinstance(item, tuple | list) else ()
+    return 100 + sum(map(size_of, parts))
 
 
 def _is_whole(sent: list[Message]) -> bool:

@@ -32,7 +32,7 @@ from registry.subjects.models import Config, Mode, Registry, Schema, SchemaRefer
 from registry.subjects.policy import change_guard
 from registry.subjects.policy.effective_policy import COLUMNS, DEFAULT_LEVEL, DEFAULT_MODE, effective_mode
 from registry.subjects.policy.policy_settings import bring_config, set_mode
-from registry.subjects.registration.locks import lock_context, lock_ids, lock_policy, pass_schema_id, retried
+from registry.subjects.registration.locks import lock_context, lock_ids, lock_policy, pass_schema_ids, retried
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, check_context
 from registry.subjects.versions.versions import MAX_VERSION
@@ -123,7 +123,7 @@ def bring_contexts(*, registry: Registry, contexts: Mapping[str, int], by: Actor
             continue
         lock_ids(context)
         if following > 1:
-            pass_schema_id(context, min(following, MAX_VERSION) - 1)
+            pass_schema_ids({context.pk: min(following, MAX_VERSION) - 1})
     return tuple(problems)
 
 

@@ -185,11 +185,6 @@ def lock_ids(context: Context) -> None:
         cursor.execute("SELECT 1 FROM subjects_context WHERE id = %s FOR UPDATE", [context.pk])
 
 
-def pass_schema_id(context: Context, schema_id: int) -> None:
-    """Let the counter stand above an id that was given by an import."""
-    Context.objects.filter(pk=context.pk, next_schema_id__lte=schema_id).update(next_schema_id=schema_id + 1)
-
-
 _RAISE: Final = """
 WITH held AS MATERIALIZED (SELECT id FROM subjects_context WHERE id = ANY(%(contexts)s::bigint[]) ORDER BY id FOR UPDATE)
 UPDATE subjects_context c SET next_schema_id = w.following
@@ -199,7 +194,10 @@ WHERE c.id = held.id AND c.next_schema_id < w.following
 
 
 def pass_schema_ids(newest: Mapping[int, int]) -> None:
-    """The same for several contexts: primary key → id. Their counters are held then as by `lock_ids`, so this comes last."""
+    """Let the counters stand above ids that were given by an import: primary key of a context → id.
+
+    They are held then as by `lock_ids`, so this comes last.
+    """
     column = Context._meta.get_field("next_schema_id")
     following = [column.get_db_prep_save(schema_id + 1, connection) for schema_id in newest.values()]
     with connection.cursor() as cursor:

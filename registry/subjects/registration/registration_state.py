@@ -23,7 +23,7 @@ from registry.subjects.registration.locks import (
     lock_context,
     lock_ids,
     lock_subject,
-    pass_schema_id,
+    pass_schema_ids,
     pipelined,
     take_schema_id,
 )
@@ -295,7 +295,7 @@ def schema_with_id(context: Context, submission: Submission, schema_id: int | No
     identities = submission.identities(canonical)
     row = Schema.objects.filter(context=context, schema_id=schema_id).first()
     if row is None:
-        pass_schema_id(context, schema_id)
+        pass_schema_ids({context.pk: schema_id})
         return _create_schema(context, submission, canonical, schema_id, imported=True)
     if row.identity not in identities:
         raise OperationNotPermitted(
