@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -190,8 +190,16 @@ def _side(info: selectors.VersionInfo, registry: str, order: list[str], *, named
 
 def _headline(backward: Report, forward: Report, *, any_change: bool, any_extra: bool) -> str:
     if any_change:
-        return HEADLINES[backward.is_compatible, forward.is_compatible]
+        headline = str(HEADLINES[backward.is_compatible, forward.is_compatible])
+        return with_changes(headline, (backward, forward))
     return gettext("Same schema, other differences") if any_extra else gettext("Same meaning")
+
+
+def with_changes(headline: str, reports: Iterable[Report]) -> str:
+    """The headline, with what readers get changed although they decode it."""
+    read = [item for report in reports if report.is_compatible for item in report.items]
+    changes = any(item.severity == "value loss" for item in read)
+    return gettext("%(headline)s, but values change") % {"headline": headline} if changes else headline
 
 
 def _sentence(

@@ -9,7 +9,7 @@ from typing import Final
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from dashboard.compare.change_cards import finding_parting, sentence_of, verdict_of
+from dashboard.compare.change_cards import finding_parting, sentence_of, verdict_of, with_changes
 from dashboard.compare.change_details import shown_value
 from dashboard.compare.proof import (
     DIRECTIONS,
@@ -198,7 +198,7 @@ def _headline(proposal: Proposal) -> str:
         return gettext("Move the affected clients first")
     if assessment.breaks_dependants:
         return gettext("Breaks subjects that refer to it")
-    return str(_PASSED[assessment.strip.upgrade_order])
+    return with_changes(str(_PASSED[assessment.strip.upgrade_order]), [assessment.report])
 
 
 def _overall(proposal: Proposal) -> Verdict:

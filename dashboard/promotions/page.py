@@ -58,7 +58,7 @@ from registry.promotions.selectors import EnvironmentInfo, RequestInfo
 _DRAWN: Final = {"view": "split", "words": "business", "text": "submitted", "unchanged": "1", "all": "1"}
 _EVIDENCE: Final = {
     "pass": later("can read the data in use"),
-    "warn": later("can’t read all data in use"),
+    "warn": later("can’t read all data in use unchanged"),
     "fail": later("can’t read the data in use"),
     "skipped": later("not checked"),
     "stale": later("too old"),

@@ -16,6 +16,7 @@ class DriftConfig(AppConfig):
         """Registers further kinds of source, what scans know of versions, and the findings that promotions check and answer."""
         from registry import hooks
         from registry.drift.findings.promotion_check import drift_facts, findings_of, open_breaks_of, open_drift
+        from registry.drift.replay.evidence import filled_fields
         from registry.drift.usage.retirement import data_evidence
         from registry.promotions.hook_points import CheckProvider
         from registry.subjects.usage.evidence import EvidenceProvider
@@ -24,7 +25,7 @@ class DriftConfig(AppConfig):
             from registry.drift.sources import register_kinds
 
             register_kinds(settings.SOURCE_KINDS)
-        hooks.version_evidence.register("topic scans", EvidenceProvider("data", data_evidence))
+        hooks.version_evidence.register("topic scans", EvidenceProvider("data", data_evidence, filled_fields))
         hooks.promotion_checks.register("drift", CheckProvider(open_drift, drift_facts))
         hooks.open_breaks.register("drift", open_breaks_of)
         hooks.origin_findings.register("drift", findings_of)

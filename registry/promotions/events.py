@@ -9,14 +9,13 @@ from registry.access.selectors import owners_of_many
 from registry.notifications.services import notify
 from registry.promotions.checks.consumers import AffectedClient, affected_clients
 from registry.promotions.models import PromotionRequest
+from registry.promotions.plan.types import listed
 from registry.promotions.reviews.affected_consumers import consumers_of_row
 from registry.promotions.reviews.eligibility import needed_for, written_subjects
 from registry.subjects.versions.qualified_names import SubjectName
 
 #: people that one message addresses besides those whom the event type addresses
 MAX_NAMED = 200
-#: clients that a message names
-_NAMED = 5
 
 
 def tell(request: PromotionRequest, event: str, sentence: str, *, by: Actor, to: Iterable[int] = ()) -> None:
@@ -57,8 +56,7 @@ def ask_consumers(request: PromotionRequest, *, by: Actor, informed: Collection[
     if not consumers:
         return
     names = [consumer.hurt.label for consumer in consumers]
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    sentence = f"Affected clients: {', '.join(names[:_NAMED])}{more}. Check the effects and acknowledge them."
+    sentence = f"Affected clients: {listed(names)}. Check the effects and acknowledge them."
     people = {number for consumer in consumers for number in consumer.user_ids}
     tell(request, "promotion.affects", sentence, by=by, to=sorted(people))
 

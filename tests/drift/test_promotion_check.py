@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,16 @@ import pytest
 import yaml
 from django.utils import timezone
 
+from registry import hooks
 from registry.access.roles import Actor
 from registry.drift.judge.declared_fields import MAX_DEPTH
 from registry.drift.models import Cluster, FieldStatistic, Finding, Source, Topic
+from registry.drift.replay.evidence import filled_fields
 from registry.promotions import selectors, services
 from registry.promotions.board.readiness import can_promote
+from registry.promotions.reviews.decisions import why_alone
 from registry.subjects.services import register_version, set_config
+from registry.subjects.usage.evidence import Evidence
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -149,3 +154,51 @@ def test_a_finding_that_is_gone_cures_nothing(cast: dict[str, Actor], topic: Top
     origin.delete()
     services.recheck(request_id=number, by=cast["steward"])
     assert drift_of(number)["verdict"] == "fail"
+
+
+MILLIS, MICROS = ({"type": "long", "logicalType": f"timestamp-{unit}"} for unit in ("millis", "micros"))
+STATES = [{"type": "enum", "name": "State", "symbols": names, "default": "OPEN"} for names in (["OPEN"], ["OPEN", "X"])]
+
+
+def avro(**types: Any) -> str:
+    return json.dumps({"type": "record", "name": "Bill", "fields": [{"name": n, "type": t} for n, t in types.items()]})
+
+
+def proto(number: int) -> str:
+    return f'syntax = "proto3"; message Bill {{ int64 id = 1; string at = {number}; }}'
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "said", "on_paper"),
+    [
+        ("AVRO", avro(at=MILLIS), avro(at=MICROS), "values change in 1 place. First: Bill.at: long (", True),
+        ("AVRO", avro(at=STATES[1]), avro(at=STATES[0]), "values change in 1 place. First: Bill.at: the enum", True),
+        ("AVRO", avro(id="long", at="string"), avro(id="long"), "It drops the values of Bill.at.", False),
+        ("PROTOBUF", proto(2), proto(12), 'values change in 1 place. First: the field "at" has the number 2', True),
+    ],
+)
+def test_what_changes_values_is_never_called_safe(
+    cast: dict[str, Actor], topic: Topic, monkeypatch: pytest.MonkeyPatch, kind: str, old: str, new: str, said: str,
+    on_paper: bool,
+) -> None:  # fmt: skip
+    used = replace(hooks.version_evidence.hooks["topic scans"], evidence=lambda *_: {1: [Evidence("data", "yes", "")]})
+    monkeypatch.setitem(hooks.version_evidence.hooks, "topic scans", used)
+    orders = SubjectName(".", "bills-of-2-value")
+    Topic.objects.filter(pk=topic.pk).update(subjects={"value": [orders.subject]})
+    register_version(registry="dev", subject=orders, text=old, schema_type=kind, by=cast["admin"])
+    number = services.propose_version(target="dev", subject=orders, text=new, schema_type=kind, by=cast["steward"])
+    checks = {check["code"]: check for check in selectors.get_request(number).checks}
+    assert checks["evidence.data"]["verdict"] == "warn"
+    assert said in checks["evidence.data"]["sentence"]
+    assert (checks["compatibility"]["verdict"] == "warn") is on_paper
+    assert why_alone(selectors.get_request(number).plan).startswith("A check warns, so it must be reviewed separately")
+    seen(topic, "at", 40, {})
+    services.recheck(request_id=number, by=cast["steward"])
+    (data,) = (check for check in selectors.get_request(number).checks if check["code"] == "evidence.data")
+    assert "Bill.at is filled in 100 % of 40 messages since" in data["sentence"]
+
+
+def test_a_field_that_no_message_fills_can_go(cast: dict[str, Actor], topic: Topic) -> None:
+    seen(topic, "id", 40, {})
+    assert filled_fields(topic.source.registry, BILLS, ["Bill.at", "Bill.id"])["Bill.at"] == ""
+    assert filled_fields(topic.source.registry, SubjectName(".", "other-value"), ["Bill.at"]) == {}

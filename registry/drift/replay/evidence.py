@@ -403,6 +403,24 @@ def fields_seen(
     )
 
 
+def filled_fields(registry: Registry, subject: SubjectName, paths: Collection[str]) -> dict[str, str]:
+    """How much of the data fills the fields at a schema's paths, as `registry.subjects.usage.evidence.Filled` says."""
+    fields = fields_seen(registry, subject)
+    return {path: _filled(below_root(path), fields) for path in sorted(paths)} if fields else {}
+
+
+def _filled(path: str, fields: Sequence[FieldTotals]) -> str:
+    """Of the field at the path; else of one of its name, as the path of a nested message begins at that message."""
+    found = [field for field in fields if steps_of(field.path) == path]
+    name = path.rpartition(".")[2]
+    found = found or [field for field in fields if steps_of(field.path).rpartition(".")[2] == name]
+    field = max(found, key=lambda item: item.filled, default=None)
+    if field is None or not field.filled:
+        return ""
+    since = f" since {field.first_day:%Y-%m-%d}" if field.first_day else ""
+    return f"{_share(field.filled, field.messages)} of {_many(field.messages)}{since}"
+
+
 def seen_of(replay: ReplayReport) -> ReplayTotals:
     """The replay in numbers; messages that don't decode with their own schema were not tried."""
     losses: dict[str, int] = {}

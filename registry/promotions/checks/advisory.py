@@ -17,15 +17,13 @@ from registry.errors import SchemaTooCostly
 from registry.formats import format_of
 from registry.formats.base import ParsedSchema
 from registry.promotions.models import PromotionRequest
-from registry.promotions.plan.types import PASS, SKIPPED, WARN, Check, Plan, PlanStep, PromotionSpec
+from registry.promotions.plan.types import PASS, SKIPPED, WARN, Check, Plan, PlanStep, PromotionSpec, listed
 from registry.subjects.comparison.parsed_versions import is_personal_tag
 from registry.subjects.engine import schema_engine
 from registry.subjects.lifecycle.notes import Note, bring_note, notes_in
 from registry.subjects.models import Registry, Subject
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-#: subjects that a sentence names
-_NAMED: Final = 5
 _INFO: Final = "info"
 
 
@@ -63,7 +61,7 @@ def _linted(subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> Che
     missing = sorted(format.unavailable for format in untold if not format.offers("lint"))
     if warned:
         cure = "Check the text as a new version. The report lists each place and how to fix it."
-        return Check("lint", name, WARN, f"{_listed(warned, '; ')}.", cure)
+        return Check("lint", name, WARN, f"{listed(warned, '; ')}.", cure)
     small = f" {remarks} minor remark{'s' if remarks != 1 else ''} in the reports." if remarks else ""
     if missing:
         return Check("lint", name, SKIPPED, " ".join(missing))
@@ -76,7 +74,7 @@ def _owned(registry: Registry, subjects: Sequence[str]) -> Check:
     if not without:
         return Check("owners", "owners", PASS, f"All subjects have an owner in {registry.name}.")
     cure = "Add an owner, who is notified of drift and asked before the subject is retired."
-    return Check("owners", "owners", WARN, f"No owner in {registry.name}: {_listed(without)}.", cure)
+    return Check("owners", "owners", WARN, f"No owner in {registry.name}: {listed(without)}.", cure)
 
 
 def _described(subjects: Sequence[str], notes: Notes) -> Check:
@@ -87,12 +85,7 @@ def _described(subjects: Sequence[str], notes: Notes) -> Check:
     if not without:
         return Check("descriptions", title, PASS, "All subjects have a description.")
     cure = "Add a description on the subject's page. A description in the source is promoted with it."
-    return Check("descriptions", title, WARN, f"No description: {_listed(without)}.", cure)
-
-
-def _listed(parts: Sequence[str], between: str = ", ") -> str:
-    more = f" and {len(parts) - _NAMED} more" if len(parts) > _NAMED else ""
-    return between.join(parts[:_NAMED]) + more
+    return Check("descriptions", title, WARN, f"No description: {listed(without)}.", cure)
 
 
 PROMOTE: Final = "promote"

@@ -18,14 +18,12 @@ from registry.audit.models import AuditEvent
 from registry.errors import SchemaTooCostly
 from registry.formats.base import ParsedSchema
 from registry.promotions.models import Acknowledgement, PromotionRequest
-from registry.promotions.plan.types import FAIL, PASS, SKIPPED, WARN, Check, Plan, PromotionSpec, Verdict
+from registry.promotions.plan.types import FAIL, PASS, SKIPPED, WARN, Check, Plan, PromotionSpec, Verdict, listed
 from registry.subjects.models import Registry, Subject
 from registry.subjects.usage.clients import ClientInfo, Harm, clients_of_several, harm_to, versions_of_clients
 from registry.subjects.versions.qualified_names import parse_subject
 
 CLIENTS: Final = "clients"
-#: clients that are named in a sentence
-NAMED: Final = 5
 
 
 def checks_of_clients(registry: Registry, subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> list[Check]:
@@ -54,11 +52,9 @@ def _check(
     except SchemaTooCostly as error:
         return Check(CLIENTS, name, SKIPPED, error.message, subject=subject)
     if hurt:
-        more = f"; and {len(hurt) - NAMED} more" if len(hurt) > NAMED else ""
         concerned = tuple(dict.fromkeys(harm.client.name for harm in hurt))
-        listed = "; ".join(map(_described, hurt[:NAMED]))
         cure = "Contact their owners before it is applied. Move the clients to a compatible version first."
-        sentence = f"{listed}{more}.{quiet}"
+        sentence = f"{listed([_described(harm) for harm in hurt], '; ')}.{quiet}"
         declared = {f"{harm.client.name}: {harm.client.declaration}; {harm.client.contact}" for harm in hurt}
         return Check(
             CLIENTS, name, WARN, sentence, cure, subject=subject, concerned=concerned, asked=len(there),
@@ -66,10 +62,9 @@ def _check(
         )  # fmt: skip
     if not there:
         return Check(CLIENTS, name, SKIPPED, f"No declared client was seen recently.{quiet}", subject=subject)
-    listed = ", ".join(client.name for client in there[:NAMED])
-    more = f" and {len(there) - NAMED} more" if len(there) > NAMED else ""
+    names = listed([client.name for client in there])
     return Check(
-        CLIENTS, name, PASS, f"Compatible with what {listed}{more} declared.{quiet}", subject=subject, asked=len(there)
+        CLIENTS, name, PASS, f"Compatible with what {names} declared.{quiet}", subject=subject, asked=len(there)
     )
 
 
@@ -87,8 +82,6 @@ CONSUMERS: Final = "acknowledged"
 #: how the audit's reason begins when somebody withdraws an acknowledgement
 TAKEN_BACK: Final = "take back the acknowledgement of"
 _NAME: Final = "client acknowledgements"
-#: clients that are named in a sentence
-_NAMED: Final = 5
 
 
 @dataclass(frozen=True, order=True)
@@ -130,10 +123,18 @@ def acknowledged_check(
     left = [consumer for consumer in hurt if consumer not in acknowledged]
     number = len(hurt)
     if not left:
-        return [Check(CONSUMERS, _NAME, PASS, f"Acknowledged for {_listed(hurt)}.", asked=number)]
+        return [
+            Check(
+                CONSUMERS,
+                _NAME,
+                PASS,
+                f"Acknowledged for {listed([consumer.label for consumer in hurt])}.",
+                asked=number,
+            )
+        ]
     lost = sum(consumer in voided for consumer in left)
     void = f" {lost} acknowledgement{'' if lost == 1 else 's'} of an earlier plan no longer count{'s' if lost == 1 else ''}."
-    sentence = f"{number - len(left)} of {number} acknowledged. Not yet: {_listed(left)}.{void if lost else ''}"
+    sentence = f"{number - len(left)} of {number} acknowledged. Not yet: {listed([consumer.label for consumer in left])}.{void if lost else ''}"
     cure = "Ask a contact of each client to check the effects and acknowledge them on the request's page."
     names = tuple(consumer.client for consumer in left)
     verdict: Verdict = FAIL if blocks else WARN
@@ -184,12 +185,6 @@ def _ruled(check: Mapping[str, Any], *, blocks: bool) -> Mapping[str, Any]:
     if check.get("code") != CONSUMERS or check["verdict"] == PASS:
         return check
     return {**check, "verdict": FAIL if blocks else WARN, "overridable": blocks}
-
-
-def _listed(consumers: Collection[AffectedClient]) -> str:
-    names = [consumer.label for consumer in list(consumers)[:_NAMED]]
-    more = f" and {len(consumers) - _NAMED} more" if len(consumers) > _NAMED else ""
-    return ", ".join(names) + more
 
 
 def consumers_check(spec: PromotionSpec, plan: Plan) -> list[Check]:

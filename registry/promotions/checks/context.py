@@ -18,12 +18,14 @@ from registry.errors import SchemaTooCostly
 from registry.formats.base import ParsedSchema
 from registry.promotions.checks.advisory import checks_of_care, checks_of_notes, notes_around
 from registry.promotions.checks.consumers import checks_of_clients
+from registry.promotions.checks.registry_checks import cure_of, hazards_in_words
 from registry.promotions.environments.freezes import Window, frozen_at
 from registry.promotions.models import Environment, PromotionRequest, Thread
 from registry.promotions.models.environments import EvidenceRule
 from registry.promotions.plan.target_state import named_in
 from registry.promotions.plan.types import (
     FAIL,
+    NAMED,
     PASS,
     SKIPPED,
     STALE,
@@ -34,12 +36,13 @@ from registry.promotions.plan.types import (
     PlanStep,
     PromotionSpec,
     Verdict,
+    listed,
 )
 from registry.promotions.reviews.eligibility import needed_for
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Registry, SchemaReference, SchemaVersion
 from registry.subjects.references.reference_graph import dependants_of
-from registry.subjects.usage.evidence import Evidence, Kind, evidence_of
+from registry.subjects.usage.evidence import Evidence, Kind, evidence_of, filled_fields
 from registry.subjects.versions.parsed_schemas import parse_stored
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
@@ -138,7 +141,6 @@ def with_freeze(plan: Mapping[str, Any], freeze: Check | None) -> dict[str, Any]
 
 #: subjects of a plan whose evidence and dependants are read
 MAX_LOOKED_AT: Final = 20
-_NAMED: Final = 5
 _DATA: Final[tuple[Kind, ...]] = ("data",)
 
 
@@ -226,12 +228,9 @@ def _referring(links: Sequence[tuple[str, int]]) -> str:
     """How many subjects refer to which versions, from pairs of referring subject and version."""
     subjects = len({subject for subject, _ in links})
     versions = sorted({version for _, version in links})
-    named = ", ".join(map(str, versions[:_NAMED])) + (
-        f" and {len(versions) - _NAMED} more" if len(versions) > _NAMED else ""
-    )
     return (
         f"{subjects} subject{'s refer' if subjects > 1 else ' refers'} to version{'s' if len(versions) > 1 else ''}"
-        f" {named}. Each keeps the version it refers to."
+        f" {listed([str(version) for version in versions])}. Each keeps the version it refers to."
     )
 
 
@@ -295,19 +294,30 @@ def _data_check(registry: Registry, plan: Plan, subject: str, schema: ParsedSche
         is_certain = all(item.in_use == "no" for items in evidence.values() for item in items)
         verdict: Verdict = PASS if is_certain and sentence else SKIPPED
         return Check(code, name, verdict, sentence or "Its messages were not checked.", subject=subject, as_of=as_of)
+    history = _versions(registry, parse_subject(subject), used)
     try:
-        broken = _unreadable(registry, parse_subject(subject), schema, used)
+        report = schema_engine.check(schema, history, "BACKWARD_TRANSITIVE")
+        dropped = () if report.breaks else _dropped(schema, history)
     except SchemaTooCostly as error:
         return Check(code, name, SKIPPED, error.message, subject=subject, as_of=as_of)
-    listed = ", ".join(str(number) for number in used)
-    if not broken:
-        of = f"version{'s' if len(used) > 1 else ''} {listed}"
-        return Check(
-            code, name, PASS, f"Messages use {of}. The new schema can read them.", subject=subject, as_of=as_of
-        )
-    sentence = f"Messages use version {broken[0][0]}. The new schema can't read them: {broken[0][1]}"
-    cure = "Wait until those messages are gone, or change the schema so that it can read them."
-    return Check(code, name, WARN, sentence, cure, subject=subject, as_of=as_of)
+    if report.breaks:
+        first = report.breaks[0]
+        sentence = f"Messages use version {first.against_version}. The new schema can't read them: {first.message} at"
+        sentence = f"{sentence} {first.named_path or 'its root'}."
+        cure = "Wait until those messages are gone, or change the schema so that it can read them."
+        return Check(code, name, WARN, sentence, cure, subject=subject, as_of=as_of)
+    of = f"version{'s' if len(used) > 1 else ''} {', '.join(map(str, used))}"
+    sentence = f"Messages use {of}. The new schema can read them{hazards_in_words(report)}"
+    filled = filled_fields(registry, parse_subject(subject), {*dropped, *(item.named_path for item in report.hazards)})
+    lost = [path for path in dropped if filled.get(path) != ""]
+    numbers = [f"{path} is filled in {share}." for path, share in filled.items() if share]
+    if lost:
+        sentence += f" It drops the values of {listed(lost)}."
+    cure = cure_of(report.hazards) or "Keep the fields until nobody needs their values."
+    if report.hazards or lost:
+        sentence = " ".join([sentence, *numbers[:NAMED]])
+        return Check(code, name, WARN, sentence, cure, subject=subject, as_of=as_of)
+    return Check(code, name, PASS, sentence, subject=subject, as_of=as_of)
 
 
 def _oldest_as_of(evidence: Iterable[Sequence[Evidence]]) -> str:
@@ -320,14 +330,21 @@ def _first_sentence(items: Sequence[Evidence]) -> str:
     return items[0].sentence if items else ""
 
 
-def _unreadable(
-    registry: Registry, subject: SubjectName, schema: ParsedSchema, numbers: Sequence[int]
-) -> list[tuple[int, str]]:
-    """The versions in use whose messages the schema can't read, newest first, each with the first reason."""
+def _versions(registry: Registry, subject: SubjectName, numbers: Sequence[int]) -> list[tuple[int, ParsedSchema]]:
     rows = SchemaVersion.objects.filter(
         named_in([subject], "subject__"), subject__context__registry=registry, version__in=numbers
     ).select_related("schema")
     versions = list(rows.order_by("version"))
-    history = list(zip((row.version for row in versions), parse_stored([row.schema for row in versions]), strict=True))
-    report = schema_engine.check(schema, history, "BACKWARD_TRANSITIVE")
-    return [(item.against_version, f"{item.message} at {item.named_path or 'its root'}.") for item in report.breaks]
+    return list(zip((row.version for row in versions), parse_stored([row.schema for row in versions]), strict=True))
+
+
+def _dropped(schema: ParsedSchema, history: Sequence[tuple[int, ParsedSchema]]) -> tuple[str, ...]:
+    """The paths of fields that the new schema no longer has, so that its readers don't get their values."""
+    changes = (change for _, old in history for change in schema_engine.diff(old, schema))
+    # A suspected rename is at its new name, and only the old one is in the data.
+    paths = {
+        f"{change.path.rpartition('.')[0]}.{change.before}" if change.kind == "renamed" else change.path: None
+        for change in changes
+        if change.rule == "FIELD_REMOVED" or (change.rule == "FIELD_RENAME_SUSPECTED" and change.effect)
+    }
+    return tuple(paths)

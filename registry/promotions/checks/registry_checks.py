@@ -29,6 +29,8 @@ from registry.promotions.plan.types import (
     Target,
     TargetState,
     TargetVersion,
+    Verdict,
+    listed,
 )
 from registry.subjects.comparison.comparison import LENIENT_POLICY, check_fields
 from registry.subjects.engine import schema_engine
@@ -38,8 +40,6 @@ from registry.subjects.policy.effective_policy import MIRROR_MODE, NO_POLICY
 from registry.subjects.versions.parsed_schemas import parse_schema
 
 _NO_LEVEL = "NONE"
-#: names in a sentence before "and … more"
-_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ def references(item: IncomingVersion, step: PlanStep, target: Target) -> list[Ch
         sentence = f"In the target, {', '.join(owned)} has a strong association, so other schemas can't refer to it."
         cure = "End the strong association in the target, or refer to another subject."
         return [Check("references", name, FAIL, sentence, cure, subject=item.subject)]
-    listed = _listed([f"{ref.subject} version {ref.version}" for ref in step.references])
-    return [Check("references", name, PASS, f"It refers to {listed} in the target.", subject=item.subject)]
+    referred = listed([f"{ref.subject} version {ref.version}" for ref in step.references])
+    return [Check("references", name, PASS, f"It refers to {referred} in the target.", subject=item.subject)]
 
 
 def well_formed(item: IncomingVersion, schema: ParsedSchema, state: TargetState) -> list[Check]:
@@ -128,16 +128,15 @@ def compatibility(
         sentence = "The target has no version yet, so nothing can break."
         return CompatibilityResult(Check("compatibility", name, PASS, sentence, subject=subject))
     try:
-        report = _checked(schema, history, state, state.level)
-        breaking = not report.is_compatible
+        report = judged = _checked(schema, history, state, state.level)
         if state.level == _NO_LEVEL:
-            breaking = not _checked(schema, history, state, "BACKWARD").is_compatible
+            judged = _checked(schema, history, state, "BACKWARD")
     except SchemaTooCostly as error:
         cure = "Use smaller schemas, or fewer versions in the target."
         return CompatibilityResult(
             Check("compatibility", name, FAIL, error.message, cure, overridable=True, subject=subject)
         )
-    return CompatibilityResult(_compatibility_check(name, subject, state, report, breaking=breaking), report, breaking)
+    return CompatibilityResult(_compatibility_check(name, subject, state, judged), report, not judged.is_compatible)
 
 
 def _checked(
@@ -147,31 +146,43 @@ def _checked(
     return schema_engine.check(schema, history, level, profile=state.profile, lenient=lenient)
 
 
-def _compatibility_check(name: str, subject: str, state: TargetState, report: Report, *, breaking: bool) -> Check:
-    versions = _versions(report.versions)
-    if state.level == _NO_LEVEL and breaking:
+def _compatibility_check(name: str, subject: str, state: TargetState, report: Report) -> Check:
+    if state.level == _NO_LEVEL and not report.is_compatible:
         sentence = "The target's level is NONE, so nothing is checked. The schema would break BACKWARD."
         return Check("compatibility", name, WARN, sentence, "Set a level in the target.", subject=subject)
-    if state.level == _NO_LEVEL:
-        return Check(
-            "compatibility",
-            name,
-            PASS,
-            "The target's level is NONE. The schema would be compatible with BACKWARD.",
-            subject=subject,
-        )
-    if report.is_compatible:
-        sentence = f"Compatible with {versions} in the target under {state.level}."
-        return Check("compatibility", name, PASS, sentence, subject=subject)
     breaks = report.breaks
+    if report.is_compatible:
+        sentence = f"Compatible with {_versions(report.versions)} in the target under {state.level}"
+        if state.level == _NO_LEVEL:
+            sentence = "The target's level is NONE. The schema would be compatible with BACKWARD"
+        verdict: Verdict = WARN if report.hazards else PASS
+        sentence, cure = f"{sentence}{hazards_in_words(report)}", cure_of(report.hazards)
+        return Check("compatibility", name, verdict, sentence, cure, subject=subject)
     count = f"{len(breaks)} place{'s' if len(breaks) != 1 else ''}"
     broken = _versions(sorted({item.against_version for item in breaks}, reverse=True))
     sentence = f"Breaks {state.level} in the target in {count}, compared with {broken}."
     if breaks:
         sentence += f" First: {_break_location(breaks[0])}"
-    remedy = next((item.remedy for item in breaks if item.remedy), "change the schema so that it fits the level")
-    cure = f"{remedy[:1].upper()}{remedy[1:].rstrip('.')}."
+    cure = cure_of(breaks) or "Change the schema so that it fits the level."
     return Check("compatibility", name, FAIL, sentence, cure, overridable=True, subject=subject)
+
+
+def hazards_in_words(report: Report) -> str:
+    """The end of a sentence about a report that passes: what its hazards do to values, or what else to review."""
+    changing = [item for item in report.hazards if item.severity == "value loss"]
+    shown = changing or report.hazards
+    if not shown:
+        return "."
+    count = len({item.named_path for item in shown})
+    places = f"{count} place{'s' if count > 1 else ''}"
+    what = f"but values change in {places}" if changing else f"but review {places}"
+    return f", {what}. First: {_break_location(shown[0])}"
+
+
+def cure_of(items: Sequence[ReportItem]) -> str:
+    """The first remedy, as a sentence; "" if there is none."""
+    remedy = next((item.remedy for item in items if item.remedy), "")
+    return f"{remedy[:1].upper()}{remedy[1:].rstrip('.')}." if remedy else ""
 
 
 def _break_location(item: ReportItem) -> str:
@@ -261,13 +272,13 @@ def ids(steps: Sequence[PlanStep]) -> list[Check]:
         return []
     other = [step for step in brought if step.id_outlook == OTHER_ID]
     if other:
-        mapping = _listed([f"{step.subject}: {step.source_id} → {step.expected_id}" for step in other])
+        mapping = listed([f"{step.subject}: {step.source_id} → {step.expected_id}" for step in other])
         sentence = f"Schema ids are expected to differ in the target ({mapping}). {_ON_APPLY}"
         cure = "This is normal. If messages are copied between environments, promote the ids in mode IMPORT."
         return [Check("ids", "schema ids", WARN, sentence, cure)]
     unknown = [step for step in brought if step.id_outlook == UNKNOWN_ID]
     if unknown:
-        sentence = f"The target assigns the ids of {_listed([step.subject for step in unknown])} when it writes them."
+        sentence = f"The target assigns the ids of {listed([step.subject for step in unknown])} when it writes them."
         return [Check("ids", "schema ids", SKIPPED, sentence)]
     is_given = any(step.id_outlook == GIVEN_ID for step in brought)
     kept = "The schema ids of the source"
@@ -291,9 +302,4 @@ def something_to_do(steps: Sequence[PlanStep], newest: Mapping[str, int]) -> Che
 def _versions(numbers: Sequence[int]) -> str:
     if not numbers:
         return "no version"
-    return f"version{'s' if len(numbers) > 1 else ''} {_listed([str(number) for number in numbers])}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    return f"version{'s' if len(numbers) > 1 else ''} {listed([str(number) for number in numbers])}"

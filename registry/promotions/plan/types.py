@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal
 
@@ -73,6 +73,14 @@ ADVICE: Final = frozenset({"lint", "owners", "descriptions"})
 WEIGHTLESS: Final = ADVICE | {NEWER}
 #: report items that a stored plan keeps for each subject
 MAX_ITEMS_KEPT: Final = 50
+#: what a sentence names before "and … more"
+NAMED: Final = 5
+
+
+def listed(names: Sequence[str], between: str = ", ") -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return between.join(names[:NAMED]) + more
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from registry.access.roles import Actor, may
 from registry.access.selectors import ContactPerson, people_named
 from registry.promotions.checks.consumers import AffectedClient, affected_clients
 from registry.promotions.models import Acknowledgement, PromotionRequest
+from registry.promotions.plan.types import listed
 from registry.promotions.requests.infos import RequestInfo
 from registry.promotions.reviews.eligibility import grants_of_roles
 from registry.promotions.reviews.linked_accounts import persons_of
@@ -20,9 +21,6 @@ from registry.subjects.models import Registry
 from registry.subjects.usage.clients import ClientInfo, clients_of_several
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
-
-#: people that a sentence names
-_NAMED: Final = 5
 
 
 @dataclass(frozen=True)
@@ -52,8 +50,7 @@ class Consumer:
         names = [one.username for one in self.people]
         if not names:
             return ""
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        return f"Only contacts of {self.hurt.client} can acknowledge it: {', '.join(names[:_NAMED])}{more}."
+        return f"Only contacts of {self.hurt.client} can acknowledge it: {listed(names)}."
 
 
 def consumers_of(info: RequestInfo) -> tuple[Consumer, ...]:

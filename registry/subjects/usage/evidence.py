@@ -56,12 +56,24 @@ class Evidence:
         return {name: value for name, value in vars(self).items() if name != "names"}
 
 
+#: the share of data that fills the fields at some paths of a schema, in words; "" for one never seen with a value, and
+#: nothing for any where no fields were counted
+Filled = Callable[[Registry, SubjectName, Collection[str]], Mapping[str, str]]
+
+
 @dataclass(frozen=True)
 class EvidenceProvider:
     """The kind of its evidence, and what it knows of each of a subject's versions, in a constant number of queries."""
 
     kind: Kind
     evidence: Callable[[Registry, SubjectName, Sequence[int]], Mapping[int, Sequence[Evidence]]]
+    filled: Filled | None = None
+
+
+def filled_fields(registry: Registry, subject: SubjectName, paths: Collection[str]) -> dict[str, str]:
+    """What providers know of how many messages fill the fields at a schema's paths, as `Filled` says."""
+    providers = [provider.filled for provider in hooks.version_evidence if provider.filled] if paths else []
+    return {path: share for filled in providers for path, share in filled(registry, subject, paths).items()}
 
 
 def evidence_of(

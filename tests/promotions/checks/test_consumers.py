@@ -12,7 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from registry.promotions import selectors
-from registry.promotions.checks.consumers import NAMED, checks_of_clients
+from registry.promotions.checks.consumers import checks_of_clients
+from registry.promotions.plan.types import NAMED
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Client, Registry
 from registry.subjects.usage.clients import LAPSES, declare_client
