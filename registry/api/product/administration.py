@@ -29,13 +29,13 @@ NEW_GRANT: Final = shape("NewGrant", grant_id=int, warning=NotRequired[str])
 
 
 class PersonSerializer(serializers.Serializer[Any]):
-    """A person to add."""
+    """The person to add."""
 
     username = serializers.CharField(max_length=150)
 
 
 class ChangedPersonSerializer(serializers.Serializer[Any]):
-    """Whether an account is open, and where its mail goes; what is left out stays."""
+    """Whether the account is active, and its email address; omitted fields stay."""
 
     active = serializers.BooleanField(required=False)
     email = serializers.CharField(required=False, allow_blank=True, max_length=254)
@@ -48,20 +48,20 @@ class NameSerializer(serializers.Serializer[Any]):
 
 
 class PlaceSerializer(serializers.Serializer[Any]):
-    """Where something counts."""
+    """The scope."""
 
     registry = serializers.CharField(required=False, default="", allow_blank=True, max_length=255)
     subject_pattern = serializers.CharField(required=False, default="*", max_length=255)
 
 
 class GrantSerializer(PlaceSerializer):
-    """A role to give."""
+    """The role to grant."""
 
     role = serializers.ChoiceField(choices=list(ROLES))
 
 
 class OwnerSerializer(PlaceSerializer):
-    """An owner to name: a person or a group."""
+    """The owner: a person or a group."""
 
     username = serializers.CharField(required=False, default="", allow_blank=True, max_length=150)
     group = serializers.CharField(required=False, default="", allow_blank=True, max_length=150)
@@ -87,12 +87,12 @@ class People(AdminView):
 
     @extend_schema(parameters=[OpenApiParameter("q", str)], responses=many(selectors.PersonInfo))
     def get(self, request: Request) -> Response:
-        """People with their roles, groups and last sign-in; `q` is a part of a name or an address."""
+        """List people with their roles, groups and last sign-in. `q` is a part of a name or an address."""
         return Response([asdict(info) for info in selectors.list_people(text=request.query_params.get("q", ""))])
 
     @extend_schema(request=PersonSerializer, responses={201: shape("NewAccount", username=str, password=str)})
     def post(self, request: Request) -> Response:
-        """Make an account without any role. The answer has its password, this one time."""
+        """Create an account without a role. The response has its password, which isn't shown again."""
         values = self.valid(PersonSerializer)
         password = services.add_person(username=values["username"], by=self.actor)
         body = {"username": values["username"].strip(), "password": password}
@@ -104,7 +104,7 @@ class PersonOne(AdminView):
 
     @extend_schema(request=ChangedPersonSerializer)
     def patch(self, request: Request, username: str) -> Response:
-        """Shut or open the account, or say where its mail goes."""
+        """Activate or deactivate an account, or change its email address."""
         values = self.valid(ChangedPersonSerializer)
         if not values:
             raise InvalidInput("Give active or email.")
@@ -121,7 +121,7 @@ class PersonGrants(AdminView):
 
     @extend_schema(request=GrantSerializer, responses={201: NEW_GRANT})
     def post(self, request: Request, username: str) -> Response:
-        """Give a role."""
+        """Grant a role to a person."""
         values = self.valid(GrantSerializer)
         number = services.grant(username=username, by=self.actor, **values)
         return Response({"grant_id": number, **warning_property(values, self.actor)}, status=201)
@@ -131,7 +131,7 @@ class GrantOne(AdminView):
     """`/api/v1/grants/{id}`."""
 
     def delete(self, request: Request, grant_id: int) -> Response:
-        """Take a role away."""
+        """Revoke a role."""
         services.revoke_grant(grant_id=grant_id, by=self.actor)
         return Response(status=204)
 
@@ -141,12 +141,12 @@ class Groups(AdminView):
 
     @extend_schema(responses=many(selectors.GroupInfo))
     def get(self, request: Request) -> Response:
-        """All groups with members and roles."""
+        """List the groups with their members and roles."""
         return Response([asdict(info) for info in selectors.list_groups()])
 
     @extend_schema(request=NameSerializer, responses={201: shape("NewGroup", name=str)})
     def post(self, request: Request) -> Response:
-        """Make a group."""
+        """Create a group."""
         name = self.valid(NameSerializer)["name"]
         services.make_group(name=name, by=self.actor)
         return Response({"name": name}, status=201)
@@ -156,7 +156,7 @@ class GroupOne(AdminView):
     """`/api/v1/groups/{name}`."""
 
     def delete(self, request: Request, name: str) -> Response:
-        """Remove a group with its roles and what it owns."""
+        """Delete a group with its roles and ownerships."""
         services.remove_group(name=name, by=self.actor)
         return Response(status=204)
 
@@ -165,12 +165,12 @@ class GroupMember(AdminView):
     """`/api/v1/groups/{name}/members/{username}`."""
 
     def put(self, request: Request, name: str, username: str) -> Response:
-        """Put a person into the group."""
+        """Add a person to the group."""
         services.add_member(group=name, username=username, by=self.actor)
         return Response(status=204)
 
     def delete(self, request: Request, name: str, username: str) -> Response:
-        """Take a person out of the group."""
+        """Remove a person from the group."""
         services.remove_member(group=name, username=username, by=self.actor)
         return Response(status=204)
 
@@ -180,7 +180,7 @@ class GroupGrants(AdminView):
 
     @extend_schema(request=GrantSerializer, responses={201: NEW_GRANT})
     def post(self, request: Request, name: str) -> Response:
-        """Give everybody in the group a role."""
+        """Grant a role to everybody in the group."""
         values = self.valid(GrantSerializer)
         number = services.grant_to_group(group=name, by=self.actor, **values)
         return Response({"grant_id": number, **warning_property(values, self.actor)}, status=201)
@@ -190,7 +190,7 @@ class GroupGrantOne(AdminView):
     """`/api/v1/group-grants/{id}`."""
 
     def delete(self, request: Request, grant_id: int) -> Response:
-        """Take a role from a group."""
+        """Revoke a role of a group."""
         services.remove_group_grant(grant_id=grant_id, by=self.actor)
         return Response(status=204)
 
@@ -204,7 +204,10 @@ class Owners(ProductView):
     )
     @as_it_was
     def get(self, request: Request) -> Response:
-        """Who owns a `subject` of a `registry`, for whoever may read it; without a subject all rules, for admins."""
+        """Get the owners of a `subject` in a `registry`; the caller must be able to read it.
+
+        Without a subject, admins get all ownership rules.
+        """
         registry, subject = request.query_params.get("registry", ""), request.query_params.get("subject", "")
         if not subject:
             require(self.actor, "people.manage")
@@ -218,7 +221,7 @@ class Owners(ProductView):
         request=OwnerSerializer, responses={201: shape("NewOwnership", ownership_id=int, warning=NotRequired[str])}
     )
     def post(self, request: Request) -> Response:
-        """Name a person or a group as owner of the subjects of a pattern."""
+        """Make a person or a group the owner of the subjects that match a pattern."""
         require(self.actor, "people.manage")
         values = self.valid(OwnerSerializer)
         number = services.add_owner(by=self.actor, **values)
@@ -229,13 +232,13 @@ class OwnerOne(AdminView):
     """`/api/v1/owners/{id}`."""
 
     def delete(self, request: Request, ownership_id: int) -> Response:
-        """End an ownership."""
+        """Remove an ownership."""
         services.remove_owner(ownership_id=ownership_id, by=self.actor)
         return Response(status=204)
 
 
 class SamePersonSerializer(serializers.Serializer[Any]):
-    """Two accounts by their names, and how it is known."""
+    """Two usernames, and how it is known that they are one person's."""
 
     one = serializers.CharField(max_length=150)
     other = serializers.CharField(max_length=150)
@@ -247,12 +250,12 @@ class SamePersons(AdminView):
 
     @extend_schema(responses=many(linked_accounts.SamePersonInfo))
     def get(self, request: Request) -> Response:
-        """All that is stated."""
+        """List the linked accounts."""
         return Response([asdict(info) for info in linked_accounts.same_person_statements()])
 
     @extend_schema(request=SamePersonSerializer, responses={201: shape("NewStatement", statement_id=int)})
     def post(self, request: Request) -> Response:
-        """Count two accounts as one person where a second one is needed."""
+        """Link two accounts, so that they count as one person where a second person is needed."""
         return Response(
             {"statement_id": linked_accounts.state_same_person(by=self.actor, **self.valid(SamePersonSerializer))},
             status=201,
@@ -263,13 +266,13 @@ class SamePersonOne(AdminView):
     """`/api/v1/same-person/{id}`."""
 
     def delete(self, request: Request, statement_id: int) -> Response:
-        """Count them as two again."""
+        """Unlink two accounts."""
         linked_accounts.withdraw_same_person(statement_id=statement_id, by=self.actor)
         return Response(status=204)
 
 
 class TokenSerializer(serializers.Serializer[Any]):
-    """A token to make."""
+    """The token to create."""
 
     name = serializers.CharField(max_length=100)
     scope = serializers.ChoiceField(choices=list(SCOPES), required=False, default=ALL)
@@ -279,7 +282,7 @@ class TokenSerializer(serializers.Serializer[Any]):
 
 
 class TokenFilterSerializer(serializers.Serializer[Any]):
-    """Whose tokens."""
+    """Whose tokens to list."""
 
     of = serializers.ChoiceField(choices=["me", "everybody"], required=False, default="me")
 
@@ -289,7 +292,7 @@ class Tokens(ProductView):
 
     @extend_schema(parameters=[TokenFilterSerializer], responses=many(selectors.TokenInfo))
     def get(self, request: Request) -> Response:
-        """One's own tokens; `of=everybody` all, for admins. None says what a token is."""
+        """List the caller's tokens; with `of=everybody`, admins get all of them. The secrets aren't included."""
         refuse_stranger(self.actor)
         user_id = self.actor.user_id
         if self.filters_of(TokenFilterSerializer, request.query_params.dict())["of"] == "everybody":
@@ -302,7 +305,7 @@ class Tokens(ProductView):
         responses={201: shape("NewToken", token_id=int, token=str, expires_at=datetime, warning=NotRequired[str])},
     )
     def post(self, request: Request) -> Response:
-        """Make a token for oneself. The answer has it as `token`, this one time."""
+        """Create a token for the caller. The response has its secret as `token`, which isn't shown again."""
         refuse_stranger(self.actor)
         values = self.valid(TokenSerializer)
         made = services.make_token(username=self.actor.name, by=self.actor, **values)
@@ -315,13 +318,13 @@ class TokenOne(ProductView):
     """`/api/v1/tokens/{id}`."""
 
     def delete(self, request: Request, token_id: int) -> Response:
-        """End a token at once."""
+        """Revoke a token immediately."""
         services.revoke_token(token_id=token_id, by=self.actor)
         return Response(status=204)
 
 
 class AuditFilterSerializer(serializers.Serializer[Any]):
-    """Which events. `subject` is a qualified name, `registry` alone means all that is in it."""
+    """Filters. `subject` is a qualified name; `registry` alone matches everything in the registry."""
 
     text = serializers.CharField(required=False, default="", max_length=200)
     actor = serializers.CharField(required=False, default="", max_length=200)
@@ -342,9 +345,10 @@ class Audit(ProductView):
         responses={(200, "application/x-ndjson", "text/csv"): FILE},
     )
     def get(self, request: Request) -> StreamingHttpResponse:
-        """The events that the filter names and the caller may read, oldest first, as JSON lines or CSV.
+        """Export the matching events that the caller can read, oldest first, as JSON lines or CSV.
 
-        Those of people, roles, tokens and clusters are of no registry: they are for whoever may read the whole audit.
+        Events about people, roles, tokens and clusters belong to no registry; only callers who can read the whole audit
+        get them.
         """
         require_extent(self.actor, "audit.read")
         parameters = request.query_params.dict()

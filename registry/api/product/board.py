@@ -33,10 +33,10 @@ ROW: Final = shape("BoardRow", subject=str, cells=many(CELL))
 
 
 class BoardSerializer(serializers.Serializer[Any]):
-    """Which subjects: an empty filter means all. `after` is what the page before answered."""
+    """Filters; an empty one matches everything. `after` is the cursor from the previous page."""
 
     text = serializers.CharField(
-        max_length=MAX_TEXT, required=False, default="", allow_blank=True, help_text="words of the name"
+        max_length=MAX_TEXT, required=False, default="", allow_blank=True, help_text="words in the name"
     )
     show = serializers.ChoiceField(choices=FILTERS, required=False, default="", allow_blank=True)
     after = serializers.CharField(max_length=1300, required=False, default="", allow_blank=True)
@@ -52,7 +52,7 @@ class Board(ProductView):
     )
     @as_it_was
     def get(self, request: Request) -> Response:
-        """Subjects by name with a cell for each environment: its newest version, what differs, what could go on."""
+        """List subjects with a cell for each environment: its newest version, how it differs, what could be promoted."""
         chosen = self.filters_of(BoardSerializer, request.query_params.dict())
         board = board_rows(
             by=self.actor,
@@ -88,7 +88,7 @@ _PADDING: Final = 12
 
 
 class CanPromoteSerializer(serializers.Serializer[Any]):
-    """What is asked, besides `from`, which is no name of Python's."""
+    """The version, and the environments to promote it from and to."""
 
     subject = serializers.CharField(max_length=1300)
     to = serializers.CharField(max_length=255)
@@ -105,7 +105,10 @@ class CanPromote(ProductView):
 
     @extend_schema(parameters=[CanPromoteSerializer], responses={200: Readiness, (200, "image/svg+xml"): str})
     def get(self, request: Request) -> Response | HttpResponse:
-        """Whether the version (default: the latest) could be promoted: yes, needs approval, or no, with reasons."""
+        """Check whether a version (by default the latest) could be promoted: yes, needs approval, or no, with reasons.
+
+        `format=badge` gives an SVG image.
+        """
         parameters = self.filters_of(CanPromoteSerializer, request.query_params.dict())
         readiness = can_promote(
             subject=parse_subject(parameters["subject"]),
@@ -149,10 +152,12 @@ def _width(text: str) -> int:
 
 
 class DraftSerializer(serializers.Serializer[Any]):
-    """A schema as far as it is written; it must be the place of the earlier draft of the subject.
+    """An unfinished schema. It replaces the caller's earlier draft for the subject.
 
-    `reason` becomes the request's; `finding` is the number of the drift finding that it answers, `origin` any words.
-    `seen` is `changed_at` of the draft as it was read, empty for none: if it was changed since, the answer is 409.
+    `reason` becomes the request's reason, `finding` is the number of the drift finding that it addresses, and `origin`
+    is free text.
+    `seen` is the `changed_at` of the draft that the caller read, empty if there was none: if it changed since, the
+    response is 409.
     """
 
     registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
@@ -172,12 +177,12 @@ class Drafts(ProductView):
 
     @extend_schema(responses=many(selectors.DraftInfo))
     def get(self, request: Request) -> Response:
-        """One's drafts without their texts, the one that was changed last first."""
+        """List the caller's drafts without their schemas, most recently changed first."""
         return Response([asdict(info) for info in selectors.list_drafts(_author(self.actor))])
 
     @extend_schema(request=DraftSerializer, responses={201: selectors.DraftInfo})
     def post(self, request: Request) -> Response:
-        """Keep a draft; it isn't read, so it may be half a schema."""
+        """Save a draft. It isn't parsed, so the schema may be incomplete."""
         values = self.valid(DraftSerializer)
         number = services.save_draft(
             registry=values["registry"],
@@ -200,11 +205,11 @@ class DraftOne(ProductView):
 
     @extend_schema(responses=selectors.DraftInfo)
     def get(self, request: Request, draft_id: str) -> Response:
-        """One of one's drafts."""
+        """Get one of the caller's drafts."""
         return Response(asdict(selectors.get_draft(int(draft_id), user_id=_author(self.actor))))
 
     def delete(self, request: Request, draft_id: str) -> Response:
-        """Throw one away."""
+        """Delete a draft."""
         services.delete_draft(draft_id=int(draft_id), by=self.actor)
         return Response(status=204)
 

@@ -124,7 +124,7 @@ NODE: Final = shape(
 
 
 class ReferenceSerializer(serializers.Serializer[Any]):
-    """What a reference's name stands for."""
+    """The subject and version that a reference's name refers to."""
 
     name = serializers.CharField(max_length=1024)
     subject = serializers.CharField(max_length=1024)
@@ -132,9 +132,9 @@ class ReferenceSerializer(serializers.Serializer[Any]):
 
 
 class ReportSerializer(serializers.Serializer[Any]):
-    """A schema to report on.
+    """The schema to check.
 
-    With `askRegistry` the server behind a mirror is sent the schema, and what it says stands in `registry_answer`.
+    With `askRegistry` the schema is sent to the server behind a mirror, and its verdict is in `registry_answer`.
     """
 
     registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
@@ -157,9 +157,9 @@ class CompatibilityReports(ProductView):
         responses={200: REPORT, (200, "text/markdown", "text/plain", "application/sarif+json", "application/xml"): str},
     )
     def post(self, request: Request) -> Response:
-        """The whole report of a schema against a subject; nothing is registered.
+        """Get the full compatibility report of a schema against a subject. Nothing is registered.
 
-        JSON, Markdown, text, SARIF 2.1.0 (`application/sarif+json`) or JUnit (`application/xml`) by `Accept`.
+        `Accept` selects JSON, Markdown, text, SARIF 2.1.0 (`application/sarif+json`) or JUnit (`application/xml`).
         """
         values = self.valid(ReportSerializer)
         registry_row, subject = get_registry(values["registry"]), parse_subject(values["subject"])
@@ -194,7 +194,7 @@ class CompatibilityReports(ProductView):
 
 
 class ConfigSerializer(serializers.Serializer[Any]):
-    """Settings of a registry, a context (`:.name:`) or a subject; what is left out stays as it is."""
+    """The settings of a registry, a context (`:.name:`) or a subject; omitted ones stay."""
 
     registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
     subject = serializers.CharField(max_length=1024, required=False, default="", allow_blank=True)
@@ -209,7 +209,7 @@ class Configs(ProductView):
 
     @extend_schema(responses=EffectiveConfig)
     def get(self, request: Request) -> Response:
-        """What counts for `subject` in `registry`, and the scope that says the level."""
+        """Get the effective settings of `subject` in `registry`, and the scope that sets the level."""
         registry_row, subject = self._registry_and_subject(
             request.query_params.get("registry", ""), request.query_params.get("subject", "")
         )
@@ -226,7 +226,7 @@ class Configs(ProductView):
 
     @extend_schema(responses=OwnConfig)
     def delete(self, request: Request) -> Response:
-        """Unset all of a place; answers what it was."""
+        """Remove all settings of a scope. The response has the removed settings."""
         registry_row, subject = self._registry_and_subject(
             request.query_params.get("registry", ""), request.query_params.get("subject", "")
         )
@@ -239,14 +239,14 @@ class Configs(ProductView):
 
 
 class TreeSerializer(serializers.Serializer[Any]):
-    """Which page of the tree: `cursor` is that of the page before."""
+    """The page; `cursor` is the one from the previous page."""
 
     cursor = serializers.CharField(required=False, default="", allow_blank=True, max_length=1300)
     limit = WholeNumberField(required=False, default=MAX_NODES, min_value=1, max_value=MAX_NODES)
 
 
 class WhatIfSerializer(serializers.Serializer[Any]):
-    """Which level, where: for a subject, a context or (neither) the whole registry."""
+    """The level to try on a subject, a context or, without either, the whole registry."""
 
     level = serializers.CharField(max_length=32)
     context = serializers.CharField(  # type: ignore[assignment]  # a field of the query, not DRF's
@@ -265,9 +265,9 @@ class Policy(ProductView):
     )
     @as_it_was
     def get(self, request: Request, registry: str) -> Response:
-        """The registry, and each context and subject that sets something itself, with what counts there from where.
+        """Get the registry, and each context and subject with settings of its own, with the effective settings.
 
-        `reasons` say for each why the caller couldn't change its config or mode now; empty where they could.
+        `reasons` says for each why the caller can't change its config or mode now; empty if the caller can.
         """
         require(self.actor, "schema.read", registry=registry)
         page = self.valid_of(TreeSerializer, _query_parameters(request, TreeSerializer))
@@ -296,9 +296,10 @@ class WhatIfs(ProductView):
 
     @extend_schema(parameters=[WhatIfSerializer], responses=WHAT_IF)
     def get(self, request: Request, registry: str) -> Response:
-        """The registrations of the past that a level would have refused, and the open requests it would judge otherwise.
+        """Get the past registrations that a level would refuse, and the open requests whose verdict it would change.
 
-        At most 200 subjects and some seconds an answer: `cursor` asks for the next. `requests` stand in the first alone.
+        A response covers at most 200 subjects and takes a few seconds; `cursor` gets the next one. Only the first has
+        `requests`.
         """
         parameters = self.valid_of(WhatIfSerializer, _query_parameters(request, WhatIfSerializer))
         scope = scope_of(parameters["context"], parameters["subject"])
@@ -331,7 +332,7 @@ class PlaceSerializer(serializers.Serializer[Any]):
 
 
 class ResolutionSerializer(PlaceSerializer):
-    """Two versions, and a datum of the writer's in the format's JSON form; without one it is generated."""
+    """Two versions, and a datum of the writer in the format's JSON encoding; by default one is generated."""
 
     reader = serializers.CharField(max_length=12)
     writer = serializers.CharField(max_length=12)
@@ -339,7 +340,7 @@ class ResolutionSerializer(PlaceSerializer):
 
 
 class ChangeSerializer(serializers.Serializer[Any]):
-    """What the client in the middle modifies: a JSON Pointer into its datum, and the new value."""
+    """What the modifying client changes: a JSON Pointer into its datum, and the new value."""
 
     pointer = serializers.CharField(max_length=1024, allow_blank=True)
     value = serializers.JSONField(allow_null=True)
@@ -378,7 +379,10 @@ class Resolutions(_PlaceView):
 
     @extend_schema(request=ResolutionSerializer, responses=Resolution)
     def post(self, request: Request) -> Response:
-        """What the reader gets, each field kept, filled, dropped or converted; encoded bytes in hexadecimal."""
+        """Get what the reader makes of the datum: each field is kept, filled, dropped or converted.
+
+        Encoded bytes are hexadecimal.
+        """
         values, registry_row, subject = self.values_registry_and_subject()
         return Response(asdict(selectors.resolve_datum(registry_row, subject, **values)))
 
@@ -390,7 +394,7 @@ class Simulations(_PlaceView):
 
     @extend_schema(request=SimulationSerializer, responses=Simulation)
     def post(self, request: Request) -> Response:
-        """The three steps of a read-modify-write, with their bytes and the fields that they reset."""
+        """Simulate the three steps of a read-modify-write, with their bytes and the fields that they reset."""
         values, registry_row, subject = self.values_registry_and_subject()
         change = values.pop("change")
         simulation = selectors.simulate(registry_row, subject, **values, change=Change(**change) if change else None)
@@ -404,6 +408,6 @@ class Hazards(_PlaceView):
 
     @extend_schema(request=HazardSerializer, responses=HazardsFound)
     def post(self, request: Request) -> Response:
-        """The fields that read-modify-writes by versions in use together reset, and what avoids it."""
+        """Find the fields that read-modify-writes reset if these versions are in use together, and how to avoid it."""
         values, registry_row, subject = self.values_registry_and_subject()
         return Response(asdict(selectors.find_hazards(registry_row, subject, **values)))

@@ -73,13 +73,14 @@ StoreSerializer: Final = config_serializer(SOURCES["state_store"])
 
 
 class PlannedStateSerializer(serializers.Serializer[Any]):
-    """A checkpoint's path or address, and the plan: a JSON object, or its text."""
+    """The path or address of a checkpoint, and the planned state schemas: a JSON object, or its text."""
 
     checkpoint = serializers.CharField(max_length=4096)
-    store = StoreSerializer(required=False, allow_null=True, default=None, help_text="of an address that is no source")
+    store = StoreSerializer(required=False, allow_null=True, default=None, help_text="how to reach a remote checkpoint")
     plan = serializers.JSONField(
         help_text='{"variables": [{"name", "kind", "value_schema", "user_key_schema", "key_schema", "ttl"}], "removed",'
-        ' "settings", "language", "operator", "time_mode", "output_mode", "api", "operators"}; schemas are Spark DDL or StructType JSON'
+        ' "settings", "language", "operator", "time_mode", "output_mode", "api", "operators"}; schemas are Spark DDL or'
+        " StructType JSON"
     )
 
 
@@ -115,7 +116,10 @@ class StateChecks(ProductView):
 
     @extend_schema(request=PlannedStateSerializer, responses={201: STATE_CHECK})
     def post(self, request: Request) -> Response:
-        """Check what a restart with the plan does to a checkpoint. Nothing is started; the report is kept."""
+        """Check what a restart with these state schemas would do to a checkpoint.
+
+        Nothing is started; the report is stored.
+        """
         values = self.valid(PlannedStateSerializer)
         number = check_document(by=self.actor, **values)
         return Response(_state_check(number), status=201)
@@ -126,7 +130,7 @@ class StateCheckOne(ProductView):
 
     @extend_schema(responses=STATE_CHECK)
     def get(self, request: Request, check_id: int) -> Response:
-        """A check that was made before."""
+        """Get a stored check."""
         require(self.actor, "schema.read")
         return Response(_state_check(check_id))
 
@@ -139,18 +143,18 @@ MOST = 500
 
 
 class QueryPageSerializer(serializers.Serializer[Any]):
-    """Which queries: `after` is the id of the last one that was seen; `limit` is 500 at most."""
+    """The page; `after` is the last id of the previous one, and `limit` is at most 500."""
 
     after = WholeNumberField(required=False, default=None, allow_null=True, min_value=1, max_value=2**62)
     limit = WholeNumberField(min_value=1, max_value=MOST, required=False, default=100)
 
 
 class DiscoverySerializer(serializers.Serializer[Any]):
-    """A folder or an address to look below, for whoever may add what is found as sources of the registry."""
+    """The folder or address to search. The caller needs permission to add sources to the registry."""
 
     registry = serializers.CharField(max_length=255)
     path = serializers.CharField(max_length=4096)
-    store = StoreSerializer(required=False, allow_null=True, default=None, help_text="of an address")
+    store = StoreSerializer(required=False, allow_null=True, default=None, help_text="how to reach an address")
 
 
 class Discoveries(ProductView):
@@ -163,7 +167,7 @@ class Discoveries(ProductView):
         ),
     )
     def post(self, request: Request) -> Response:
-        """The checkpoints at and below the path, and which of them are sources already; nothing is kept of it."""
+        """Find the checkpoints at and below the path, and which of them are sources already. Nothing is stored."""
         values = self.valid(DiscoverySerializer)
         done = discover(path=values["path"], registry=values["registry"], store=values["store"], by=self.actor)
         return Response(discovery_dict(done, checkpoint_sources(values["registry"])))
@@ -174,7 +178,7 @@ class Queries(ProductView):
 
     @extend_schema(parameters=[QueryPageSerializer], responses=many(QUERY))
     def get(self, request: Request) -> Response:
-        """The queries that scans have found, the fullest budget first; of registries that the caller may read."""
+        """List the streaming queries that scans found in registries that the caller can read, fullest budget first."""
         require_extent(self.actor, "schema.read")
         page = self.filters_of(QueryPageSerializer, request.query_params.dict())
         return Response([query_body(query) for query in streams.list_queries(by=self.actor, **page)])
@@ -185,7 +189,7 @@ class QueryVariables(ProductView):
 
     @extend_schema(responses=shape("QueryVariables", query=QUERY, variables=many(VARIABLE)))
     def get(self, request: Request, query_id: int) -> Response:
-        """The state variables of a query with every version of their schemas, and what their rows hold."""
+        """Get the state variables of a query, with every version of their schemas and statistics of their rows."""
         query = streams.get_query(query_id, by=self.actor)
         variables = [body_of(VARIABLE, variable) for variable in streams.variables_with_schemas(query_id)]
         return Response({"query": query_body(query), "variables": variables})
@@ -197,7 +201,7 @@ def query_body(query: streams.QueryInfo) -> dict[str, Any]:
 
 
 class ClusterFields(serializers.Serializer[Any]):
-    """How a cluster is reached; `secret` is the name of the password's secret, never the password."""
+    """How to connect to a cluster. `secret` is the name of the secret with the password, never the password itself."""
 
     bootstrap = serializers.CharField(max_length=1024)
     security_protocol = serializers.CharField(max_length=16, required=False, default="PLAINTEXT")
@@ -208,13 +212,13 @@ class ClusterFields(serializers.Serializer[Any]):
 
 
 class ClusterSerializer(ClusterFields):
-    """A cluster to connect."""
+    """The cluster to connect."""
 
     name = serializers.CharField(max_length=128)
 
 
 class SourceFields(serializers.Serializer[Any]):
-    """How a source is scanned; what is left out stays as it is, or has its default."""
+    """How to scan a source. Omitted fields keep their values, or get their defaults in a new source."""
 
     context = serializers.CharField(  # type: ignore[assignment]  # a field of the body, not DRF's
         max_length=255, required=False, allow_blank=True
@@ -244,7 +248,7 @@ class KindField(serializers.ChoiceField):
 
 
 class SourceSerializer(SourceFields):
-    """A source to add."""
+    """The source to add."""
 
     registry = serializers.CharField(max_length=255, required=False, default="")
     kind = KindField()
@@ -257,13 +261,13 @@ class Clusters(ProductView):
 
     @extend_schema(responses=many(selectors.ClusterInfo))
     def get(self, request: Request) -> Response:
-        """All clusters, or those that have sources which the caller may read."""
+        """List the clusters: all of them, or those with sources that the caller can read."""
         require_extent(self.actor, "schema.read")
         return Response([asdict(cluster) for cluster in selectors.list_clusters(self.actor)])
 
     @extend_schema(request=ClusterSerializer, responses={201: selectors.ClusterInfo})
     def post(self, request: Request) -> Response:
-        """Connect a cluster; it has to answer."""
+        """Connect a cluster. The cluster must be reachable."""
         values = self.valid(ClusterSerializer)
         services.connect_cluster(by=self.actor, **values)
         return Response(asdict(selectors.get_cluster(values["name"])), status=201)
@@ -274,18 +278,18 @@ class ClusterView(ProductView):
 
     @extend_schema(responses=selectors.ClusterInfo)
     def get(self, request: Request, name: str) -> Response:
-        """One cluster."""
+        """Get a cluster."""
         require(self.actor, "schema.read")
         return Response(asdict(selectors.get_cluster(name)))
 
     @extend_schema(request=ClusterFields, responses=selectors.ClusterInfo)
     def put(self, request: Request, name: str) -> Response:
-        """How the cluster is reached from now on; it has to answer."""
+        """Change how to connect to the cluster. The cluster must be reachable."""
         services.update_cluster(name=name, by=self.actor, **self.valid(ClusterFields))
         return Response(asdict(selectors.get_cluster(name)))
 
     def delete(self, request: Request, name: str) -> Response:
-        """Forget a cluster that no source reads."""
+        """Remove a cluster that no source uses."""
         services.remove_cluster(name=name, by=self.actor)
         return Response(status=204)
 
@@ -295,14 +299,17 @@ class Sources(ProductView):
 
     @extend_schema(responses=many(selectors.SourceInfo))
     def get(self, request: Request) -> Response:
-        """The sources of registries that the caller may read, with their last scans; `registry` names whose."""
+        """List the sources of registries that the caller can read, with their last scans.
+
+        `registry` limits the list to one registry.
+        """
         registry = request.query_params.get("registry", "")
         require_extent(self.actor, "schema.read", registry=registry)
         return Response([asdict(source) for source in selectors.list_sources(registry=registry, by=self.actor)])
 
     @extend_schema(request=SourceSerializer, responses={201: selectors.SourceInfo})
     def post(self, request: Request) -> Response:
-        """Add topics of a cluster, or a checkpoint."""
+        """Add a source, such as topics of a cluster or a checkpoint."""
         number = services.add_source(by=self.actor, **self.valid(SourceSerializer))
         return Response(asdict(selectors.get_source(number)), status=201)
 
@@ -312,19 +319,19 @@ class SourceView(ProductView):
 
     @extend_schema(responses=shape("SourceWithTopics", selectors.SourceInfo, topic_list=many(selectors.TopicInfo)))
     def get(self, request: Request, source_id: int) -> Response:
-        """One source with its topics."""
+        """Get a source with its topics."""
         source = selectors.get_source(source_id, by=self.actor)
         return Response(asdict(source) | {"topic_list": [asdict(topic) for topic in selectors.list_topics(source_id)]})
 
     @extend_schema(request=SourceFields, responses=selectors.SourceInfo)
     def patch(self, request: Request, source_id: int) -> Response:
-        """Change how it is scanned."""
+        """Change how a source is scanned."""
         values = self.valid(SourceFields)
         services.update_source(source_id=source_id, by=self.actor, **values)
         return Response(asdict(selectors.get_source(source_id)))
 
     def delete(self, request: Request, source_id: int) -> Response:
-        """Forget a source with its scans and findings."""
+        """Remove a source with its scans and findings."""
         services.remove_source(source_id=source_id, by=self.actor)
         return Response(status=204)
 
@@ -334,13 +341,13 @@ class Scans(ProductView):
 
     @extend_schema(responses=many(SCAN))
     def get(self, request: Request, source_id: int) -> Response:
-        """The newest scans first."""
+        """List the scans of a source, newest first."""
         selectors.get_source(source_id, by=self.actor)
         return Response([body_of(SCAN, scan) for scan in selectors.list_scans(source_id)])
 
     @extend_schema(responses={202: shape("QueuedScan", scan=int)})
     def post(self, request: Request, source_id: int) -> Response:
-        """Scan now; gives the scan that is queued or running already, if there is one."""
+        """Queue a scan. If one is queued or running already, the response names that one."""
         scan_id = services.queue_scan(source_id=source_id, by=self.actor)
         run_scan.delay_on_commit(scan_id)
         return Response({"scan": scan_id}, status=202)
@@ -351,7 +358,7 @@ class ScanView(ProductView):
 
     @extend_schema(responses=SCAN)
     def get(self, request: Request, scan_id: int) -> Response:
-        """One scan: its state, how far it is, what it read, or why it failed."""
+        """Get a scan: its state, its progress, what it read, or why it failed."""
         return Response(body_of(SCAN, selectors.get_scan(scan_id, by=self.actor)))
 
 
@@ -360,7 +367,7 @@ class ScanCancel(ProductView):
 
     @extend_schema(responses=SCAN)
     def post(self, request: Request, scan_id: int) -> Response:
-        """End a scan that is queued or running; what earlier scans found stays."""
+        """Cancel a scan that is queued or running. The findings of earlier scans stay."""
         tag = services.cancel_scan(scan_id=scan_id, by=self.actor)
         if tag:
             interrupt_scan.delay_on_commit(tag)
@@ -368,7 +375,10 @@ class ScanCancel(ProductView):
 
 
 class DeploymentSerializer(serializers.Serializer[Any]):
-    """What is deployed to what `registry` serves; empty patterns mean any, `at` is when it began (else now)."""
+    """A deployment to the environment of `registry`.
+
+    An empty pattern matches everything. `at` is its start, by default now.
+    """
 
     registry = serializers.CharField(max_length=255)
     label = serializers.CharField(max_length=2 * MAX_LABEL)  # type: ignore[assignment]  # a field of the body
@@ -380,7 +390,7 @@ class DeploymentSerializer(serializers.Serializer[Any]):
 
 
 class DeploymentFilterSerializer(serializers.Serializer[Any]):
-    """Which deployments; `before` is the cursor that another page gave."""
+    """Filters; `before` is the cursor from another page."""
 
     registry = serializers.CharField(required=False, default="", allow_blank=True, max_length=255)
     label = serializers.CharField(  # type: ignore[assignment]  # a filter, not DRF's
@@ -398,7 +408,10 @@ class Deployments(ProductView):
         responses=shape("DeploymentPage", deployments=many(selectors.DeploymentInfo), before=str),
     )
     def get(self, request: Request) -> Response:
-        """Deployments by when they began, newest first; `before` is the cursor of the next page, "" on the last one."""
+        """List deployments by their start, newest first.
+
+        `before` in the response is the cursor of the next page, "" on the last one.
+        """
         parameters = request.query_params.dict()
         chosen = self.filters_of(DeploymentFilterSerializer, parameters)
         require(self.actor, "schema.read", registry=chosen["registry"])
@@ -407,6 +420,6 @@ class Deployments(ProductView):
 
     @extend_schema(request=DeploymentSerializer, responses={200: REPORTED, 201: REPORTED})
     def post(self, request: Request) -> Response:
-        """Tell of a deployment: 201 for a new one, 200 where it was told before. Said twice it has one effect."""
+        """Report a deployment: 201 for a new one, 200 if it was reported before. The call is idempotent."""
         deployment = services.tell_deployment(by=self.actor, **self.valid(DeploymentSerializer))
         return Response({"deployment": deployment.id}, status=201 if deployment.is_new else 200)

@@ -39,7 +39,7 @@ NEW_FREEZE: Final = shape("NewFreeze", freeze_id=int)
 
 
 class EnvironmentSerializer(serializers.ModelSerializer[Environment]):
-    """The rules to change; what is left out stays."""
+    """The settings to change; omitted ones stay."""
 
     serializer_field_mapping: ClassVar[Any] = {
         **serializers.ModelSerializer.serializer_field_mapping,
@@ -55,7 +55,7 @@ class EnvironmentSerializer(serializers.ModelSerializer[Environment]):
 
 
 class RuleSerializer(serializers.Serializer[Any]):
-    """Whose approvals to ask for."""
+    """Whose approvals are required."""
 
     subject_pattern = serializers.CharField(required=False, default="*", max_length=1024)
     verdict = serializers.ChoiceField(choices=[ReviewRule.ANY, ReviewRule.BREAKING], required=False, default="any")
@@ -65,7 +65,7 @@ class RuleSerializer(serializers.Serializer[Any]):
 
 
 class FreezeSerializer(serializers.Serializer[Any]):
-    """From when to when nothing is applied, and why."""
+    """The time in which nothing is applied, and why."""
 
     starts_at = serializers.DateTimeField()
     ends_at = serializers.DateTimeField()
@@ -73,7 +73,7 @@ class FreezeSerializer(serializers.Serializer[Any]):
 
 
 class RecurringFreezeSerializer(serializers.Serializer[Any]):
-    """Times that come again: weekly between two days (0 is Monday) and times, or on a month's last days."""
+    """A recurring time: weekly from a day (0 is Monday) and time to another, or the last days of each month."""
 
     kind = serializers.ChoiceField(choices=list(RecurringFreeze.KINDS))
     zone = serializers.CharField(max_length=64)
@@ -86,14 +86,14 @@ class RecurringFreezeSerializer(serializers.Serializer[Any]):
 
 
 class BreakGlassSerializer(serializers.Serializer[Any]):
-    """Why a closed environment is to be changed directly, and for how long."""
+    """Why the closed environment must be changed directly, and for how long."""
 
     reason = serializers.CharField(max_length=2000)
     minutes = WholeNumberField(required=False, default=60, min_value=1, max_value=240)
 
 
 class SecondPersonSerializer(serializers.Serializer[Any]):
-    """What the second person says."""
+    """The second person's comment."""
 
     comment = serializers.CharField(
         required=False,
@@ -110,7 +110,7 @@ class Environments(ProductView):
     @extend_schema(parameters=[AT], responses=many(ENVIRONMENT))
     @as_it_was
     def get(self, request: Request) -> Response:
-        """The environments that the caller may read, in the promotion order."""
+        """List the environments that the caller can read, in promotion order."""
         if not may_somewhere(self.actor, READ):
             require(self.actor, READ)
         infos = (info for info in selectors.environment_infos() if may(self.actor, READ, registry=info.name))
@@ -123,7 +123,7 @@ class EnvironmentOne(ProductView):
     @extend_schema(parameters=[AT], responses=ENVIRONMENT)
     @as_it_was
     def get(self, request: Request, registry: str) -> Response:
-        """One environment."""
+        """Get an environment."""
         require(self.actor, READ, registry=registry)
         return Response(_body(selectors.environment_info(registry)))
 
@@ -131,7 +131,7 @@ class EnvironmentOne(ProductView):
         request=EnvironmentSerializer, responses=shape("ChangedEnvironment", ENVIRONMENT, warnings=many(str))
     )
     def patch(self, request: Request, registry: str) -> Response:
-        """Change its rules; to open a closed one takes open break-glass."""
+        """Change the settings of an environment. Opening a closed one requires open break-glass."""
         require(self.actor, "registry.manage", registry=registry)
         services.change_environment(environment=registry, by=self.actor, **self.valid(EnvironmentSerializer))
         info = selectors.environment_info(registry)
@@ -143,7 +143,10 @@ class Rules(ProductView):
 
     @extend_schema(request=RuleSerializer, responses={201: shape("NewReviewRule", rule_id=int, warnings=many(str))})
     def post(self, request: Request, registry: str) -> Response:
-        """Ask for approvals of owners, of a role or of a group. `warnings` says which approvals too few people can give."""
+        """Add a review rule that requires approvals by owners, a role or a group.
+
+        `warnings` names the approvals that too few people can give.
+        """
         require(self.actor, "registry.manage", registry=registry)
         number = services.add_review_rule(environment=registry, by=self.actor, **self.valid(RuleSerializer))
         return Response({"rule_id": number, "warnings": shortages(selectors.environment_info(registry))}, status=201)
@@ -153,7 +156,7 @@ class RuleOne(ProductView):
     """`/api/v1/review-rules/{id}`."""
 
     def delete(self, request: Request, rule_id: int) -> Response:
-        """Ask for it no longer."""
+        """Remove a review rule."""
         services.remove_review_rule(rule_id=rule_id, by=self.actor)
         return Response(status=204)
 
@@ -163,7 +166,7 @@ class Freezes(ProductView):
 
     @extend_schema(request=FreezeSerializer, responses={201: NEW_FREEZE})
     def post(self, request: Request, registry: str) -> Response:
-        """Let nothing be applied for a time."""
+        """Add a freeze, during which nothing is applied."""
         require(self.actor, "registry.manage", registry=registry)
         number = services.add_freeze(environment=registry, by=self.actor, **self.valid(FreezeSerializer))
         return Response({"freeze_id": number}, status=201)
@@ -173,7 +176,7 @@ class FreezeOne(ProductView):
     """`/api/v1/freezes/{id}`."""
 
     def delete(self, request: Request, freeze_id: int) -> Response:
-        """End a freeze, or take back one to come."""
+        """End a freeze, or cancel a future one."""
         services.remove_freeze(freeze_id=freeze_id, by=self.actor)
         return Response(status=204)
 
@@ -183,7 +186,7 @@ class RecurringFreezes(ProductView):
 
     @extend_schema(request=RecurringFreezeSerializer, responses={201: NEW_FREEZE})
     def post(self, request: Request, registry: str) -> Response:
-        """Let nothing be applied at times that come again, by the clocks of a time zone."""
+        """Add a recurring freeze in a time zone."""
         require(self.actor, "registry.manage", registry=registry)
         values = self.valid(RecurringFreezeSerializer)
         number = services.add_recurring_freeze(environment=registry, by=self.actor, **values)
@@ -194,7 +197,7 @@ class RecurringFreezeOne(ProductView):
     """`/api/v1/recurring-freezes/{id}`."""
 
     def delete(self, request: Request, freeze_id: int) -> Response:
-        """Have it come no more."""
+        """Remove a recurring freeze."""
         services.remove_recurring_freeze(freeze_id=freeze_id, by=self.actor)
         return Response(status=204)
 
@@ -204,14 +207,14 @@ class BreakGlasses(ProductView):
 
     @extend_schema(responses=many(BREAK_GLASS))
     def get(self, request: Request, registry: str) -> Response:
-        """The last hundred, newest first."""
+        """List the last hundred uses of break-glass, newest first."""
         require(self.actor, READ, registry=registry)
         selectors.environment_info(registry)
         return Response([body_of(BREAK_GLASS, info) for info in selectors.break_glass_history(registry)])
 
     @extend_schema(request=BreakGlassSerializer, responses={201: shape("NewBreakGlass", break_glass_id=int)})
     def post(self, request: Request, registry: str) -> Response:
-        """Open it for oneself."""
+        """Open break-glass for the caller."""
         require(self.actor, "registry.manage", registry=registry)
         number = services.open_break_glass(environment=registry, by=self.actor, **self.valid(BreakGlassSerializer))
         return Response({"break_glass_id": number}, status=201)
@@ -221,7 +224,7 @@ class BreakGlassClosing(ProductView):
     """`/api/v1/break-glass/{id}/close`."""
 
     def post(self, request: Request, break_glass_id: int) -> Response:
-        """End it before its time."""
+        """Close break-glass early."""
         services.close_break_glass(break_glass_id=break_glass_id, by=self.actor)
         return Response(status=204)
 
@@ -231,7 +234,7 @@ class BreakGlassConfirmation(ProductView):
 
     @extend_schema(request=SecondPersonSerializer)
     def post(self, request: Request, break_glass_id: int) -> Response:
-        """Say, as a second person, that it was right."""
+        """Confirm, as a second person, that the use of break-glass was justified."""
         comment = self.valid(SecondPersonSerializer)["comment"]
         services.confirm_break_glass(break_glass_id=break_glass_id, by=self.actor, comment=comment)
         return Response(status=204)
@@ -242,7 +245,7 @@ def _body(info: selectors.EnvironmentInfo) -> dict[str, Any]:
 
 
 class EnvironmentChangeSerializer(serializers.Serializer[Any]):
-    """What the refused call named in `details`: `action` and `values`; and why."""
+    """`action` and `values` from the `details` of the refused call, and the reason for the change."""
 
     action = serializers.ChoiceField(choices=list(ACTIONS))
     values = serializers.DictField()  # type: ignore[assignment]  # a field of the body, not DRF's
@@ -254,14 +257,14 @@ class EnvironmentChanges(ProductView):
 
     @extend_schema(responses=many(selectors.EnvironmentChangeInfo))
     def get(self, request: Request, registry: str) -> Response:
-        """The last hundred, those that wait first."""
+        """List the last hundred change requests, pending ones first."""
         require(self.actor, "schema.read", registry=registry)
         selectors.environment_info(registry)
         return Response([asdict(info) for info in selectors.environment_changes(registry)])
 
     @extend_schema(request=EnvironmentChangeSerializer, responses={201: shape("NewEnvironmentChange", change_id=int)})
     def post(self, request: Request, registry: str) -> Response:
-        """Ask another person who may review there for a change that loosens a closed environment."""
+        """Request a change that weakens the rules of a closed environment; another reviewer there approves it."""
         refuse_strangers(self.actor, "client.change")
         number = services.request_environment_change(
             environment=registry, by=self.actor, **self.valid(EnvironmentChangeSerializer)
@@ -274,7 +277,7 @@ class EnvironmentChangeApproval(ProductView):
 
     @extend_schema(request=SecondPersonSerializer)
     def post(self, request: Request, change_id: int) -> Response:
-        """Approve it as a second person, which carries it out."""
+        """Approve a change as a second person, which makes it."""
         comment = self.valid(SecondPersonSerializer)["comment"]
         services.approve_environment_change(change_id=change_id, by=self.actor, comment=comment)
         return Response(status=204)
@@ -285,7 +288,7 @@ class EnvironmentChangeRejection(ProductView):
 
     @extend_schema(request=SecondPersonSerializer)
     def post(self, request: Request, change_id: int) -> Response:
-        """Turn it down as a second person, with a comment."""
+        """Reject a change as a second person, with a comment."""
         comment = self.valid(SecondPersonSerializer)["comment"]
         services.reject_environment_change(change_id=change_id, by=self.actor, comment=comment)
         return Response(status=204)
@@ -295,6 +298,6 @@ class EnvironmentChangeWithdrawal(ProductView):
     """`/api/v1/environment-changes/{id}/withdraw`."""
 
     def post(self, request: Request, change_id: int) -> Response:
-        """Take it back: its requester, or whoever manages the environment."""
+        """Withdraw a change. Its requester and people who manage the environment can."""
         services.withdraw_environment_change(change_id=change_id, by=self.actor)
         return Response(status=204)

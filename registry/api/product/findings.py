@@ -36,7 +36,7 @@ FOUND: Final = shape("Finding", selectors.FindingInfo, still_blocks=bool, answer
 
 
 class FindingFilterSerializer(serializers.Serializer[Any]):
-    """Which findings: an empty filter means all. With `fail_on` the answer says whether a rollout may go on."""
+    """Filters; an empty one matches everything. With `fail_on` the response says whether a rollout can proceed."""
 
     registry = serializers.CharField(required=False, default="", allow_blank=True, max_length=255)
     subject = serializers.CharField(required=False, default="", allow_blank=True, max_length=1024)
@@ -65,15 +65,17 @@ class Findings(ProductView):
         responses={200: either(many(selectors.FindingInfo), selectors.Gate), 409: selectors.Gate},
     )
     def get(self, request: Request) -> Response:
-        """Findings that the caller may read, worst first: those about subjects, the others with the whole registry.
+        """List the findings that the caller can read, worst first.
 
-        With `fail_on=break|risk|notice`: 200 where a rollout may go on, 409 where not, for whoever may read all that is
-        asked about: name the registry, or the subject, where the role is for that alone. A rollout may not go on while a
-        finding of that severity or a worse one is open, nor while something in scope wasn't read:
-        `{"passed", "fail_on", "findings", "unscanned", "more_findings"}`. `unscanned` names registries without a source,
-        sources that weren't really scanned, topics that the last scan couldn't read, and the `subject` (without one and
-        without `source_id`, each subject but those that others refer to) of which scans read no topic. `more_findings`
-        is how many findings beyond `limit` aren't listed. 404 for a registry, subject or source that doesn't exist.
+        Findings that aren't about a subject are listed only for callers who can read the whole registry.
+
+        With `fail_on=break|risk|notice` the status is 200 if a rollout can proceed, otherwise 409. The caller must be
+        able to read everything in scope; with a role for one registry or subject, name it. A rollout can't proceed while
+        a finding of that severity or worse is open, or while something in scope wasn't scanned. `unscanned` names
+        registries without a source, sources that weren't scanned, topics that the last scan couldn't read, and the
+        `subject` if no topic of it was read; without `subject` and `source_id`, every such subject that no other refers
+        to. `more_findings` is how many findings beyond `limit` aren't listed. The status is 404 for a registry, subject
+        or source that doesn't exist.
         """
         parameters = request.query_params.dict()
         chosen = self.filters_of(FindingFilterSerializer, parameters)
@@ -101,14 +103,14 @@ class FindingView(ProductView):
 
     @extend_schema(responses=FOUND)
     def get(self, request: Request, finding_id: int) -> Response:
-        """One finding with its evidence; samples of messages are for those who may see them.
+        """Get a finding with its evidence. Samples of messages need the permission to see them.
 
-        `sentence`, `location`, `evidence` and `last_scan_count` are about the last scan that saw it; `count`,
-        `first_seen` and `last_seen` are about all scans. `not_checked` says why scans can't tell whether it still holds.
+        `sentence`, `location`, `evidence` and `last_scan_count` are from the last scan that saw it; `count`,
+        `first_seen` and `last_seen` cover all scans. `not_checked` says why scans can't tell whether it still holds.
 
-        `answers` are one's own drafts and the requests that one may read which were begun from it; `suspected` is what
-        was done in the hour before it began. A break that `still_blocks` fails requests to its closed environment even
-        when it is acknowledged or muted.
+        `answers` has the caller's drafts, and the requests that the caller can read, that address it. `suspected` is
+        what happened in the hour before it began. If `still_blocks` is true, the break fails requests to its closed
+        environment even when it is acknowledged or muted.
         """
         finding = _finding(finding_id, self.actor)
         answers = body_of(_ANSWERS, requests_for_finding(finding_id, self.actor))
@@ -121,7 +123,7 @@ def _finding(finding_id: int, by: Actor) -> dict[str, Any]:
 
 
 class FindingDecisionSerializer(serializers.Serializer[Any]):
-    """A decision: `reason` and `until` of an acknowledgement, `to` of an assignment (empty: to nobody)."""
+    """`reason` and `until` are for an acknowledgement, `to` is for an assignment (empty to unassign)."""
 
     reason = serializers.CharField(required=False, default="", allow_blank=True)
     until = serializers.DateTimeField(required=False, default=None, allow_null=True)
@@ -137,7 +139,7 @@ class FindingDecision(ProductView):
         responses=shape("DecidedFinding", selectors.FindingInfo, still_blocks=bool),
     )
     def post(self, request: Request, finding_id: int, decision: str) -> Response:
-        """Acknowledge a finding, open it again, or give it to somebody."""
+        """Acknowledge, reopen or assign a finding."""
         values = self.valid(FindingDecisionSerializer)
         if decision == "acknowledge":
             services.acknowledge(finding_id=finding_id, reason=values["reason"], until=values["until"], by=self.actor)
@@ -149,7 +151,7 @@ class FindingDecision(ProductView):
 
 
 class MuteSerializer(serializers.Serializer[Any]):
-    """Findings to mute, by shell patterns."""
+    """Shell patterns of the findings to mute."""
 
     registry = serializers.CharField(max_length=255, required=False, default="")
     rule = serializers.CharField(max_length=64, required=False, default="", allow_blank=True)
@@ -164,16 +166,20 @@ class Mutes(ProductView):
 
     @extend_schema(responses=many(selectors.MuteInfo))
     def get(self, request: Request) -> Response:
-        """The mutes of registries that the caller may read, newest first; `registry` names whose."""
+        """List the mutes of registries that the caller can read, newest first.
+
+        `registry` limits the list to one registry.
+        """
         registry = request.query_params.get("registry", "")
         require_extent(self.actor, "schema.read", registry=registry)
         return Response([asdict(mute) for mute in selectors.list_mutes(registry, by=self.actor)])
 
     @extend_schema(request=MuteSerializer, responses={201: shape("NewMute", mute=int, hides=int, still_blocks=bool)})
     def post(self, request: Request) -> Response:
-        """Mute what fits all patterns, also what is found later.
+        """Mute present and future findings that match all patterns.
 
-        `hides` is how many open findings that are. With `still_blocks`, muted breaks fail requests to this closed environment as before.
+        `hides` is the number of open findings that match. If `still_blocks` is true, muted breaks still fail requests
+        to this closed environment.
         """
         values = self.valid(MuteSerializer)
         mute = services.mute(by=self.actor, **values)
@@ -185,20 +191,20 @@ class MuteView(ProductView):
     """`/api/v1/mutes/{id}`."""
 
     def delete(self, request: Request, mute_id: int) -> Response:
-        """End a mute."""
+        """Remove a mute."""
         services.unmute(mute_id=mute_id, by=self.actor)
         return Response(status=204)
 
 
 class PairSerializer(serializers.Serializer[Any]):
-    """The field that went and the one that came, as the diff names them."""
+    """The removed field and the added one, as the diff names them."""
 
     from_path = serializers.CharField(max_length=2 * MAX_PATH)
     to_path = serializers.CharField(max_length=2 * MAX_PATH)
 
 
 class RenameSerializer(PairSerializer):
-    """Whether the two are one field under two names, and why."""
+    """Whether the added field is the removed one under a new name, and why."""
 
     is_rename = serializers.BooleanField()
     reason = serializers.CharField(
@@ -211,14 +217,14 @@ class Renames(SubjectView):
 
     @extend_schema(responses=many(schema_changes.RenameInfo))
     def get(self, request: Request, registry: str, subject: str) -> Response:
-        """What was decided, in the order in which it was."""
+        """List the decisions about suspected renames, oldest first."""
         registry_row, name = self.registry_and_subject(registry, subject)
         get_subject(registry_row, name, deleted=True)
         return Response([asdict(info) for info in schema_changes.renames_of(registry_row, name)])
 
     @extend_schema(request=RenameSerializer)
     def put(self, request: Request, registry: str, subject: str) -> Response:
-        """Decide of one pair. Said twice it has one effect."""
+        """Decide whether one pair is a rename. The call is idempotent."""
         name = parse_subject(subject)
         require(self.actor, schema_changes.ACTION, registry=registry, subject=name.qualified)
         schema_changes.decide_rename(registry=registry, subject=name, by=self.actor, **self.valid(RenameSerializer))
@@ -226,7 +232,7 @@ class Renames(SubjectView):
 
     @extend_schema(request=PairSerializer)
     def delete(self, request: Request, registry: str, subject: str) -> Response:
-        """Take back what was decided of one pair: it is suspected again."""
+        """Withdraw the decision about one pair; it is a suspected rename again."""
         name = parse_subject(subject)
         require(self.actor, schema_changes.ACTION, registry=registry, subject=name.qualified)
         schema_changes.undecide_rename(registry=registry, subject=name, by=self.actor, **self.valid(PairSerializer))

@@ -41,7 +41,7 @@ OUTCOME: Final = shape("Outcome", Outcome, subject=str)
 
 
 class StandingSerializer(serializers.Serializer[Any]):
-    """What a version's standing should be; `ends_at` of a deprecated one alone."""
+    """The status to set; `ends_at` is only for a deprecated version."""
 
     standing = serializers.ChoiceField(choices=VersionStanding.STANDINGS)
     message = serializers.CharField(max_length=retirement.MAX_MESSAGE)
@@ -49,7 +49,7 @@ class StandingSerializer(serializers.Serializer[Any]):
 
 
 class StandingPageSerializer(serializers.Serializer[Any]):
-    """Which standings: `after` is the id of the last one that was seen."""
+    """Filters; `after` is the last id of the previous page."""
 
     subject = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
     standing = serializers.ChoiceField(choices=VersionStanding.STANDINGS, required=False, default="", allow_blank=True)
@@ -58,7 +58,7 @@ class StandingPageSerializer(serializers.Serializer[Any]):
 
 
 class GhostsSerializer(serializers.Serializer[Any]):
-    """Which ghosts: `before` is the id of the last one that was seen."""
+    """Filters; `before` is the last id of the previous page."""
 
     environment = serializers.CharField(required=False, default="", allow_blank=True, max_length=255)
     subject = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
@@ -69,7 +69,7 @@ class GhostsSerializer(serializers.Serializer[Any]):
 
 
 class AdoptionSerializer(serializers.Serializer[Any]):
-    """A ghost that should be reviewed after the fact."""
+    """The unapproved version to review after the fact."""
 
     environment = serializers.CharField(max_length=255)
     subject = serializers.CharField(max_length=1280)
@@ -94,7 +94,7 @@ class VersionStandingOne(SubjectView):
         responses=shape("VersionStanding", Standing, without=("standing",), partial=True, version=int, standing=str)
     )
     def get(self, request: Request, registry: str, subject: str, version: str) -> Response:
-        """The standing of a version; `{"standing": "good"}` for most."""
+        """Get the status of a version. A version without one has `"standing": "good"`."""
         registry_row, name = self.registry_and_subject(registry, subject)
         info = get_version(registry_row, name, version, deleted=True)
         standing = asdict(info.standing) if info.standing else {"standing": "good"}
@@ -102,7 +102,10 @@ class VersionStandingOne(SubjectView):
 
     @extend_schema(request=StandingSerializer, responses=Standing)
     def put(self, request: Request, registry: str, subject: str, version: str) -> Response:
-        """Deprecate, retire or quarantine a version: readers are told in headers; nothing stops working."""
+        """Mark a version as deprecated, retired or quarantined.
+
+        Responses with the version get headers that say so; nothing stops working.
+        """
         _, name = self.registry_and_subject(registry, subject)
         require(self.actor, "version.standing", registry=registry, subject=name.qualified)
         values = self.valid(StandingSerializer)
@@ -110,7 +113,7 @@ class VersionStandingOne(SubjectView):
         return Response(asdict(done))
 
     def delete(self, request: Request, registry: str, subject: str, version: str) -> Response:
-        """Bring it back into good standing."""
+        """Clear the status of a version."""
         _, name = self.registry_and_subject(registry, subject)
         retirement.clear_standing(registry=registry, subject=name, version=version, by=self.actor)
         return Response(status=204)
@@ -121,7 +124,7 @@ class Standings(ProductView):
 
     @extend_schema(parameters=[StandingPageSerializer], responses=many(LISTED))
     def get(self, request: Request, registry: str) -> Response:
-        """The versions that aren't in good standing, in the order of their ids."""
+        """List the versions that are deprecated, retired or quarantined, by id."""
         chosen = self.filters_of(StandingPageSerializer, request.query_params.dict())
         subject = parse_subject(chosen["subject"]) if chosen["subject"] else None
         require(self.actor, "schema.read", registry=registry, subject=subject.qualified if subject else "")
@@ -140,7 +143,7 @@ class Life(SubjectView):
     @extend_schema(parameters=[AT], responses=many(shape("VersionLife", timeline.VersionTimeline, "states")))
     @as_it_was
     def get(self, request: Request, registry: str, subject: str) -> Response:
-        """What became of each version: requests, releases, standing, deletion, and whether it is a ghost."""
+        """List the history of each version: requests, releases, status and deletion. `is_ghost`: it is unapproved."""
         registry_row, name = self.registry_and_subject(registry, subject)
         timelines = promotions.timelines_of(registry_row, name, by=self.actor)
         return Response([{**asdict(life), "states": life.states} for life in timelines])
@@ -152,9 +155,11 @@ class Ghosts(ProductView):
     @extend_schema(parameters=[GhostsSerializer, AT], responses=many(GHOST))
     @as_it_was
     def get(self, request: Request) -> Response:
-        """Versions that came into an environment without a request, newest first, and when messages carried them last.
+        """List unapproved versions (ghosts): those registered in an environment without a request, newest first.
 
-        `state` is `undecided`, `asked` (an open request would adopt it) or `quarantined`.
+        `seen_at` is when a message last had the version.
+
+        The filter `state` is `undecided`, `asked` (an open request would adopt the version) or `quarantined`.
         """
         chosen = self.filters_of(GhostsSerializer, request.query_params.dict())
         require_extent(self.actor, "schema.read", registry=chosen["environment"])
@@ -171,7 +176,7 @@ class Adoptions(ProductView):
 
     @extend_schema(request=AdoptionSerializer, responses={201: shape("RequestNumber", request=int)})
     def post(self, request: Request) -> Response:
-        """Ask for the review of a ghost; answers the number of the request."""
+        """Request the review of an unapproved version. The response has the number of the request."""
         values = self.valid(AdoptionSerializer)
         values["subject"] = parse_subject(values["subject"])
         number = promotion_services.request_adoption(by=self.actor, **values)
@@ -179,10 +184,10 @@ class Adoptions(ProductView):
 
 
 class RetireSerializer(serializers.Serializer[Any]):
-    """What to do, to a version or (without one) to the whole subject.
+    """The step, for a version or, without one, for the whole subject.
 
-    `confirmed` is the subject's name, for what deletes; `message` and `ends_at` are of a deprecation; `force` is the reason
-    to delete for good what is or may be in use, and to restore what breaks the level.
+    `confirmed` is the subject's name, required to delete. `message` and `ends_at` are for a deprecation. `force` is the
+    reason to delete permanently what is or may be in use, or to restore what breaks the compatibility level.
     """
 
     choice = serializers.ChoiceField(choices=list(retirement.CHOICES))
@@ -194,7 +199,7 @@ class RetireSerializer(serializers.Serializer[Any]):
 
 
 class OrphansSerializer(serializers.Serializer[Any]):
-    """Which page: `after` is what the one before gave."""
+    """The page; `after` is the cursor from the previous one."""
 
     after = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
     limit = WholeNumberField(required=False, default=100, min_value=1, max_value=MAX_ROWS)
@@ -205,7 +210,10 @@ class Retirement(ProductView):
 
     @extend_schema(request=RetireSerializer, responses=retirement.Retired)
     def post(self, request: Request, registry: str, subject: str) -> Response:
-        """Do one step; answers the versions that it changed and their schema ids."""
+        """Deprecate, soft-delete, permanently delete or restore.
+
+        The response has the changed versions and their schema ids.
+        """
         name = parse_subject(subject)
         chosen = str(request.data.get("choice", "")) if isinstance(request.data, dict) else ""
         require(
@@ -221,7 +229,10 @@ class OrphanSubjects(ProductView):
 
     @extend_schema(parameters=[OrphansSerializer], responses=ORPHANS)
     def get(self, request: Request, registry: str) -> Response:
-        """By name; the next page begins `after` what this one gives. Without topics nothing is known: no rows."""
+        """List subjects that nothing is known to use, by name.
+
+        `after` in the response is the cursor of the next page. Without a scanned topic the list is empty.
+        """
         if not may_somewhere(self.actor, "schema.read"):
             require(self.actor, "schema.read", registry=registry)
         chosen = self.filters_of(OrphansSerializer, request.query_params.dict())
@@ -230,13 +241,13 @@ class OrphanSubjects(ProductView):
 
 
 class ExportSerializer(serializers.Serializer[Any]):
-    """The subjects that the file should have."""
+    """The subjects to export."""
 
     subjects = serializers.ListField(child=serializers.CharField(max_length=1280), min_length=1, max_length=MOST)
 
 
 class DeprecationsSerializer(ExportSerializer):
-    """Why, what to use instead, and until when at most."""
+    """The subjects, why they are deprecated and what to use instead, and the last date of use."""
 
     message = serializers.CharField(max_length=retirement.MAX_MESSAGE)
     ends_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
@@ -247,7 +258,7 @@ class SubjectsExport(ProductView):
 
     @extend_schema(request=ExportSerializer, responses={(200, "application/zip"): FILE})
     def post(self, request: Request, registry: str) -> HttpResponse:
-        """A zip with a file that `import_registry --from` takes: versions, configs, modes and notes of these subjects."""
+        """Export subjects as a ZIP file for `import_registry --from`, with their versions, configs, modes and notes."""
         names = [parse_subject(text) for text in self.valid(ExportSerializer)["subjects"]]
         file = io.BytesIO()
         export_subjects(registry=registry, subjects=names, file=file, by=self.actor)
@@ -260,7 +271,10 @@ class SubjectsDeprecation(ProductView):
 
     @extend_schema(request=DeprecationsSerializer, responses=many(OUTCOME))
     def post(self, request: Request, registry: str) -> Response:
-        """Deprecate what is live of each; answers the versions of each subject, or why there are none."""
+        """Deprecate the live versions of several subjects.
+
+        The response has the versions of each subject, or why it was skipped.
+        """
         values = self.valid(DeprecationsSerializer)
         names = [parse_subject(text) for text in values.pop("subjects")]
         done = deprecate_several(registry=registry, subjects=names, by=self.actor, **values)

@@ -21,7 +21,7 @@ MOST = 200
 
 
 class InboxPageSerializer(serializers.Serializer[Any]):
-    """Which part of the inbox."""
+    """The page of the inbox."""
 
     unread = serializers.BooleanField(required=False, default=False)
     before = WholeNumberField(required=False, default=None, allow_null=True, min_value=1, max_value=2**63 - 1)
@@ -29,7 +29,7 @@ class InboxPageSerializer(serializers.Serializer[Any]):
 
 
 class ReadSerializer(serializers.Serializer[Any]):
-    """Which entries were read: those of `ids`, or all up to the number `up_to`."""
+    """The entries to mark: those in `ids`, or all up to the number `up_to`."""
 
     ids = serializers.ListField(
         child=WholeNumberField(min_value=1, max_value=2**63 - 1), required=False, max_length=1000
@@ -38,7 +38,7 @@ class ReadSerializer(serializers.Serializer[Any]):
 
 
 class WishSerializer(serializers.Serializer[Any]):
-    """A subscription; patterns are shell patterns. `wanted` false: not to be told."""
+    """A subscription; patterns are shell patterns. With `wanted` false the events aren't notified."""
 
     event = serializers.CharField(max_length=64)
     registry_pattern = serializers.CharField(required=False, default="*", max_length=255)
@@ -53,7 +53,7 @@ class Notifications(ProductView):
         parameters=[InboxPageSerializer], responses=shape("Inbox", unread=int, items=many(selectors.EntryInfo))
     )
     def get(self, request: Request) -> Response:
-        """One's own notices, newest first; go on with `before`, the number of the last one."""
+        """List the caller's notices, newest first. `before` is the last id of the previous page."""
         chosen = self.filters_of(InboxPageSerializer, request.query_params.dict())
         items = [asdict(entry) for entry in selectors.list_entries(self.actor, **chosen)]
         return Response({"unread": selectors.unread_entries(selectors.person_of(self.actor)).count(), "items": items})
@@ -64,7 +64,7 @@ class NotificationsRead(ProductView):
 
     @extend_schema(request=ReadSerializer, responses=shape("MarkedNotices", marked=int))
     def post(self, request: Request) -> Response:
-        """Mark entries of one's own inbox as read."""
+        """Mark entries of the caller's inbox as read. `marked` is how many of them were unread."""
         values = self.valid(ReadSerializer)
         if len(values) != 1:
             raise InvalidInput("Give either ids or up_to.")
@@ -79,13 +79,13 @@ class Events(ProductView):
         responses=many(shape("EventType", id=str, title=str, told_without_subscription=str, told_to_owners=bool))
     )
     def get(self, request: Request) -> Response:
-        """What one can be told of, and by which right one is told without a subscription."""
+        """List the event types, and the permission by which people get each without a subscription."""
         selectors.person_of(self.actor)
         return Response(selectors.event_rows())
 
 
 class DigestSerializer(serializers.Serializer[Any]):
-    """How often unread notices come by mail, and at which hour of which time zone."""
+    """How often to mail unread notices, and at which hour of which time zone."""
 
     every = serializers.ChoiceField(choices=EVERY)
     hour = WholeNumberField(required=False, default=7)
@@ -97,12 +97,12 @@ class DigestView(ProductView):
 
     @extend_schema(responses=DigestInfo)
     def get(self, request: Request) -> Response:
-        """One's own digest by mail: what is chosen, where it goes, how the last one ended."""
+        """Get the settings of the caller's email digest, its address, and the result of the last one."""
         return Response(asdict(digest_of(self.actor)))
 
     @extend_schema(request=DigestSerializer, responses=DigestInfo)
     def put(self, request: Request) -> Response:
-        """Choose it, or `off`."""
+        """Change the email digest, or turn it off."""
         choose_digest(by=self.actor, **self.valid(DigestSerializer))
         return Response(asdict(digest_of(self.actor)))
 
@@ -112,12 +112,12 @@ class Subscriptions(ProductView):
 
     @extend_schema(responses=many(selectors.SubscriptionInfo))
     def get(self, request: Request) -> Response:
-        """One's own subscriptions."""
+        """List the caller's subscriptions."""
         return Response([asdict(item) for item in selectors.list_subscriptions(self.actor)])
 
     @extend_schema(request=WishSerializer, responses={201: selectors.SubscriptionInfo})
     def post(self, request: Request) -> Response:
-        """Subscribe; the same place again changes whether it is wanted."""
+        """Subscribe to an event. The same event and patterns again change `wanted`."""
         number = services.subscribe(by=self.actor, **self.valid(WishSerializer))
         (made,) = (item for item in selectors.list_subscriptions(self.actor) if item.id == number)
         return Response(asdict(made), status=201)
@@ -127,13 +127,13 @@ class SubscriptionOne(ProductView):
     """`/api/v1/notifications/subscriptions/{id}`."""
 
     def delete(self, request: Request, subscription_id: int) -> Response:
-        """Remove a subscription of one's own."""
+        """Remove one of the caller's subscriptions."""
         services.unsubscribe(subscription_id=subscription_id, by=self.actor)
         return Response(status=204)
 
 
 class NewWebhookSerializer(serializers.Serializer[Any]):
-    """A webhook to make; no events: all of them. Patterns are shell patterns."""
+    """The webhook to create; without events it gets all of them. Patterns are shell patterns."""
 
     name = serializers.CharField(max_length=100)
     url = serializers.CharField(max_length=2048)
@@ -146,7 +146,7 @@ class NewWebhookSerializer(serializers.Serializer[Any]):
 
 
 class ChangedWebhookSerializer(serializers.Serializer[Any]):
-    """What is to change."""
+    """The fields to change."""
 
     name = serializers.CharField(required=False, max_length=100)
     url = serializers.CharField(required=False, max_length=2048)
@@ -158,7 +158,7 @@ class ChangedWebhookSerializer(serializers.Serializer[Any]):
 
 
 class LogSerializer(serializers.Serializer[Any]):
-    """Which part of the log."""
+    """The page of the log."""
 
     before = WholeNumberField(required=False, default=None, allow_null=True, min_value=1, max_value=2**63 - 1)
     limit = WholeNumberField(required=False, default=50, min_value=1, max_value=MOST)
@@ -169,12 +169,12 @@ class Webhooks(ProductView):
 
     @extend_schema(responses=many(selectors.WebhookInfo))
     def get(self, request: Request) -> Response:
-        """One's own webhooks; all of them for who manages registries."""
+        """List the caller's webhooks; all webhooks for people who manage registries."""
         return Response([asdict(item) for item in selectors.list_webhooks(self.actor)])
 
     @extend_schema(request=NewWebhookSerializer, responses={201: webhooks.NewKey})
     def post(self, request: Request) -> Response:
-        """Make a webhook. The answer has its key, this one time."""
+        """Create a webhook. The response has its key, which isn't shown again."""
         made = webhooks.create_webhook(by=self.actor, **self.valid(NewWebhookSerializer))
         return Response(asdict(made), status=201)
 
@@ -184,18 +184,18 @@ class WebhookOne(ProductView):
 
     @extend_schema(responses=selectors.WebhookInfo)
     def get(self, request: Request, webhook: str) -> Response:
-        """One webhook."""
+        """Get a webhook."""
         return Response(asdict(selectors.get_webhook(self.actor, webhook)))
 
     @extend_schema(request=ChangedWebhookSerializer, responses=selectors.WebhookInfo)
     def patch(self, request: Request, webhook: str) -> Response:
-        """Change a webhook, or switch it off and on."""
+        """Change, enable or disable a webhook."""
         changes = self.valid(ChangedWebhookSerializer)
         webhooks.update_webhook(webhook=webhook, changes=changes, by=self.actor)
         return Response(asdict(selectors.get_webhook(self.actor, webhook)))
 
     def delete(self, request: Request, webhook: str) -> Response:
-        """Remove a webhook with its log."""
+        """Remove a webhook with its delivery log."""
         webhooks.remove_webhook(webhook=webhook, by=self.actor)
         return Response(status=204)
 
@@ -205,7 +205,10 @@ class WebhookKey(ProductView):
 
     @extend_schema(responses=webhooks.NewKey)
     def post(self, request: Request, webhook: str) -> Response:
-        """Sign with a new key from now on, and for a day with the former one too. The answer has the new one."""
+        """Rotate the key.
+
+        Messages are also signed with the old key for a day. The response has the new key, which isn't shown again.
+        """
         return Response(asdict(webhooks.rotate_key(webhook=webhook, by=self.actor)))
 
 
@@ -214,7 +217,7 @@ class WebhookTest(ProductView):
 
     @extend_schema(responses={202: shape("QueuedDelivery", delivery=int)})
     def post(self, request: Request, webhook: str) -> Response:
-        """Queue a test message."""
+        """Queue a test message. `delivery` is its number in the delivery log."""
         return Response({"delivery": webhooks.send_test(webhook=webhook, by=self.actor)}, status=202)
 
 
@@ -223,7 +226,7 @@ class Deliveries(ProductView):
 
     @extend_schema(parameters=[LogSerializer], responses=many(selectors.DeliveryInfo))
     def get(self, request: Request, webhook: str) -> Response:
-        """The delivery log, newest first; go on with `before`, the number of the last one."""
+        """List deliveries with their attempts, newest first. `before` is the last id of the previous page."""
         chosen = self.filters_of(LogSerializer, request.query_params.dict())
         return Response([asdict(item) for item in selectors.list_deliveries(self.actor, webhook, **chosen)])
 
@@ -233,6 +236,6 @@ class Replay(ProductView):
 
     @extend_schema(responses={202: None})
     def post(self, request: Request, webhook: str, delivery_id: int) -> Response:
-        """Deliver a message again, with the same `webhook-id`."""
+        """Redeliver a message with the same `webhook-id`."""
         webhooks.replay(webhook=webhook, delivery_id=delivery_id, by=self.actor)
         return Response(status=202)

@@ -105,7 +105,7 @@ def number_field(**more: Any) -> WholeNumberField:
 
 def again_field() -> WholeNumberField:
     """The number of the request that is asked for again."""
-    return number_field(help_text="the request, rejected or withdrawn, that this one asks for again")
+    return number_field(help_text="the rejected or withdrawn request that this one repeats")
 
 
 def labels_field(**more: Any) -> serializers.ListField:
@@ -114,32 +114,32 @@ def labels_field(**more: Any) -> serializers.ListField:
 
 
 class RequestPageSerializer(serializers.Serializer[Any]):
-    """Which requests: an empty filter means all. `after` is the number of the last one of the page before."""
+    """Filters; an empty one matches everything. `after` is the last number of the previous page."""
 
     state = serializers.ChoiceField(choices=STATES, required=False, default="", allow_blank=True)
     target = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
     subject = serializers.CharField(max_length=1280, required=False, default="", allow_blank=True)
-    finding = number_field(help_text="the drift finding that they answer")
+    finding = number_field(help_text="the drift finding that they address")
     label = serializers.CharField(  # type: ignore[assignment]  # a filter, not DRF's
         max_length=MAX_LABEL, required=False, default="", allow_blank=True
     )
     mine = serializers.BooleanField(required=False, default=False)
-    waiting = serializers.BooleanField(required=False, default=False, help_text="for one's own review")
+    waiting = serializers.BooleanField(required=False, default=False, help_text="waiting for the caller's review")
     after = number_field()
     limit = WholeNumberField(required=False, default=100, min_value=1, max_value=200)
 
 
 class ItemSerializer(serializers.Serializer[Any]):
-    """A version to promote."""
+    """The version to promote."""
 
     subject = serializers.CharField(max_length=1280)
     version = VersionField(required=False, default="latest")
 
 
 class PromotionSerializer(serializers.Serializer[Any]):
-    """What to ask for: `subject` with `version`, or `items`, which become one plan. A draft is submitted later.
+    """What to promote: `subject` with `version`, or `items`, which become one plan. A draft is submitted later.
 
-    A version that came to `source` for a drift finding takes it along as the request's `origin`.
+    If a version came to `source` because of a drift finding, the finding becomes the request's `origin`.
     """
 
     source = serializers.CharField(max_length=255)  # type: ignore[assignment]  # a field of the body, not DRF's
@@ -155,10 +155,9 @@ class PromotionSerializer(serializers.Serializer[Any]):
 
 
 class ProposalSerializer(serializers.Serializer[Any]):
-    """A schema that is to be the next version of a subject of the target. `draft_id` is the draft that ends with it.
+    """The schema to register as the next version of a subject in the target. `draft_id` is the draft that it completes.
 
-    `finding` is the number of the drift finding that it answers. Both it and `reason` are the draft's where they are
-    left out.
+    `finding` is the number of the drift finding that it addresses. `finding` and `reason` default to the draft's.
     """
 
     target = serializers.CharField(max_length=255)
@@ -174,7 +173,7 @@ class ProposalSerializer(serializers.Serializer[Any]):
 
 
 class RollBackSerializer(serializers.Serializer[Any]):
-    """An earlier version of an environment."""
+    """The earlier version to return to."""
 
     environment = serializers.CharField(max_length=255)
     subject = serializers.CharField(max_length=1280)
@@ -184,7 +183,7 @@ class RollBackSerializer(serializers.Serializer[Any]):
 
 
 class AgainSerializer(serializers.Serializer[Any]):
-    """Why it is asked for again; empty: the reason of before."""
+    """The reason for the new request; by default that of the earlier one."""
 
     reason = text_field()
 
@@ -201,7 +200,7 @@ class DecisionSerializer(serializers.Serializer[Any]):
         default="",
         allow_blank=True,
         max_length=64,
-        help_text="For approve: the hash of the plan that was read. Without it the answer is 428, and 409 if the plan has"
+        help_text="For approve: the hash of the plan that was read. Without it the response is 428, and 409 if the plan has"
         " changed.",
     )
     override = text_field(help_text="For approve: the reason to approve in spite of failing checks, a freeze included.")
@@ -223,27 +222,30 @@ class DecisionSerializer(serializers.Serializer[Any]):
 
 
 class LabelsSerializer(serializers.Serializer[Any]):
-    """The labels that a request is to have; small letters and capitals are one."""
+    """The labels of the request; case is ignored."""
 
     labels = labels_field()
 
 
 class HurtSerializer(serializers.Serializer[Any]):
-    """The client of a subject that doesn't go on."""
+    """The client that the plan breaks."""
 
     subject = serializers.CharField(max_length=1280)
     client = serializers.CharField(max_length=MAX_CLIENT)
 
 
 class AcknowledgementSerializer(HurtSerializer):
-    """The client of a subject that doesn't go on; `plan_hash` is the plan that was read, and without it the answer is 428."""
+    """The client that the plan breaks.
+
+    `plan_hash` is the hash of the plan that was read; without it the response is 428.
+    """
 
     note = serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_NOTE)
     plan_hash = serializers.CharField(required=False, default="", allow_blank=True, max_length=64)
 
 
 class ThreadSerializer(serializers.Serializer[Any]):
-    """A discussion to begin: of a field, a subject, or the request as a whole."""
+    """The discussion to start: about a field, a subject, or the request as a whole."""
 
     text = serializers.CharField(max_length=MAX_TEXT)
     subject = serializers.CharField(max_length=1280, required=False, default="", allow_blank=True)
@@ -251,7 +253,7 @@ class ThreadSerializer(serializers.Serializer[Any]):
 
 
 class CommentSerializer(serializers.Serializer[Any]):
-    """What to add to a discussion."""
+    """The reply."""
 
     text = serializers.CharField(max_length=MAX_TEXT)
 

@@ -44,7 +44,10 @@ class Promotions(ProductView):
     @extend_schema(parameters=[bodies.RequestPageSerializer, AT], responses=many(bodies.ANSWER))
     @as_it_was
     def get(self, request: Request) -> Response:
-        """Requests that one may read, newest first; the next page begins `after` the last number. `plan` has no texts here."""
+        """List the requests that the caller can read, newest first.
+
+        `after` is the last number of the previous page. `plan` has no schemas here.
+        """
         chosen = self.filters_of(bodies.RequestPageSerializer, request.query_params.dict())
         subject = parse_subject(chosen["subject"]) if chosen["subject"] else None
         if not may_somewhere(self.actor, "schema.read"):
@@ -70,7 +73,7 @@ class Promotions(ProductView):
 
     @extend_schema(request=bodies.PromotionSerializer, responses={201: bodies.ANSWER})
     def post(self, request: Request) -> Response:
-        """Ask for versions of one environment in a later one, as one plan."""
+        """Request the promotion of versions from one environment to a later one, as one plan."""
         values = self.valid(bodies.PromotionSerializer)
         subject, version = values.pop("subject"), values.pop("version")
         values["items"] = [(parse_subject(item["subject"]), item["version"]) for item in values.pop("items", ())]
@@ -85,7 +88,7 @@ class Proposals(ProductView):
 
     @extend_schema(request=bodies.ProposalSerializer, responses={201: bodies.ANSWER})
     def post(self, request: Request) -> Response:
-        """Ask for a schema to be registered in an environment once it is reviewed."""
+        """Propose a schema, which is registered in an environment after review."""
         values = self.valid(bodies.ProposalSerializer)
         number = services.propose_version(
             target=values["target"],
@@ -108,7 +111,7 @@ class RollBacks(ProductView):
 
     @extend_schema(request=bodies.RollBackSerializer, responses={201: bodies.ANSWER})
     def post(self, request: Request) -> Response:
-        """Ask for an earlier version of an environment to be its latest again, as a new version."""
+        """Request a rollback: an earlier version becomes the latest again, as a new version."""
         values = self.valid(bodies.RollBackSerializer)
         values["subject"] = parse_subject(values["subject"])
         number = services.request_roll_back(by=self.actor, **values)
@@ -121,7 +124,7 @@ class PromotionOne(ProductView):
     @extend_schema(parameters=[AT], responses=bodies.ANSWER)
     @as_it_was
     def get(self, request: Request, request_id: int) -> Response:
-        """One request with its plan, checks, reviews, discussions, and steps that were applied."""
+        """Get a request with its plan, checks, reviews, discussions and applied steps."""
         return Response(bodies.answer_of(bodies.readable(int(request_id), self.actor), self.actor))
 
 
@@ -160,7 +163,10 @@ class Decision(ProductView):
 
     @extend_schema(operation_id="promotions_decide", request=bodies.DecisionSerializer, responses=bodies.ANSWER)
     def post(self, request: Request, request_id: str, decision: str) -> Response:
-        """Take a request a step further, or back; answers the request as it is then."""
+        """Approve, reject, apply, schedule or otherwise decide on a request.
+
+        The response has the request afterwards.
+        """
         number = int(request_id)
         DECISIONS[decision](number, self.actor, self.valid(bodies.DecisionSerializer))
         return Response(bodies.answer_of(bodies.readable(number, self.actor), self.actor))
@@ -184,7 +190,7 @@ class Submission(_Step):
 
     @extend_schema(responses=bodies.ANSWER)
     def post(self, request: Request, request_id: str) -> Response:
-        """Ask for the review of a draft."""
+        """Submit a draft for review."""
         return self.do_step(request_id)
 
 
@@ -195,7 +201,7 @@ class Recheck(_Step):
 
     @extend_schema(responses=bodies.ANSWER)
     def post(self, request: Request, request_id: str) -> Response:
-        """Run the checks again; a plan that moved is kept, and its approvals no longer count."""
+        """Run the checks again. If the plan changed, it is stored and earlier approvals no longer count."""
         return self.do_step(request_id)
 
 
@@ -206,7 +212,7 @@ class Withdrawal(_Step):
 
     @extend_schema(responses=bodies.ANSWER)
     def post(self, request: Request, request_id: str) -> Response:
-        """Take a request back: its requester, or an administrator."""
+        """Withdraw a request. Its requester and admins can."""
         return self.do_step(request_id)
 
 
@@ -215,7 +221,7 @@ class Again(ProductView):
 
     @extend_schema(request=bodies.AgainSerializer, responses={201: bodies.ANSWER})
     def post(self, request: Request, request_id: str) -> Response:
-        """Ask again for what was rejected or withdrawn; answers the new request."""
+        """Request again what was rejected or withdrawn. The response has the new request."""
         values = self.valid(bodies.AgainSerializer)
         number = services.ask_again(request_id=int(request_id), by=self.actor, reason=values["reason"])
         return Response(bodies.answer_of(selectors.get_request(number), self.actor), status=201)
@@ -226,7 +232,7 @@ class Labels(ProductView):
 
     @extend_schema(request=bodies.LabelsSerializer, responses=shape("RequestLabels", labels=many(str)))
     def put(self, request: Request, request_id: str) -> Response:
-        """Replace the labels of a request, as whoever asked for it or reviews it; answers those that it has then."""
+        """Replace the labels of a request. Its requester and reviewers can."""
         labels = services.set_labels(request_id=int(request_id), by=self.actor, **self.valid(bodies.LabelsSerializer))
         return Response({"labels": labels})
 
@@ -236,9 +242,9 @@ class Acknowledgements(ProductView):
 
     @extend_schema(request=bodies.AcknowledgementSerializer, responses={200: bodies.ANSWER, 201: bodies.ANSWER})
     def post(self, request: Request, request_id: str) -> Response:
-        """Acknowledge the plan for a client that doesn't go on, as one of those whom its contact names; or a reviewer.
+        """Acknowledge the plan for a client that it breaks. The people whom its contact names can, and reviewers.
 
-        Said again it has no second effect: then the status is 200, not 201.
+        The call is idempotent: the status is 201 the first time, then 200.
         """
         number, values = int(request_id), self.valid(bodies.AcknowledgementSerializer)
         is_new = services.acknowledge(request_id=number, by=self.actor, **values)
@@ -248,7 +254,7 @@ class Acknowledgements(ProductView):
 
     @extend_schema(parameters=[bodies.HurtSerializer])
     def delete(self, request: Request, request_id: str) -> Response:
-        """Take back what one has acknowledged, while the request isn't being applied; said again it has no effect."""
+        """Withdraw the caller's acknowledgement, unless the request is being applied. The call is idempotent."""
         values = self.filters_of(bodies.HurtSerializer, request.query_params.dict())
         services.take_back(request_id=int(request_id), by=self.actor, **values)
         return Response(status=204)
@@ -259,7 +265,7 @@ class Threads(ProductView):
 
     @extend_schema(request=bodies.ThreadSerializer, responses={201: shape("NewThread", thread=int)})
     def post(self, request: Request, request_id: str) -> Response:
-        """Begin a discussion; whoever may read the request may."""
+        """Start a discussion. Everybody who can read the request can."""
         number = services.open_thread(request_id=int(request_id), by=self.actor, **self.valid(bodies.ThreadSerializer))
         return Response({"thread": number}, status=201)
 
@@ -269,7 +275,7 @@ class ThreadComments(ProductView):
 
     @extend_schema(request=bodies.CommentSerializer, responses={201: shape("NewComment", comment=int)})
     def post(self, request: Request, thread_id: str) -> Response:
-        """Add to a discussion."""
+        """Reply to a discussion."""
         values = self.valid(bodies.CommentSerializer)
         number = services.reply(thread_id=int(thread_id), by=self.actor, text=values["text"])
         return Response({"comment": number}, status=201)
@@ -279,7 +285,7 @@ class ThreadResolution(ProductView):
     """`/api/v1/threads/{id}/resolve`."""
 
     def post(self, request: Request, thread_id: str) -> Response:
-        """Resolve a discussion: who began it, the requester, and reviewers may."""
+        """Resolve a discussion. The person who started it, the requester and reviewers can."""
         services.resolve(thread_id=int(thread_id), by=self.actor)
         return Response(status=204)
 
@@ -288,7 +294,7 @@ class ThreadReopening(ProductView):
     """`/api/v1/threads/{id}/reopen`."""
 
     def post(self, request: Request, thread_id: str) -> Response:
-        """Take a discussion up again; the same people may."""
+        """Reopen a discussion. The same people as for resolving it can."""
         services.reopen(thread_id=int(thread_id), by=self.actor)
         return Response(status=204)
 
@@ -298,5 +304,5 @@ class Evidence(ProductView):
 
     @extend_schema(responses=EVIDENCE)
     def get(self, request: Request, request_id: str) -> Response:
-        """What the request changed, who agreed, what is registered now, and the audit's events with their seals."""
+        """Get what the request changed, who approved it, what is registered now, and the audit events with their seals."""
         return Response(evidence_of(int(request_id), self.actor))

@@ -38,7 +38,7 @@ PLAN: Final = shape("ImportPlan", digest=str, versions=many(_LINE), besides=many
 
 
 class AddressSerializer(serializers.Serializer[Any]):
-    """Where a registry is; `secret` is the name of the secret that signs in, never the secret."""
+    """How to connect to a registry. `secret` is the name of the secret with the password, never the password itself."""
 
     url = serializers.CharField(max_length=2048)
     user = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
@@ -46,13 +46,13 @@ class AddressSerializer(serializers.Serializer[Any]):
 
 
 class MirrorSerializer(AddressSerializer):
-    """How a registry elsewhere is mirrored."""
+    """How to mirror a remote registry."""
 
     every_seconds = WholeNumberField(required=False, default=mirrors.EVERY_SECONDS)
 
 
 class NewMirrorSerializer(MirrorSerializer):
-    """A registry to connect, and its name here."""
+    """The remote registry, and its name here."""
 
     name = serializers.CharField(max_length=255)
 
@@ -62,14 +62,14 @@ class Registries(ProductView):
 
     @extend_schema(responses=many(RegistryEntry))
     def get(self, request: Request) -> Response:
-        """All registries with what is in them; mirrors with their age and what is wrong with them."""
+        """List the registries with their numbers of subjects and versions; mirrors with their last sync and its error."""
         if not may_somewhere(self.actor, "schema.read"):
             require(self.actor, "schema.read")
         return Response([asdict(entry) for entry in registries_for(self.actor)])
 
     @extend_schema(request=NewMirrorSerializer, responses={201: RegistryEntry})
     def post(self, request: Request) -> Response:
-        """Mirror a registry elsewhere from now on; its first sync is queued."""
+        """Add a mirror of a remote registry and queue its first sync."""
         values = self.valid(NewMirrorSerializer)
         sync_remote.delay_on_commit(mirrors.add_remote_registry(by=self.actor, **values))
         return Response(asdict(_entry(self.actor, values["name"])), status=201)
@@ -80,19 +80,19 @@ class RegistryOne(ProductView):
 
     @extend_schema(responses=RegistryEntry)
     def get(self, request: Request, registry: str) -> Response:
-        """One registry."""
+        """Get a registry."""
         require(self.actor, "schema.read", registry=registry)
         return Response(asdict(_entry(self.actor, registry)))
 
     @extend_schema(request=MirrorSerializer, responses=RegistryEntry)
     def put(self, request: Request, registry: str) -> Response:
-        """How a mirror is reached from its next sync on."""
+        """Change how a mirror connects, from its next sync on."""
         require(self.actor, "registry.manage", registry=registry)
         mirrors.update_remote_registry(name=registry, by=self.actor, **self.valid(MirrorSerializer))
         return Response(asdict(_entry(self.actor, registry)))
 
     def delete(self, request: Request, registry: str) -> Response:
-        """End a mirror, with all that was mirrored; nothing changes at the registry that it was read from."""
+        """Remove a mirror with all mirrored data. The remote registry isn't changed."""
         mirrors.remove_remote_registry(name=registry, by=self.actor)
         return Response(status=204)
 
@@ -102,7 +102,7 @@ class RegistryRefresh(ProductView):
 
     @extend_schema(responses={202: shape("RefreshQueued", queued=bool)})
     def post(self, request: Request, registry: str) -> Response:
-        """Read a mirror anew: one sync is queued, however often it is asked for; `queued` false where one was already."""
+        """Queue a sync of a mirror. `queued` is false if one was queued already."""
         number = mirrors.request_sync(name=registry, by=self.actor)
         if number is not None:
             sync_remote.delay_on_commit(number)
@@ -114,7 +114,7 @@ class RegistryTest(ProductView):
 
     @extend_schema(responses=PROBE)
     def post(self, request: Request, registry: str) -> Response:
-        """Test the connection of a mirror; nothing is changed, here or there."""
+        """Test the connection of a mirror without changing anything."""
         row = mirrors.get_mirror(registry, self.actor, "registry.manage")
         return Response(
             body_of(PROBE, mirrors.try_registry(url=row.url, user=row.user, secret=row.secret, by=self.actor))
@@ -126,7 +126,7 @@ class AddressTest(ProductView):
 
     @extend_schema(request=AddressSerializer, responses=PROBE)
     def post(self, request: Request) -> Response:
-        """Test an address before it is connected; nothing is kept."""
+        """Test the connection to an address before adding a mirror. Nothing is stored."""
         require(self.actor, "registry.manage")
         return Response(body_of(PROBE, mirrors.try_registry(by=self.actor, **self.valid(AddressSerializer))))
 
@@ -139,20 +139,23 @@ def _entry(actor: Actor, name: str) -> RegistryEntry:
 
 
 class WaysSerializer(serializers.Serializer[Any]):
-    """How a copy comes: a file's `only_missing` leaves what is there; what was deleted lives again, or not `live`."""
+    """How to restore:
+
+    `only_missing` keeps versions that exist and skips those that can't be restored; `live` false leaves the restored versions soft-deleted.
+    """
 
     only_missing = serializers.BooleanField(required=False, default=False)
     live = serializers.BooleanField(required=False, default=True)
 
 
 class BringSerializer(WaysSerializer):
-    """The `digest` of the plan that is confirmed."""
+    """`plan` is the `digest` of the plan to carry out."""
 
     plan = serializers.CharField(max_length=64)
 
 
 class CopiesSerializer(serializers.Serializer[Any]):
-    """Which page: `before` is the number of the last one of the page before; `subject` one name alone."""
+    """Filters; `before` is the last number of the previous page."""
 
     subject = serializers.CharField(required=False, default="", allow_blank=True, max_length=1280)
     before = WholeNumberField(required=False, default=None, min_value=1, max_value=2**62)
@@ -164,7 +167,7 @@ class RegistryExport(ProductView):
 
     @extend_schema(responses={(200, MEDIA_TYPE): FILE})
     def get(self, request: Request, registry: str) -> FileResponse:
-        """All that the registry holds at one moment, as the file that `import_registry --from` takes."""
+        """Export the whole registry, in one consistent state, as a file for `import_registry --from`."""
         require(self.actor, "schema.read", registry=registry)
         file = spooled_export(registry=registry, by=self.actor)
         return FileResponse(file, as_attachment=True, filename=f"{registry}.jsonl", content_type=MEDIA_TYPE)
@@ -175,7 +178,7 @@ class RegistryImports(ProductView):
 
     @extend_schema(request=OpenApiTypes.BINARY, responses={201: shape("NewCopy", number=int)})
     def post(self, request: Request, registry: str) -> Response:
-        """Read an export file, which is the body; answers the number of its copy, whose plan is asked for next."""
+        """Upload an export file as the body. The response has the number of the copy; get its plan next."""
         require(self.actor, RIGHTS[KeptCopy.SENT], registry=registry)
         data = request._request.read(MAX_SENT + 1)
         number = send_file(registry=registry, data=data, name="file", by=self.actor)
@@ -187,7 +190,7 @@ class Copies(ProductView):
 
     @extend_schema(parameters=[CopiesSerializer], responses=many(CopyInfo))
     def get(self, request: Request, registry: str) -> Response:
-        """What was deleted for good and is kept still, newest first."""
+        """List the archived copies of permanently deleted subjects, newest first."""
         require_extent(self.actor, RIGHTS[KeptCopy.DELETED], registry=registry)
         chosen = self.filters_of(CopiesSerializer, request.query_params.dict())
         copies = deleted_copies(get_registry(registry), by=self.actor, **chosen)
@@ -199,12 +202,12 @@ class CopyOne(ProductView):
 
     @extend_schema(parameters=[WaysSerializer], responses=PLAN)
     def get(self, request: Request, registry: str, copy_id: int) -> Response:
-        """What bringing it in would do now: each version, worst first, and the `digest` that confirms it."""
+        """Get the plan of restoring a copy: each version, worst first, and the `digest` that confirms the plan."""
         ways = _ways(self.filters_of(WaysSerializer, request.query_params.dict()))
         return Response(_plan_result(plan_copy(registry=registry, number=copy_id, ways=ways, by=self.actor)))
 
     def delete(self, request: Request, registry: str, copy_id: int) -> Response:
-        """Forget it now, with all its texts."""
+        """Delete a copy with all its schemas."""
         forget(registry=registry, number=copy_id, by=self.actor)
         return Response(status=204)
 
@@ -214,7 +217,7 @@ class CopyFile(ProductView):
 
     @extend_schema(responses={(200, MEDIA_TYPE): FILE})
     def get(self, request: Request, registry: str, copy_id: int) -> FileResponse:
-        """It as an export file."""
+        """Download a copy as an export file."""
         file = io.BytesIO()
         write_copy(registry=registry, number=copy_id, file=file, by=self.actor)
         file.seek(0)
@@ -226,7 +229,7 @@ class CopyBring(ProductView):
 
     @extend_schema(request=BringSerializer, responses=PLAN)
     def post(self, request: Request, registry: str, copy_id: int) -> Response:
-        """Do what the plan said, once; then the copy is kept no longer."""
+        """Restore a copy as its plan says. The copy is deleted afterwards."""
         require_any(registry, self.actor)
         values = self.valid(BringSerializer)
         digest = values.pop("plan")

@@ -51,7 +51,7 @@ FOUND: Final = shape("SearchPage", query=str, groups=many(_GROUP), suggestions=m
 
 
 class SubjectsSerializer(serializers.Serializer[Any]):
-    """Which subjects, and which page of them: `after` and `before` are the cursors that another page gave."""
+    """Filters; `after` and `before` are cursors from another page."""
 
     text = serializers.CharField(required=False, default="", allow_blank=True, max_length=1300)
     format = FormatField(required=False, default="", allow_blank=True)
@@ -76,7 +76,7 @@ class Subjects(ProductView):
     @extend_schema(parameters=[SubjectsSerializer, AT], responses=PAGE)
     @as_it_was
     def get(self, request: Request, registry: str) -> Response:
-        """A page of the list: what needs attention first, or as `sort` says; `needs` is why, the worst first."""
+        """List subjects, those that need attention first, or as `sort` says. `needs` has the reasons, worst first."""
         require(self.actor, "schema.read", registry=registry)
         parameters = request.query_params.dict()
         values = self.filters_of(SubjectsSerializer, parameters)
@@ -99,7 +99,7 @@ class Subjects(ProductView):
 
 
 class NoteSerializer(serializers.Serializer[Any]):
-    """The whole of what should be written; `reason` goes to the audit."""
+    """The new tags and text; `reason` is recorded in the audit."""
 
     tags = serializers.ListField(child=serializers.CharField(max_length=200), max_length=4 * MAX_TAGS)
     doc = serializers.CharField(allow_blank=True, max_length=2 * MAX_DOC, trim_whitespace=False)
@@ -107,7 +107,7 @@ class NoteSerializer(serializers.Serializer[Any]):
 
 
 class TagChangeSerializer(serializers.Serializer[Any]):
-    """Tags to add to several subjects, and to take from them."""
+    """Tags to add to several subjects, and to remove from them."""
 
     subjects = serializers.ListField(child=serializers.CharField(max_length=1280), min_length=1, max_length=notes.MOST)
     add = serializers.ListField(child=serializers.CharField(max_length=200), required=False, max_length=MAX_TAGS)
@@ -121,7 +121,10 @@ class SubjectNotes(SubjectView):
     @extend_schema(parameters=[AT], responses=NOTES)
     @as_it_was
     def get(self, request: Request, registry: str, subject: str) -> Response:
-        """Tags and text of a subject, its owners, and the tags of its newest version's fields. The ETag is for `PUT`."""
+        """Get the tags and text of a subject, its owners, and the tags of the fields of its newest version.
+
+        Send the ETag with `PUT`.
+        """
         registry_row, name = self.registry_and_subject(registry, subject)
         note = notes.note_of(registry_row, name)
         newest = _newest(get_subject(registry_row, name, deleted=True))
@@ -148,7 +151,10 @@ class SubjectNotes(SubjectView):
         parameters=[OpenApiParameter("If-Match", str, OpenApiParameter.HEADER, required=True)],
     )
     def put(self, request: Request, registry: str, subject: str) -> Response:
-        """Replace tags and text, unless they changed since the state that `If-Match` names (412); `*` is any state."""
+        """Replace tags and text.
+
+        `If-Match` has the ETag of the state that was read, or `*` for any; if it changed since, the response is 412.
+        """
         _, name = self.registry_and_subject(registry, subject)
         require(self.actor, "subject.describe", registry=registry, subject=name.qualified)
         values = self.valid(NoteSerializer)
@@ -168,7 +174,7 @@ class SubjectTags(ProductView):
 
     @extend_schema(responses=many(shape("TagCount", tag=str, subjects=int)))
     def get(self, request: Request, registry: str) -> Response:
-        """The tags of the registry's subjects, with how many have each."""
+        """List the tags of the registry's subjects, with the number of subjects that have each."""
         require(self.actor, "schema.read", registry=registry)
         return Response(
             [{"tag": tag, "subjects": count} for tag, count in notes.tag_counts(get_registry(registry)).items()]
@@ -176,7 +182,7 @@ class SubjectTags(ProductView):
 
     @extend_schema(request=TagChangeSerializer, responses=many(shape("SubjectTags", subject=str, tags=many(str))))
     def post(self, request: Request, registry: str) -> Response:
-        """Add tags to several subjects and take others from them, all or none."""
+        """Add tags to several subjects and remove others, all or nothing."""
         values = self.valid(TagChangeSerializer)
         names = [parse_subject(text) for text in values.pop("subjects")]
         done = notes.change_tags(registry=registry, subjects=names, by=self.actor, **values)
@@ -196,9 +202,9 @@ def _note_response(note: notes.Note, more: dict[str, Any]) -> Response:
 
 
 class SearchSerializer(serializers.Serializer[Any]):
-    """A query of words and operators (`field:`, `id:`, `type:`, `doc:`, `tag:`, `compat:`, `drift:`, `ref:`), which hold together.
+    """Words and operators (`field:`, `id:`, `type:`, `doc:`, `tag:`, `compat:`, `drift:`, `ref:`); all must match.
 
-    With `group` a page of that group alone; `cursor` is what the page before gave.
+    With `group` the response has only a page of that group; `cursor` is the one from the previous page.
     """
 
     q = serializers.CharField(max_length=MAX_CHARACTERS, trim_whitespace=True)
@@ -212,7 +218,7 @@ class Search(ProductView):
 
     @extend_schema(parameters=[SearchSerializer], responses=FOUND)
     def get(self, request: Request) -> Response:
-        """Subjects, fields, types, docs, ids, requests and tags that fit, of those that the caller may read."""
+        """Search the subjects, fields, types, docs, ids, requests and tags that the caller can read."""
         require_some(self)
         query = self.filters_of(SearchSerializer, request.query_params.dict())
         if "group" in query:

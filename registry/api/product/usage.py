@@ -55,9 +55,9 @@ class SubjectUsage(ProductView):
 
     @extend_schema(responses=USAGE)
     def get(self, request: Request, registry: str, subject: str) -> Response:
-        """Where each version is used, and whether it can be retired.
+        """Get where each version is used, and whether it can be retired.
 
-        `ask=false` leaves out what the clusters say now (offsets, retention, consumer groups).
+        With `ask=false` the clusters aren't queried for offsets, retention and consumer groups.
         """
         registry_row, name = get_registry(registry), parse_subject(subject)
         require(self.actor, "schema.read", registry=registry_row.name, subject=name.qualified)
@@ -66,7 +66,7 @@ class SubjectUsage(ProductView):
 
 
 class MessageSerializer(serializers.Serializer[Any]):
-    """A message as it was pasted; `headers` are lines of `name: value`."""
+    """A message as text; `headers` has one `name: value` per line."""
 
     registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
     context = serializers.CharField(  # type: ignore[assignment]  # a field of the body, not DRF's
@@ -85,7 +85,10 @@ class DecodedMessages(ProductView):
 
     @extend_schema(request=MessageSerializer, responses=DecodedMessage)
     def post(self, request: Request) -> Response:
-        """The schema that a message names, its versions, and its value; `error` says where decoding stopped."""
+        """Decode a message: its schema, the versions with that schema, and its value.
+
+        If decoding fails, `error` says where.
+        """
         values = self.valid(MessageSerializer)
         decoded = decode_message(
             get_registry(values["registry"]),
@@ -100,7 +103,7 @@ class DecodedMessages(ProductView):
 
 
 class ReplaySerializer(serializers.Serializer[Any]):
-    """A schema to read real messages with: a text, or a version that is there."""
+    """The schema to read real messages with: either a text or an existing version."""
 
     registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
     subject = serializers.CharField(max_length=1024)
@@ -119,7 +122,10 @@ class Replays(ProductView):
         request=ReplaySerializer, responses=shape("Replay", ReplayReport, "missing", evidence=many(EvidenceLine))
     )
     def post(self, request: Request) -> Response:
-        """Read the newest messages of the subject's topic with a schema; nothing is registered, no value is shown."""
+        """Read the newest messages of the subject's topic with a schema.
+
+        Nothing is registered, and the response contains no values.
+        """
         values = self.valid(ReplaySerializer)
         if bool(values["schema"]) == bool(values["version"]):
             raise InvalidInput("Give either a schema or an existing version.")
@@ -141,7 +147,7 @@ class Replays(ProductView):
 
 
 class ClientSerializer(serializers.Serializer[Any]):
-    """What a program does with the data; `version` null: it takes the newest at each start."""
+    """How a client uses the data. A client whose `version` is null takes the newest version at each start."""
 
     reads = serializers.BooleanField(required=False, default=True)
     writes = serializers.BooleanField(required=False, default=False)
@@ -157,7 +163,7 @@ class Clients(SubjectView):
 
     @extend_schema(responses=many(ClientInfo))
     def get(self, request: Request, registry: str, subject: str) -> Response:
-        """The declared clients by name, with the version that each has now."""
+        """List the declared clients by name, each with its current version."""
         registry_row, name = self.registry_and_subject(registry, subject)
         get_subject(registry_row, name, deleted=True)
         return Response([asdict(client) for client in clients_of(registry_row, name)])
@@ -168,7 +174,10 @@ class ClientOne(ProductView):
 
     @extend_schema(request=ClientSerializer, responses={201: None, 204: None})
     def put(self, request: Request, registry: str, subject: str, name: str) -> Response:
-        """Declare a client, or report that it is still there: 201 for a new one. Said twice it has one effect."""
+        """Declare a client, or confirm that it still exists: 201 for a new one, otherwise 204.
+
+        The call is idempotent.
+        """
         subject_name = parse_subject(subject)
         require(self.actor, CLIENT_ACTION, registry=registry, subject=subject_name.qualified)
         values = self.valid(ClientSerializer)
@@ -176,13 +185,13 @@ class ClientOne(ProductView):
         return Response(status=201 if is_new else 204)
 
     def delete(self, request: Request, registry: str, subject: str, name: str) -> Response:
-        """The client is gone."""
+        """Withdraw a declared client."""
         withdraw_client(registry=registry, subject=parse_subject(subject), name=name, by=self.actor)
         return Response(status=204)
 
 
 class LeastSerializer(serializers.Serializer[Any]):
-    """The least version, and why older ones should no longer be written."""
+    """The minimum version to write with, and why older ones should no longer be used."""
 
     version = WholeNumberField(min_value=1, max_value=MAX_VERSION)
     reason = serializers.CharField(max_length=2 * minimum_version.MAX_REASON)
@@ -197,7 +206,7 @@ class LeastVersionOne(SubjectView):
         )
     )
     def get(self, request: Request, registry: str, subject: str) -> Response:
-        """The least version with its reason; `{"version": null}` where any may be written."""
+        """Get the minimum version with its reason; `{"version": null}` if there is none."""
         registry_row, name = self.registry_and_subject(registry, subject)
         get_subject(registry_row, name, deleted=True)
         info = minimum_version.least_version_of(registry_row, name)
@@ -205,7 +214,10 @@ class LeastVersionOne(SubjectView):
 
     @extend_schema(request=LeastSerializer, responses=minimum_version.LeastInfo)
     def put(self, request: Request, registry: str, subject: str) -> Response:
-        """Messages that are written with an older version from now on are a finding; nothing is refused."""
+        """Set the minimum version.
+
+        Messages that are written with an older one from now on become a finding; nothing is refused.
+        """
         _, name = self.registry_and_subject(registry, subject)
         require(self.actor, minimum_version.ACTION, registry=registry, subject=name.qualified)
         values = self.valid(LeastSerializer)
@@ -214,7 +226,7 @@ class LeastVersionOne(SubjectView):
         )
 
     def delete(self, request: Request, registry: str, subject: str) -> Response:
-        """Any version may be written again."""
+        """Remove the minimum version."""
         _, name = self.registry_and_subject(registry, subject)
         minimum_version.clear_least_version(registry=registry, subject=name, by=self.actor)
         return Response(status=204)
