@@ -172,7 +172,11 @@ class RegistryNotFound(NotFound):
 
 
 class SubjectNotFound(NotFound):
-    """No live subject of that name."""
+    """No live subject of that name; `registry` is the one that was searched, which not every API names."""
+
+    def __init__(self, message: str, *, registry: str = "", **details: Any) -> None:
+        super().__init__(message, **details)
+        self.registry = registry
 
 
 class VersionNotFound(NotFound):

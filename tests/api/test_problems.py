@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from rest_framework import serializers
 
-from registry.api.product.base import ProductView
-from registry.errors import InvalidInput
+from registry.api.product.base import ProductView, handle
+from registry.errors import InvalidInput, SubjectNotFound
 
 pytestmark = pytest.mark.requirement("CARD-4")
 
@@ -18,6 +18,7 @@ class PartSerializer(serializers.Serializer[Any]):
 
 
 class WholeSerializer(serializers.Serializer[Any]):
+    side = serializers.ChoiceField(choices=["key", "value"], default="key")
     part = PartSerializer()
     parts = PartSerializer(many=True)
     numbers = serializers.ListField(child=serializers.IntegerField())
@@ -29,6 +30,7 @@ class WholeSerializer(serializers.Serializer[Any]):
         ({"part": "a name"}, "part: Invalid data. Expected a dictionary, but got str."),
         ({"part": {}}, "part.name: This field is required."),
         ({"parts": [{"name": "a"}, {}]}, "parts[1].name: This field is required."),
+        ({"side": "both"}, 'side: "both" is not a valid choice. It can be: key, value.'),
         ({"numbers": [1, "x"]}, "numbers[1]: A valid integer is required."),
     ],
 )
@@ -37,3 +39,10 @@ def test_a_problem_names_its_place(changes: dict[str, Any], problem: str) -> Non
     with pytest.raises(InvalidInput) as refused:
         ProductView.valid_of(WholeSerializer, body, "body")
     assert refused.value.message == f"The body can't be used: {problem}"
+
+
+def test_a_missing_subject_is_named_with_its_registry() -> None:
+    response = handle(SubjectNotFound("Subject 'orders' not found.", registry="dev", subject="orders"), {})
+    assert response is not None
+    assert response.data["message"] == "Subject 'orders' not found in dev."
+    assert response.data["details"] == {"subject": "orders"}

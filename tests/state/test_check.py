@@ -234,7 +234,7 @@ def test_what_others_wrote_stays_text_in_markdown() -> None:
         ("{}", "variables must be a list"),
         ('{"variables": []}', "no state variables"),
         ('{"variables": [{"name": "v"}]}', "/variables/0: 'v' has no value_schema"),
-        ('{"variables": [{"name": "v", "value_schema": "a INTT"}]}', '/variables/0/value_schema: .*found "INTT"'),
+        ('{"variables": [{"name": "v", "value_schema": "a INTT"}]}', '.*found "INTT", at character 3 of the schema$'),
         ('{"variables": [{"name": "v", "value_schema": "{"}]}', "/variables/0/value_schema: not JSON"),
         ('{"variables": [{"name": "v", "value_schema": {"type": "array"}}]}', "/variables/0/value_schema"),
         ('{"variables": [{"name": "v", "kind": "set", "value_schema": "a INT"}]}', "one of value, list, map"),

@@ -73,7 +73,10 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     if status is None or not isinstance(error, errors.SchemadeskError):
         logger.error("unforeseen error", exc_info=error)
         return Response({"error": "InternalError", "message": "Internal Server Error"}, status=500)
-    body: dict[str, Any] = {"error": error.public_name, "message": error.placed, "details": error.details}
+    message = error.placed
+    if isinstance(error, errors.SubjectNotFound) and error.registry:
+        message = f"{message.removesuffix('.')} in {error.registry}."
+    body: dict[str, Any] = {"error": error.public_name, "message": message, "details": error.details}
     if isinstance(error, errors.InvalidSchema) and error.line is not None:
         body |= {"line": error.line, "column": error.column}
     return tell_when(Response(body, status=status), error)
@@ -81,7 +84,10 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
 
 #: in the description of a read that also answers as of a moment
 AT: Final = OpenApiParameter(
-    "at", str, description="A moment, such as 2026-10-01T12:00Z: the answer is as it was then.", required=False
+    "at",
+    str,
+    description="A time, such as 2026-10-01T12:00Z. The response shows the state at that time.",
+    required=False,
 )
 Read = Callable[..., Response]
 
@@ -140,7 +146,10 @@ class ProductView(APIView):
         return self.request.user  # type: ignore[return-value]
 
     def valid(self, serializer: type[serializers.Serializer[Any]]) -> dict[str, Any]:
-        """The body's values. Raises ParseError for an unknown property, InvalidInput, which names each that is wrong."""
+        """The body's values.
+
+        Raises ParseError for an unknown property, InvalidInput, which names each that is wrong.
+        """
         _refuse_unknown(serializer(), self.request.data)
         return self.valid_of(serializer, self.request.data, "body")
 
@@ -149,8 +158,11 @@ class ProductView(APIView):
         """The values of a body or query. Raises InvalidInput, which names each property that is wrong."""
         bound = serializer(data=data)
         if not bound.is_valid():
-            listed = {name: [*messages, *_choices(bound.fields.get(name))] for name, messages in bound.errors.items()}
-            problems = "; ".join(_problems(listed if what == "query" else bound.errors))
+            listed = {
+                name: [*messages, *choices] if (choices := _choices(bound.fields.get(name))) else messages
+                for name, messages in bound.errors.items()
+            }
+            problems = "; ".join(_problems(listed))
             raise InvalidInput(f"The {what} can't be used: {problems}", problems=bound.errors)
         return dict(bound.validated_data)
 
@@ -180,7 +192,7 @@ def _refuse_unknown(field: Any, value: Any, property_path: str = "") -> None:
 
 
 def _choices(field: Any) -> list[str]:
-    """The values of a filter that has only some, as a sentence."""
+    """The allowed values of a field that has only some, as a sentence."""
     values = [str(value) for value in getattr(field, "choices", ()) if value]
     if isinstance(field, serializers.BooleanField):
         values = ["true", "false"]

@@ -109,11 +109,19 @@ def read_schema(schema: Any, pointer: str) -> Mapping[str, Any]:
     except _Misplaced:
         raise
     except InvalidSchema as error:
-        raise _Misplaced(error.placed, pointer) from None
+        raise _Misplaced(f"{error.message}{_within(schema, error)}", pointer) from None
     except RecursionError:
         raise _Misplaced("the schema is nested too deeply", pointer) from None
     made: Mapping[str, Any] = values
     return made
+
+
+def _within(schema: Any, error: InvalidSchema) -> str:
+    """Where in the text of the schema; the place in the plan follows it, so the two are told apart."""
+    if error.line is None or not isinstance(schema, str):
+        return ""
+    line = f"line {error.line}, " if "\n" in schema.strip() else ""
+    return f", at {line}character {error.column} of the schema"
 
 
 class _Misplaced(InvalidSchema):

@@ -255,7 +255,8 @@ def _rows(registry: Registry, subject: SubjectName) -> list[SchemaVersion]:
     )
     versions = list(rows.select_related("schema").order_by("version"))
     if not versions:
-        raise SubjectNotFound(f"Subject '{subject.qualified}' not found.", subject=subject.qualified)
+        message = f"Subject '{subject.qualified}' not found."
+        raise SubjectNotFound(message, registry=registry.name, subject=subject.qualified)
     return versions
 
 

@@ -120,7 +120,8 @@ def what_if(
     affected = inheriting(inside, registry, scope)
     total = affected.count()
     if scope is not None and scope.subject and not total:
-        raise SubjectNotFound(f"Subject '{scope.qualified}' not found.", subject=scope.qualified)
+        message = f"Subject '{scope.qualified}' not found."
+        raise SubjectNotFound(message, registry=registry.name, subject=scope.qualified)
     rows = list(_after(affected, after).select_related("context").order_by("context__name", "name")[: limit + 1])
     page, has_more = rows[:limit], len(rows) > limit
     trying = _Trying(registry, chosen, time.monotonic() + seconds)

@@ -103,6 +103,19 @@ def _whole_lines(file: IO[bytes], name: str) -> Iterator[bytes]:
         yield line
 
 
+def _problem(error: Exception) -> str:
+    """What is wrong with a line, in words."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"it isn't JSON at column {error.colno} ({error.msg.removesuffix(' starting at')})"
+    if isinstance(error, KeyError):
+        return f"{str(error)[:80]} is missing or not known"
+    if isinstance(error, UnicodeDecodeError):
+        return "it isn't UTF-8"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return str(error)[:80] if type(error) is ValueError else "a value has another type than an export writes"
+
+
 class _Reader:
     def __init__(self, name: str) -> None:
         self.name = name
@@ -128,7 +141,7 @@ class _Reader:
         except SchemadeskError as error:
             raise self._line_error(f"can't be read: {error.message.removesuffix('.')}") from error
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise self._line_error(f"can't be read: {type(error).__name__} {str(error)[:80]}") from error
+            raise self._line_error(f"can't be read: {_problem(error)}") from error
         self.digest.update(line)
         self.count += 1
 

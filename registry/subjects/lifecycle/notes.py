@@ -197,7 +197,8 @@ def _locked_subject(registry: Registry, subject: SubjectName) -> Subject:
     subject_row = get_subject(registry, subject, deleted=True)
     row = Subject.objects.select_for_update().filter(pk=subject_row.pk).first()
     if row is None:
-        raise SubjectNotFound(f"Subject '{subject.qualified}' not found.", subject=subject.qualified)
+        message = f"Subject '{subject.qualified}' not found."
+        raise SubjectNotFound(message, registry=registry.name, subject=subject.qualified)
     return row
 
 

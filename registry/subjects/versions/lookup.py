@@ -241,7 +241,8 @@ def get_subject(registry: Registry, subject: SubjectName, *, deleted: bool = Fal
     )
     row = rows.select_related("context").first()
     if row is None:
-        raise SubjectNotFound(f"Subject '{subject.qualified}' not found.", subject=subject.qualified)
+        message = f"Subject '{subject.qualified}' not found."
+        raise SubjectNotFound(message, registry=registry.name, subject=subject.qualified)
     return row
 
 
