@@ -70,4 +70,6 @@ def test_a_list_of_the_api_refuses_a_value_that_its_filter_does_not_have(api: Lo
 @pytest.mark.parametrize("path", LISTS)
 def test_a_list_of_the_api_refuses_a_filter_that_it_does_not_have(api: Look, path: str) -> None:
     answer = api("admin").get(f"/api/v1/{path}", {"status": "nonsense"})
-    assert answer.status_code == 422 and "There is no filter 'status'; the known ones are " in answer.json()["message"]
+    assert (
+        answer.status_code == 422 and "There is no parameter 'status'; the known ones are " in answer.json()["message"]
+    )

@@ -168,11 +168,11 @@ class ProductView(APIView):
 
     @classmethod
     def filters_of(cls, serializer: type[serializers.Serializer[Any]], parameters: Mapping[str, str]) -> dict[str, Any]:
-        """The values of a query that filters. Raises InvalidInput, for a parameter that nothing reads too."""
+        """The values of a query that filters. Raises InvalidInput, for an unknown parameter too."""
         fields = serializer().fields
         unknown = sorted(set(parameters) - set(fields))
         if unknown:
-            raise InvalidInput(f"There is no filter {unknown[0][:40]!r}; the known ones are {', '.join(fields)}.")
+            raise InvalidInput(f"There is no parameter {unknown[0][:40]!r}; the known ones are {', '.join(fields)}.")
         return cls.valid_of(serializer, parameters)
 
 

@@ -16,7 +16,7 @@ from registry.access.roles import Actor
 from registry.api.product.base import AT, ProductView, SchemaTextField, VersionField, WholeNumberField, as_it_was
 from registry.api.product.compatibility import ReferenceSerializer
 from registry.api.product.description import body_of, many, shape
-from registry.api.product.promotion_serializers import again_field, number_field, references_of, text_field
+from registry.api.product.promotion_serializers import again_field, number_field, proposed, text_field
 from registry.errors import NotSignedIn
 from registry.formats import DEFAULT_FORMAT
 from registry.promotions import selectors, services
@@ -54,13 +54,8 @@ class Board(ProductView):
     def get(self, request: Request) -> Response:
         """List subjects with a cell for each environment: its newest version, how it differs, what could be promoted."""
         chosen = self.filters_of(BoardSerializer, request.query_params.dict())
-        board = board_rows(
-            by=self.actor,
-            text=chosen["text"],
-            filters=[chosen["show"]] if chosen["show"] else [],
-            after=chosen["after"],
-            limit=chosen["limit"],
-        )
+        shown = chosen.pop("show")
+        board = board_rows(by=self.actor, filters=[shown] if shown else [], **chosen)
         return Response(
             {
                 "environments": [asdict(environment) for environment in board.environments],
@@ -184,19 +179,7 @@ class Drafts(ProductView):
     def post(self, request: Request) -> Response:
         """Save a draft. It isn't parsed, so the schema may be incomplete."""
         values = self.valid(DraftSerializer)
-        number = services.save_draft(
-            registry=values["registry"],
-            subject=parse_subject(values["subject"]),
-            text=values["schema"],
-            schema_type=values["schemaType"],
-            references=references_of(values),
-            reason=values["reason"],
-            origin=values["origin"],
-            finding=values["finding"],
-            again_of=values["again_of"],
-            state_read=values["seen"],
-            by=self.actor,
-        )
+        number = services.save_draft(state_read=values.pop("seen"), by=self.actor, **proposed(values))
         return Response(asdict(selectors.get_draft(number, user_id=_author(self.actor))), status=201)
 
 

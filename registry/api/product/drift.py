@@ -220,9 +220,7 @@ class ClusterSerializer(ClusterFields):
 class SourceFields(serializers.Serializer[Any]):
     """How to scan a source. Omitted fields keep their values, or get their defaults in a new source."""
 
-    context = serializers.CharField(  # type: ignore[assignment]  # a field of the body, not DRF's
-        max_length=255, required=False, allow_blank=True
-    )
+    context = serializers.CharField(max_length=255, required=False, allow_blank=True)  # type: ignore[assignment]  # a field of the body, not DRF's
     include = serializers.ListField(child=serializers.CharField(max_length=249), required=False, max_length=100)
     exclude = serializers.ListField(child=serializers.CharField(max_length=249), required=False, max_length=100)
     mode = serializers.CharField(max_length=12, required=False)
@@ -393,9 +391,7 @@ class DeploymentFilterSerializer(serializers.Serializer[Any]):
     """Filters; `before` is the cursor from another page."""
 
     registry = serializers.CharField(required=False, default="", allow_blank=True, max_length=255)
-    label = serializers.CharField(  # type: ignore[assignment]  # a filter, not DRF's
-        required=False, default="", allow_blank=True, max_length=MAX_LABEL
-    )
+    label = serializers.CharField(required=False, default="", allow_blank=True, max_length=MAX_LABEL)  # type: ignore[assignment]  # a filter, not DRF's
     before = serializers.CharField(required=False, default="", allow_blank=True, max_length=40)
     limit = WholeNumberField(required=False, default=100, min_value=1, max_value=500)
 

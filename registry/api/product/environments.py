@@ -235,8 +235,7 @@ class BreakGlassConfirmation(ProductView):
     @extend_schema(request=SecondPersonSerializer)
     def post(self, request: Request, break_glass_id: int) -> Response:
         """Confirm, as a second person, that the use of break-glass was justified."""
-        comment = self.valid(SecondPersonSerializer)["comment"]
-        services.confirm_break_glass(break_glass_id=break_glass_id, by=self.actor, comment=comment)
+        services.confirm_break_glass(break_glass_id=break_glass_id, by=self.actor, **self.valid(SecondPersonSerializer))
         return Response(status=204)
 
 
@@ -278,8 +277,7 @@ class EnvironmentChangeApproval(ProductView):
     @extend_schema(request=SecondPersonSerializer)
     def post(self, request: Request, change_id: int) -> Response:
         """Approve a change as a second person, which makes it."""
-        comment = self.valid(SecondPersonSerializer)["comment"]
-        services.approve_environment_change(change_id=change_id, by=self.actor, comment=comment)
+        services.approve_environment_change(change_id=change_id, by=self.actor, **self.valid(SecondPersonSerializer))
         return Response(status=204)
 
 
@@ -289,8 +287,7 @@ class EnvironmentChangeRejection(ProductView):
     @extend_schema(request=SecondPersonSerializer)
     def post(self, request: Request, change_id: int) -> Response:
         """Reject a change as a second person, with a comment."""
-        comment = self.valid(SecondPersonSerializer)["comment"]
-        services.reject_environment_change(change_id=change_id, by=self.actor, comment=comment)
+        services.reject_environment_change(change_id=change_id, by=self.actor, **self.valid(SecondPersonSerializer))
         return Response(status=204)
 
 

@@ -81,11 +81,9 @@ class Findings(ProductView):
         chosen = self.filters_of(FindingFilterSerializer, parameters)
         require_extent(self.actor, "schema.read", registry=chosen["registry"])
         fail_on = chosen.pop("fail_on")
-        return _gate(parameters, fail_on, chosen, self.actor) if fail_on else _listed(chosen, self.actor)
-
-
-def _listed(chosen: Mapping[str, Any], by: Actor) -> Response:
-    return Response([asdict(finding) for finding in selectors.list_findings(**chosen, by=by)])
+        if fail_on:
+            return _gate(parameters, fail_on, chosen, self.actor)
+        return Response([asdict(finding) for finding in selectors.list_findings(**chosen, by=self.actor)])
 
 
 def _gate(parameters: Mapping[str, str], fail_on: str, chosen: Mapping[str, Any], by: Actor) -> Response:

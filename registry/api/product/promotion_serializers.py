@@ -28,6 +28,7 @@ from registry.promotions.requests.state_machine import MAX_TEXT
 from registry.promotions.requests.submission import MAX_ITEMS, MAX_REFERENCES
 from registry.promotions.reviews.eligibility import ReviewNeeds
 from registry.promotions.selectors import RequestInfo
+from registry.subjects.versions.qualified_names import parse_subject
 
 _ORIGIN: Final = shape("RequestOrigin", finding=OriginFinding)
 ANSWER: Final = shape(
@@ -120,9 +121,7 @@ class RequestPageSerializer(serializers.Serializer[Any]):
     target = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
     subject = serializers.CharField(max_length=1280, required=False, default="", allow_blank=True)
     finding = number_field(help_text="the drift finding that they address")
-    label = serializers.CharField(  # type: ignore[assignment]  # a filter, not DRF's
-        max_length=MAX_LABEL, required=False, default="", allow_blank=True
-    )
+    label = serializers.CharField(max_length=MAX_LABEL, required=False, default="", allow_blank=True)  # type: ignore[assignment]  # a filter, not DRF's
     mine = serializers.BooleanField(required=False, default=False)
     waiting = serializers.BooleanField(required=False, default=False, help_text="waiting for the caller's review")
     after = number_field()
@@ -258,6 +257,9 @@ class CommentSerializer(serializers.Serializer[Any]):
     text = serializers.CharField(max_length=MAX_TEXT)
 
 
-def references_of(values: Mapping[str, Any]) -> list[Reference]:
-    """The references of a body."""
-    return [Reference(**reference) for reference in values.get("references", ())]
+def proposed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A body with a schema, as the arguments of the service. Raises InvalidName."""
+    names = {"schema": "text", "schemaType": "schema_type"}
+    references = [Reference(**reference) for reference in values.get("references", ())]
+    renamed = {names.get(name, name): value for name, value in values.items()}
+    return {**renamed, "subject": parse_subject(values["subject"]), "references": references}

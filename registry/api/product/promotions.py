@@ -57,17 +57,10 @@ class Promotions(ProductView):
             raise NotSignedIn("Sign in to see what is yours.")
         if chosen["finding"] is not None:
             require_finding(chosen["finding"], self.actor)
+        mine, waiting = chosen.pop("mine"), chosen.pop("waiting")
+        chosen |= {"subject": subject, "label": clean_label(chosen["label"]) if chosen["label"] else ""}
         requests = selectors.list_requests(
-            state=chosen["state"],
-            target=chosen["target"],
-            subject=subject,
-            finding=chosen["finding"],
-            label=clean_label(chosen["label"]) if chosen["label"] else "",
-            requested_by=me if chosen["mine"] else None,
-            waiting_for=me if chosen["waiting"] else None,
-            by=self.actor,
-            after=chosen["after"],
-            limit=chosen["limit"],
+            **chosen, requested_by=me if mine else None, waiting_for=me if waiting else None, by=self.actor
         )
         return Response(bodies.answers_of(requests, self.actor))
 
@@ -90,19 +83,7 @@ class Proposals(ProductView):
     def post(self, request: Request) -> Response:
         """Propose a schema, which is registered in an environment after review."""
         values = self.valid(bodies.ProposalSerializer)
-        number = services.propose_version(
-            target=values["target"],
-            subject=parse_subject(values["subject"]),
-            text=values["schema"],
-            schema_type=values["schemaType"],
-            references=bodies.references_of(values),
-            reason=values["reason"],
-            draft_id=values["draft_id"],
-            finding=values["finding"],
-            again_of=values["again_of"],
-            labels=values.get("labels", ()),
-            by=self.actor,
-        )
+        number = services.propose_version(by=self.actor, **bodies.proposed(values))
         return Response(bodies.answer_of(selectors.get_request(number), self.actor), status=201)
 
 
@@ -131,12 +112,7 @@ class PromotionOne(ProductView):
 #: a decision in an address → what it calls, with the body's values
 DECISIONS: Final[Mapping[str, Callable[[int, Actor, dict[str, Any]], object]]] = {
     "approve": lambda number, by, values: services.approve(
-        request_id=number,
-        by=by,
-        comment=values["comment"],
-        plan_hash=values["plan_hash"],
-        override=values["override"],
-        typed=values["typed"],
+        request_id=number, by=by, **{name: values[name] for name in ("comment", "plan_hash", "override", "typed")}
     ),
     "request-changes": lambda number, by, values: services.request_changes(
         request_id=number, by=by, comment=values["comment"]

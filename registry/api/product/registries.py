@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -203,7 +202,7 @@ class CopyOne(ProductView):
     @extend_schema(parameters=[WaysSerializer], responses=PLAN)
     def get(self, request: Request, registry: str, copy_id: int) -> Response:
         """Get the plan of restoring a copy: each version, worst first, and the `digest` that confirms the plan."""
-        ways = _ways(self.filters_of(WaysSerializer, request.query_params.dict()))
+        ways = Ways(**self.filters_of(WaysSerializer, request.query_params.dict()))
         return Response(_plan_result(plan_copy(registry=registry, number=copy_id, ways=ways, by=self.actor)))
 
     def delete(self, request: Request, registry: str, copy_id: int) -> Response:
@@ -233,12 +232,8 @@ class CopyBring(ProductView):
         require_any(registry, self.actor)
         values = self.valid(BringSerializer)
         digest = values.pop("plan")
-        done = bring_copy(registry=registry, number=copy_id, ways=_ways(values), digest=digest, by=self.actor)
+        done = bring_copy(registry=registry, number=copy_id, ways=Ways(**values), digest=digest, by=self.actor)
         return Response(_plan_result(done))
-
-
-def _ways(values: Mapping[str, bool]) -> Ways:
-    return Ways(only_missing=values["only_missing"], live=values["live"])
 
 
 def _plan_result(plan: Plan) -> dict[str, Any]:

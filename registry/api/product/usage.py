@@ -69,9 +69,7 @@ class MessageSerializer(serializers.Serializer[Any]):
     """A message as text; `headers` has one `name: value` per line."""
 
     registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
-    context = serializers.CharField(  # type: ignore[assignment]  # a field of the body, not DRF's
-        max_length=256, required=False, default="", allow_blank=True
-    )
+    context = serializers.CharField(max_length=256, required=False, default="", allow_blank=True)  # type: ignore[assignment]  # a field of the body, not DRF's
     message = serializers.CharField(max_length=MAX_TEXT, trim_whitespace=False)
     headers = serializers.CharField(
         max_length=MAX_HEADERS, required=False, default="", allow_blank=True, trim_whitespace=False
@@ -132,17 +130,9 @@ class Replays(ProductView):
         registry_row, subject = get_registry(values["registry"]), parse_subject(values["subject"])
         references = [Reference(**item) for item in values.get("references", [])]
         require_references(Visible(registry_row, self.actor), references, context=subject.context)
-        result = replay_and_weigh(
-            registry_row,
-            subject,
-            by=self.actor,
-            text=values["schema"],
-            schema_type=values["schemaType"],
-            references=references,
-            version=values["version"],
-            topic=values["topic"],
-            messages=values["messages"],
-        )
+        sent: dict[str, Any] = {"text": values["schema"], "schema_type": values["schemaType"], "references": references}
+        chosen: dict[str, Any] = {name: values[name] for name in ("version", "topic", "messages")}
+        result = replay_and_weigh(registry_row, subject, by=self.actor, **sent, **chosen)
         return Response(result.to_dict())
 
 

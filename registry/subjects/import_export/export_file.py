@@ -107,13 +107,13 @@ def _problem(error: Exception) -> str:
     """What is wrong with a line, in words."""
     if isinstance(error, json.JSONDecodeError):
         return f"it isn't JSON at column {error.colno} ({error.msg.removesuffix(' starting at')})"
-    if isinstance(error, KeyError):
-        return f"{str(error)[:80]} is missing or not known"
-    if isinstance(error, UnicodeDecodeError):
-        return "it isn't UTF-8"
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply"
-    return str(error)[:80] if type(error) is ValueError else "a value has another type than an export writes"
+    words: dict[type[Exception], str] = {
+        KeyError: f"{str(error)[:80]} is missing or not known",
+        RecursionError: "it is nested too deeply",
+        UnicodeDecodeError: "it isn't UTF-8",
+        ValueError: str(error)[:80],
+    }
+    return words.get(type(error), "a value has another type than an export writes")
 
 
 class _Reader:
