@@ -164,21 +164,14 @@ def _item(info: RequestInfo, step: PlanStep, url: Callable[..., str], *, is_chos
 
 
 def compared(
-    info: RequestInfo,
-    actor: Actor,
-    step: PlanStep,
-    registries: Mapping[str, Registry],
-    drawing: Drawing = Drawing(),
+    info: RequestInfo, actor: Actor, step: PlanStep, registries: Mapping[str, Registry], drawing: Drawing = Drawing()
 ) -> tuple[VersionComparison | None, str]:
     """The target's version when the plan was made, compared with the new one; or why they can't be compared."""
     secret = next((name for name in places_of(info, step) if not _may_read(actor, name, step.subject)), "")
     if secret:
         return None, gettext(
             "You don’t have permission to read %(subject)s in %(secret)s, so its changes are not shown."
-        ) % {
-            "subject": step.subject,
-            "secret": secret,
-        }
+        ) % {"subject": step.subject, "secret": secret}
     try:
         result = compare_step(info, step, registries)
     except NotFound as error:  # one was deleted since

@@ -152,13 +152,7 @@ def _replayed(info: RequestInfo, step: PlanStep, actor: Actor, topic: str) -> We
     if step.kind == ADOPT:
         return replay_and_weigh(registry, name, by=actor, version=step.target_version, topic=topic)
     return replay_and_weigh(
-        registry,
-        name,
-        by=actor,
-        text=step.text,
-        schema_type=step.schema_type,
-        references=step.references,
-        topic=topic,
+        registry, name, by=actor, text=step.text, schema_type=step.schema_type, references=step.references, topic=topic
     )
 
 

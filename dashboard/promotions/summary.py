@@ -149,25 +149,15 @@ def _written_to(versions: int, target: str) -> str:
 
 def _settings_of(subjects: int) -> str:
     return counted(
-        subjects,
-        "the settings of %(n)s subject would be changed",
-        "the settings of %(n)s subjects would be changed",
+        subjects, "the settings of %(n)s subject would be changed", "the settings of %(n)s subjects would be changed"
     )
 
 
 def _reviews_by(environment: EnvironmentInfo) -> str:
     needed = environment.settings["reviews_needed"]
     if environment.settings["own_approval_allowed"]:
-        return counted(
-            needed,
-            "%(n)s approval from any reviewer.",
-            "%(n)s approvals from any reviewers.",
-        )
-    return counted(
-        needed,
-        "%(n)s approval from another person.",
-        "%(n)s approvals from other people.",
-    )
+        return counted(needed, "%(n)s approval from any reviewer.", "%(n)s approvals from any reviewers.")
+    return counted(needed, "%(n)s approval from another person.", "%(n)s approvals from other people.")
 
 
 def _evidence_rules(environment: EnvironmentInfo) -> list[str]:
@@ -227,11 +217,7 @@ def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
             if rule.is_now
             else gettext("Frozen: %(rule)s; next from %(at)s: %(reason)s")
         )
-        % {
-            "rule": rule.sentence,
-            "at": at_utc(rule.ends_at if rule.is_now else rule.starts_at),
-            "reason": rule.reason,
-        }
+        % {"rule": rule.sentence, "at": at_utc(rule.ends_at if rule.is_now else rule.starts_at), "reason": rule.reason}
         for rule in environment.recurring
     ]
     return tuple(lines)
@@ -292,10 +278,7 @@ def clients_sentence(checks: Checks) -> str:
     if not names:
         return ""
     return counted(
-        len(names),
-        "%(n)s affected client (%(names)s)",
-        "%(n)s affected clients (%(names)s)",
-        names=_listed(names),
+        len(names), "%(n)s affected client (%(names)s)", "%(n)s affected clients (%(names)s)", names=_listed(names)
     )
 
 

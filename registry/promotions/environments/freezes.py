@@ -348,10 +348,7 @@ def remove_recurring_freeze(*, freeze_id: int, by: Actor) -> None:
 
 def _zone(name: str) -> str:
     if name not in zones():
-        raise InvalidInput(
-            f"Unknown time zone {name[:64]!r}. Use a name such as Europe/Berlin or UTC.",
-            field="zone",
-        )
+        raise InvalidInput(f"Unknown time zone {name[:64]!r}. Use a name such as Europe/Berlin or UTC.", field="zone")
     return name
 
 

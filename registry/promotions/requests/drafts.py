@@ -180,8 +180,7 @@ def _refuse_changed(there: Draft | None, state_read: str, subject: SubjectName) 
         else "no longer exists"
     )
     raise DraftChanged(
-        f"Your draft of {subject.qualified} {what}. Reload it, or press Save to replace it with this text.",
-        seen=state,
+        f"Your draft of {subject.qualified} {what}. Reload it, or press Save to replace it with this text.", seen=state
     )
 
 

@@ -222,8 +222,4 @@ def _keys(model: type[Model], rows: QuerySet[Any], key: str = "pk") -> QuerySet[
 
 
 def _event(event: AuditEntry, link: hash_chain.Link | None) -> dict[str, Any]:
-    return {
-        **asdict(event),
-        "sealed_text": link.text if link else None,
-        "seal_before": link.before if link else None,
-    }
+    return {**asdict(event), "sealed_text": link.text if link else None, "seal_before": link.before if link else None}

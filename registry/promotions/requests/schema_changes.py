@@ -188,14 +188,7 @@ MAX_DECISIONS: Final = 500
 
 @transaction.atomic
 def decide_rename(
-    *,
-    registry: str,
-    subject: SubjectName,
-    from_path: str,
-    to_path: str,
-    is_rename: bool,
-    by: Actor,
-    reason: str = "",
+    *, registry: str, subject: SubjectName, from_path: str, to_path: str, is_rename: bool, by: Actor, reason: str = ""
 ) -> bool:
     """Decide whether one field is another under a new name; replaces an earlier decision. False if nothing changed.
 

@@ -57,12 +57,7 @@ TRANSITIONS: Final[Mapping[str, frozenset[str]]] = {
     ),
     # back to review or approved only if nothing was written yet
     PromotionRequest.APPLYING: frozenset(
-        {
-            PromotionRequest.IN_REVIEW,
-            PromotionRequest.APPROVED,
-            PromotionRequest.APPLIED,
-            PromotionRequest.FAILED,
-        }
+        {PromotionRequest.IN_REVIEW, PromotionRequest.APPROVED, PromotionRequest.APPLIED, PromotionRequest.FAILED}
     ),
     # part of it is written: it is resumed, or given up, which leaves the written part
     PromotionRequest.FAILED: frozenset(
@@ -243,11 +238,7 @@ def require_plan_hash(request_id: int, plan_hash: str) -> None:
 
 
 def with_current_plan(
-    request_id: int,
-    by: Actor,
-    why: str,
-    action: Callable[[PromotionRequest], str],
-    expected_hash: str | None,
+    request_id: int, by: Actor, why: str, action: Callable[[PromotionRequest], str], expected_hash: str | None
 ) -> str:
     """Run the action on the locked request if its plan is current; otherwise store the new plan and raise PlanChanged.
 

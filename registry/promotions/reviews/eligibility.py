@@ -29,11 +29,7 @@ from registry.access.roles import ACTIONS, Actor, Grant, may
 from registry.access.selectors import Owners, grants_of, owners_of_many
 from registry.promotions.models import PromotionRequest, Review, ReviewRule
 from registry.promotions.plan.types import REGISTER, WRITING
-from registry.promotions.reviews.linked_accounts import (
-    UnconfirmedAccount,
-    accounts_of,
-    reviews_all,
-)
+from registry.promotions.reviews.linked_accounts import UnconfirmedAccount, accounts_of, reviews_all
 from registry.subjects.versions.qualified_names import SubjectName
 
 REVIEW: Final = "promotion.review"

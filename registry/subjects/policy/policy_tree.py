@@ -11,13 +11,7 @@ from django.db.models import CharField, Count, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from registry.subjects.models import Config, Context, Mode, Registry, Subject, SubjectActivity
-from registry.subjects.policy.effective_policy import (
-    EffectiveConfig,
-    EffectiveMode,
-    OwnConfig,
-    Spoken,
-    spoken_for_many,
-)
+from registry.subjects.policy.effective_policy import EffectiveConfig, EffectiveMode, OwnConfig, Spoken, spoken_for_many
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
 
 #: nodes of an answer
