@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import UTC, datetime, time
 from typing import Any, ClassVar, Final, cast
 
 from django import forms
@@ -123,19 +123,6 @@ class FormSection:
     names: Sequence[str]
     note: str = ""
     is_folded: bool = False
-
-
-def end_of_day(text: str) -> datetime | None:
-    """The end of the day that a date field names, in UTC; None for an empty one. Raises InvalidInput."""
-    if not text.strip():
-        return None
-    try:
-        day = date.fromisoformat(text.strip())
-    except ValueError:
-        raise InvalidInput(
-            gettext("%(text)s is not a date. Write it as 2026-12-31.") % {"text": repr(text.strip()[:20])}
-        ) from None
-    return datetime.combine(day, time.max, tzinfo=UTC)
 
 
 class EndOfDayField(forms.DateField):

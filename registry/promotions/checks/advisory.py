@@ -20,7 +20,7 @@ from registry.promotions.models import PromotionRequest
 from registry.promotions.plan.types import PASS, SKIPPED, WARN, Check, Plan, PlanStep, PromotionSpec, listed
 from registry.subjects.comparison.parsed_versions import is_personal_tag
 from registry.subjects.engine import schema_engine
-from registry.subjects.lifecycle.notes import Note, bring_note, notes_in
+from registry.subjects.lifecycle.notes import Note, bring_checked, notes_in
 from registry.subjects.models import Registry, Subject
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
@@ -140,7 +140,7 @@ def carry_notes(request: PromotionRequest, steps: Iterable[PlanStep], by: Actor)
         note = notes.get(SubjectName(row.context.name, row.name))
         if note is not None:
             record(by=by, why=f"apply request {request.pk}: promote the description of {row.name}")
-            bring_note(row, tags=note.tags, doc=note.doc, by=by)
+            bring_checked([(row, note.tags, note.doc)], by=by)
 
 
 def _pairs(

@@ -182,8 +182,10 @@ def _bring(registry: Registry, move: Move, by: Actor, why: str) -> list[Problem]
     whole: dict[str, Any] = {"registry": registry, "by": by, "why": why}
     problems = [*move.problems, *registry_import.bring_contexts(contexts=move.contexts, **whole)]
     problems += registry_import.bring_versions(records=move.bring, **whole).problems
-    problems += registry_import.bring_configs(configs=move.configs, **whole)
-    problems += registry_import.bring_notes(notes=move.notes, **whole)
+    if move.configs:
+        problems += registry_import.bring_configs(configs=move.configs, **whole)
+    if move.notes:
+        problems += registry_import.bring_notes(notes=move.notes, **whole)
     modes = {scope: sides[1] for scope, sides in move.modes.items()}
     if modes.get(None) == DEFAULT_MODE:
         modes[None] = ""

@@ -27,11 +27,11 @@ from registry.subjects.import_export.snapshot import (
     contents_of,
     scope_title,
 )
-from registry.subjects.lifecycle.notes import bring_note
+from registry.subjects.lifecycle.notes import bring_checked, clean_doc, clean_tags
 from registry.subjects.models import Config, Mode, Registry, Schema, SchemaReference, SchemaVersion, Subject
 from registry.subjects.policy import change_guard
 from registry.subjects.policy.effective_policy import COLUMNS, DEFAULT_LEVEL, DEFAULT_MODE, effective_mode
-from registry.subjects.policy.policy_settings import bring_config, set_mode
+from registry.subjects.policy.policy_settings import bring_settings, columns_of, set_mode
 from registry.subjects.registration.locks import lock_context, lock_ids, lock_policy, pass_schema_ids, retried
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, check_context
@@ -133,22 +133,21 @@ def bring_configs(
 ) -> tuple[Problem, ...]:
     """Set each scope's settings to what they are elsewhere; what isn't set there is inherited here too."""
     hold(registry, by=by, why=why)
-    problems = []
+    problems, columns = [], dict[Scope, Mapping[str, Any]]()
     for scope, (mine, theirs) in configs.items():
         try:
-            with transaction.atomic():
-                _set(registry, scope, mine, theirs)
+            columns[scope] = _columns(mine, theirs)
         except SchemadeskError as error:
             problems.append(Problem(f"config of {scope_title(scope)}", error.message))
+    bring_settings(registry, Config, columns)
     return tuple(problems)
 
 
-def _set(registry: Registry, scope: Scope, mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> None:
+def _columns(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
     unknown = sorted(theirs.keys() - COLUMNS.keys())
     if unknown:
         raise InvalidInput(f"{', '.join(unknown)[:200]}: no such setting.")
-    unset = [name for name in mine if name not in theirs]
-    bring_config(registry, scope, unset=unset, **theirs)
+    return columns_of(theirs, [name for name in mine if name not in theirs])
 
 
 @retried
@@ -157,7 +156,7 @@ def bring_notes(
 ) -> tuple[Problem, ...]:
     """Write what is written about subjects elsewhere, in place of what is written here."""
     hold(registry, by=by, why=why)
-    problems = []
+    problems, checked = [], list[tuple[Subject, tuple[str, ...], str]]()
     names = {subject.subject for subject in notes}
     rows = Subject.objects.filter(context__registry=registry, name__in=names).select_related("context")
     subject_rows = {SubjectName(row.context.name, row.name): row for row in rows}
@@ -166,9 +165,10 @@ def bring_notes(
         try:
             if row is None:
                 raise InvalidInput("this subject doesn't exist here.")
-            bring_note(row, tags=note.tags, doc=note.doc, by=by)
+            checked.append((row, clean_tags(note.tags), clean_doc(note.doc)))
         except SchemadeskError as error:
             problems.append(Problem(f"note of {subject.qualified[:200]}", error.message))
+    bring_checked(checked, by=by)
     return tuple(problems)
 
 
@@ -176,17 +176,7 @@ def bring_notes(
 def bring_modes(*, registry: Registry, modes: Mapping[Scope, str], by: Actor, why: str) -> None:
     """Set each scope's mode; an empty one is inherited."""
     hold(registry, by=by, why=why)
-    for scope, mode in modes.items():
-        context = None if scope is None else lock_context(registry, scope.context)
-        where: dict[str, Any] = {
-            "registry": registry,
-            "context": context,
-            "subject_name": (scope.subject or None) if scope else None,
-        }
-        if mode:
-            Mode.objects.update_or_create(**where, defaults={"mode": mode})
-        else:
-            Mode.objects.filter(**where).delete()
+    bring_settings(registry, Mode, {scope: {"mode": mode} for scope, mode in modes.items()})
 
 
 def empty_registry(registry: Registry) -> None:

@@ -111,7 +111,7 @@ def set_note(
     tags that differ in case alone the first stays. Raises InvalidInput, NotAllowed, RegistryNotFound, SubjectNotFound,
     and NoteChanged where somebody else wrote meanwhile.
     """
-    new_tags, text, why = clean_tags(tags), _doc(doc), _reason(reason)
+    new_tags, text, why = clean_tags(tags), clean_doc(doc), _reason(reason)
     registry_row = get_registry(registry)
     require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
     row = _locked_subject(registry_row, subject)
@@ -167,13 +167,20 @@ def change_tags(
     return done
 
 
-def bring_note(row: Subject, *, tags: Sequence[str], doc: str, by: Actor) -> Note:
-    """Write a note that comes from elsewhere, inside the transaction and the audit of its caller, who has the right.
+def bring_checked(notes: Iterable[tuple[Subject, tuple[str, ...], str]], *, by: Actor) -> None:
+    """Write notes that come from elsewhere, each with cleaned tags and text, in the transaction and the audit of the caller.
 
-    Raises InvalidInput.
+    The caller has the right. Queries grow with the notes that change alone, not with the new ones.
     """
-    before = note_info(SubjectNote.objects.filter(subject=row).first())
-    return _write(row, before, clean_tags(tags), _doc(doc), by)
+    given = list(notes)
+    rows = {row.subject_id: row for row in SubjectNote.objects.filter(subject__in=[subject for subject, *_ in given])}
+    added = []
+    for subject, tags, doc in given:
+        if row := rows.get(subject.pk):
+            _write(subject, note_info(row), tags, doc, by)
+        elif tags or doc:
+            added.append(SubjectNote(subject=subject, tags=list(tags), doc=doc, updated_by=by.name))
+    SubjectNote.objects.bulk_create(added)
 
 
 def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
@@ -215,7 +222,8 @@ def _write(row: Subject, before: Note, tags: tuple[str, ...], doc: str, by: Acto
     return note_info(written)
 
 
-def _doc(doc: str) -> str:
+def clean_doc(doc: str) -> str:
+    """The text as it is kept. Raises InvalidInput for one that is too long or can't be displayed."""
     text = doc.replace("\r\n", "\n").replace("\r", "\n").strip()
     if len(text) > MAX_DOC:
         raise InvalidInput(f"The text has {len(text):,} characters. At most {MAX_DOC:,} are allowed.", field="doc")

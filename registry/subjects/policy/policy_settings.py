@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings as site
+from django.db.models import Q
 
 from registry.access.roles import Actor, require
 from registry.audit.context import record
@@ -121,7 +122,7 @@ def set_config(
     Raises InvalidCompatibility, InvalidInput, InvalidRuleSet, InvalidName, OperationNotPermitted, ReleaseRequired,
     NotAllowed.
     """
-    columns = _columns(settings, unset)
+    columns = columns_of(settings, unset)
     registry_row, context, passes = _begin(registry, subject, by, "config.change", "set compatibility", release=release)
     _refuse_readonly(registry_row, subject, passes=passes)
     before, after = _store(registry_row, context, subject, columns)
@@ -129,18 +130,44 @@ def set_config(
     return after
 
 
-def bring_config(
-    registry: Registry, subject: SubjectName | None, *, unset: Collection[str] = (), **settings: Any
-) -> OwnConfig:
-    """The same as another registry has it, in any mode; the caller holds the registry alone.
+_Row = TypeVar("_Row", Config, Mode)
+
+
+def bring_settings(
+    registry: Registry, model: type[_Row], columns_by_scope: Mapping[SubjectName | None, Mapping[str, Any]]
+) -> None:
+    """Set columns of many scopes as another registry has them, in any mode; the caller holds the registry alone.
+
+    A row that sets nothing is removed. Queries grow with the contexts and with the rows that change, not with the scopes.
+    """
+    contexts = {name: lock_context(registry, name) for name in {scope.context for scope in columns_by_scope if scope}}
+    places = {
+        scope: (contexts[scope.context].pk if scope else None, _subject_name(scope)) for scope in columns_by_scope
+    }
+    named = Q(subject_name__in={name for _, name in places.values()}) | Q(subject_name=None)
+    rows = {(row.context_id, row.subject_name): row for row in model.objects.filter(named, registry=registry)}
+    added, gone = list[_Row](), []
+    for scope, columns in columns_by_scope.items():
+        context_id, name = places[scope]
+        row = rows.get(places[scope]) or model(registry=registry, context_id=context_id, subject_name=name)
+        for column, value in columns.items():
+            setattr(row, column, value)
+        is_set = row.mode if isinstance(row, Mode) else settings_of(row) != OwnConfig()
+        if row.pk and is_set:
+            row.save()
+        elif is_set:
+            added.append(row)
+        elif row.pk:
+            gone.append(row.pk)
+    model.objects.bulk_create(added)
+    model.objects.filter(pk__in=gone).delete()
+
+
+def columns_of(settings: Mapping[str, Any], unset: Collection[str]) -> dict[str, Any]:
+    """The columns of settings that are set or inherited again.
 
     Raises InvalidCompatibility, InvalidInput, InvalidRuleSet, InvalidName.
     """
-    columns = _columns(settings, unset)
-    return _store(registry, lock_context(registry, subject.context) if subject else None, subject, columns)[1]
-
-
-def _columns(settings: Mapping[str, Any], unset: Collection[str]) -> dict[str, Any]:
     unknown = {*settings, *unset} - COLUMNS.keys()
     if unknown:
         raise TypeError(f"no such setting: {', '.join(sorted(unknown))}")

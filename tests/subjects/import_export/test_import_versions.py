@@ -24,18 +24,21 @@ from registry.search.models import StaleSubject
 from registry.subjects.archive.restore import plan_copy
 from registry.subjects.import_export import import_versions, registry_import
 from registry.subjects.import_export.import_plan import Ways
-from registry.subjects.import_export.registry_import import bring_versions
-from registry.subjects.import_export.snapshot import VersionRecord
+from registry.subjects.import_export.registry_import import bring_configs, bring_modes, bring_notes, bring_versions
+from registry.subjects.import_export.snapshot import NoteRecord, VersionRecord
 from registry.subjects.lifecycle.retirement import restore_each
 from registry.subjects.models import (
+    Config,
     Context,
     KeptCopy,
+    Mode,
     Registry,
     Schema,
     SchemaReference,
     SchemaVersion,
     Subject,
     SubjectActivity,
+    SubjectNote,
 )
 from registry.subjects.services import delete_subject, register_version, set_config
 from registry.subjects.versions import parsed_schemas
@@ -393,7 +396,7 @@ def test_a_plan_takes_as_many_statements_for_many_versions(registries: None, sys
             assert {(line.fate, line.why) for line in found.lines} == {("created", "")}
 
         counts[versions] = _counted(plan)
-    assert counts[20] == counts[60] <= 70, counts
+    assert counts[20] == counts[60] <= 55, counts
 
 
 def test_bringing_takes_as_many_statements_for_many_versions(place: Registry, system: Actor) -> None:
@@ -410,3 +413,25 @@ def test_bringing_takes_as_many_statements_for_many_versions(place: Registry, sy
 
         counts[versions] = _counted(bring)
     assert counts[20] == counts[60] <= 24, counts
+
+
+def test_bringing_settings_takes_as_many_statements_for_many_subjects(place: Registry, system: Actor) -> None:
+    counts = {}
+    whole: dict[str, Any] = {"registry": place, "by": system, "why": "a test"}
+    for subjects in (5, 30):
+        names = [SubjectName(".", f"n{subjects}-{number}") for number in range(subjects)]
+        bring_versions(records=[VersionRecord(name, 1, 1, "AVRO", '"int"') for name in names], **whole)
+
+        def bring(names: list[SubjectName] = names) -> None:
+            with undone():
+                assert not bring_configs(configs={name: ({}, {"level": "NONE"}) for name in names}, **whole)
+                assert not bring_notes(notes={name: NoteRecord(("gold",), "Ours.") for name in names}, **whole)
+                bring_modes(modes=dict.fromkeys(names, "READONLY"), **whole)
+                written = [
+                    model.objects.filter(subject_name__in=[n.subject for n in names]).count()
+                    for model in (Config, Mode)
+                ]
+                assert [*written, SubjectNote.objects.count()] == [len(names)] * 3
+
+        counts[subjects] = _counted(bring)
+    assert counts[5] == counts[30] <= 30, counts
