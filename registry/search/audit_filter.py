@@ -7,7 +7,7 @@ from functools import reduce
 from operator import or_
 from typing import Any, Final
 
-from django.db.models import BigIntegerField, Exists, F, Model, OuterRef, Q, QuerySet, Value
+from django.db.models import BigIntegerField, Exists, F, FilteredRelation, Model, OuterRef, Q, QuerySet, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
@@ -74,8 +74,9 @@ def events_about(*, registry: str = "", subject: str = "") -> Q | None:
 
 def _of_subject(registry: Registry | None, name: SubjectName) -> Q:
     there = {} if registry is None else {"registry": registry}
-    contexts = list(Context.objects.filter(**there, name=name.context).values_list("pk", flat=True))
-    there_now = list(Subject.objects.filter(context__in=contexts, name=name.subject).values_list("pk", flat=True))
+    named = FilteredRelation("subjects", condition=Q(subjects__name=name.subject))
+    rows = Context.objects.filter(**there, name=name.context).annotate(named=named).values_list("pk", "named__pk")
+    contexts, there_now = [pk for pk, _ in rows], [pk for _, pk in rows if pk is not None]
     subjects = [*there_now, *_gone_subjects(contexts, name.subject)]
     of_subject = [model._default_manager.filter(subject__in=there_now) for model in _PARTS_OF_SUBJECT]
     row_ids: dict[type[Model], list[int]] = {Subject: subjects}

@@ -9,17 +9,15 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from django.core.exceptions import EmptyResultSet
-from django.db import connection
 from django.db.models import QuerySet
 
 from registry.access.name_patterns import name_pattern
 from registry.drift.usage.unused_subjects import needed_subjects
-from registry.search.selectors.conditions import TookTooLong, in_time
+from registry.search.selectors.conditions import TookTooLong, in_time, rows_of
 from registry.search.subject_list import (
     DELETED,
     DRIFT,
@@ -157,8 +155,7 @@ def facet_counts(
     """
     if chosen.state == DELETED:
         return Facets()
-    began, facets = time.monotonic(), _Facets(registry, chosen, signs or signs_of(registry))
-    usual = _read(facets.usual(), seconds)
+    usual, owners = _read(_Facets(registry, chosen, signs or signs_of(registry)), seconds)
     if usual is None:
         return Facets()
     counts = _by_facet(("whole", "use", "attention", *_WIDE, *_PARTS), usual)
@@ -172,7 +169,6 @@ def facet_counts(
         counts["mode"] = Counter({MIRROR_MODE: rest["mode"] + counts["mode"].total()})
     else:
         counts["mode"][mode] += rest["mode"]
-    owners = _read(facets.by_names(), None if seconds is None else seconds - (time.monotonic() - began))
     if owners is not None:
         named = _by_facet(("owner", "attention"), owners)
         counts["owner"] = named["owner"]
@@ -188,16 +184,18 @@ def _by_facet(facets: Iterable[str], rows: Iterable[tuple[str, str, int]]) -> di
     return counts
 
 
-def _read(query: tuple[str, Mapping[str, Any]], seconds: float | None) -> list[tuple[str, str, int]] | None:
-    """The rows; None where the database would take longer."""
-    if seconds is not None and seconds <= 0:
-        return None
+def _read(facets: _Facets, seconds: float | None) -> tuple[list[Any] | None, list[Any] | None]:
+    """The usual rows of (facet, value, number) and those by names; None for those that the database would take longer for."""
+    began, query, usual = time.monotonic(), facets.usual(), None
+    if seconds is None:
+        return rows_of(*query), rows_of(*facets.by_names())
     try:
-        with nullcontext() if seconds is None else in_time(seconds), connection.cursor() as cursor:
-            cursor.execute(*query)
-            return list(cursor.fetchall())
+        with in_time(seconds) as limit:
+            usual = rows_of(*query)
+            limit(seconds - (time.monotonic() - began))
+            return usual, rows_of(*facets.by_names())
     except TookTooLong:
-        return None
+        return usual, None
 
 
 class _Facets:

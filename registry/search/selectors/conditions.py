@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -205,16 +205,25 @@ class TookTooLong(Exception):
     """The database would have taken longer than it may."""
 
 
+_TIMEOUT: Final = "SELECT current_setting('statement_timeout'), set_config('statement_timeout', %s, true)"
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{max(1, round(seconds * 1000))}ms"
+
+
 @contextmanager
-def in_time(seconds: float) -> Iterator[None]:
-    """Each statement of the block has so long; an error takes the limit back with the savepoint. Raises TookTooLong."""
-    change = "SELECT current_setting('statement_timeout'), set_config('statement_timeout', %s, true)"
+def in_time(seconds: float) -> Iterator[Callable[[float], None]]:
+    """Each statement of the block has so long; an error takes the limit back with the savepoint. Raises TookTooLong.
+
+    It gives what sets another limit for the statements that follow.
+    """
     try:
         with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(change, [f"{max(1, round(seconds * 1000))}ms"])
+            cursor.execute(_TIMEOUT, [_milliseconds(seconds)])
             before, _ = cursor.fetchone()
-            yield
-            cursor.execute(change, [before])
+            yield lambda left: cursor.execute(_TIMEOUT, [_milliseconds(left)])
+            cursor.execute(_TIMEOUT, [before])
     except OperationalError as error:
         if getattr(error.__cause__, "sqlstate", "") == _CANCELLED:
             raise TookTooLong from error
