@@ -145,19 +145,24 @@ def against_latest(
     notes: Notes | None = None,
     limit: int | None = None,
     is_whole: bool = False,
+    newest: int | None = None,
+    order: list[str] | None = None,
 ) -> VersionComparison | None:
     """What the text changes of the newest live version, under a level or ("") the one in force; None without a version.
 
+    `newest` is the number of that version (0: none) and `order` the environments' names, where they are read already.
     A text that can't be parsed is a comparison with a problem. `notes` are what data say, None where that isn't known
     yet; at most `limit` cards are made, None for as many as on other pages; all
     if `is_whole`. Raises NotAllowed.
     """
     require(by, "schema.read", registry=registry.name, subject=subject.qualified)
     try:
-        newest = selectors.list_versions(registry, subject)[-1]
+        number = selectors.list_versions(registry, subject)[-1] if newest is None else newest
     except NotFound:
         return None
-    comparison = selectors.compare_text(selectors.Side(registry, subject, newest), text, schema_type, references)
+    if not number:
+        return None
+    comparison = selectors.compare_text(selectors.Side(registry, subject, number), text, schema_type, references)
     return present_comparison(
         comparison,
         registry.name,
@@ -166,4 +171,5 @@ def against_latest(
         notes=comparison_notes(registry, subject, comparison, by=by) if notes is None else notes,
         by=by,
         limit=None if is_whole else limit or MAX_CARDS,
+        order=order,
     )

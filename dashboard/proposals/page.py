@@ -149,7 +149,7 @@ def proposal_page(request: HttpRequest, form: ProposalForm, *, check: bool = Fal
     actor, order = page_actor(request), selectors.list_environments()
     readable = extent_of(actor, "schema.read")
     names = [name for name in order if readable.has(name)]
-    report = check_proposal(request, form, actor) if check else None
+    report = check_proposal(request, form, actor, order) if check else None
     if not check and form.syntax:
         report = _syntax_report(form.syntax)
     fill_choices([form], registry=names)
@@ -181,12 +181,17 @@ def _drawing(request: HttpRequest) -> dict[str, Any]:
     return {"view": view, "is_whole": request.POST.get("all") == "1"}
 
 
-def check_proposal(request: HttpRequest, form: ProposalForm, actor: Actor) -> ProposalReport:
-    """Whether the text parses, the plan's verdict and checks, all seven levels, lint, and the changes from the newest version."""
+def check_proposal(
+    request: HttpRequest, form: ProposalForm, actor: Actor, order: list[str] | None = None
+) -> ProposalReport:
+    """Whether the text parses, the plan's verdict and checks, all seven levels, lint, and the changes from the newest version.
+
+    `order` are the environments' names, where they are read already.
+    """
     report = None
     if form.run(actor):
         try:
-            report = _report(form, actor, is_whole=_drawing(request)["is_whole"])
+            report = _report(form, actor, order, is_whole=_drawing(request)["is_whole"])
         except SchemadeskError as error:
             form.add_service_error(error)
     if report:
@@ -201,12 +206,13 @@ def _syntax_report(syntax: SyntaxProblem) -> ProposalReport:
     return ProposalReport(summary=f"{syntax.title}. {syntax.message}", syntax=syntax)
 
 
-def _report(form: ProposalForm, actor: Actor, *, is_whole: bool) -> ProposalReport:
+def _report(form: ProposalForm, actor: Actor, order: list[str] | None, *, is_whole: bool) -> ProposalReport:
     registry, name = get_registry(form.cleaned_data["registry"]), form.cleaned_data["subject"]
     plan: Plan = form.result
     report = subjects.check_text(registry, name, **form.schema)
     level = report.config.level
-    comparison = against_latest(registry, name, by=actor, **form.schema, level=level, is_whole=is_whole)
+    drawn: dict[str, Any] = {"level": level, "is_whole": is_whole, "newest": report.newest, "order": order}
+    comparison = against_latest(registry, name, by=actor, **form.schema, **drawn)
     cards = [card for group in comparison.groups for card in group.cards] if comparison else []
     result = _result(plan, registry.name)
     tally = comparison.tally if comparison else ""

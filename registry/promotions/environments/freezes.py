@@ -6,11 +6,11 @@ an hour that the clocks show twice, the whole hour is frozen; an edge in a skipp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.db import transaction
@@ -203,13 +203,15 @@ def frozen_at(environments: Sequence[Environment], moment: datetime, *, are_read
     if are_read:
         windows_by_number = {row.pk: window_of(row, moment) for row in environments}
     else:
-        windows_by_number = {number: merged(read, moment) for number, read in _windows(environments, moment).items()}
+        numbers = [row.pk for row in environments]
+        windows = windows_by("environment_id", numbers, moment)
+        windows_by_number = {number: merged(windows[number], moment) for number in numbers}
     return {number: window for number, window in windows_by_number.items() if window is not None}
 
 
 def first_open(environment: Environment, moment: datetime) -> tuple[Window | None, datetime]:
     """The environment's freeze at that moment, and the first open moment from then on."""
-    windows = _windows([environment], moment)[environment.pk]
+    windows = windows_by("environment_id", [environment.pk], moment)[environment.pk]
     return merged(windows, moment), open_from(windows, moment)
 
 
@@ -225,8 +227,7 @@ def windows_from(
             yield Window(window.starts_at, window.ends_at, rule.reason)
 
 
-#: what a freeze of both kinds has, one between two moments, and a recurring one
-_SHARED: Final = ("environment_id", "reason")
+#: what a freeze between two moments has, and a recurring one
 _DATES: Final = ("starts_at", "ends_at")
 _RULE: Final = ("kind", "zone", "from_day", "from_time", "to_day", "to_time", "last_days")
 
@@ -237,19 +238,21 @@ def _nothing(model: type[Model], columns: Iterable[str]) -> list[Value]:
     return [Value(None, fields[name]) for name in columns]
 
 
-def _windows(environments: Sequence[Environment], since: datetime) -> dict[int, list[Window]]:
-    freezes: dict[int, list[FreezeWindow]] = {row.pk: [] for row in environments}
-    rules: dict[int, list[RecurringFreeze]] = {row.pk: [] for row in environments}
-    once = FreezeWindow.objects.filter(environment__in=environments, ends_at__gt=since).order_by()
-    again = RecurringFreeze.objects.filter(environment__in=environments).order_by()
-    once_rows = once.values_list(*_SHARED, *_DATES, *_nothing(RecurringFreeze, _RULE))
-    again_rows = again.values_list(*_SHARED, *_nothing(FreezeWindow, _DATES), *_RULE)
-    for environment, reason, starts_at, ends_at, *rule in once_rows.union(again_rows, all=True):
+def windows_by(place: str, values: Collection[Any], since: datetime) -> dict[Any, list[Window]]:
+    """The windows that end after that moment, by the environments' `place` (a column of a freeze); one query."""
+    freezes: dict[Any, list[FreezeWindow]] = {value: [] for value in values}
+    rules: dict[Any, list[RecurringFreeze]] = {value: [] for value in values}
+    there, shared = {f"{place}__in": values}, (place, "reason")
+    once = FreezeWindow.objects.filter(**there, ends_at__gt=since).order_by()
+    again = RecurringFreeze.objects.filter(**there).order_by()
+    once_rows = once.values_list(*shared, *_DATES, *_nothing(RecurringFreeze, _RULE))
+    again_rows = again.values_list(*shared, *_nothing(FreezeWindow, _DATES), *_RULE)
+    for value, reason, starts_at, ends_at, *rule in once_rows.union(again_rows, all=True):
         if ends_at is not None:
-            freezes[environment].append(FreezeWindow(starts_at=starts_at, ends_at=ends_at, reason=reason))
+            freezes[value].append(FreezeWindow(starts_at=starts_at, ends_at=ends_at, reason=reason))
         else:
-            rules[environment].append(RecurringFreeze(reason=reason, **dict(zip(_RULE, rule, strict=True))))
-    return {number: list(windows_from(freezes[number], rules[number], since)) for number in freezes}
+            rules[value].append(RecurringFreeze(reason=reason, **dict(zip(_RULE, rule, strict=True))))
+    return {value: list(windows_from(freezes[value], rules[value], since)) for value in freezes}
 
 
 #: of an environment

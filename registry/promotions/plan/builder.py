@@ -14,10 +14,10 @@ from registry.promotions.checks.context import checks_around
 from registry.promotions.hook_points import checks_from_outside, checks_of_source
 from registry.promotions.models import Environment, PromotionRequest
 from registry.promotions.plan.steps import plan_steps
-from registry.promotions.plan.target_state import stale, target_of
+from registry.promotions.plan.target_state import Settings, stale, target_of
 from registry.promotions.plan.types import IncomingVersion, ItemText, Plan, PromotionSpec, SpecItem
 from registry.subjects.models import SchemaVersion
-from registry.subjects.policy.effective_policy import OwnConfig, config_and_settings, spoken_for_many
+from registry.subjects.policy.effective_policy import OwnConfig, spoken_for_many, spoken_in
 from registry.subjects.versions.lookup import Registry
 from registry.subjects.versions.parsed_schemas import (
     ReferenceGraph,
@@ -74,8 +74,10 @@ def make_plan(spec: PromotionSpec, *, thorough: bool = True, rows: Sequence[Sche
         raise InvalidInput("Name at least one version.")
     if len({item.subject for item in spec.items}) < len(spec.items):
         raise InvalidInput("Name each subject only once. A request has one version per subject.")
-    requested = _proposed(spec) if spec.kind == PROPOSE else _versions(spec, rows)
-    target = target_of(spec.target, requested, releases=spec.kind == ADOPT)
+    names = [item.subject for item in spec.items]
+    spoken = spoken_in([spec.target.registry_id], names) if spec.kind == PROPOSE else None
+    requested = _versions(spec, rows) if spoken is None else _proposed(spec, spoken)
+    target = target_of(spec.target, requested, spoken, releases=spec.kind == ADOPT)
     plan = plan_steps(spec.kind, requested, target)
     more = (
         *checks_from_outside(spec.target.registry, plan, spec.answers),
@@ -219,17 +221,19 @@ def _faithful_text(registry: Registry, info: VersionInfo) -> str:
     return info.submitted if submitted.is_stored_as(info.schema.text) else info.schema.text
 
 
-def _proposed(spec: PromotionSpec) -> list[IncomingVersion]:
+def _proposed(spec: PromotionSpec, spoken: Settings) -> list[IncomingVersion]:
     """The proposed texts with their references as they are at the target now. Raises InvalidSchema."""
     proposals = []
     for item in spec.items:
         if item.text is None:
             raise InvalidInput(f"A proposal needs the text for {item.subject.qualified}.")
-        proposals.append(_proposal(spec.target, item.subject, item.text))
+        settings = spoken[spec.target.registry_id, item.subject].settings()
+        is_new = settings.validate_new_schemas is not False
+        proposals.append(_proposal(spec.target, item.subject, item.text, is_new=is_new))
     return proposals
 
 
-def _proposal(target: Environment, subject: SubjectName, text: ItemText) -> IncomingVersion:
+def _proposal(target: Environment, subject: SubjectName, text: ItemText, *, is_new: bool) -> IncomingVersion:
     """A proposed text; if a reference doesn't resolve (any more) it has no schema, and `problem` says so."""
     bare = IncomingVersion(subject.qualified, 0, None, text.text, text.schema_type, text.references)
     try:
@@ -238,6 +242,5 @@ def _proposal(target: Environment, subject: SubjectName, text: ItemText) -> Inco
         return replace(bare, problem=error.message)
     resolved = tuple(reference for reference, _ in targets)
     references = tuple(reference.reference for reference in resolved)
-    is_new = config_and_settings(target.registry, subject)[1].validate_new_schemas is not False
     schema = parse_schema(text.schema_type, text.text, resolved, is_new=is_new)
     return replace(bare, schema=schema, references=references)

@@ -47,8 +47,11 @@ _COLUMNS = (
     "is_owned",
 )
 
-
 _Subjects = Mapping[Registry, Collection[SubjectName]]
+
+
+#: what `spoken_in` gives
+Settings = Mapping[tuple[int, SubjectName], Spoken]
 
 
 @dataclass(frozen=True)
@@ -61,14 +64,20 @@ class _Row:
     is_owned: bool
 
 
-def target_of(environment: Environment, versions: Sequence[IncomingVersion], *, releases: bool = False) -> Target:
+def target_of(
+    environment: Environment,
+    versions: Sequence[IncomingVersion],
+    spoken: Settings | None = None,
+    *,
+    releases: bool = False,
+) -> Target:
     """The environment's state of all incoming subjects, parsed as far as the levels there need it.
 
-    With `releases` each version says whether it was released.
+    With `releases` each version says whether it was released. `spoken` are the subjects' settings, if they are known.
     """
     registry, names = environment.registry, {parse_subject(item.subject) for item in versions}
     rows = _rows({registry: names})[registry]
-    states = _states({registry: rows})[registry]
+    states = _states({registry: rows}, spoken)[registry]
     schemas = _parsed({pk for name, state in states.items() for pk in _named(state, rows[name])})
     released = _released(environment, names) if releases else frozenset()
 
@@ -132,9 +141,9 @@ def _row(columns: Sequence[Any]) -> _Row:
 
 
 def _states(
-    rows: Mapping[Registry, Mapping[SubjectName, Sequence[_Row]]],
+    rows: Mapping[Registry, Mapping[SubjectName, Sequence[_Row]]], spoken: Settings | None = None
 ) -> dict[Registry, dict[SubjectName, TargetState]]:
-    spoken = spoken_in([registry.pk for registry in rows], {name for of in rows.values() for name in of})
+    spoken = spoken or spoken_in([registry.pk for registry in rows], {name for of in rows.values() for name in of})
     return {
         registry: {name: _state(registry, versions, spoken[registry.pk, name]) for name, versions in of.items()}
         for registry, of in rows.items()

@@ -13,7 +13,6 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
 from django.conf import settings
-from django.db.models import F
 
 from registry.access.models import GroupGrant, Ownership, User
 from registry.access.roles import ACTIONS, Actor, Grant, RightsChange
@@ -27,9 +26,9 @@ from registry.promotions.environments.change_guard import (
     require_second_person,
     tell_loosened,
 )
-from registry.promotions.environments.freezes import Window, windows_from
+from registry.promotions.environments.freezes import Window, windows_by
 from registry.promotions.environments.selectors import EnvironmentInfo, ReviewRuleInfo
-from registry.promotions.models import Environment, FreezeWindow, RecurringFreeze, ReviewRule
+from registry.promotions.models import Environment, ReviewRule
 from registry.promotions.reviews.eligibility import REVIEW, grants_of_roles
 from registry.promotions.reviews.linked_accounts import (
     Account,
@@ -288,17 +287,11 @@ def waits_long(since: datetime, now: datetime) -> bool:
 
 
 def freezes_soon(targets: Collection[str], now: datetime) -> dict[str, Window]:
-    """Environment → the first freeze that begins there soon; two queries, none if there is no environment."""
+    """Environment → the first freeze that begins there soon; one query, none if there is no environment."""
     if not targets:
         return {}
-    there, name = {"environment__registry__name__in": targets}, F("environment__registry__name")
-    freezes = list(FreezeWindow.objects.filter(**there).annotate(name=name))
-    rules = list(RecurringFreeze.objects.filter(**there).annotate(name=name))
     first: dict[str, Window] = {}
-    for target in targets:
-        windows = windows_from(
-            (row for row in freezes if row.name == target), (row for row in rules if row.name == target), now
-        )
+    for target, windows in windows_by("environment__registry__name", targets, now).items():
         coming = [window for window in windows if now < window.starts_at <= now + SOON]
         if coming:
             first[target] = min(coming, key=lambda window: window.starts_at)

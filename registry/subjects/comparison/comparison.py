@@ -179,13 +179,15 @@ def report_proposal(
 class TextCheck:
     """What is told of a text while it is written: the settings that count, all seven levels, and advice.
 
-    `assessment` has the edits that would make it pass; None for a text that passes as it is.
+    `assessment` has the edits that would make it pass; None for a text that passes as it is. `newest` is the subject's
+    newest live version; 0 if there is none.
     """
 
     config: EffectiveConfig
     levels: LevelStrip
     lint: tuple[LintFinding, ...]
     assessment: Assessment | None = None
+    newest: int = 0
 
 
 def check_text(
@@ -207,6 +209,7 @@ def check_text(
         if passes
         else schema_engine.assess(schema, history, config.level, references=resolved, profile=config.profile),
         lint=_applicable_advice(schema_engine.lint(schema), registry, subject),
+        newest=history[-1][0] if history else 0,
     )
 
 
