@@ -91,7 +91,7 @@ def _cut(where: SideOfTopic, messages: Sequence[UnframedMessages]) -> JudgedFind
 
 
 def _mixed(where: SideOfTopic) -> Iterator[JudgedFinding]:
-    """Several framings on a side, in this scan or beside what earlier scans saw in the last days.
+    """This scan's messages with another framing than most of the side have, those of earlier scans in the last days included.
 
     What ended longer ago is no reason: a topic that moved from one framing to another is done with it.
     """
@@ -100,16 +100,20 @@ def _mixed(where: SideOfTopic) -> Iterator[JudgedFinding]:
         if where.registered.versions.get(mark):  # an unknown mark is a finding of its own, and may be any bytes
             by_framing.setdefault(mark[0], []).extend(where.reading.framed[where.side, mark])
     before = _framings_before(where) if by_framing else {}
-    framings = sorted({*by_framing, *before})
-    if len(framings) > 1:
-        counts = {framing: sum(part.messages for part in by_framing[framing]) for framing in sorted(by_framing)}
-        earlier = {framing: before[framing] for framing in framings if framing not in by_framing}
-        yield where.finding(
-            "FRAMING_MIXED",
-            [part for framing in sorted(by_framing) for part in by_framing[framing]],
-            {"framings": both([FRAMINGS[framing] for framing in framings])},
-            evidence={"framings": counts, **({"framings_before": earlier} if earlier else {})},
-        )
+    counts = {framing: count_of(by_framing[framing]) for framing in sorted(by_framing)}
+    totals = {framing: counts.get(framing, 0) + before.get(framing, 0) for framing in sorted({*counts, *before})}
+    usual = max(totals, key=lambda framing: (totals[framing], before.get(framing, 0)), default="")
+    deviating = [framing for framing in counts if framing != usual]
+    if deviating:
+        parts = [part for framing in deviating for part in by_framing[framing]]
+        earlier = {framing: number for framing, number in sorted(before.items()) if framing not in counts}
+        names = {
+            "carry": "carries" if count_of(parts) == 1 else "carry",
+            "framings": either([FRAMINGS[framing] for framing in deviating]),
+            "usual": FRAMINGS[usual],
+        }
+        evidence = {"framings": counts, **({"framings_before": earlier} if earlier else {})}
+        yield where.finding("FRAMING_MIXED", parts, names, evidence=evidence)
 
 
 def _framings_before(where: SideOfTopic) -> dict[str, int]:

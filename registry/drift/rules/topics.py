@@ -107,8 +107,8 @@ TOPIC_RULES: Final = (
     Rule(
         "FRAMING_MIXED",
         "risk",
-        "{topic} ({side}) holds messages with {framings}: a consumer that supports only one of them can't decode "
-        "the others.",
+        "{messages} of {topic} ({side}) {carry} {framings}, others {usual}: a consumer that supports only one of them "
+        "can't decode the others.",
         "Use one framing for the topic. During the migration, consumers need a deserializer that reads both.",
     ),
     Rule(
