@@ -155,7 +155,8 @@ class FieldProfile:
     schema declares for a field with another encoding: its type and, in brackets, the encodings of that.
 
     `first_of_kind` is the partition and the offset of a message that has a value of the kind there, `absent` of one whose
-    object around the path lacks it: of what is decoded in Python, as far as one task of Spark saw it.
+    object around the path lacks it: of what is decoded in Python, as far as one task of Spark saw it. `other_types` of the
+    messages are of Protobuf's message types in none of which the path was met.
     """
 
     topic: str
@@ -175,6 +176,12 @@ class FieldProfile:
     declared: str = ""
     first_of_kind: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     absent: tuple[int, ...] = ()
+    other_types: int = 0
+
+    @property
+    def possible(self) -> int:
+        """The messages that may have the path."""
+        return self.messages - self.other_types
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from registry.pipeline.native_profile import CountedBad, CountedField, Mark, Pro
 from registry.pipeline.profile_result import MOST_OFFSETS, BadBodies, Owner, Profiles, owner_of
 from registry.pipeline.session import Control, first_line
 from registry.pipeline.workers.fields import LIMITS
-from registry.pipeline.workers.message_reader import BODIES, MOST_GROUPS, TOO_LARGE, too_large
+from registry.pipeline.workers.message_reader import BODIES, MOST_FIRSTS, MOST_GROUPS, TOO_LARGE, too_large
 
 logger = logging.getLogger(__name__)
 
@@ -218,7 +218,7 @@ class Profiler:
 
     def observations(self) -> Iterator[Observation]:
         """All that was found in the slices."""
-        return self._profiles.observations(self._spec.profile.samples, self._estimates())
+        return self._profiles.observations(self._estimates())
 
     def _estimates(self) -> dict[tuple[Owner, str], int]:
         """The number of distinct values by Spark's sketches, those of all slices merged.
@@ -250,8 +250,9 @@ class Profiler:
         return framing is not None and (framing, mark) in self._native.get((topic, side), {})
 
     def _add_field(self, key: list[Any], row: dict[str, Any]) -> None:
-        topic, side, framing, raw, _ = key
-        self._profiles.add_field(owner_of(topic, side, framing, raw), row["path"], row, natively=False)
+        topic, side, framing, raw, message_type = key
+        owner = owner_of(topic, side, framing, raw)
+        self._profiles.add_field(owner, row["path"], row, natively=False, message_type=message_type)
 
     def _add_undecodable(self, key: list[Any], what: dict[str, Any]) -> None:
         topic, side, partition, framing, raw, problem = key
@@ -285,12 +286,13 @@ class Profiler:
         owner = owner_of(*key)
         topic, side, framing, mark = owner
         topic_samples = self._profiles.samples.setdefault(owner, [])
-        for partition, offset, time, text in samples:
-            topic_samples.append(
-                Sample(topic, side, partition, offset, time, framing, mark, text, self._spec.profile.reveal)
-            )
-        topic_samples.sort(key=lambda sample: (sample.partition, sample.offset))
-        del topic_samples[self._spec.profile.samples :]
+        for partition, offset, time, text, is_first in samples:
+            place = (partition, offset, time)
+            sample = Sample(topic, side, *place, framing, mark, text, self._spec.profile.reveal)
+            topic_samples.append((sample, is_first))
+        topic_samples.sort(key=lambda item: (item[0].partition, item[0].offset))
+        most = self._spec.profile.samples
+        topic_samples[most:] = [item for item in topic_samples[most:] if item[1]][:MOST_FIRSTS]
 
     def _add_unusable(self, key: list[str], reason: str) -> None:
         framing, raw = key

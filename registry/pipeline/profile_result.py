@@ -54,6 +54,7 @@ class FieldSum:
     declared: str = ""
     first_of_kind: dict[str, list[int]] = field(default_factory=dict)
     absent: list[int] | None = None
+    message_types: set[str] = field(default_factory=set)  # of Protobuf, in which the path was met
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Count a row in the form of `workers.fields.Node.row`."""
@@ -137,13 +138,13 @@ class Profiles:
     """Everything known of bodies, by topic first, so that a lost topic can be forgotten."""
 
     fields: dict[tuple[Owner, str], FieldSum] = field(default_factory=dict)
-    messages: dict[Owner, int] = field(default_factory=dict)
+    messages: dict[Owner, dict[str, int]] = field(default_factory=dict)  # by Protobuf's message type, else empty
     bad: dict[tuple[Owner, int, BodyProblem], BadBodies] = field(default_factory=dict)
     indexes: dict[tuple[Owner, int, str], Span] = field(default_factory=dict)
     changes: dict[tuple[Any, ...], tuple[Span, list[int]]] = field(default_factory=dict)
     shapes: dict[tuple[str, Side, int, str], Span] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
-    samples: dict[Owner, list[Sample]] = field(default_factory=dict)
+    samples: dict[Owner, list[tuple[Sample, bool]]] = field(default_factory=dict)
     unusable: dict[tuple[Framing, str], str] = field(default_factory=dict)
     given_up: dict[Owner, str] = field(default_factory=dict)
     # what a limit left out: the limit's number, how many things and in how many messages, where that is known
@@ -160,7 +161,9 @@ class Profiles:
         self.given_up = {key: value for key, value in self.given_up.items() if key[0] != topic}
         self.left_out = {key: value for key, value in self.left_out.items() if key[0][0] != topic}
 
-    def add_field(self, owner: Owner, path: str, row: Mapping[str, Any], *, natively: bool) -> None:
+    def add_field(
+        self, owner: Owner, path: str, row: Mapping[str, Any], *, natively: bool, message_type: str = ""
+    ) -> None:
         """Count what was found at a path. What the workers found is of as many messages as their root of this owner.
 
         Of what is counted natively too, the workers' part is what lies inside of lists and maps.
@@ -171,8 +174,10 @@ class Profiles:
             counted.add(row)
             return
         if not path:
-            self.messages[owner] = self.messages.get(owner, 0) + row["messages"]
+            messages = self.messages.setdefault(owner, {})
+            messages[message_type] = messages.get(message_type, 0) + row["messages"]
         total = self.fields.setdefault((owner, path), FieldSum())
+        total.message_types.add(message_type)
         if total.messages is None:
             total.add(row)
 
@@ -189,7 +194,7 @@ class Profiles:
         """Spark's sketches that are to be merged, by owner and path."""
         return {key: field.sketches for key, field in self.fields.items() if field.sketches}
 
-    def observations(self, samples: int, estimates: Estimates) -> Iterator[Observation]:
+    def observations(self, estimates: Estimates) -> Iterator[Observation]:
         """All of it, sorted; `estimates` are the merged sketches' numbers of distinct values."""
         for (owner, partition, problem), bad in sorted(self.bad.items(), key=_by_text):
             topic, side, framing, mark = owner
@@ -213,7 +218,7 @@ class Profiles:
             yield ChangeEvents(topic, partition, op, database, schema, table, span, *marks)
         yield from self._change_shapes()
         for _, of_owner in sorted(self.samples.items(), key=_by_text):
-            yield from sorted(of_owner, key=lambda sample: (sample.partition, sample.offset))[:samples]
+            yield from (sample for sample, _ in of_owner)
         for (framing, mark), reason in sorted(self.unusable.items()):
             yield SchemaNotUsed(framing, mark, reason)
         for (topic, side, given_framing, mark), reason in sorted(self.given_up.items(), key=_by_text):
@@ -242,7 +247,9 @@ class Profiles:
             if not path and counted.kinds.keys() <= _CONTAINERS:
                 continue
             topic, side, framing, mark = owner
-            messages = counted.messages if counted.messages is not None else self.messages.get(owner, 0)
+            by_type = self.messages.get(owner, {})
+            messages = counted.messages if counted.messages is not None else sum(by_type.values())
+            of_types = sum(by_type.get(name, 0) for name in counted.message_types) or messages
             low = counted.low[1] if counted.low is not None else None
             high = counted.high[1] if counted.high is not None else None
             yield FieldProfile(
@@ -256,6 +263,7 @@ class Profiles:
                 declared=counted.declared,
                 first_of_kind={kind: tuple(place) for kind, place in counted.first_of_kind.items()},
                 absent=tuple(counted.absent or ()),
+                other_types=messages - of_types if counted.messages is None else 0,
             )
 
 

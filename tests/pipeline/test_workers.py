@@ -218,9 +218,38 @@ def test_of_several_tasks_the_first_message_is_kept() -> None:
             tree.add(value, (partition, offset))
         for row in tree.rows():
             profiles.add_field(owner, row["path"], json.loads(json.dumps(row)), natively=False)
-    (profile,) = [item for item in profiles.observations(0, {}) if getattr(item, "path", "") == "id"]
+    (profile,) = [item for item in profiles.observations({}) if getattr(item, "path", "") == "id"]
     assert isinstance(profile, FieldProfile)
     assert (profile.first_of_kind, profile.absent) == ({"integer": (1, 0), "string": (1, 1)}, (1, 2))
+
+
+def test_a_field_s_messages_are_those_of_the_message_types_that_have_it() -> None:
+    profiles = Profiles()
+    owner: Owner = ("orders", "value", "id", "7")
+    for message_type, value, number in (("0", {"id": 1}, 5), ("0", {"id": 1, "b": 2}, 1), ("1", {"id": 1}, 3)):
+        tree = Tree(Shape(), reveal=False)
+        for offset in range(number):
+            tree.add(value, (0, offset))
+        for row in tree.rows():
+            profiles.add_field(owner, row["path"], row, natively=False, message_type=message_type)
+    found = {item.path: item for item in profiles.observations({}) if isinstance(item, FieldProfile)}
+    assert {path: (item.messages, item.possible) for path, item in found.items()} == {"id": (9, 9), "b": (9, 6)}
+
+
+def test_a_message_that_a_finding_may_name_is_a_sample_beside_the_first_ones() -> None:
+    bodies = [
+        b'{"a": 1}',
+        b'{"a": 2}',
+        b'{"a": 3}',
+        b'{"a": 4, "b": 5}',
+        b'{"a": 6, "b": 7}',
+        b'{"a": "x", "b": 8}',
+        b'{"b": 9}',
+    ]
+    none = ("null", None, None)
+    rows = [_row(offset, none, ("json_object", None, body)) for offset, body in enumerate(bodies)]
+    (samples,) = [what for name, _, what in told_of(rows, DecodingPlan({}, samples=1)) if name == "samples"]
+    assert [sample[1] for sample in samples] == [0, 3, 5, 6]
 
 
 @pytest.mark.parametrize("syntax", ["proto2", "proto3"])

@@ -72,7 +72,7 @@ class Bodies:
         profile = self.profiles.get(path)
         details: dict[str, Any] = {"field": shortened(path), "framing": self.framing, "mark": self.mark}
         if profile is not None:
-            counts = {"decoded": profile.messages, "present": profile.present, "nulls": profile.nulls}
+            counts = {"decoded": profile.possible, "present": profile.present, "nulls": profile.nulls}
             details |= {**counts, "kinds": dict(sorted(profile.kinds.items()))}
         verbs = _SEVERAL if len(named(self.versions)) > 1 else _ONE
         filled = {"path": shortened(path), "declared_by": self.declared_by, **verbs, **names}
@@ -221,20 +221,21 @@ def _by_object(bodies: Bodies, undeclared: Iterable[FieldProfile]) -> Iterator[J
         is_closed = all(declared.others.get(parent) == "closed" for declared in bodies.declared)
         severity = "risk" if is_closed else "notice"
         if len(profiles) > MANY_NAMES:
-            most = max(profile.present for profile in profiles)
+            most = max(profiles, key=lambda profile: profile.present)
             path = f"{parent}.*" if parent else "*"
             yield bodies.finding(
                 "FIELD_UNDECLARED",
                 path,
-                most,
-                {"share": share_of(most, bodies.messages)},
+                most.present,
+                {"share": share_of(most.present, most.possible)},
                 {"names": len(profiles)},
                 severity=severity,
             )
             continue
         for profile in profiles:
-            names = {"share": share_of(profile.present, bodies.messages)}
-            evidence = {**_encodings(profile), **_example(profile)}
+            names = {"share": share_of(profile.present, profile.possible)}
+            first = profile.undeclared or min(profile.first_of_kind.values(), default=())
+            evidence = {**_encodings(profile), **_example_of(first)}
             yield bodies.finding("FIELD_UNDECLARED", profile.path, profile.present, names, evidence, severity=severity)
 
 
@@ -338,7 +339,7 @@ def _wrong_encodings(bodies: Bodies, profiles: Iterable[FieldProfile]) -> Iterat
         names = {
             "path": shortened(path),
             "observed": f"encoded as {either(sorted(profile.values))}",
-            "share": share_of(profile.present, bodies.messages),
+            "share": share_of(profile.present, profile.possible),
             "declared": profile.declared,
         }
         evidence = {
@@ -354,7 +355,7 @@ def _unlisted_numbers(bodies: Bodies) -> Iterator[JudgedFinding]:
     for path, profile in sorted(bodies.profiles.items()):
         number = min(sum(profile.values.get(value, 0) for value in UNLISTED), profile.present)
         if number:
-            names = {"share": share_of(number, bodies.messages)}
+            names = {"share": share_of(number, profile.possible)}
             yield bodies.finding("ENUM_VALUE_UNDECLARED", path, number, names, _example(profile))
 
 

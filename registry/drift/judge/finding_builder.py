@@ -202,9 +202,13 @@ OFFSETS_ALONE: Final = frozenset(
 
 
 def samples_of(
-    rule: str, reading: TopicObservations, side: Side | None, parts: Sequence[PartitionSpan]
+    rule: str,
+    reading: TopicObservations,
+    side: Side | None,
+    parts: Sequence[PartitionSpan],
+    examples: Sequence[Mapping[str, int]] = (),
 ) -> list[dict[str, Any]]:
-    """At most MOST of the finding's messages, masked, the first ones first.
+    """At most MOST of the finding's messages, masked: those that the evidence names, then the first ones.
 
     A sample is one of its messages if its schema is what the parts are of and it lies in one of them. Revealed ones are
     never kept.
@@ -222,7 +226,8 @@ def samples_of(
             for part in parts
         )
     ]
-    chosen.sort(key=lambda sample: (sample.partition, sample.offset))
+    places = [(example["partition"], example["offset"]) for example in examples]
+    chosen.sort(key=lambda sample: ((sample.partition, sample.offset) not in places, sample.partition, sample.offset))
     return [
         {"partition": sample.partition, "offset": sample.offset, "time": sample.time, "value": _cut(sample.text)}
         for sample in chosen[:MOST]
@@ -299,7 +304,7 @@ class SideOfTopic:
             **(evidence or {}),
             **positions(parts),
         }
-        samples = samples_of(rule, self.reading, self.side, parts)
+        samples = samples_of(rule, self.reading, self.side, parts, details.get("example", ()))
         if samples:
             details["samples"] = samples
         return make_finding(

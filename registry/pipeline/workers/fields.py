@@ -133,6 +133,7 @@ class Tree:
         self.reveal = reveal
         self.messages = 0
         self.place: tuple[int, int] | None = None
+        self.firsts = 0  # messages are kept as the first with a field or a kind, or without a field, so many times
         self.left_out: dict[str, int] = {}  # messages in which a limit left something out, by the limit
         self._left_out_of: dict[str, int] = {}  # and the number of the last one
         self.paths: dict[str, Node] = {}
@@ -212,6 +213,7 @@ class Node:
         count = self.kinds.get(kind, 0)
         if not count and self.tree.place is not None:
             self.first_of_kind[kind] = self.tree.place
+            self.tree.firsts += 1
         self.kinds[kind] = count + 1
         if value is None:
             if self.last_null != message:
@@ -243,6 +245,7 @@ class Node:
                 self.always.discard(name)
                 if (child := self.children[name]) is not None:
                     child.absent = self.tree.place
+                    self.tree.firsts += 1
         for name, value in fields.items():
             child = self.children.get(name) or self._child(name)
             if child is not None:
@@ -277,6 +280,7 @@ class Node:
     def _count(self, value: str) -> None:
         if value in UNLISTED and self.undeclared is None:
             self.undeclared = self.tree.place
+            self.tree.firsts += 1
         if value not in self.values and value not in UNLISTED and len(self.values) >= MOST_VALUES:
             self.tree.leave_out("symbols")
         else:

@@ -81,6 +81,7 @@ BODIES: dict[str, Any] = {"AVRO": AvroBodies, "PROTOBUF": ProtobufBodies, "JSON"
 MOST_GROUPS = 2_000  # of one task: places of undecodable bodies with reasons, tables of change events
 TOO_LARGE = "it is larger than the bodies that a scan decodes"
 MOST_SAMPLED = 200  # of one task: schemas on sides of topics that samples are kept of
+MOST_FIRSTS = 20  # messages that are samples since they were the first with a field, of each schema on a side
 FIRST_OFFSETS = 5
 MOST_REASONS = 20  # of one task's place of undecodable bodies, told apart by number
 
@@ -178,14 +179,18 @@ class Reader:
             _extend(span, offset, time, size)
         if decoded.digest:
             _extend(self.counts.shapes.setdefault((topic, side, partition, decoded.digest), []), offset, time, size)
+        is_first = False
         if self.plan.fields:
             owner = (topic, side, framing, mark, decoded.indexes)
             if owner not in self.counts.trees:
                 self.counts.trees[owner] = Tree(decoded.shape, self.plan.reveal)
-            self.counts.trees[owner].add(decoded.value, (partition, offset))
+            tree = self.counts.trees[owner]
+            before = tree.firsts
+            tree.add(decoded.value, (partition, offset))
+            is_first = tree.firsts > before
         if self.plan.changes and side == "value":
             self._change(topic, position, decoded.value)
-        self._sample((topic, side, framing, mark), [partition, offset, time], decoded.value)
+        self._sample((topic, side, framing, mark), [partition, offset, time], decoded.value, is_first=is_first)
 
     def _decoder(self, framing: str, raw: bytes | None) -> Any:
         if raw is None:
@@ -246,12 +251,13 @@ class Reader:
         key = (*where, limit)
         self.counts.left_out[key] = self.counts.left_out.get(key, 0) + messages
 
-    def _sample(self, key: tuple[str, ...], where: list[Any], value: Any) -> None:
+    def _sample(self, key: tuple[str, ...], where: list[Any], value: Any, *, is_first: bool) -> None:
+        """Keep the first messages of a key, and some that were the first with a field: findings name those."""
         if not self.plan.samples or (key not in self.counts.samples and len(self.counts.samples) >= MOST_SAMPLED):
             return
         samples = self.counts.samples.setdefault(key, [])
-        if len(samples) < self.plan.samples:
-            samples.append([*where, sample_text(value, self.plan.reveal)])
+        if len(samples) < self.plan.samples + (MOST_FIRSTS if is_first else 0):
+            samples.append([*where, sample_text(value, self.plan.reveal), is_first])
 
     def lines(self) -> Iterator[str]:
         """What was found, as lines of JSON: a list of the kind, the key, and the rest."""

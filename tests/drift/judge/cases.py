@@ -101,11 +101,12 @@ def profile(
     declared: str = "",
     first_of_kind: Mapping[str, Sequence[int]] = MappingProxyType({}),
     absent: Sequence[int] = (),
+    other_types: int = 0,
 ) -> FieldProfile:
     framing, text = mark_of(mark)
     counts = (messages, present, nulls, kinds or {}, None, None, None, values or {}, tuple(undeclared), declared)
     firsts = {kind: tuple(place) for kind, place in first_of_kind.items()}
-    return FieldProfile(topic, side, framing, text, path, *counts, firsts, tuple(absent))
+    return FieldProfile(topic, side, framing, text, path, *counts, firsts, tuple(absent), other_types)
 
 
 _REASONS = {"undecodable": "a length of −3", "violates": "at properties/qty/type", "not_read": "it is nested too deep"}
