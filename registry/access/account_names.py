@@ -1,7 +1,7 @@
-"""Names and email addresses of accounts: which ones are allowed, and which count as the same.
+"""Names and email addresses of accounts: which are allowed, and which count as the same.
 
-A name keeps to one script, as in Unicode's UTS #39 (level "Highly Restrictive"). A letter's script is the first word of its
-Unicode name, which is enough for letters in the normal form NFKC.
+A name uses one script, as Unicode's UTS #39 requires at the level "Highly Restrictive". A letter's script is the first
+word of its Unicode name, which is precise enough for letters in the normal form NFKC.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SYSTEM: Final = (
     "anonymous bench can_promote check_compatibility command demo migrate mirror operator prepare program prune root scan"
     " scan_source schedule schemadesk somebody system task usage webhooks"
 )
-#: names of actors in the audit that aren't accounts; others have spaces, which no username has
+#: actors in the audit that aren't accounts; the others contain spaces, which a username can't
 RESERVED: Final = frozenset(_SYSTEM.split())
 #: scripts that one language writes together
 _TOGETHER: Final = (
@@ -36,7 +36,7 @@ _LOOKALIKES: Final = str.maketrans(
     "iilag" + "abeikmhopctyxjshldqwv" + "abezhikmvoptyx",
 )
 _UNSEEN_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"})
-#: marks, letters and a symbol without a glyph, which have other categories
+#: invisible characters of other categories: marks, letters and a symbol without a glyph
 _UNSEEN: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
@@ -44,7 +44,7 @@ _DOTS: Final = re.compile("[.\u3002\uff0e\uff61]")
 
 
 def checked_username(username: str) -> str:
-    """A name that a new account may have. Raises InvalidInput, with the field."""
+    """Return the stripped username if a new account may have it. Raises InvalidInput, with the field."""
     username = username.strip()
     try:
         UnicodeUsernameValidator()(username)
@@ -74,28 +74,28 @@ def _script(char: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """A name in the form in which names are compared: without case, and with lookalikes as Latin letters."""
+    """Return the key by which names are compared: case-folded, with lookalikes as Latin letters."""
     return _folded(name).translate(_LOOKALIKES)
 
 
 def same_name(name: str, others: Iterable[str]) -> str | None:
-    """The first of the other names that people or the sign-in could take for this one; None if there is none."""
+    """Return the first other name that people or the sign-in could confuse with this one; None if there is none."""
     key = name_key(name)
     return next((other for other in others if name_key(other) == key), None)
 
 
 def address_key(address: str) -> str:
-    """An email address in the form in which addresses are compared; "" for none.
+    """Return the key by which email addresses are compared; "" for none.
 
-    Capital letters, letters that stand for others such as the Kelvin sign for K, invisible characters, and the two ways to
-    write an international domain don't make another address.
+    Case, compatibility characters such as the Kelvin sign for K, invisible characters, and the two ways to write an
+    international domain make no difference.
     """
     local, at, domain = _folded("".join(char for char in address if not _is_unseen(char))).rpartition("@")
     return local + at + ".".join(_ascii_label(label) for label in _DOTS.split(domain.rstrip(".\u3002")))
 
 
 def _ascii_label(label: str) -> str:
-    """A label of a domain in its ASCII form; as it is where it has none."""
+    """Return a domain label in its ASCII form; unchanged if it has none."""
     with suppress(UnicodeError):
         label = label.encode().decode("idna") if label.startswith("xn--") else label
     with suppress(UnicodeError):
@@ -104,7 +104,7 @@ def _ascii_label(label: str) -> str:
 
 
 def checked_email(email: str) -> str:
-    """The address; "" for none. Raises InvalidInput, also for invisible characters and letters that stand for others."""
+    """Return the address; "" for none. Raises InvalidInput, also for invisible and compatibility characters."""
     if not email:
         return ""
     unseen = next(filter(_is_unseen, email), "")
@@ -125,7 +125,7 @@ def checked_email(email: str) -> str:
 
 
 def issued_email(email: object) -> str:
-    """The address that an issuer gives, in the form for comparisons if it may not be written as it is; "" for none."""
+    """Return the address from an issuer: as it is if it is valid, else its key if that is valid, else ""."""
     if not isinstance(email, str):
         return ""
     for text in (email.strip(), address_key(email)):

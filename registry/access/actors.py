@@ -28,7 +28,7 @@ _GRANTS: Final = """(
         SELECT g.role, g.registry, g.subject_pattern FROM access_groupgrant g
         JOIN access_user_groups m ON m.group_id = g.group_id WHERE m.user_id = {user}
     ) AS held)"""
-#: a valid token with its maker, for `actor_from`; with the parameters of `token_values`
+#: a valid token and its maker, for `actor_from`; takes the parameters of `token_values`
 TOKEN: Final = f"""
 SELECT t.id, t.name, t.scope, t.registry, t.subject_pattern, t.expires_at, t.signed_in_by,
        coalesce(t.last_used_at > %(now)s::timestamptz - make_interval(secs => %(seconds)s), false),
@@ -37,9 +37,9 @@ FROM access_apitoken t JOIN access_user u ON u.id = t.user_id
 WHERE t.digest = %(digest)s AND t.revoked_at IS NULL AND t.expires_at > %(now)s::timestamptz AND u.is_active
 """  # noqa: S608
 
-TOKEN_WIDTH: Final = 11  # its columns
+TOKEN_WIDTH: Final = 11  # number of its columns
 
-# SKIP LOCKED: a reader never waits for a change of the token.
+# SKIP LOCKED: a request never waits for a change of the token.
 _NOTE_USE = """
 UPDATE access_apitoken SET last_used_at = %(now)s, last_used_from = %(origin)s
 WHERE id = (SELECT id FROM access_apitoken WHERE id = %(id)s
@@ -51,7 +51,7 @@ WHERE id = (SELECT id FROM access_apitoken WHERE id = %(id)s
 def actor_of_user(
     user: User, *, door: str, origin: str = "", signed_in_by: str = "", limit: TokenLimit | None = None
 ) -> Actor:
-    """The actor for a signed-in user, with the roles of their groups; an inactive user has no grants."""
+    """Return the actor for a signed-in user, with their groups' roles; an inactive user has no grants."""
     return Actor(
         name=user.get_username(),
         door=door,
@@ -64,7 +64,7 @@ def actor_of_user(
 
 
 def grants_of(user_id: int) -> tuple[Grant, ...]:
-    """A person's own roles and those of their groups, in one query."""
+    """Return a person's own roles and those of their groups, in one query."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {_GRANTS.format(user='%(user)s::bigint')}", {"user": user_id})
         (grants,) = cursor.fetchone()
@@ -76,7 +76,7 @@ def _grants(text: str | None) -> tuple[Grant, ...]:
 
 
 def actor_of_token(token: str, *, door: str, origin: str = "") -> Actor | None:
-    """The actor of a token, in one query; None if it is unknown, revoked, expired or of an inactive user."""
+    """Return the actor of a token, in one query; None if it is unknown, revoked, expired or of an inactive user."""
     with connection.cursor() as cursor:
         cursor.execute(TOKEN, token_values(token))
         row = cursor.fetchone()
@@ -84,12 +84,12 @@ def actor_of_token(token: str, *, door: str, origin: str = "") -> Actor | None:
 
 
 def token_values(token: str) -> dict[str, Any]:
-    """The parameters by which `TOKEN` finds it."""
+    """Return the parameters of `TOKEN` for a token."""
     return {"digest": digest(token), "now": timezone.now(), "seconds": LAST_USE_SECONDS}
 
 
 def actor_from(row: Sequence[Any], *, door: str, origin: str = "") -> Actor:
-    """The actor that a row of `TOKEN` is; notes the use of the token."""
+    """Make the actor from a row of `TOKEN`, and note the use of the token."""
     token_id, name, *limit, signed_in_by, was_used, user_id, username, grants = row
     if not was_used:
         note_use(token_id, timezone.now(), origin=origin)
@@ -105,22 +105,25 @@ def actor_from(row: Sequence[Any], *, door: str, origin: str = "") -> Actor:
 
 
 def note_use(token_id: int, now: datetime, *, origin: str) -> None:
-    """Store when and from where a token was used, at most once a minute; a failure never fails the call."""
+    """Store when and from where a token was used, at most once a minute.
+
+    Outside a transaction, a database error is only logged.
+    """
     values: dict[str, Any] = {"now": now, "origin": origin[:64], "id": token_id, "seconds": LAST_USE_SECONDS}
     try:
         with connection.cursor() as cursor:
             cursor.execute(_NOTE_USE, values)
     except DatabaseError:
         if connection.in_atomic_block:
-            raise  # the transaction is lost, and its owner must know
+            raise  # the transaction is aborted, so its owner must know
         logger.warning("the last use of token %s was not written", token_id, exc_info=True)
 
 
 def approval_refusal(actor: Actor) -> str:
-    """Why the actor's sign-in is not enough to approve, as a sentence; empty if it is.
+    """Return why the actor's sign-in isn't enough to approve, as a sentence; "" if it is.
 
-    If people sign in through an issuer, one person may also have a password account, with which they could approve their
-    own request. A token counts as its maker's sign-in.
+    If people sign in through an issuer, one person may also have a password account, and could approve their own
+    request with it. A token counts as its maker's sign-in.
     """
     if not settings.OIDC_ISSUER or actor.signed_in_by == "oidc":
         return ""
@@ -128,27 +131,27 @@ def approval_refusal(actor: Actor) -> str:
 
 
 def anonymous_actor(*, door: str, is_local: bool, origin: str = "") -> Actor:
-    """The actor without credentials: it has no right at all.
+    """Return the actor for a call without credentials, which has no rights.
 
-    Under `up` it has the role of the settings where the call `is_local`, straight from this machine.
+    Under `up`, a call straight from this machine (`is_local`) has the role in the settings.
     """
     role = settings.ANONYMOUS_ROLE if is_local else ""
     return Actor(name="anonymous", door=door, grants=(Grant(role),) if role else (), origin=origin)
 
 
 def digest(token: str) -> str:
-    """The digest by which a token is stored. 256 random bits need no salt and no slow hash."""
+    """Return the hash under which a token is stored. 256 random bits need no salt and no slow hash."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 
 def admin_names(limit: int) -> list[str]:
-    """The names of the first `limit` full admins, for people who need a role."""
+    """Return the names of the first `limit` full admins, for people who need a role."""
     names = User.objects.filter(pk__in=full_admins()).order_by("username").values_list("username", flat=True)
     return list(names[:limit])
 
 
 def full_admins() -> set[int]:
-    """The active people who are admins of everything, by their own role or a group's."""
+    """Return the ids of the active people who are admins of everything, by their own role or a group's."""
     full = {"role": ADMIN, "registry": "", "subject_pattern": "*"}
     own = RoleGrant.objects.filter(**full, user__is_active=True).order_by().values_list("user_id", flat=True)
     groups = Group.objects.filter(role_grants__in=GroupGrant.objects.filter(**full))

@@ -1,8 +1,8 @@
 """The egress policy: which addresses our own HTTP clients may connect to.
 
-An operator or a form names the host, so it may point anywhere: at the metadata service of a cloud, at a port of this
-machine, at a name that resolves to something else the second time. So connections are typed, the host is resolved here,
-every address that it resolves to is judged, and the client connects to a judged address instead of the name.
+An operator or a form names the host, so it may point anywhere: at a cloud's metadata service, at a port of this
+machine, at a name that resolves differently the second time. So connections are typed, the host is resolved here, every
+resolved address is checked, and the client connects to a checked address instead of the name.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Connection:
 
     @property
     def netloc(self) -> str:
-        """Host and port as the Host header has them."""
+        """Host and port as in the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -89,7 +89,7 @@ def parse_connection(url: str, *, user: str = "", secret: str = "") -> Connectio
 
 
 def _what_is_wrong(url: str) -> str:
-    """What is wrong, without repeating any of the URL, which may contain a password."""
+    """Say what is wrong, without repeating any of the URL, which may contain a password."""
     before_path = url.partition("://")[2].partition("/")[0]
     if "@" in before_path:
         return "The address contains a user name. Enter the user name separately, and name a secret for the password."
@@ -157,7 +157,7 @@ _ONLY_BY_ADDRESS = frozenset({METADATA, LINK_LOCAL, "unspecified", "multicast", 
 
 
 def kind_of(address: Address) -> str:
-    """The kind of an address, empty for a public one; an embedded IPv4 address decides too."""
+    """Return the kind of an address, "" for a public one; an embedded IPv4 address counts too."""
     inner = ipv4_in(address)
     for candidate in (address, inner) if inner else (address,):
         for kind, networks in KINDS:
@@ -169,7 +169,7 @@ def kind_of(address: Address) -> str:
 
 
 def ipv4_in(address: Address) -> ipaddress.IPv4Address | None:
-    """The IPv4 address that an IPv6 address embeds: mapped, translated (NAT64), 6to4 or compatible."""
+    """Return the IPv4 address that an IPv6 address embeds (mapped, NAT64, 6to4 or compatible), else None."""
     if isinstance(address, ipaddress.IPv4Address) or int(address) <= 1:
         return None
     for network, shift in _EMBEDDED:
@@ -179,7 +179,7 @@ def ipv4_in(address: Address) -> ipaddress.IPv4Address | None:
 
 
 def system_resolve(host: str, port: int) -> list[str]:
-    """Resolve with the system's resolver, within ten seconds, since it has no configurable time-out."""
+    """Resolve with the system's resolver, within ten seconds, because it has no time-out of its own."""
     answers: queue.SimpleQueue[list[str] | OSError] = queue.SimpleQueue()
 
     def ask() -> None:
@@ -203,21 +203,24 @@ def system_resolve(host: str, port: int) -> list[str]:
 
 @dataclass(frozen=True)
 class EgressPolicy:
-    """Which addresses clients may connect to. `allow` lists hosts, addresses and networks, each with or without a port."""
+    """The addresses that clients may connect to.
+
+    `allow` lists hosts, addresses and networks, each with or without a port.
+    """
 
     allow: tuple[str, ...] = ()
     refuse_private: bool = False
     resolve: Resolver = field(default=system_resolve, compare=False)
 
     def addresses(self, connection: Connection) -> list[Address]:
-        """The addresses of a connection's host; see `judge`."""
+        """Return the addresses of a connection's host; see `judge`."""
         return self.judge(connection.host, connection.port)
 
     def judge(self, host: str, port: int) -> list[Address]:
-        """The addresses of a host, all judged, in the resolver's order.
+        """Return the addresses of a host in the resolver's order, if all are allowed.
 
-        Clients that can't connect to a given address, such as Kafka's, call this before they connect.
-        Raises AddressRefused if one of them is not allowed, RemoteUnavailable if there is none.
+        Clients that can't connect to a given address, such as Kafka's, call this before they connect. Raises
+        AddressRefused if one isn't allowed, RemoteUnavailable if the host has none.
         """
         addresses = list(dict.fromkeys(self._resolved(host, port)))
         if not addresses:
@@ -261,12 +264,12 @@ _ARTICLES = {"unspecified": "an"}
 
 
 def current_policy() -> EgressPolicy:
-    """The policy of the settings EGRESS_ALLOW and EGRESS_REFUSE_PRIVATE."""
+    """Return the policy in the settings EGRESS_ALLOW and EGRESS_REFUSE_PRIVATE."""
     return EgressPolicy(tuple(settings.EGRESS_ALLOW), settings.EGRESS_REFUSE_PRIVATE)
 
 
 def _covers(entry: str, host: str, port: int, address: Address, kind: str) -> bool:
-    """Whether an entry of the allow list covers this address of a host."""
+    """Return whether an entry of the allow list covers this address of a host."""
     where, only_port = _entry(entry)
     if only_port is not None and only_port != port:
         return False
@@ -275,13 +278,13 @@ def _covers(entry: str, host: str, port: int, address: Address, kind: str) -> bo
     except ValueError:
         return where.lower() == host and kind not in _ONLY_BY_ADDRESS
     if kind == METADATA and network.num_addresses > 1:
-        return False  # a wide network never includes the one address in it that gives credentials away
+        return False  # a wide network never allows a metadata address in it, which gives credentials away
     inner = ipv4_in(address)
     return any(item is not None and item.version == network.version and item in network for item in (address, inner))
 
 
 def _entry(entry: str) -> tuple[str, int | None]:
-    """`host`, `host:port`, `address`, `network`, `[v6]:port` → the part before the port, and the port."""
+    """Split `host`, `host:port`, `address`, `network` or `[v6]:port` into what is before the port, and the port."""
     if entry.startswith("["):
         where, _, port = entry[1:].partition("]")
         return where, int(port[1:]) if port[1:].isdigit() else None

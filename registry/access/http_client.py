@@ -1,16 +1,17 @@
-"""The HTTP client for outgoing calls, and their credentials: each call passes the egress policy and stays within limits.
+"""The HTTP client for outgoing calls, and their credentials.
 
-The client follows no redirects, reads no proxy variables and rejects compressed responses.
+Each call passes the egress policy and stays within limits. The client follows no redirects, reads no proxy variables
+and rejects compressed responses.
 
-A secret is a file of the folder SECRETS_DIR, or an environment variable `SCHEMADESK_SECRET_NAME`. Its first word is the
+A secret is a file in the folder SECRETS_DIR, or an environment variable `SCHEMADESK_SECRET_NAME`. Its first word is the
 host that it may be sent to, the rest is the secret:
 
     registry.example.com the-password
     registry.example.com:8443 the-password
     http://10.0.0.7:8081 the-password
 
-It is sent only over https, or to this machine, unless the binding says `http://`. So whoever may name a secret can't
-send it to their own host.
+It is sent only over https, or to this machine, unless the binding says `http://`. So people who may name a secret
+can't send it to a host of their own.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ class Secret:
 
 
 def authorization(connection: Connection) -> dict[str, str]:
-    """The Authorization header: Basic with a user, Bearer without one; none if no secret is named.
+    """Return the Authorization header: Basic with a user, Bearer without one; empty if no secret is named.
 
-    Raises InvalidSecret for a secret that is missing or bound to another host.
+    Raises InvalidSecret if the secret is missing or bound to another host.
     """
     if not connection.secret:
         return {}
@@ -69,7 +70,7 @@ def authorization(connection: Connection) -> dict[str, str]:
 
 
 def find_secret(name: str, *, folder: Path | None = None, environment: Mapping[str, str] | None = None) -> Secret:
-    """The secret of that name; a file takes precedence over a variable. Raises InvalidSecret."""
+    """Return the secret with that name; a file takes precedence over a variable. Raises InvalidSecret."""
     if not _NAME.fullmatch(name):
         raise InvalidSecret("A secret's name can have 1 to 64 letters, digits, _ and -.")
     folder = folder or settings.SECRETS_DIR
@@ -87,7 +88,7 @@ def find_secret(name: str, *, folder: Path | None = None, environment: Mapping[s
 
 
 def _read(folder: Path, name: str) -> str | None:
-    """The file's text, None if there is none. A link must stay within the folder."""
+    """Return the file's text, None if it doesn't exist. A link must stay within the folder."""
     path = folder / name
     if not path.exists():
         return None
@@ -137,10 +138,10 @@ def refuse_other_host(secret: Secret, connection: Connection) -> None:
 
 
 PIECE = 64 * 1024
-MAX_ADDRESSES = 4  # of a host, that are tried
+MAX_ADDRESSES = 4  # tried for a host
 #: all errors of the network and the protocol
 _FAULTS = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError)
-#: the errors of a connection that the server has closed meanwhile
+#: errors on a connection that the server has closed
 _GONE = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError, urllib3.exceptions.ProtocolError)
 
 
@@ -163,7 +164,7 @@ class ServerResponse:
     body: bytes = field(repr=False)
 
     def json(self, where: str) -> Any:
-        """The body as JSON. Raises RemoteUnavailable, which names `where`."""
+        """Parse the body as JSON. Raises RemoteUnavailable, which names `where`."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as error:
@@ -171,11 +172,11 @@ class ServerResponse:
 
 
 class ResponseTooLarge(RemoteUnavailable):
-    """The response exceeds the limit of bytes."""
+    """A response with more bytes than the limit."""
 
 
 class OutgoingClient:
-    """Calls one server over one connection, which stays open between calls. Not thread-safe."""
+    """A client of one server, over one connection that stays open between calls. Not thread-safe."""
 
     def __init__(
         self, connection: Connection, *, policy: EgressPolicy | None = None, limits: HttpLimits = HttpLimits()
@@ -207,10 +208,10 @@ class OutgoingClient:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> ServerResponse:
-        """The response to a call; `path` is relative to the connection's and percent-encoded already.
+        """Send a request, and return the response.
 
-        Raises AddressRefused and InvalidSecret before anything is sent, and RemoteUnavailable for a server that
-        doesn't respond within the limits, or redirects.
+        `path` is relative to the connection's and already percent-encoded. Raises AddressRefused and InvalidSecret
+        before anything is sent, and RemoteUnavailable if the server redirects or doesn't respond within the limits.
         """
         target = f"{self.connection.path}{path}" + (f"?{urlencode(query)}" if query else "")
         sent = {
@@ -229,7 +230,7 @@ class OutgoingClient:
         return self._again(target, sent)
 
     def _again(self, target: str, headers: Mapping[str, str]) -> ServerResponse:
-        """Repeat the call over a new connection, because the server had closed the open one."""
+        """Repeat a GET over a new connection, because the server had closed the open one."""
         self.close()
         try:
             return self._exchange("GET", target, headers, None)
@@ -310,7 +311,7 @@ class OutgoingClient:
         raise RemoteUnavailable(f"{self.connection.netloc} can't be reached: {self._say(failure)}") from failure
 
     def _wire(self, address: Address) -> HTTPConnection:
-        """A connection to the judged address; the certificate is checked against the host name."""
+        """Make a connection to an allowed address; the certificate is checked against the host name."""
         timeout = self.limits.connect_seconds
         if self.connection.scheme == "http":
             return HTTPConnection(str(address), self.connection.port, timeout=timeout)
@@ -323,7 +324,7 @@ class OutgoingClient:
         )
 
     def _say(self, error: Exception | None) -> str:
-        """The reason as a sentence, without any header or body."""
+        """Give the reason as a sentence, without any header or body."""
         cause = error
         while isinstance(cause, urllib3.exceptions.HTTPError) and cause.__cause__ is not None:
             cause = cause.__cause__ if isinstance(cause.__cause__, Exception) else None
@@ -340,9 +341,9 @@ class OutgoingClient:
 
 @contextlib.contextmanager
 def _deadline(wire: HTTPConnection, seconds: float) -> Iterator[threading.Event]:
-    """Cut the connection when the time is up: a server that sends a byte now and then stays within every other limit.
+    """Cut the connection when the time is up: a server that trickles bytes stays within every other limit.
 
-    The socket is kept from the start, because the connection drops it when a server announces that it will close.
+    Takes the socket at the start, because the connection drops it when a server announces that it will close.
     """
     late, sock = threading.Event(), wire.sock
 

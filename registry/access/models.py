@@ -1,4 +1,4 @@
-"""People and groups, their roles, what they own, and the tokens of programs."""
+"""People and groups, their roles, their ownerships, and API tokens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ROLES = [(role, role) for role in ROLES]
 
 
 class User(AbstractUser):
-    """A person or a program with an account; a higher `session_epoch` ends all sessions from before."""
+    """An account of a person or a program; raising `session_epoch` ends all its sessions."""
 
     session_epoch = models.PositiveIntegerField(default=0, db_default=0)
 
@@ -23,7 +23,7 @@ class User(AbstractUser):
         constraints = [models.UniqueConstraint(Lower("username"), name="one_username_ignoring_case")]
 
     def _get_session_auth_hash(self, secret: str | None = None) -> str:
-        """What a session must match: Django's hash of the password, and from the first epoch on one that has it too."""
+        """Return the hash that a session must match: Django's in epoch 0, then one that includes the epoch."""
         if not self.session_epoch:
             plain: str = super()._get_session_auth_hash(secret)  # type: ignore[misc]  # not in the stubs
             return plain
@@ -68,7 +68,7 @@ class GroupGrant(models.Model):
 
 
 class Ownership(models.Model):
-    """The owner of the subjects that match a pattern: one person or one group. It gives no rights by itself."""
+    """A person or a group as owner of the subjects that match a pattern. It gives no rights by itself."""
 
     registry = models.CharField(max_length=255, blank=True)
     subject_pattern = models.CharField(max_length=255)

@@ -1,7 +1,7 @@
-"""Patterns of names (`orders-*`): validated, matched against one name, and as conditions of the database.
+"""Name patterns such as `orders-*`: validation, matching, and SQL conditions.
 
-Rights, owners, subscriptions, webhooks, mutes, deployments and review rules consist of them. `*` is any text and `?` any one
-character; every other character is itself. A test forbids every other module to translate a pattern.
+Rights, owners, subscriptions, webhooks, mutes, deployments and review rules use them. `*` matches any text and `?` any
+one character; other characters match themselves. A test forbids other modules to translate patterns.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from django.db.models.expressions import Combinable
 
 from registry.errors import InvalidInput
 
-#: no row at all
+#: matches no row
 NOTHING: Final = Q(pk__in=())
 ALL: Final = "*"
 MAX_LENGTH: Final = 255
 MAX_STARS: Final = 10
 _WILD: Final = re.compile(r"[*?]")
-#: characters that mean something in other languages of patterns, and what to write instead
+#: special characters of other pattern languages, and what to write instead
 _REFUSED: Final = {
     "%": "'*' matches any text, '?' one character",
     ",": "enter one pattern, and add the others separately",
     "[": "sets of characters aren't supported; enter a pattern for each, or '?' for any one character",
 }
 _SIGNS: Final = {"*": "%", "?": "_", "%": "\\%", "_": "\\_", "\\": "\\\\"}
-#: so many are asked one by one, each of which an index may answer; more are one list
+#: up to this many patterns are separate LIKEs, which can use an index; more are one LIKE ANY
 _MOST_LIKES: Final = 40
 
 
 @dataclass(frozen=True)
 class NamePattern:
-    """A parsed pattern. `like` is what LIKE has for it, `name` the one name that it matches if it has no wildcard.
+    """A parsed pattern. `like` is its LIKE pattern; `name` is the one name that it matches, None with a wildcard.
 
-    A stored pattern of an earlier version may have a set (`[ab]`). It `is_void`: it matches nothing, so it gives no right.
+    An earlier version could store a pattern with a set (`[ab]`). It `is_void`: it matches nothing and gives no right.
     """
 
     text: str
@@ -50,11 +50,11 @@ class NamePattern:
     _regex: re.Pattern[str] = field(compare=False, repr=False)
 
     def allows(self, name: str) -> bool:
-        """Whether it matches a name."""
+        """Return whether the pattern matches a name."""
         return self.text == ALL or (not self.is_void and self._regex.match(name) is not None)
 
     def as_q(self, column: str) -> Q:
-        """The same for the names in a column. Most patterns are a name or a prefix, for which an index can be used."""
+        """Return the condition that a column matches. Most patterns are a name or a prefix, which can use an index."""
         if self.is_void:
             return NOTHING
         if self.name is not None:
@@ -66,7 +66,7 @@ class NamePattern:
 
 @lru_cache(maxsize=10_000)
 def name_pattern(text: str) -> NamePattern:
-    """The parsed pattern."""
+    """Parse a pattern."""
     return NamePattern(
         text=text,
         like="".join(_SIGNS.get(sign, sign) for sign in text),
@@ -77,17 +77,17 @@ def name_pattern(text: str) -> NamePattern:
 
 
 def names_for(pattern: str) -> tuple[str, ...]:
-    """Names that another pattern must all match to cover this one: a star stands for no character too, and for several."""
+    """Return names that a pattern must all match to cover this one: a star may be nothing or several characters."""
     return tuple(pattern.replace("*", characters) for characters in ("*", "", "**"))
 
 
 def any_allows(patterns: Iterable[str], name: str) -> bool:
-    """Whether one of the patterns matches a name."""
+    """Return whether any of the patterns matches a name."""
     return any(name_pattern(pattern).allows(name) for pattern in patterns)
 
 
 def likes_any(name: Combinable, patterns: Collection[NamePattern]) -> Q:
-    """Whether one of the patterns matches an expression."""
+    """Return the condition that an expression matches any of the patterns."""
     likes = [pattern.like for pattern in patterns if not pattern.is_void]
     if len(likes) > _MOST_LIKES:
         listed = Value(likes, output_field=ArrayField(TextField()))
@@ -104,15 +104,17 @@ def _like(name: Combinable, like: Value) -> Func:
 
 
 def escaped(text: str) -> str:
-    """A text with nothing in it that LIKE reads as a wildcard."""
+    """Escape what LIKE reads as a wildcard."""
     return "".join(f"\\{sign}" if sign in "\\%_" else sign for sign in text)
 
 
 def checked_pattern(text: str, what: str, *, longest: int = MAX_LENGTH, field: str = "") -> str:
-    """The stripped and validated pattern; an empty one means all. `what` names it in the error, such as `subject`.
+    """Return the stripped and validated pattern; an empty one means all.
 
-    A pattern that can't match a name, or not as its writer expects, is refused: a pattern that matches nothing looks like a
-    right and is none. Raises InvalidInput.
+    `what` names it in the error, such as `subject`.
+
+    Refuses a pattern that can't match a name, or not as its writer expects: it would look like a right and give none.
+    Raises InvalidInput.
     """
     pattern = text.strip() or ALL
     problem = _problem(pattern, longest)
@@ -142,7 +144,7 @@ def _problem(pattern: str, longest: int) -> str:
 
 
 def pattern_of(name: str) -> str:
-    """A pattern that matches a name; characters that a pattern can't contain, or not as themselves, become '?'."""
+    """Return a pattern that matches a name; wildcards and characters that a pattern can't contain become '?'."""
     return "".join(
         "?" if sign.isspace() or not sign.isprintable() or sign in _REFUSED or sign in "*?" else sign for sign in name
     )

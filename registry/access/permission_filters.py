@@ -1,6 +1,7 @@
 """Permissions as SQL conditions, for pages, counts and choices.
 
-`roles.may` decides; `extent_of` says the same for many rows at once, without a query, since grants name registries.
+`roles.may` decides for one row; `extent_of` gives the same answer for many rows, without a query, since grants name
+registries.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from registry.errors import InvalidInput
 
 @dataclass(frozen=True)
 class ExtentPart:
-    """A registry (empty: every one), and the patterns that a subject must all match (none: any subject)."""
+    """A registry (empty: all), and the patterns that a subject must all match (none: any subject)."""
 
     registry: str = ""
     patterns: tuple[str, ...] = ()
@@ -26,13 +27,13 @@ class ExtentPart:
 
 @dataclass(frozen=True)
 class Extent:
-    """The union of its parts; without parts nothing is allowed."""
+    """A union of parts; without parts it covers nothing."""
 
     parts: tuple[ExtentPart, ...]
 
     @property
     def is_whole(self) -> bool:
-        """Whether it covers everything, including what belongs to no registry."""
+        """Whether it covers everything, including rows of no registry."""
         return ExtentPart() in self.parts
 
     @property
@@ -41,15 +42,15 @@ class Extent:
         return any(not part.patterns for part in self.parts)
 
     def has(self, registry: str) -> bool:
-        """Whether it covers anything of a registry, even a few subjects."""
+        """Return whether it covers anything in a registry, even a few subjects."""
         return any(part.registry in ("", registry) for part in self.parts)
 
     def has_all_of(self, registry: str) -> bool:
-        """Whether it covers a registry completely."""
+        """Return whether it covers a registry completely."""
         return any(part.registry in ("", registry) and not part.patterns for part in self.parts)
 
     def within(self, registry: str) -> Extent:
-        """The part within a registry; the whole for an empty name."""
+        """Return the part within a registry; the whole for an empty name."""
         if not registry:
             return self
         return Extent(
@@ -57,23 +58,24 @@ class Extent:
         )
 
     def any_of_registries(self, name: str) -> Q:
-        """The condition for registries of which it covers anything; `name` is the column with the registry's name."""
+        """Return the condition for registries that it covers at least partly, by the column `name` of their names."""
         return _any(_of(part, name) for part in self.parts)
 
     def registries(self, name: str) -> Q:
-        """The condition for rows of completely covered registries; `name` is the column with the registry's name."""
+        """Return the condition for rows of completely covered registries, by the column `name` of their names."""
         return _any(_of(part, name) for part in self.parts if not part.patterns)
 
     def subjects(self, name: str, subject: str) -> Q:
-        """The condition for rows of covered subjects, by the columns with the registry's name and the qualified subject.
+        """Return the condition for rows of covered subjects.
 
-        A row without a subject has an empty one, and is covered only with the whole registry.
+        `name` is the column with the registry's name, `subject` the one with the qualified subject. A row with an empty
+        subject is covered only with the whole registry.
         """
         return _any(_of(part, name) & _fits(part.patterns, subject) for part in self.parts)
 
 
 def extent_of(by: Actor, action: str) -> Extent:
-    """Where the actor may do the action; a token narrows the rights of its person."""
+    """Return where the actor may do the action; a token narrows the rights of its person."""
     limit = by.limit
     if (by.past and action not in LOOKING) or (limit and not limit.has(action)):
         return Extent(())
@@ -96,40 +98,42 @@ _Row = TypeVar("_Row", bound=Model)
 
 
 class VisibleQuerySet(QuerySet[_Row]):
-    """Rows of which an actor may see some: the one place for a model that says which."""
+    """A queryset that can be limited to the rows that an actor may see."""
 
     def visible_to(self, actor: Actor, action: str = READ) -> Self:
-        """The rows for which the actor may do the action, as `may` decides for one of them."""
+        """Return the rows for which the actor may do the action, as `may` decides for one of them."""
         return self.covered_by(extent_of(actor, action))
 
     def covered_by(self, extent: Extent) -> Self:
-        """The rows in an extent."""
+        """Return the rows in an extent."""
         raise NotImplementedError
 
 
 class RegistryScopedQuerySet(VisibleQuerySet[_Row]):
-    """Rows that concern no single subject: visible with their whole registry."""
+    """Rows without a subject: visible with their whole registry."""
 
     registry_name: ClassVar[str] = "registry__name"
 
     def covered_by(self, extent: Extent) -> Self:
-        """The rows of registries that the extent covers completely."""
+        """Return the rows of registries that the extent covers completely."""
         return self.filter(extent.registries(self.registry_name))
 
 
 class SubjectScopedQuerySet(VisibleQuerySet[_Row]):
-    """Rows with the qualified name of the subject that they concern; with an empty one, visible with the registry."""
+    """Rows with the qualified name of their subject; with an empty name, visible with the whole registry."""
 
     registry_name: ClassVar[str] = "registry__name"
     subject_name: ClassVar[str] = "subject_name"
 
     def covered_by(self, extent: Extent) -> Self:
-        """The rows of subjects in the extent."""
+        """Return the rows of subjects in the extent."""
         return self.filter(extent.subjects(self.registry_name, self.subject_name))
 
 
 def require_extent(by: Actor, action: str, *, registry: str = "") -> Extent:
-    """The actor's extent in a registry or (empty) anywhere. Raises NotSignedIn, NotAllowed if there is none.
+    """Return the actor's extent in a registry, or (empty) anywhere.
+
+    Raises NotSignedIn or NotAllowed if it has no parts.
 
     The error is the same for a registry that doesn't exist.
     """
@@ -140,7 +144,7 @@ def require_extent(by: Actor, action: str, *, registry: str = "") -> Extent:
 
 
 def refusal_in_any(by: Actor, action: str, *, registry: str = "") -> str:
-    """Why the actor may not do the action in any whole registry, or in this one; "" if they may.
+    """Return why the actor may not do the action in any whole registry, or in this one; "" if they may.
 
     For a form or a list of many registries; the service checks each again.
     """
@@ -160,7 +164,7 @@ def _fits(patterns: tuple[str, ...], subject: str) -> Q:
 
 
 def _any(conditions: Iterable[Q]) -> Q:
-    """The disjunction of the conditions; an empty condition is always true."""
+    """Combine conditions with OR; an empty condition is always true."""
     alternatives = list(conditions)
     if not alternatives:
         return NOTHING
@@ -176,11 +180,10 @@ _DEFAULT_CONTEXT_PREFIX: Final = ":.:"
 
 
 def checked_place(registry: str, subject_pattern: str, by: Actor) -> tuple[str, str]:
-    """Registry and pattern, stripped and validated.
+    """Strip and validate a registry and a pattern for the qualified names of its subjects.
 
-    Raises InvalidInput, also for a registry that doesn't exist or that `by` may not know of. A context needn't exist: the
-    first registration makes it, and a team gets its rights before that. The pattern is
-    matched against the qualified name of the subject.
+    Raises InvalidInput, also for a registry that doesn't exist or that `by` can't see. A context needn't exist: the
+    first registration makes it, and a team gets its rights before that.
     """
     registry = registry.strip()
     if len(registry) > MAX_LENGTH or not registry.isprintable():
@@ -197,13 +200,13 @@ def checked_place(registry: str, subject_pattern: str, by: Actor) -> tuple[str, 
 
 
 def checked_role(role: str) -> str:
-    """The role. Raises InvalidInput for one that doesn't exist."""
+    """Return the role. Raises InvalidInput if it doesn't exist."""
     if role not in ROLES:
         raise InvalidInput(f"Unknown role {role[:40]!r}. The roles are {', '.join(ROLES)}.")
     return role
 
 
 def place_words(registry: str, subject_pattern: str) -> str:
-    """The scope of a grant in words, for the audit and pages."""
+    """Describe the scope of a grant, for the audit and pages."""
     subjects = "all subjects" if subject_pattern == "*" else f"subjects {subject_pattern}"
     return f"{subjects} in {registry or 'all registries'}"

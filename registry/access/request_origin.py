@@ -1,4 +1,4 @@
-"""Where a request comes from: straight from this machine, or through a proxy."""
+"""Whether a request comes straight from this machine or through a proxy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-#: what a proxy adds to a request that it forwards, by the names of the WSGI environment
+#: headers that a proxy adds to a forwarded request, as names in the WSGI environment
 FORWARDING_HEADERS: Final = (
     "HTTP_X_FORWARDED_FOR",
     "HTTP_FORWARDED",
@@ -24,10 +24,10 @@ _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def is_local(environment: Mapping[str, Any]) -> bool:
-    """Whether a request comes straight from this machine.
+    """Return whether a request comes straight from this machine.
 
-    A request with a forwarding header is never local, even if the proxy runs here: its client may be anywhere. Nor is a
-    change that a browser sends for a page of another site: a browser on this machine asks for whatever page it shows.
+    A request with a forwarding header is never local, even if the proxy runs here: its client may be anywhere. A change
+    sent by a browser for another site's page isn't local either: a browser on this machine shows pages from anywhere.
     """
     if any(header in environment for header in FORWARDING_HEADERS) or _is_of_another_site(environment):
         return False
@@ -40,7 +40,7 @@ def is_local(environment: Mapping[str, Any]) -> bool:
 
 
 def _is_of_another_site(environment: Mapping[str, Any]) -> bool:
-    """Whether the request changes something and a browser says that another site's page sends it.
+    """Return whether a browser says that the request is a change sent by another site's page.
 
     Source: Fetch Metadata (`Sec-Fetch-Site`) and, for older browsers, the `Origin` of the Fetch standard.
     """

@@ -1,9 +1,9 @@
-"""Roles and token scopes as tables, `may()`, which decides for every channel, and the guards of a change of rights.
+"""Tables of roles and token scopes, `may()`, which decides for every channel, and the guards of changes of rights.
 
-A token allows what both its scopes and its person's roles allow. Whether a change of rights needs a second person, and
-whether the registry and subjects of a right exist, other apps answer through `registry.hooks`: promotions guards who may
-review for closed environments. A service asks the guards after it has checked the right and recorded the change, before
-it writes.
+A token allows what both its scope and its person's roles allow. Other apps answer through `registry.hooks` whether a
+change of rights needs a second person, and whether the registry and subjects of a right exist: promotions guards who
+may review for closed environments. A service calls the guards after it has checked the permission and recorded the
+change, before it writes.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class TokenLimit:
     expires_at: datetime | None = None
 
     def has(self, action: str) -> bool:
-        """Whether the scope includes the action; an unknown scope includes none."""
+        """Return whether the scope includes the action; an unknown scope includes none."""
         actions = SCOPES.get(self.scope, frozenset())
         return actions is None or action in actions
 
@@ -76,7 +76,7 @@ class TokenLimit:
 
 
 def scopes_with(action: str) -> list[str]:
-    """The scopes that allow an action, narrowest first."""
+    """Return the scopes that allow an action, narrowest first."""
     return [name for name in SCOPES if TokenLimit(scope=name).has(action)]
 
 
@@ -88,7 +88,7 @@ _STEWARDS = frozenset({STEWARD, ADMIN})
 _APPROVERS = frozenset({APPROVER, ADMIN})
 _ADMINS = frozenset({ADMIN})
 
-#: action → the roles that may
+#: action → the roles that allow it
 ACTIONS: dict[str, frozenset[str]] = {
     "schema.read": _EVERYONE,
     "version.register": _STEWARDS,
@@ -173,11 +173,12 @@ class Grant:
 
 @dataclass(frozen=True)
 class Actor:
-    """Who calls; `door` is the channel (`confluent`, `google`, `spring`, `product`, `ui`, `task`, `command`).
+    """The caller; `door` is the channel (`confluent`, `google`, `spring`, `product`, `ui`, `task`, `command`).
 
-    `origin` is for the audit: the caller's address, and the name of the token. `signed_in_by` is how the person signed in:
-    `password`, `oidc`, or "" if nobody did (a token that a command made, a task); a token has its maker's. `limit` is how a
-    token limits the rights of its person. `past` is set while the past is shown: why nothing can be changed then.
+    `origin` is for the audit: the caller's address, and the name of the token. `signed_in_by` is how the person signed
+    in: `password`, `oidc`, or "" if nobody did (a token that a command made, a task); a token has its maker's. `limit`
+    is how a token limits the rights of its person. `past` says why nothing can be changed while the past is shown, else
+    it is "".
     """
 
     name: str
@@ -191,12 +192,12 @@ class Actor:
 
 
 def system_actor(name: str, door: str = "task") -> Actor:
-    """The actor of a task or command that runs on the product's own behalf, with all rights."""
+    """Return the actor of a task or command that runs on the product's own behalf, with all rights."""
     return Actor(name=name, door=door, grants=(Grant(ADMIN),))
 
 
 def may(actor: Actor, action: str, *, registry: str = "", subject: str = "") -> bool:
-    """Whether the actor may do the action there; raises KeyError for an unknown action.
+    """Return whether the actor may do the action there. Raises KeyError for an unknown action.
 
     A token allows what both its person's roles *and* its scope allow there.
     """
@@ -209,14 +210,14 @@ def may(actor: Actor, action: str, *, registry: str = "", subject: str = "") -> 
 
 
 def may_somewhere(actor: Actor, action: str) -> bool:
-    """Whether the actor may do the action in any registry or for any subject at all."""
+    """Return whether the actor may do the action in any registry or for any subject at all."""
     roles = ACTIONS[action]
     allowed = (actor.limit is None or actor.limit.has(action)) and (not actor.past or action in LOOKING)
     return allowed and any(grant.role in roles for grant in actor.grants)
 
 
 def may_in(actor: Actor, action: str, registry: str) -> bool:
-    """Whether the actor may do the action for any subject of the registry."""
+    """Return whether the actor may do the action for any subject of the registry."""
     named = replace(actor, grants=tuple(grant for grant in actor.grants if grant.registry in ("", registry)))
     in_limit = actor.limit is None or actor.limit.registry in ("", registry)
     return in_limit and may_somewhere(named, action)
@@ -229,7 +230,10 @@ def _covers(grant: Grant | TokenLimit, registry: str, subject: str) -> bool:
 
 
 def refusal(actor: Actor, action: str, *, registry: str = "", subject: str = "") -> str:
-    """Why the actor may not, as a sentence; empty if they may. Pages show it beside a disabled button."""
+    """Return why the actor may not do the action, as a sentence; "" if they may.
+
+    Pages show it beside a disabled button.
+    """
     if may(actor, action, registry=registry, subject=subject):
         return ""
     if actor.past and action not in LOOKING:
@@ -249,24 +253,24 @@ def refusal(actor: Actor, action: str, *, registry: str = "", subject: str = "")
 
 
 def require_whole_token(actor: Actor, what: str) -> None:
-    """Raise NotAllowed for a token that is limited to a registry or to some subjects: `what` is of all of them."""
+    """Raise NotAllowed for a token that is limited to a registry or to some subjects: `what` needs all of them."""
     limit = actor.limit
     if limit and (limit.registry or limit.subject_pattern != "*"):
         raise NotAllowed(f"This token is limited to {limit.place}, so it can't {what}. Use a token without this limit.")
 
 
 def roles_with(action: str) -> str:
-    """The roles that may do the action, as alternatives in a sentence."""
+    """Return the roles that may do the action, as alternatives in a sentence."""
     return _any_of(sorted(ACTIONS[action]))
 
 
 def _any_of(names: list[str]) -> str:
-    """Names as alternatives: "a", "a or b", "a, b or c"."""
+    """Join names as alternatives: "a", "a or b", "a, b or c"."""
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def require(actor: Actor, action: str, *, registry: str = "", subject: str = "") -> None:
-    """Raise NotSignedIn or NotAllowed unless the actor may."""
+    """Raise NotSignedIn or NotAllowed unless the actor may do the action."""
     reason = refusal(actor, action, registry=registry, subject=subject)
     if not reason:
         return
@@ -278,10 +282,10 @@ MAX_LISTED: Final = 20
 
 @dataclass(frozen=True)
 class RightsChange:
-    """A change that may affect who decides: `action` and `values` are the service and its arguments, `sentence` the text.
+    """A change that may affect who can approve: `action` and `values` are a service and its arguments.
 
-    `grants` are roles that `users` get, `groups` the names of groups that they join; `owner` means that they become owners
-    of subjects. `accounts` are accounts that no longer count as one person, `joined` those that do from now on. With
+    `sentence` describes it. `grants` are roles that `users` get, `groups` the names of groups that they join; with
+    `owner` they become owners of subjects. `accounts` no longer count as one person; `joined` do from now on. With
     `removes` the users lose the grants instead.
     """
 
@@ -307,8 +311,8 @@ def guard(change: RightsChange, by: Actor) -> None:
 class ScopeCatalog:
     """The registries and subjects that an actor may know of.
 
-    `registries` lists names of registries; `has_subject` says whether a shell pattern fits a subject of a registry ("": of
-    any registry).
+    `registries` lists names of registries; `has_subject` says whether a name pattern matches a subject of a registry
+    ("": of any registry).
     """
 
     registries: Callable[[Actor], Sequence[str]]
@@ -316,7 +320,7 @@ class ScopeCatalog:
 
 
 def refuse_unknown_registry(registry: str, by: Actor) -> None:
-    """Raise InvalidInput, with the registries that there are, for one that doesn't exist or that `by` can't see."""
+    """Raise InvalidInput, which lists the registries, for one that doesn't exist or that `by` can't see."""
     for catalog in hooks.scope_catalogs:
         if registry and registry not in (names := catalog.registries(by)):
             raise InvalidInput(
@@ -326,7 +330,7 @@ def refuse_unknown_registry(registry: str, by: Actor) -> None:
 
 
 def scope_warning(registry: str, subject_pattern: str, by: Actor) -> str:
-    """A sentence where the pattern fits no subject yet, such as one of a context to come; else ""."""
+    """Return a warning if the pattern matches no subject yet, for example one of a future context; else ""."""
     registry, pattern = registry.strip(), subject_pattern.strip() or "*"
     if pattern == "*" or any(catalog.has_subject(registry, pattern, by) for catalog in hooks.scope_catalogs):
         return ""

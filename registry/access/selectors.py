@@ -63,7 +63,7 @@ _OwnerName = tuple[str, str]
 
 
 class _Scoped:
-    """What is limited to a registry ("": all) and the subjects of a pattern."""
+    """The base of what is limited to a registry ("": all) and to subjects that match a pattern."""
 
     registry: str
     subject_pattern: str
@@ -76,7 +76,7 @@ class _Scoped:
 
 @dataclass(frozen=True)
 class GrantInfo(_Scoped):
-    """A role in a registry ("": all) for the subjects of a pattern; `group` is the group that has it, "" for an own role."""
+    """A role in a registry ("": all) for subjects that match a pattern; `group` has it, "" for a person's own role."""
 
     grant_id: int
     role: str
@@ -87,7 +87,7 @@ class GrantInfo(_Scoped):
 
 @dataclass(frozen=True)
 class PersonInfo:
-    """A person; `signs_in_by` has `password`, `oidc`, both or neither."""
+    """A person; `signs_in_by` contains `password`, `oidc`, both or neither."""
 
     username: str
     email: str
@@ -109,7 +109,7 @@ class GroupInfo:
 
 @dataclass(frozen=True)
 class OwnershipInfo(_Scoped):
-    """The owner of the subjects of a pattern: exactly one of `username` and `group` is set."""
+    """The owner of the subjects that match a pattern: exactly one of `username` and `group` is set."""
 
     ownership_id: int
     registry: str
@@ -119,7 +119,7 @@ class OwnershipInfo(_Scoped):
 
 
 def list_people(*, text: str = "") -> list[PersonInfo]:
-    """People by name whose name or address contains the text, 500 at most; a constant number of queries."""
+    """List people whose name or address contains the text, by name, 500 at most; a constant number of queries."""
     people = User.objects.order_by("username")
     if text and text.isprintable():
         people = people.filter(username__icontains=text) | people.filter(email__icontains=text)
@@ -148,7 +148,7 @@ def _person(row: User, by_oidc: set[int]) -> PersonInfo:
 
 
 def list_groups() -> list[GroupInfo]:
-    """All groups by name, in a constant number of queries."""
+    """List all groups by name, in a constant number of queries."""
     members = Prefetch("user_set", queryset=User.objects.order_by("username").only("username"))
     rows = Group.objects.order_by("name").prefetch_related("role_grants", members)
     return [
@@ -162,7 +162,7 @@ def list_groups() -> list[GroupInfo]:
 
 
 def list_ownerships() -> list[OwnershipInfo]:
-    """All ownerships, by registry and pattern."""
+    """List all ownerships, by registry and pattern."""
     rows = Ownership.objects.select_related("user", "group").order_by("registry", "subject_pattern", "pk")
     return [
         OwnershipInfo(
@@ -185,7 +185,7 @@ def _grants(rows: Iterable[RoleGrant | GroupGrant], group: str = "") -> list[Gra
 
 @dataclass(frozen=True, order=True)
 class Owner:
-    """An active person who owns a subject; `groups` are those through which they do, empty for a direct owner."""
+    """An active owner of a subject; `groups` are the owning groups that they are in, empty for a direct owner."""
 
     username: str
     user_id: int
@@ -201,15 +201,15 @@ class Owners:
 
     @property
     def user_ids(self) -> frozenset[int]:
-        """The people's numbers."""
+        """The people's ids."""
         return frozenset(owner.user_id for owner in self.people)
 
 
 @dataclass(frozen=True)
 class Ownerships:
-    """Who owns what in a registry: pairs of a pattern and its owner, (`user` or `group`, name), and the accounts.
+    """The ownerships of a registry. `rules` are pairs of a pattern and its owner, (`user` or `group`, name).
 
-    `accounts` are those of each owner, a person or the members of a group, as (username, number, whether it is active).
+    `accounts` are those of each owner, the person or the members of the group, as (username, id, whether it is active).
     """
 
     rules: tuple[tuple[str, _OwnerName], ...]
@@ -222,17 +222,17 @@ class Ownerships:
 
     @property
     def names(self) -> list[_OwnerName]:
-        """The owners of anything."""
+        """All owners."""
         return sorted({owner for _, owner in self.rules})
 
     def patterns_of(self, kind: str, name: str) -> tuple[str, ...]:
-        """The patterns that a `user` owns, directly or through a group, or a `group` owns; none if unknown."""
+        """Return the patterns that a `user` owns, directly or through a group, or a `group` owns; empty if unknown."""
         owners = self._owners_with.get(name, set()) if kind == "user" else {(kind, name)}
         return tuple(sorted({pattern for pattern, owner in self.rules if owner in owners}))
 
     @cached_property
     def _owners_with(self) -> dict[str, set[_OwnerName]]:
-        """The name of an account → the owners that it is, or is a member of."""
+        """Username → the owners that include the account: the person and their groups."""
         owners: dict[str, set[_OwnerName]] = {}
         for owner, accounts in self.accounts.items():
             for username, *_ in accounts:
@@ -240,7 +240,7 @@ class Ownerships:
         return owners
 
     def of(self, subject: str) -> Owners:
-        """The owners of a subject, by its qualified name: everybody with an ownership whose pattern matches."""
+        """Return the owners of a subject, by its qualified name: everybody with an ownership whose pattern matches."""
         owners = {owner for pattern, owner in self.rules if name_pattern(pattern).allows(subject)}
         groups_by_person: dict[tuple[str, int], set[str]] = {}
         for kind, name in owners:
@@ -255,7 +255,7 @@ class Ownerships:
 
 
 def ownerships_in(registry: str) -> Ownerships:
-    """The ownerships of a registry and of all, with the members of the groups that own something; one query."""
+    """Return the ownerships for a registry, including those for all, with the members of owning groups; one query."""
     rules = Ownership.objects.filter(registry__in=("", registry)).order_by()
     people = User.objects.filter(groups__in=rules.filter(group__isnull=False).values("group"))
     columns = ("subject_pattern", "group__name", "user__username", "user", "user__is_active")
@@ -272,29 +272,29 @@ def ownerships_in(registry: str) -> Ownerships:
 
 
 def owners_of(registry: str, subject: str) -> Owners:
-    """The owners of a subject, by its qualified name. One query."""
+    """Return the owners of a subject, by its qualified name, in one query."""
     return ownerships_in(registry).of(subject)
 
 
 def owners_of_many(registry: str, subjects: Iterable[str]) -> dict[str, Owners]:
-    """The owners of each of the subjects, in one query however many they are."""
+    """Return the owners of each subject, in one query."""
     ownerships = ownerships_in(registry)
     return {subject: ownerships.of(subject) for subject in subjects}
 
 
 @dataclass(frozen=True, order=True)
 class ContactPerson:
-    """An active person whom a contact names."""
+    """An active person that a contact names."""
 
     username: str
     user_id: int
 
 
 def people_named(contacts: Iterable[str]) -> dict[str, tuple[ContactPerson, ...]]:
-    """Contact → the active people whom it names, with an identity of the issuer if there is one; two queries.
+    """Map each contact to the active people that it names, in two queries.
 
-    A contact may name several accounts, e-mail addresses or groups, separated by commas, in any case. Unknown names, such
-    as a chat channel, name nobody.
+    A contact may name several accounts, e-mail addresses or groups, separated by commas, in any case. Unknown names,
+    such as a chat channel, match nobody. With an issuer, only people with an identity match.
     """
     keys = {contact: _keys(contact) for contact in contacts}
     names = sorted({key for names_of_contact in keys.values() for key in names_of_contact})
@@ -318,7 +318,7 @@ def people_named(contacts: Iterable[str]) -> dict[str, tuple[ContactPerson, ...]
 
 
 def _keys(contact: str) -> set[str]:
-    """The names in a contact, in lower case; unprintable ones are left out."""
+    """Return the names in a contact, in lower case, without unprintable ones."""
     parts = (part.strip().lower() for part in re.split("[,;]", contact))
     names = {part.removeprefix("mailto:").removeprefix("@").strip() for part in parts}
     return {part for part in names if part and part.isprintable()}
@@ -346,7 +346,7 @@ class TokenInfo(_Scoped):
 
 
 def list_tokens(*, user_id: int | None) -> list[TokenInfo]:
-    """A person's tokens, None for everybody's: 500 at most, live ones and then the newest first, in one query."""
+    """List a person's tokens (None: everybody's), 500 at most, live ones first, then by newest, in one query."""
     now = timezone.now()
     rows = ApiToken.objects.select_related("user")
     if user_id is not None:

@@ -1,4 +1,4 @@
-"""Changes of people, groups, owners and their roles; the audit has each of them with who made it."""
+"""Changes of people, groups, owners and their roles; the audit records each with who made it."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ __all__ = [
 ]
 
 
-# One at a time changes who is an admin: two admins who remove each other at once would leave none.
+# Changes of who is an admin run one at a time: two admins who remove each other concurrently would leave none.
 _ADMINS_LOCK = 7_311_001
 
 
 @transaction.atomic
 def ensure_person(*, username: str, role: str, by: Actor) -> str | None:
-    """Make a user with a role in all registries; gives the new password, or None where the user is there already.
+    """Make a user with a role in all registries; return the new password, None if the user exists.
 
-    An account whose name differs only in case stays as it is. For the first start and for tests: it asks for no right.
-    Raises InvalidInput for a role that doesn't exist.
+    An account whose name differs only in case stays as it is. For the first start and for tests: it checks no
+    permission. Raises InvalidInput for a role that doesn't exist.
     """
     checked_role(role)
     names = set(User.objects.filter(username__iexact=username).values_list("username", flat=True))
@@ -65,10 +65,10 @@ def ensure_person(*, username: str, role: str, by: Actor) -> str | None:
 
 @transaction.atomic
 def add_person(*, username: str, by: Actor) -> str:
-    """Make an account without any role, and give its password, this one time.
+    """Make an account without a role, and return its password, which can't be read again.
 
     In closed environments it counts as its maker's until another person confirms that it isn't (linked_accounts.py).
-    Raises NotSignedIn, NotAllowed, InvalidInput for a name that can't be, Conflict for one that is taken or looks the same.
+    Raises NotSignedIn, NotAllowed, InvalidInput for an invalid name, Conflict for one that is taken or looks the same.
     """
     require(by, "people.manage")
     username = checked_username(username)
@@ -94,7 +94,7 @@ def _taken_username(username: str, taken: str) -> Conflict:
 
 @transaction.atomic
 def grant(*, username: str, role: str, by: Actor, registry: str = "", subject_pattern: str = "*") -> int:
-    """Give a person a role somewhere, and give the grant's number; one that they have stays.
+    """Give a person a role somewhere, and return the grant's id; an existing grant stays.
 
     Raises NotSignedIn, NotAllowed, InvalidInput, NotFound.
     """
@@ -114,9 +114,9 @@ def grant(*, username: str, role: str, by: Actor, registry: str = "", subject_pa
 
 @transaction.atomic
 def revoke_grant(*, grant_id: int, by: Actor) -> None:
-    """Take a role away.
+    """Revoke a person's role.
 
-    Raises NotSignedIn, NotAllowed, NotFound, SecondPersonRequired, and Conflict where keep_an_admin does.
+    Raises NotSignedIn, NotAllowed, NotFound, SecondPersonRequired, and Conflict as keep_an_admin does.
     """
     require(by, "people.manage")
     lock_admins()
@@ -138,9 +138,9 @@ def revoke_grant(*, grant_id: int, by: Actor) -> None:
 
 @transaction.atomic
 def set_active(*, username: str, active: bool, by: Actor) -> None:
-    """Shut an account, or open it again. A shut one can't sign in; its sessions and tokens end for good.
+    """Deactivate or reactivate an account. An inactive one can't sign in; its sessions and tokens end for good.
 
-    Raises NotSignedIn, NotAllowed, NotFound, and Conflict where keep_an_admin does or for one's own account.
+    Raises NotSignedIn, NotAllowed, NotFound, and Conflict for one's own account or as keep_an_admin does.
     """
     require(by, "people.manage")
     lock_admins()
@@ -157,7 +157,7 @@ def set_active(*, username: str, active: bool, by: Actor) -> None:
             "set_active",
             {"username": username, "active": active},
             sentence,
-            # a shut account counts as nobody's until it is open
+            # an inactive account counts as nobody's
             users=() if active else (user.pk,),
             grants=tuple(grants_of(user.pk)),
             groups=tuple(user.groups.values_list("name", flat=True)) if active else (),
@@ -172,7 +172,7 @@ def set_active(*, username: str, active: bool, by: Actor) -> None:
 
 
 def _end_access(user: User) -> None:
-    """End all sessions and tokens, also when an account is opened that was shut before its tokens were revoked with it."""
+    """End all sessions and tokens, also on reactivation: deactivation didn't always revoke tokens."""
     user.session_epoch += 1
     user.save(update_fields=["is_active", "session_epoch"])  # locks the row: no token can be made until the commit
     ApiToken.objects.filter(user=user, revoked_at=None).update(revoked_at=timezone.now())
@@ -180,7 +180,7 @@ def _end_access(user: User) -> None:
 
 @transaction.atomic
 def set_email(*, username: str, email: str, by: Actor) -> None:
-    """Where a person's mail goes; "" for nowhere. Raises NotSignedIn, NotAllowed, NotFound, InvalidInput."""
+    """Set where a person's mail goes; "" for nowhere. Raises NotSignedIn, NotAllowed, NotFound, InvalidInput."""
     require(by, "people.manage")
     user, email = person_named(username), checked_email(email.strip())
     sentence = f"{'change' if email else 'remove'} the email address of {username}"
@@ -197,14 +197,14 @@ def set_email(*, username: str, email: str, by: Actor) -> None:
 
 
 def _others_with(email: str, user: User) -> tuple[int, ...]:
-    """The other accounts with this address; two accounts with one address are one person's."""
+    """Return the ids of other accounts with this address; accounts that share an address count as one person."""
     key = address_key(email)
     others = User.objects.exclude(pk=user.pk).exclude(email="").values_list("pk", "email") if key else ()
     return tuple(number for number, address in others if address_key(address) == key)
 
 
 def person_named(username: str) -> User:
-    """The person of that name, active or not. Raises NotFound."""
+    """Return the person with that name, active or not. Raises NotFound."""
     user = User.objects.filter(username=username).first() if username.isprintable() else None
     if user is None:
         raise NotFound(f"User {username[:150]!r} not found.")
@@ -212,13 +212,13 @@ def person_named(username: str) -> User:
 
 
 def lock_admins() -> None:
-    """Let nobody else change who is an admin until this transaction ends."""
+    """Block other changes of who is an admin until this transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ADMINS_LOCK])
 
 
 def keep_an_admin(by: Actor, before: set[int]) -> None:
-    """Raise Conflict if the change leaves no active admin of everything, or took that right from who made it."""
+    """Raise Conflict if the change leaves no active full admin, or takes that right from the person who made it."""
     after = full_admins()
     if before and not after:
         raise Conflict("This would leave no admin. Make another person an admin of all registries first.")
@@ -235,7 +235,7 @@ def _new_password(user: User) -> str:
 
 @transaction.atomic
 def make_group(*, name: str, by: Actor) -> None:
-    """Make a group. Raises NotSignedIn, NotAllowed, InvalidInput, and Conflict for a name that is taken."""
+    """Make a group. Raises NotSignedIn, NotAllowed, InvalidInput, and Conflict if the name is taken or too similar."""
     require(by, "people.manage")
     name = name.strip()
     if not 1 <= len(name) <= 150 or not name.isprintable() or "/" in name:
@@ -251,7 +251,7 @@ def make_group(*, name: str, by: Actor) -> None:
 
 @transaction.atomic
 def remove_group(*, name: str, by: Actor) -> None:
-    """Remove a group with its roles and what it owns. Raises NotSignedIn, NotAllowed, NotFound, Conflict."""
+    """Remove a group with its roles and ownerships. Raises NotSignedIn, NotAllowed, NotFound, Conflict."""
     require(by, "people.manage")
     lock_admins()
     group, before = group_named(name), full_admins()
@@ -263,7 +263,7 @@ def remove_group(*, name: str, by: Actor) -> None:
 
 @transaction.atomic
 def add_member(*, group: str, username: str, by: Actor) -> None:
-    """Put a person into a group. Raises NotSignedIn, NotAllowed, NotFound."""
+    """Add a person to a group. Raises NotSignedIn, NotAllowed, NotFound."""
     require(by, "people.manage")
     row, user = group_named(group), person_named(username)
     sentence = f"add {username} to the group {group}"
@@ -276,7 +276,7 @@ def add_member(*, group: str, username: str, by: Actor) -> None:
 
 @transaction.atomic
 def remove_member(*, group: str, username: str, by: Actor) -> None:
-    """Take a person out of a group. Raises NotSignedIn, NotAllowed, NotFound, and Conflict for the last admin."""
+    """Remove a person from a group. Raises NotSignedIn, NotAllowed, NotFound, and Conflict for the last admin."""
     require(by, "people.manage")
     lock_admins()
     row, user, before = group_named(group), person_named(username), full_admins()
@@ -290,7 +290,7 @@ def remove_member(*, group: str, username: str, by: Actor) -> None:
 
 @transaction.atomic
 def grant_to_group(*, group: str, role: str, by: Actor, registry: str = "", subject_pattern: str = "*") -> int:
-    """Give everybody in a group a role somewhere, and give the grant's number; one that it has stays.
+    """Give all members of a group a role somewhere, and return the grant's id; an existing grant stays.
 
     Raises NotSignedIn, NotAllowed, InvalidInput, NotFound.
     """
@@ -312,7 +312,7 @@ def grant_to_group(*, group: str, role: str, by: Actor, registry: str = "", subj
 
 @transaction.atomic
 def remove_group_grant(*, grant_id: int, by: Actor) -> None:
-    """Take a role from a group. Raises NotSignedIn, NotAllowed, NotFound, and Conflict for the last admin."""
+    """Revoke a group's role. Raises NotSignedIn, NotAllowed, NotFound, and Conflict for the last admin."""
     require(by, "people.manage")
     lock_admins()
     row = GroupGrant.objects.select_related("group").filter(pk=grant_id).first()
@@ -332,7 +332,7 @@ def remove_group_grant(*, grant_id: int, by: Actor) -> None:
 
 @transaction.atomic
 def add_owner(*, subject_pattern: str, by: Actor, registry: str = "", username: str = "", group: str = "") -> int:
-    """Name a person or a group as owner of the subjects of a pattern, and give the number of that.
+    """Make a person or a group owner of the subjects that match a pattern, and return the ownership's id.
 
     Raises NotSignedIn, NotAllowed, NotFound, and InvalidInput unless exactly one of the two is named.
     """
@@ -363,9 +363,9 @@ def remove_owner(*, ownership_id: int, by: Actor) -> None:
 
 @transaction.atomic
 def set_mapped_groups(*, user: User, claimed: set[str], mapped: set[str], by: Actor) -> None:
-    """Put a person into the wanted groups and out of the other mapped ones; groups that aren't mapped stay.
+    """Put a person into the claimed groups and out of the other mapped ones; groups that aren't mapped stay.
 
-    For who was just identified by an issuer whose claims say so: it asks for no right. Groups are made where missing.
+    Checks no permission: an issuer has just identified the person with these claims. Makes missing groups.
     """
     has = set(user.groups.filter(name__in=mapped).values_list("name", flat=True))
     if has == claimed:
@@ -382,14 +382,14 @@ def _members(group: Group) -> tuple[int, ...]:
 def _leaving(
     action: str, values: Mapping[str, Any], sentence: str, group: Group, users: tuple[int, ...]
 ) -> RightsChange:
-    """That people lose what a group gives them."""
+    """Describe the change in which people lose what a group gives them."""
     rows = GroupGrant.objects.filter(group=group).values_list("role", "registry", "subject_pattern")
     grants = tuple(Grant(*row) for row in rows)
     return RightsChange(action, values, sentence, users=users, grants=grants, removes=True)
 
 
 def group_named(name: str) -> Group:
-    """The group of that name. Raises NotFound."""
+    """Return the group with that name. Raises NotFound."""
     group = Group.objects.filter(name=name).first() if name.isprintable() else None
     if group is None:
         raise NotFound(f"Group {name[:150]!r} not found.")

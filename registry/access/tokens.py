@@ -19,7 +19,7 @@ from registry.errors import InvalidInput, NotAllowed, NotFound, NotSignedIn
 TOKEN_BYTES = 32
 DEFAULT_DAYS = 90
 MAX_DAYS = 366
-MAX_LIVE_TOKENS = 100  # of one person
+MAX_LIVE_TOKENS = 100  # per person
 UNATTENDED = ("command", "task")
 
 
@@ -42,7 +42,7 @@ def issue_token(
     subject_pattern: str = "*",
     days: int = DEFAULT_DAYS,
 ) -> str:
-    """Like `make_token`, but return only the secret."""
+    """Make a token like `make_token`, but return only the secret."""
     return make_token(
         username=username, name=name, by=by, scope=scope, registry=registry, subject_pattern=subject_pattern, days=days
     ).secret
@@ -61,9 +61,8 @@ def make_token(
 ) -> IssuedToken:
     """Make a token for a person, valid for some days.
 
-    People make only their own tokens; only a command on the server can make one for somebody else. A token that makes a
-    token must be unlimited, and the new one expires no later. Raises NotSignedIn, NotAllowed and
-    InvalidInput.
+    People make only their own tokens; commands and tasks on the server make them for anybody. A token can make another
+    only if it is unlimited, and the new one expires no later. Raises NotSignedIn, NotAllowed and InvalidInput.
     """
     name = _checked_name(name)
     if scope not in SCOPES:
@@ -103,9 +102,9 @@ def make_token(
 
 @transaction.atomic
 def revoke_token(*, token_id: int, by: Actor) -> None:
-    """Revoke a token at once; a revoked one stays as it is.
+    """Revoke a token immediately; a revoked one stays as it is.
 
-    People revoke their own tokens, admins all. Raises NotSignedIn, NotAllowed, and NotFound for a missing token and for
+    People revoke their own tokens, admins any. Raises NotSignedIn, NotAllowed, and NotFound for a missing token and for
     somebody else's.
     """
     refuse_stranger(by)

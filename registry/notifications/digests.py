@@ -53,12 +53,12 @@ LONGEST: Final = 500
 
 
 def stop_token(user_id: int) -> str:
-    """A token with which the recipient of the mail can end that person's digests, and do nothing else."""
+    """Return a token that lets the recipient of the mail end that person's digests, and nothing else."""
     return Signer(salt=SALT).sign(str(user_id))
 
 
 def person_in(token: str) -> int | None:
-    """The person of a token, None if its signature is invalid."""
+    """Return the user id in a token, None if its signature is invalid."""
     try:
         return int(Signer(salt=SALT).unsign(token))
     except (BadSignature, ValueError):
@@ -66,7 +66,7 @@ def person_in(token: str) -> int | None:
 
 
 def mail_of(*, user_id: int, address: str, entries: Sequence[EntryInfo], more: int) -> EmailMultiAlternatives:
-    """The mail; `more` is the number of older unread notices that aren't in it."""
+    """Make the mail; `more` is the number of older unread notices that aren't in it."""
     count = len(entries)
     subject = f"{count} new {'notice' if count == 1 else 'notices'} in Schemadesk"
     stop = f"{settings.SITE_URL}{PATH}{quote(stop_token(user_id))}" if settings.SITE_URL else ""
@@ -127,13 +127,13 @@ def _why(stop: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """A foreign text on one line, without unprintable characters, cut to a length."""
+    """Put text from outside on one line, without unprintable characters, cut to a length."""
     shown = "".join(char if char.isprintable() else " " for char in text)
     return shown if len(shown) <= LONGEST else f"{shown[: LONGEST - 1]}…"
 
 
 def zone_of(name: str) -> ZoneInfo:
-    """The time zone of that name, UTC for an unknown one."""
+    """Return the time zone of that name, UTC if it is unknown."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -141,9 +141,9 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 def next_after(now: datetime, *, every: str, hour: int, zone: str) -> datetime | None:
-    """The next moment at that hour of the zone: every day, or on Mondays; None for never.
+    """Return the next time at that hour in the zone: every day, or on Mondays; None for never.
 
-    An hour that the clocks skip counts as the moment of the change; an hour that they show twice counts once.
+    An hour that the clock skips counts as the moment of the change; an hour that occurs twice counts once.
     """
     if every == OFF:
         return None
@@ -165,7 +165,7 @@ TRIES: Final = 5
 BETWEEN: Final = timedelta(minutes=10)
 #: longer than the time-out of the mail server
 LEASE: Final = timedelta(minutes=5)
-#: a digest that was given to a worker and not started is given out again after this time
+#: a queued digest that no worker has started is queued again after this time
 HANDED: Final = timedelta(minutes=2)
 AT_A_TIME: Final = 500
 _GONE: Final = "The worker stopped while sending. The email may have been sent."
@@ -173,7 +173,7 @@ _GONE: Final = "The worker stopped while sending. The email may have been sent."
 
 @dataclass(frozen=True)
 class DigestInfo:
-    """A person's digest settings, the address, and the result of the last digest. `address` is "" if the account has none."""
+    """A person's digest settings, the address ("" if the account has none), and the result of the last digest."""
 
     every: str
     hour: int
@@ -187,7 +187,7 @@ class DigestInfo:
 
 
 def digest_of(actor: Actor) -> DigestInfo:
-    """One's own digest; `is_sent` says whether this installation has a mail server. Raises NotSignedIn."""
+    """Return one's own digest; `is_sent` says whether this installation has a mail server. Raises NotSignedIn."""
     user = User.objects.get(pk=person_of(actor))
     wish = DigestWish.objects.filter(user=user).first() or DigestWish(user=user)
     last = Digest.objects.filter(user=user).exclude(state=EMPTY).first()
@@ -224,7 +224,7 @@ def choose_digest(*, every: str, hour: int, zone: str = "UTC", by: Actor) -> Non
 
 @transaction.atomic
 def stop_digest(*, token: str) -> None:
-    """End the digests of the person of a mail's token. Raises NotFound for an invalid token."""
+    """End the digests of the person in a mail's token. Raises NotFound for an invalid token."""
     user_id = person_in(token)
     wish = DigestWish.objects.filter(user=user_id).first() if user_id is not None else None
     if wish is None:
@@ -241,7 +241,10 @@ def _choose(user_id: int, every: str, hour: int, zone: str) -> None:
 
 @transaction.atomic
 def due_digests() -> list[int]:
-    """The numbers of digests to give to workers now. Without a mail server, no digests are made."""
+    """Make the digests that are due; return the ids of those to give to workers now.
+
+    Without a mail server, no digests are made.
+    """
     now = timezone.now()
     due = DigestWish.objects.filter(next_at__lte=now).order_by("next_at").select_for_update(skip_locked=True)
     for wish in due[:AT_A_TIME]:
@@ -264,7 +267,7 @@ def prune() -> None:
 
 
 def send_digest(digest_id: int) -> str:
-    """Send a digest; returns its final state, "" if another worker has it."""
+    """Send a digest; return its new state, "" if another worker has it."""
     lease = timezone.now() + LEASE
     mine = Digest.objects.filter(pk=digest_id, state=QUEUED)
     if not mine.update(state=SENDING, next_attempt_at=lease, attempts=F("attempts") + 1):

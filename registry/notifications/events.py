@@ -19,9 +19,9 @@ OWNED: Final = "finding.owned"
 class EventType:
     """An event type. `sentence` is the text of an event without its own.
 
-    `concerns` names an action of registry/access/roles.py: whoever may do it there is notified without a subscription;
-    empty: only subscribers and people whom the event names. `for_owners`: only the owners of the subject are notified,
-    without a subscription, and no webhooks.
+    `concerns` names an action of registry/access/roles.py: everybody who may do it there is notified without a
+    subscription; empty: only subscribers and people whom the event names. `for_owners`: only the owners of the subject
+    are notified, without a subscription, and no webhooks.
     """
 
     id: str
@@ -112,7 +112,7 @@ FOR_WEBHOOKS: Final = tuple(row.id for row in _ROWS if row.id != TEST and not ro
 
 
 def sentence_of(event: str, *, registry: str, subject: str) -> str:
-    """The sentence of an event type. Raises KeyError for an unknown type."""
+    """Return the sentence of an event type. Raises KeyError for an unknown type."""
     return EVENTS[event].sentence.format(subject=subject or "the registry", registry=registry or "the registry")
 
 
@@ -160,7 +160,7 @@ class SubscriptionRule:
 
 @dataclass(frozen=True)
 class Receiver:
-    """A webhook: its number, owner, event types (none: all) and patterns."""
+    """A webhook: its id, owner, event types (none: all) and patterns."""
 
     id: int
     owner_id: int
@@ -170,22 +170,22 @@ class Receiver:
 
 
 def fits(event: Event, registry_pattern: str, subject_pattern: str) -> bool:
-    """Whether the patterns match registry and subject of an event; an event without subject matches only `*`."""
+    """Return whether the patterns match an event's registry and subject; an event without subject matches only `*`."""
     return name_pattern(registry_pattern).allows(event.registry) and name_pattern(subject_pattern).allows(event.subject)
 
 
 def may_know(person: Actor | None, event: Event) -> bool:
-    """Whether the person may read the event's subject."""
+    """Return whether the person may read the event's subject."""
     return person is not None and may(person, "schema.read", registry=event.registry, subject=event.subject)
 
 
 def is_in_sight(person: Actor | None, event: Event) -> bool:
-    """Whether the person may read the event's whole registry, and so everything in its text."""
+    """Return whether the person may read the event's whole registry, and so everything in its text."""
     return person is not None and may(person, "schema.read", registry=event.registry)
 
 
 def people_concerned(event: Event, rules: Iterable[SubscriptionRule], people: Mapping[int, Actor]) -> list[int]:
-    """The users to notify, sorted by number.
+    """Return the ids of the users to notify, sorted.
 
     People whom the event names are always notified. An event for owners goes to them, unless they opted out. Otherwise
     subscribers are notified, and people whom the type concerns by their role, except the one who caused the event; an
@@ -211,7 +211,7 @@ def people_concerned(event: Event, rules: Iterable[SubscriptionRule], people: Ma
 
 
 def webhooks_concerned(event: Event, receivers: Iterable[Receiver], people: Mapping[int, Actor]) -> list[int]:
-    """The webhooks to notify: event type and patterns match, and their owner may read the subject."""
+    """Return the ids of the webhooks to notify: event type and patterns match, and the owner may read the subject."""
     if EVENTS[event.type].for_owners:
         return []
     return [

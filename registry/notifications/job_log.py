@@ -1,8 +1,9 @@
-"""The logs of background tasks: the end of each task's last run is stored, so that people can read it without a shell.
+"""The logs of background tasks.
 
-A worker records its own tasks; web processes and commands don't. Possible secrets are masked before they are stored, and
-only the type of an exception is stored, since its text may contain user data. If a log can't be written, that is only
-logged: a task never fails because of its log.
+The last lines of each task's last run are stored, so that people can read them without a shell. A worker records its
+own tasks; web processes and commands don't. Possible secrets are masked before they are stored, and only the type of an
+exception is stored, since its text may contain user data. If a log can't be written, that is only logged: a task never
+fails because of its log.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ LONGEST_LINE: Final = 400
 KEPT: Final = timedelta(days=14)
 #: a task that succeeded without any output isn't stored again within this time: some run every few seconds
 QUIET_SECONDS: Final = 30.0
-#: they log the start and end of each task, and whole exceptions
+#: these loggers log the start and end of each task, and whole exceptions
 NOT_OURS: Final = ("celery.", "kombu.")
 MASK: Final = "…"
 _SECRET: Final = re.compile(
@@ -66,22 +67,22 @@ _noted: dict[tuple[str, str], tuple[str, float]] = {}
 
 
 class TailHandler(logging.Handler):
-    """Stores what is logged while a task runs, in the thread that runs it."""
+    """A handler that stores what a task logs, in the thread that runs it."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Store the line, masked; an invalid line never fails the task."""
+        """Store the masked line; an invalid line never fails the task."""
         run = _here.run
         if run is None or record.name.startswith(NOT_OURS):
             return
         try:
             run.lines.append(line_of(record))
             run.line_count += 1
-        except (TypeError, ValueError, KeyError):  # a message whose values don't fit it
+        except (TypeError, ValueError, KeyError):  # a message that its arguments don't fit
             self.handleError(record)
 
 
 def line_of(record: logging.LogRecord) -> str:
-    """A record as one line: time, level, logger and message; for an exception only its type."""
+    """Format a record as one line: time, level, logger and message; of an exception only the type."""
     at = datetime.fromtimestamp(record.created, tz=timezone.get_default_timezone())
     error = f" ({record.exc_info[0].__name__})" if record.exc_info and record.exc_info[0] else ""
     line = masked(f"{at:%H:%M:%S} {record.levelname} {record.name}: {record.getMessage()}{error}")
@@ -89,7 +90,7 @@ def line_of(record: logging.LogRecord) -> str:
 
 
 def masked(text: str) -> str:
-    """The text without anything like a password, key or token, and without our own secrets."""
+    """Mask anything like a password, key or token, and our own secrets."""
     for secret in (settings.SECRET_KEY, settings.EMAIL_HOST_PASSWORD):
         if secret:
             text = text.replace(secret, MASK)
@@ -152,7 +153,7 @@ def prune() -> None:
 
 @dataclass(frozen=True)
 class RunInfo:
-    """A run; `lines` are the last it logged, after `left_out` others."""
+    """A run; `lines` are the last that it logged, after `left_out` others."""
 
     id: int
     task: str
@@ -166,18 +167,18 @@ class RunInfo:
     left_out: int = 0
 
 
-#: of all tasks together: each has as many as it has keys
+#: for all tasks together: a task has one run per key
 MOST_RUNS: Final = 10_000
 
 
 def runs_of(tasks: list[str]) -> dict[tuple[str, str], RunInfo]:
-    """The last runs of the tasks, by task and key, without their lines; one query."""
+    """Return the last runs of the tasks, by task and key, without their lines; one query."""
     rows = JobRun.objects.filter(task__in=tasks).defer("lines").order_by("-started_at")[:MOST_RUNS]
     return {(row.task, row.key): _info(row, ()) for row in rows}
 
 
 def get_run(number: int) -> RunInfo | None:
-    """One run with its lines."""
+    """Return one run with its lines; None if it doesn't exist."""
     row = JobRun.objects.filter(pk=number).first()
     return _info(row, tuple(map(str, row.lines))) if row else None
 

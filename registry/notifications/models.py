@@ -1,4 +1,4 @@
-"""Notices, the inboxes that they lie in, subscriptions, webhooks and their deliveries."""
+"""Notices, inboxes, subscriptions, digests, webhooks and their deliveries, and runs of background tasks."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from django.db import models
 
 QUEUED, SENDING, DELIVERED, FAILED = "queued", "sending", "delivered", "failed"
 STATES = (QUEUED, SENDING, DELIVERED, FAILED)
-#: what a webhook sends: our event, signed; or a message for people in the form of a chat program
+#: what a webhook sends: a signed event, or a message for people in a chat program's format
 SIGNED, SLACK = "signed", "slack"
 KINDS = (SIGNED, SLACK)
-#: how often a person gets unread notices by mail; a digest that has nothing to say isn't sent
+#: how often a person gets unread notices by mail; an empty digest isn't sent
 OFF, DAILY, WEEKLY = "off", "daily", "weekly"
 EVERY = (OFF, DAILY, WEEKLY)
 EMPTY = "empty"
 
 
 def new_webhook_id() -> str:
-    """A public id: it stands in addresses and is what the signing key is derived from."""
+    """Make a public id: it is in URLs, and the signing key is derived from it."""
     return f"wh_{secrets.token_hex(12)}"
 
 
 def new_message_id() -> str:
-    """The `webhook-id` of a message: the same at every attempt."""
+    """Make the `webhook-id` of a message: the same at every attempt."""
     return f"msg_{secrets.token_hex(16)}"
 
 
 class Notice(models.Model):
-    """Something that happened, as it is told: once, however many are told."""
+    """A notification about an event: stored once, however many recipients it has."""
 
     event = models.CharField(max_length=64)
     registry = models.CharField(max_length=255, blank=True)
@@ -63,7 +63,7 @@ class InboxEntry(models.Model):
 
 
 class Subscription(models.Model):
-    """What a person wants to be told (or not: `wanted` False), by event and by shell patterns."""
+    """A person's choice to be notified (or not: `wanted` False), by event type and name patterns."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="subscriptions")
     event = models.CharField(max_length=64, default="*", help_text="an event's id, or * for all")
@@ -85,7 +85,7 @@ class Subscription(models.Model):
 
 
 class DigestWish(models.Model):
-    """Whether a person wants unread notices by mail, how often, and at which hour of their time zone.
+    """A person's choice of a digest of unread notices: how often, and at which hour of their time zone.
 
     `next_at` is when the next one is due: bookkeeping, which follows from the rest.
     """
@@ -114,7 +114,7 @@ class DigestWish(models.Model):
 
 
 class Digest(models.Model):
-    """The mail of one person for one day (of a weekly one: its first day). There is one, whoever makes it."""
+    """The mail to one person for one day (for a weekly one: its first day). There is only one, whoever makes it."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="digests")
     day = models.DateField()
@@ -145,9 +145,9 @@ class Digest(models.Model):
 
 
 class Webhook(models.Model):
-    """Where a program is told. Its signing key is derived from `public_id` and `key_version`, never stored.
+    """An address to which events are sent. Its signing key is derived from `public_id` and `key_version`, never stored.
 
-    `url` may hold a secret in its path, as chat programs have it, so the audit keeps `host` alone.
+    `url` may contain a secret in its path, as chat programs' do, so the audit keeps only `host`.
     """
 
     public_id = models.CharField(max_length=40, unique=True, default=new_webhook_id)
@@ -178,7 +178,7 @@ class Webhook(models.Model):
 
 
 class Delivery(models.Model):
-    """A notice on its way to a webhook. A worker claims it with a `tag` and a lease."""
+    """The delivery of a notice to a webhook. A worker claims it with a `tag` and a lease."""
 
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
     notice = models.ForeignKey(Notice, on_delete=models.CASCADE, related_name="deliveries")
@@ -212,7 +212,7 @@ class Delivery(models.Model):
 
 
 class Attempt(models.Model):
-    """One try to deliver, and what came back: bounded, and masked where it looks like a secret."""
+    """One attempt to deliver, and its response: cut to a length, and masked where it looks like a secret."""
 
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="tries")
     at = models.DateTimeField(auto_now_add=True)
@@ -229,9 +229,7 @@ class Attempt(models.Model):
 
 
 class JobRun(models.Model):
-    """The last run of a background task for one thing (a scan, a mirror; "" for what has none): how it went, and what
-    it logged at the end.
-    """
+    """The last run of a background task for one object (a scan, a mirror; "" without one), and the end of its log."""
 
     DONE, FAILED = "done", "failed"
 

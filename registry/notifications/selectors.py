@@ -102,26 +102,26 @@ class DeliveryInfo:
 
     @property
     def title(self) -> str:
-        """What the event is called."""
+        """The title of the event type."""
         return title_of(self.event)
 
 
 def person_of(actor: Actor) -> int:
-    """The actor's user id. Raises NotSignedIn."""
+    """Return the actor's user id. Raises NotSignedIn."""
     if actor.user_id is None:
         raise NotSignedIn("Sign in to see your inbox.")
     return actor.user_id
 
 
 def unread_entries(user_id: int) -> QuerySet[InboxEntry]:
-    """A person's unread notices, for pages and programs to count."""
+    """Return a person's unread notices, for pages and programs to count."""
     return InboxEntry.objects.filter(user=user_id, read_at=None)
 
 
 def list_entries(
     actor: Actor, *, unread: bool = False, before: int | None = None, limit: int = PAGE
 ) -> list[EntryInfo]:
-    """A person's notices, newest first; `before` is the number of an entry. Texts that they may no longer read are hidden.
+    """List a person's notices, newest first, older than the entry `before`; hide texts that they may no longer read.
 
     Raises NotSignedIn.
     """
@@ -134,7 +134,7 @@ def list_entries(
 
 
 def _entry_info(row: InboxEntry, actor: Actor) -> EntryInfo:
-    """The entry; without its text if the person may no longer read it."""
+    """Return the entry; without its text if the person may no longer read it."""
     notice: Notice = row.notice
     shown = may(actor, "schema.read", registry=notice.registry, subject=notice.subject)
     return EntryInfo(
@@ -151,12 +151,12 @@ def _entry_info(row: InboxEntry, actor: Actor) -> EntryInfo:
 
 
 def title_of(event: str) -> str:
-    """The title of an event type; its id if a later release has removed the type."""
+    """Return the title of an event type; its id if a later release has removed the type."""
     return EVENTS[event].title if event in EVENTS else event
 
 
 def list_subscriptions(actor: Actor) -> list[SubscriptionInfo]:
-    """A person's subscriptions. Raises NotSignedIn."""
+    """List a person's subscriptions. Raises NotSignedIn."""
     return [
         SubscriptionInfo(
             id=row.pk,
@@ -171,12 +171,15 @@ def list_subscriptions(actor: Actor) -> list[SubscriptionInfo]:
 
 
 def may_see_all(actor: Actor) -> bool:
-    """Whether the actor sees other people's webhooks too."""
+    """Return whether the actor sees other people's webhooks too."""
     return may(actor, "registry.manage")
 
 
 def webhook_row(actor: Actor, public_id: str) -> Webhook:
-    """The webhook, if it is the actor's own or they see all. Raises NotFound (also for others' webhooks), NotAllowed, NotSignedIn."""
+    """Return a webhook if it is the actor's own or they see all.
+
+    Raises NotFound (also for others' webhooks), NotAllowed, NotSignedIn.
+    """
     user_id = person_of(actor)
     require_whole_token(actor, "see webhooks")
     row = Webhook.objects.select_related("owner").filter(public_id=public_id).first()
@@ -186,7 +189,7 @@ def webhook_row(actor: Actor, public_id: str) -> Webhook:
 
 
 def list_webhooks(actor: Actor) -> list[WebhookInfo]:
-    """The actor's own webhooks, or all with the right to manage registries. Raises NotSignedIn."""
+    """List the actor's own webhooks, or all with the right to manage registries. Raises NotSignedIn."""
     user_id = person_of(actor)
     require_whole_token(actor, "see webhooks")
     rows = Webhook.objects.select_related("owner")
@@ -194,14 +197,14 @@ def list_webhooks(actor: Actor) -> list[WebhookInfo]:
 
 
 def get_webhook(actor: Actor, public_id: str) -> WebhookInfo:
-    """One webhook. Raises NotFound, NotSignedIn."""
+    """Return one webhook. Raises NotFound, NotSignedIn."""
     return webhook_info(webhook_row(actor, public_id))
 
 
 def list_deliveries(
     actor: Actor, public_id: str, *, before: int | None = None, limit: int = PAGE
 ) -> list[DeliveryInfo]:
-    """A webhook's deliveries with their attempts, newest first. Raises NotFound, NotSignedIn."""
+    """List a webhook's deliveries with their attempts, newest first. Raises NotFound, NotSignedIn."""
     row = webhook_row(actor, public_id)
     deliveries = Delivery.objects.filter(webhook=row).select_related("notice").order_by("-id")
     if before is not None:
@@ -211,7 +214,7 @@ def list_deliveries(
 
 
 def webhook_info(row: Webhook) -> WebhookInfo:
-    """The info of a webhook's row."""
+    """Return the info for a webhook's row."""
     return row_info(WebhookInfo, row, id=row.public_id, owner=row.owner.get_username(), events=tuple(row.events))
 
 
@@ -229,7 +232,7 @@ def _delivery_info(row: Delivery) -> DeliveryInfo:
 
 
 def event_rows() -> list[dict[str, Any]]:
-    """The event types, for the API."""
+    """List the event types, for the API."""
     return [
         {"id": row.id, "title": row.title, "told_without_subscription": row.concerns, "told_to_owners": row.for_owners}
         for row in EVENTS.values()
@@ -252,7 +255,10 @@ class DeliveryUnderWay:
 
 
 def deliveries_under_way(actor: Actor, *, limit: int) -> list[DeliveryUnderWay]:
-    """Queued and running deliveries, then failed ones, newest first; none if nobody is signed in. Two queries."""
+    """List queued and running deliveries, then failed ones, newest first; none if nobody is signed in.
+
+    Two queries.
+    """
     if actor.user_id is None:
         return []
     rows = Delivery.objects.select_related("webhook", "notice").order_by("-id")

@@ -1,6 +1,6 @@
-"""Notifying people and webhooks in the transaction of the change, and what people do with their inbox and subscriptions.
+"""Notifications of people and webhooks in the transaction of the change, and changes of inboxes and subscriptions.
 
-Deliveries leave after the commit.
+Deliveries are sent after the commit.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ANYBODY: Final = (
     " OR EXISTS (SELECT 1 FROM notifications_webhook WHERE active)"
 )
 _PLACE: Final = ("role", "registry", "subject_pattern")
-#: by its name, because services don't import tasks
+#: the name of a task, because services don't import tasks
 SWEEP: Final = "registry.notifications.tasks.queue_due_deliveries"
 
 
@@ -70,12 +70,12 @@ def notify(
 
 
 def notify_many(events: Sequence[Event]) -> int:
-    """Write inbox entries and deliveries for all recipients of events; returns how many entries and deliveries.
+    """Write inbox entries and deliveries for all recipients of events; return how many.
 
-    At most seven queries to read and three to write, however many events and people (in batches of 2000 rows); one if
-    nobody is named, concerned by role, or subscribes.
-    A database error is logged and rolled back to a savepoint: no change fails because of its notifications.
-    Raises KeyError for an unknown event type, TransactionManagementError outside a transaction.
+    Takes at most seven queries to read and three to write, however many events and people (in batches of 2000 rows);
+    one if nobody is named, concerned by role, or subscribes. A database error is logged and rolled back to a savepoint:
+    no change fails because of its notifications. Raises KeyError for an unknown event type, TransactionManagementError
+    outside a transaction.
     """
     if not connection.in_atomic_block:
         raise transaction.TransactionManagementError("notify(…) works only inside a transaction")
@@ -87,7 +87,7 @@ def notify_many(events: Sequence[Event]) -> int:
             entries, deliveries = _write(whole)
     except DatabaseError:
         if connection.needs_rollback:
-            raise  # even the savepoint is lost, and so is the change, which its author must know
+            raise  # the savepoint is lost too, and with it the change, so the caller must know
         logger.exception("%d notices could not be written, the first of %s", len(whole), whole[0].type)
         return 0
     if deliveries:
@@ -96,9 +96,9 @@ def notify_many(events: Sequence[Event]) -> int:
 
 
 def _is_anybody_there(events: Sequence[Event]) -> bool:
-    """Whether there may be any recipients: registrations check this each time, and mostly nobody subscribes.
+    """Return whether there may be recipients: every registration checks this, and mostly nobody subscribes.
 
-    Outside the savepoint, which would cost more than the query.
+    Runs outside the savepoint, which would cost more than the query.
     """
     if any(event.to or event.owners or EVENTS[event.type].concerns for event in events):
         return True
@@ -110,12 +110,12 @@ def _is_anybody_there(events: Sequence[Event]) -> bool:
 
 
 def wake_deliveries() -> None:
-    """Deliver what is queued once this transaction is committed; beat does it if the message is lost."""
+    """Send queued deliveries once this transaction is committed; beat does it if the message is lost."""
     transaction.on_commit(lambda: current_app.send_task(SWEEP, retry=False), robust=True)
 
 
 def _write(events: Sequence[Event]) -> tuple[int, int]:
-    """Write the rows; returns how many inbox entries and deliveries."""
+    """Write the rows; return how many inbox entries and deliveries."""
     type_ids = {event.type for event in events}
     rules = [
         SubscriptionRule(row.user_id, row.event, row.registry_pattern, row.subject_pattern, row.wanted)
@@ -160,7 +160,7 @@ def _write(events: Sequence[Event]) -> tuple[int, int]:
 def _by_permission(
     event: Event, users: list[int], webhooks: list[int], owners: Mapping[int, int], people: Mapping[int, Actor]
 ) -> list[tuple[Event, list[int], list[int]]]:
-    """The recipients of the full text, and those of the text for readers who may not read the whole registry."""
+    """Split the recipients into those of the full text and those who may not read the whole registry."""
     if event.narrow is None:
         return [(event, users, webhooks)]
     named = {*users, *(owners[number] for number in webhooks)}
@@ -173,9 +173,9 @@ def _by_permission(
 
 
 def _locked_rows(statement: str, numbers: Collection[int]) -> set[int]:
-    """The rows that still exist, locked against deletion until this transaction ends.
+    """Return the ids that still exist, with their rows locked against deletion until this transaction ends.
 
-    Foreign keys are checked at the commit: a person or webhook that is deleted before it would fail the whole change.
+    Foreign keys are checked at the commit: deleting a person or webhook before then would fail the whole change.
     """
     if not numbers:
         return set()
@@ -185,7 +185,7 @@ def _locked_rows(statement: str, numbers: Collection[int]) -> set[int]:
 
 
 def _people(type_ids: Iterable[str], numbers: Collection[int]) -> dict[int, Actor]:
-    """The active people who may be recipients, with their grants and those of their groups, in two queries.
+    """Return the active people who may be recipients, with their grants and those of their groups, in two queries.
 
     Every role may read, so the grants by which an event type concerns a person also allow reading it.
     """
@@ -214,7 +214,7 @@ def _notice(event: Event) -> Notice:
 
 
 def _cleaned(event: Event) -> Event:
-    """The event with values that a row can store: foreign names and texts may have any characters and any length."""
+    """Make an event storable: names and texts from outside may have any characters and any length."""
     text = event.text or sentence_of(event.type, registry=event.registry, subject=event.subject)
     return replace(
         event,
@@ -230,18 +230,18 @@ def _cleaned(event: Event) -> Event:
 
 
 def is_own_path(url: str) -> bool:
-    """Whether it is a path on this site that browsers can't interpret as another host."""
+    """Return whether it is a path on this site that browsers can't interpret as another host."""
     return url.startswith("/") and url[1:2] not in ("/", "\\") and len(url) <= MAX_URL and url.isprintable()
 
 
 def storable(text: str, longest: int) -> str:
-    """The text as PostgreSQL can store it, cut to a number of characters."""
+    """Make a text storable in PostgreSQL, cut to a number of characters."""
     clean = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     return clean if len(clean) <= longest else f"{clean[: longest - 1]}…"
 
 
 def _storable_data(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The data as storable JSON; if it is too large or no JSON, a note in its place."""
+    """Return the data as storable JSON; if it is too large or not JSON, a note in its place."""
     try:
         text = json.dumps(dict(data), ensure_ascii=True, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -269,14 +269,14 @@ def _clean_values(value: Any) -> Any:
     return value
 
 
-MAX_SUBSCRIPTIONS: Final = 100  # of one person; each is matched with every event
+MAX_SUBSCRIPTIONS: Final = 100  # per person; each is matched with every event
 
 
 def mark_read(*, by: Actor, entries: Collection[int] | None = None, up_to: int | None = None) -> int:
-    """Mark entries of one's own inbox as read: those given, or (None) all, or all up to a number; returns how many.
+    """Mark entries of one's own inbox as read: those given, or (None) all, or all up to an id; return how many.
 
-    `up_to` is the newest entry that the person saw: later ones stay unread. Numbers of other people's entries are
-    ignored. Raises NotSignedIn.
+    `up_to` is the newest entry that the person saw: later ones stay unread. Ignores the ids of other people's entries.
+    Raises NotSignedIn.
     """
     rows = InboxEntry.objects.filter(user=person_of(by), read_at=None)
     if entries is not None:
@@ -290,9 +290,9 @@ def mark_read(*, by: Actor, entries: Collection[int] | None = None, up_to: int |
 def subscribe(
     *, event: str, registry_pattern: str = "*", subject_pattern: str = "*", wanted: bool = True, by: Actor
 ) -> int:
-    """Subscribe to an event type (`*`: all) where both shell patterns match, or opt out; returns the subscription's number.
+    """Subscribe to an event type (`*`: all) where both name patterns match, or opt out; return the subscription's id.
 
-    The same type and patterns again change `wanted`. Raises InvalidInput, NotSignedIn, NotAllowed.
+    For an existing type and patterns, this changes `wanted`. Raises InvalidInput, NotSignedIn, NotAllowed.
     """
     user_id = person_of(by)
     registry_pattern, subject_pattern = checked_patterns(registry_pattern, subject_pattern)
@@ -312,7 +312,7 @@ def subscribe(
 
 @transaction.atomic
 def unsubscribe(*, subscription_id: int, by: Actor) -> None:
-    """Remove a subscription of one's own. Raises NotFound (also for others'), NotSignedIn."""
+    """Remove one's own subscription. Raises NotFound (also for other people's), NotSignedIn."""
     row = Subscription.objects.filter(user=person_of(by), pk=subscription_id).first()
     if row is None:
         raise NotFound(f"You don't have a subscription {subscription_id}.")
@@ -321,5 +321,5 @@ def unsubscribe(*, subscription_id: int, by: Actor) -> None:
 
 
 def checked_patterns(registry_pattern: str, subject_pattern: str) -> tuple[str, str]:
-    """Both patterns, stripped and validated; empty ones mean all. Raises InvalidInput."""
+    """Strip and validate both patterns; empty ones mean all. Raises InvalidInput."""
     return checked_pattern(registry_pattern, "registry"), checked_pattern(subject_pattern, "subject")

@@ -35,7 +35,7 @@ def queue_due_digests() -> None:
 
 @shared_task
 def prune_notices() -> None:
-    """Delete what is older than its retention."""
+    """Delete notices, digests and job runs that are past their retention."""
     while webhook_delivery.prune():
         continue
     digests.prune()

@@ -51,13 +51,13 @@ MAX_BLOCK: Final = 3000
 MAX_TEXT: Final = 3000
 MAX_NAME: Final = 200
 _ENTITIES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-#: an invisible character after a sign that would start a mention or markup
+#: an invisible character, put after a character that would start a mention or markup
 _JOINER: Final = "\u2060"
 _SIGNS: Final = frozenset("@#*_~`")
 
 
 def chat_body(notice: Notice) -> bytes:
-    """The message: the same bytes at every attempt."""
+    """Return the chat message: the same bytes at every attempt."""
     event = EVENTS[notice.event].title if notice.event in EVENTS else notice.event
     title, text = plain(event, MAX_NAME), plain(notice.text, MAX_TEXT - 2 * MAX_NAME)
     blocks: list[dict[str, Any]] = [_section(f"*{title}*\n{text}")]
@@ -70,7 +70,7 @@ def chat_body(notice: Notice) -> bytes:
 
 
 def plain(text: str, longest: int) -> str:
-    """The escaped text, cut to a number of characters, but never within an entity."""
+    """Escape the text and cut it to a number of characters, but never within an entity."""
     pieces: list[str] = []
     left = longest - 1
     for char in text:
@@ -84,12 +84,12 @@ def plain(text: str, longest: int) -> str:
 
 
 def _section(text: str) -> dict[str, Any]:
-    """A block of text in which links, names and channels aren't detected."""
+    """Return a block of text in which links, names and channels aren't detected."""
     return {"type": "section", "text": {"type": "mrkdwn", "text": text, "verbatim": True}}
 
 
 def _link(url: str) -> str:
-    """A link to the page; none if the site's address isn't configured."""
+    """Return a link to the page; "" if the site's address isn't configured."""
     if not url or not settings.SITE_URL:
         return ""
     whole = settings.SITE_URL + quote(url, safe="/:?=&%#,;@!$'()*+~.-_").replace("&", "&amp;")
@@ -129,7 +129,7 @@ class Outcome:
 
 
 def body_of(notice: Notice) -> bytes:
-    """The message: the same bytes at every attempt."""
+    """Return the message: the same bytes at every attempt."""
     document = {
         "type": notice.event,
         "timestamp": notice.at.isoformat(),
@@ -145,7 +145,7 @@ def body_of(notice: Notice) -> bytes:
 
 
 def signed_headers(webhook: Webhook, message_id: str, body: bytes, now: datetime) -> dict[str, str]:
-    """The signature headers. Source: the Standard Webhooks specification."""
+    """Return the signature headers. Source: the Standard Webhooks specification."""
     timestamp = int(now.timestamp())
     versions = versions_in_force(webhook.key_version, webhook.rotated_at, now)
     keys = [key_of(webhook.public_id, version) for version in versions]
@@ -158,7 +158,7 @@ def signed_headers(webhook: Webhook, message_id: str, body: bytes, now: datetime
 
 
 def _message(claim: DeliveryClaim) -> tuple[bytes, dict[str, str]]:
-    """Body and headers in the webhook's format."""
+    """Return body and headers in the webhook's format."""
     if claim.webhook.kind == SLACK:
         return chat_body(claim.notice), {"Content-Type": "application/json"}
     body = body_of(claim.notice)
@@ -171,7 +171,7 @@ def send(claim: DeliveryClaim, limits: HttpLimits = LIMITS) -> Outcome:
     started = time.monotonic()
     status: int | None
     try:
-        # The address is judged again here, by the client, and the connection goes to what was judged.
+        # The client checks the address again here, and connects to the address that it checked.
         with OutgoingClient(parse_connection(claim.webhook.url), limits=limits) as client:
             path = "/" if claim.webhook.url.endswith("/") else ""
             response = client.call("POST", path, body=body, headers=headers)
@@ -184,7 +184,7 @@ def send(claim: DeliveryClaim, limits: HttpLimits = LIMITS) -> Outcome:
 
 
 def excerpt_of(body: bytes) -> str:
-    """The start of a response on one line, with possible keys and tokens masked."""
+    """Return the start of a response on one line, with possible keys and tokens masked."""
     text = body[: EXCERPT * 8].decode("utf-8", "replace")
     shown = SECRET_LIKE.sub("…", " ".join("".join(c if c.isprintable() else " " for c in text).split()))
     return storable(shown, EXCERPT)
@@ -196,15 +196,15 @@ LEASE: Final = timedelta(seconds=120)
 #: seconds before the second attempt, the third, …; after the last failure, in about two days, the delivery has failed
 DELAYS: Final = (5, 30, 120, 600, 1800, 7200, 21600, 43200, 86400)
 JITTER: Final = 0.2  # share of a delay that is added or subtracted, so that not all deliveries retry at once
-#: a message that was given to a worker and not claimed is given out again after this time
+#: a delivery that was queued and not claimed is queued again after this time
 HANDED: Final = timedelta(seconds=60)
-#: deliveries of one webhook at a time, so that a slow server doesn't take all workers; fewer while it fails
+#: deliveries per webhook at a time, so that a slow server doesn't take all workers; fewer while it fails
 AT_A_TIME, AT_A_TIME_FAILING = 10, 1
 MAX_WEBHOOKS_A_SWEEP: Final = 200
 
 
 def deliver(delivery_id: int, *, limits: HttpLimits = LIMITS) -> str:
-    """Attempt a delivery once; returns its state, or "" if another worker has it."""
+    """Attempt a delivery once; return its state, or "" if another worker has it."""
     claim = take(delivery_id)
     if claim is None:
         return ""
@@ -214,7 +214,7 @@ def deliver(delivery_id: int, *, limits: HttpLimits = LIMITS) -> str:
 
 
 def take(delivery_id: int) -> DeliveryClaim | None:
-    """Claim a due delivery; None if another worker has it, it isn't due, or its webhook is switched off."""
+    """Claim a due delivery; None if another worker has it, it isn't due, or its webhook is turned off."""
     row = Delivery.objects.select_related("webhook", "notice").filter(pk=delivery_id, webhook__active=True).first()
     if row is None:
         return None
@@ -229,7 +229,7 @@ def take(delivery_id: int) -> DeliveryClaim | None:
 
 
 def finish(claim: DeliveryClaim, outcome: Outcome) -> str:
-    """Store the outcome of an attempt; returns the state, "" if the claim was lost meanwhile."""
+    """Store the outcome of an attempt; return the state, "" if the claim was lost meanwhile."""
     now = timezone.now()
     with transaction.atomic():
         row = Delivery.objects.select_for_update().filter(pk=claim.delivery_id, tag=claim.tag, state=SENDING).first()
@@ -255,13 +255,13 @@ def finish(claim: DeliveryClaim, outcome: Outcome) -> str:
 
 
 def delay_before(attempt: int) -> timedelta:
-    """The delay before the attempt of that number (from 2), with jitter."""
+    """Return the delay before the attempt with that number (from 2), with jitter."""
     seconds = DELAYS[min(attempt - 2, len(DELAYS) - 1)]
     return timedelta(seconds=seconds * (1 - JITTER + 2 * JITTER * secrets.randbelow(1001) / 1000))
 
 
 def _note_health(webhook_id: int, outcome: Outcome, now: datetime) -> None:
-    """Store since when a webhook fails; switch it off after days of failure, or if its server answers 410 Gone."""
+    """Store since when a webhook fails; turn it off after days of failure, or if its server answers 410 Gone."""
     rows = Webhook.objects.filter(pk=webhook_id)
     if outcome.taken:
         rows.exclude(failing_since=None).update(failing_since=None)
@@ -290,9 +290,9 @@ def _note_health(webhook_id: int, outcome: Outcome, now: datetime) -> None:
 
 
 def due_deliveries() -> list[int]:
-    """The numbers of deliveries to give to workers now, marked as given; lost ones are queued again first.
+    """Return the ids of deliveries to give to workers now, marked as given; lost ones are queued again first.
 
-    Few of each webhook at a time, and one of a failing webhook, so that no server delays the others.
+    A few per webhook at a time, and one for a failing webhook, so that no server delays the others.
     """
     now = timezone.now()
     Delivery.objects.filter(state=SENDING, lease_until__lt=now).update(
@@ -313,7 +313,7 @@ def due_deliveries() -> list[int]:
 
 
 def prune(*, batch: int = 5000) -> int:
-    """Delete notices older than the setting NOTIFICATION_DAYS without pending deliveries; returns how many."""
+    """Delete notices older than the setting NOTIFICATION_DAYS without pending deliveries; return how many."""
     before = timezone.now() - timedelta(days=settings.NOTIFICATION_DAYS)
     under_way = Delivery.objects.filter(state__in=(QUEUED, SENDING), webhook__active=True)
     old = Notice.objects.filter(at__lt=before).exclude(pk__in=under_way.values("notice"))

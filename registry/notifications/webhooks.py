@@ -33,42 +33,45 @@ from registry.notifications.services import checked_patterns, wake_deliveries
 KEY_BYTES: Final = 32
 SALT: Final = b"schemadesk webhook signing"
 PREFIX: Final = "whsec_"
-#: how long messages are also signed with the former key, so that receivers can switch
+#: how long messages are also signed with the previous key, so that receivers can switch
 OVERLAP: Final = timedelta(hours=24)
 
 
 def key_of(public_id: str, key_version: int) -> bytes:
-    """The 32-byte signing key of a webhook."""
+    """Return the 32-byte signing key of a webhook."""
     info = f"{public_id}\0{key_version}".encode()
     return HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=SALT, info=info).derive(settings.SECRET_KEY.encode())
 
 
 def shown_secret(public_id: str, key_version: int) -> str:
-    """The key in the form that its owner sees once: `whsec_` and base64."""
+    """Return the key in the form that its owner sees once: `whsec_` and base64."""
     return PREFIX + base64.b64encode(key_of(public_id, key_version)).decode()
 
 
 def versions_in_force(key_version: int, rotated_at: datetime | None, now: datetime) -> tuple[int, ...]:
-    """The versions of the keys to sign with: the present one, and the former one for a day after a rotation."""
+    """Return the key versions to sign with: the current one, and the previous one for a day after a rotation."""
     if key_version > 1 and rotated_at is not None and now - rotated_at < OVERLAP:
         return key_version, key_version - 1
     return (key_version,)
 
 
 def signature(*, keys: Collection[bytes], message_id: str, timestamp: int, body: bytes) -> str:
-    """The header `webhook-signature`: one signature a key, separated by spaces; `timestamp` in Unix seconds."""
+    """Return the header `webhook-signature`: one signature per key, separated by spaces.
+
+    `timestamp` is in Unix seconds.
+    """
     signed = f"{message_id}.{timestamp}.".encode() + body
     return " ".join("v1," + base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode("ascii") for key in keys)
 
 
 MAX_NAME: Final = 100
-MAX_WEBHOOKS: Final = 50  # of one person
+MAX_WEBHOOKS: Final = 50  # per person
 CHANGEABLE: Final = ("name", "url", "kind", "events", "registry_pattern", "subject_pattern", "active")
 
 
 @dataclass(frozen=True)
 class NewKey:
-    """A webhook's public id and its key, shown this one time."""
+    """A webhook's public id and its key, shown only once."""
 
     webhook: str
     secret: str
@@ -84,10 +87,10 @@ def create_webhook(
     subject_pattern: str = "*",
     by: Actor,
 ) -> NewKey:
-    """Create one's own webhook; returns its id and its key, "" for a chat program. No events means all.
+    """Create one's own webhook; return its id and its key, "" for a chat program. No events means all.
 
-    Raises InvalidInput and AddressRefused for an unusable address, WrongState for a name that is taken,
-    NotSignedIn, NotAllowed.
+    Raises InvalidInput and AddressRefused for an unusable address, WrongState for a name that is taken, NotSignedIn,
+    NotAllowed.
     """
     user_id = person_of(by)
     fields = _checked(
@@ -152,7 +155,7 @@ def remove_webhook(*, webhook: str, by: Actor) -> None:
 
 
 def rotate_key(*, webhook: str, by: Actor) -> NewKey:
-    """Sign with a new key from now on, and for a day with the former one too; returns the new key, only once.
+    """Sign with a new key from now on, and for a day with the previous one too; return the new key, shown only once.
 
     Raises NotFound, WrongState for a webhook without signatures, NotSignedIn, NotAllowed.
     """
@@ -170,7 +173,7 @@ def rotate_key(*, webhook: str, by: Actor) -> NewKey:
 
 
 def send_test(*, webhook: str, by: Actor) -> int:
-    """Queue a test message; returns the delivery's number. Raises NotFound, WrongState, NotSignedIn, NotAllowed."""
+    """Queue a test message; return the delivery's id. Raises NotFound, WrongState, NotSignedIn, NotAllowed."""
     row = webhook_row(by, webhook)
     _require(by, row.registry_pattern, row.subject_pattern)
     if not row.active:
@@ -185,7 +188,7 @@ def send_test(*, webhook: str, by: Actor) -> int:
 def replay(*, webhook: str, delivery_id: int, by: Actor) -> None:
     """Deliver a message again, with the same `webhook-id`; the attempts start from zero.
 
-    Raises NotFound, WrongState for one that is under way, NotSignedIn, NotAllowed.
+    Raises NotFound, WrongState if it is already in progress, NotSignedIn, NotAllowed.
     """
     row = webhook_row(by, webhook)
     _require(by, row.registry_pattern, row.subject_pattern)
@@ -203,7 +206,10 @@ def replay(*, webhook: str, delivery_id: int, by: Actor) -> None:
 
 
 def _require(by: Actor, registry_pattern: str, subject_pattern: str) -> None:
-    """Require the right to manage webhooks there. What the owner may not read isn't sent, whatever the patterns."""
+    """Require the right to manage webhooks there.
+
+    Events that the owner may not read aren't sent, whatever the patterns.
+    """
     require(by, "webhook.manage", registry=registry_pattern, subject=subject_pattern)
 
 
@@ -232,9 +238,9 @@ def _checked(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _judged_host(url: str) -> str:
-    """The host of an address, if the egress policy allows all addresses that it resolves to.
+    """Return the host of an address, if the egress policy allows all addresses that it resolves to.
 
-    Each delivery checks again, because a name may resolve to another address by then.
+    Each delivery checks again, because the name may then resolve to another address.
     """
     connection = parse_connection(url)
     try:
