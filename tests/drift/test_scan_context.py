@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,14 +22,14 @@ from registry.drift.judge import judge, subjects_by_side
 from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import FieldStatistic, Finding, SchemaUse, Source, Topic
 from registry.drift.scan.persistence import keep_result
-from registry.drift.scan_context.topics import memory_of, registered_for, writers_for
+from registry.drift.scan_context.topics import deleted_in_use, memory_of, registered_for, writers_for
 from registry.drift.scan_context.versions import condition_of, subjects_of_content_type
 from registry.drift.sources.base import ScanResult
 from registry.formats.protobuf.file_descriptors import descriptor_set
 from registry.observations import FieldProfile, FramedMessages, MessageIndexes, Observation, Span, TopicTotals
 from registry.promotions import services as promotions
 from registry.subjects.models import Schema, SchemaVersion
-from registry.subjects.services import register_version, set_mode
+from registry.subjects.services import delete_version, register_version, set_mode
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.drift.scans import READ, claim, make_source, topic
 from tests.promotions.factories import approve_shown
@@ -308,6 +309,34 @@ def test_a_framing_that_changes_from_one_scan_to_the_next_is_found(source: Sourc
     assert kept(source, system, lately(guid, "guid", first=10)) == ["FRAMING_MIXED"]
     SchemaUse.objects.filter(framing="id").update(last_time=timezone.now() - timedelta(days=8))
     assert kept(source, system, lately(guid, "guid", first=15)) == []
+
+
+def test_a_version_that_is_deleted_after_its_messages_were_read_is_found(source: Source, system: Actor) -> None:
+    number = put("orders-value", record())
+    put("orders-value", record("Order", "more"))
+    assert kept(source, system, lately(number)) == []
+    assert unread(source, system) == []
+    delete_version(registry="dev", subject=SubjectName(".", "orders-value"), version=1, by=system)
+    for _ in range(2):  # seen once, however often a scan comes
+        assert unread(source, system) == ["ID_DELETED"]
+        finding = Finding.objects.get()
+        assert f"Schema id {number} appears in 5 earlier messages of orders (value)" in finding.sentence
+        assert (finding.count, finding.evidence["seen_before"], finding.location) == (5, 5, "orders:0@0–4 (value)")
+    assert kept(source, system, lately(number, first=5)) == ["ID_DELETED"]
+    assert unread(source, system) == ["ID_DELETED"]
+    assert (Finding.objects.get().count, Finding.objects.get().evidence["seen_before"]) == (10, 10)
+    Topic.objects.update(retention_ms=0)
+    assert unread(source, system) == []
+
+
+def unread(source: Source, by: Actor) -> list[str]:
+    """The rules of what a scan without new messages finds."""
+    registered, memory = registered_for(source, []), memory_of(source, [])
+    idle = replace(topic(), positions={}, messages=0, fresh=0, clean=False)
+    findings = deleted_in_use(source, [idle], [], registered, memory)
+    assert deleted_in_use(source, [replace(idle, restarted=True)], [], registered, memory) == []
+    assert keep_result(claim(source, by), ScanResult(tuple(findings), READ | {"nothing": True}, True, (idle,), ()))
+    return [finding.rule for finding in findings]
 
 
 @pytest.mark.requirement("CARD-3")

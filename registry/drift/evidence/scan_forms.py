@@ -54,9 +54,10 @@ class MarkedMessages(Messages):
 
 
 class OwnedMessages(MarkedMessages):
-    """Messages with the mark of known versions."""
+    """Messages with the mark of known versions; `seen_before` of them were read by earlier scans, where only those are meant."""
 
     owners: str
+    seen_before: NotRequired[int]
 
 
 class UnknownId(MarkedMessages):

@@ -11,7 +11,16 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from registry.drift.judge.finding_builder import SideOfTopic, both, counted, mark_words, moment
+from registry.drift.judge.finding_builder import (
+    SideOfTopic,
+    both,
+    counted,
+    either,
+    mark_evidence,
+    mark_words,
+    moment,
+    owners,
+)
 from registry.drift.judge.model import GRACE, JudgedFinding, Mark, Memory, Registered, RegisteredVersion, make_finding
 from registry.drift.judge.topic_observations import (
     SIDES,
@@ -55,6 +64,22 @@ def versions_in_use(where: SideOfTopic) -> list[VersionMessages]:
             use = uses.get(key, VersionMessages(version, first_time, ()))
             uses[key] = replace(use, first_time=min(use.first_time, first_time), parts=(*use.parts, *parts))
     return [uses[key] for key in sorted(uses)]
+
+
+def judge_deleted(
+    where: SideOfTopic, mark: Mark, parts: Sequence[PartitionSpan], versions: Iterable[RegisteredVersion]
+) -> Iterator[JudgedFinding]:
+    """The finding of a mark that only earlier scans saw, where all versions that it names on this side are deleted."""
+    own = [version for version in versions if version.subject in where.subjects]
+    if own and all(version.deleted for version in own):
+        number = count_of(parts)
+        names = {
+            "mark": mark_words(mark),
+            "expected": either(where.subjects),
+            "messages": counted(number, "earlier message"),
+        }
+        evidence = {**mark_evidence(mark), "owners": owners(own), "seen_before": number}
+        yield where.finding("ID_DELETED", parts, names, key=mark, evidence=evidence, subject=own[0].subject)
 
 
 def _marks(where: SideOfTopic) -> Iterator[tuple[Mark, int, tuple[PartitionSpan, ...]]]:

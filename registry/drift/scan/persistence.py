@@ -260,7 +260,7 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
     reopened: list[Finding] = []
     for fingerprint, finding in judged.items():
         muted = is_muted(mutes, finding.rule, finding.subject, finding.location)
-        adds = bool(finding.topic) and finding.topic not in again
+        adds = bool(finding.topic) and finding.topic not in again and "seen_before" not in finding.evidence
         row = stored.get(fingerprint)
         if row is None:
             row = Finding(source=source, fingerprint=fingerprint, first_seen=now, first_scan=scan, muted=muted)
@@ -301,7 +301,8 @@ def _refresh(
         hours = by_hour(
             ByHour.of_evidence(row.evidence if row.pk and adds else {}), judged.evidence.get("partitions", ())
         )
-        evidence = evidence | {"ids_over_time": over_time(before, now, judged.count)} | hours.to_evidence()
+        seen = 0 if "seen_before" in evidence else judged.count
+        evidence = evidence | {"ids_over_time": over_time(before, now, seen)} | hours.to_evidence()
     if row.pk and adds and row.state != "resolved" and "by_reason" in evidence:
         evidence = evidence | reasons_before(row.evidence, row.count)
     if "partitions" in evidence:

@@ -11,10 +11,12 @@ from django.db.models import Max, Min, Q, Sum
 from django.utils import timezone
 
 from registry.drift.judge.declared_fields import DeclaredFields
+from registry.drift.judge.finding_builder import SideOfTopic
 from registry.drift.judge.model import (
     Event,
     FieldDay,
     FieldKey,
+    JudgedFinding,
     KnownFinding,
     Mark,
     MarkUse,
@@ -24,7 +26,16 @@ from registry.drift.judge.model import (
     TopicMemory,
     TopicSide,
 )
-from registry.drift.judge.topic_observations import SIDES, bare_name, collect_marks, milliseconds, subjects_of_side
+from registry.drift.judge.topic_observations import (
+    SIDES,
+    PartitionSpan,
+    TopicObservations,
+    bare_name,
+    collect_marks,
+    milliseconds,
+    subjects_of_side,
+)
+from registry.drift.judge.versions import judge_deleted
 from registry.drift.models import FieldStatistic, Finding, SchemaUse, Source, Topic
 from registry.drift.scan_context.versions import (
     ReadSchema,
@@ -37,13 +48,14 @@ from registry.drift.scan_context.versions import (
     version_rows,
     writers_for,
 )
+from registry.drift.sources.base import ScannedTopic
 from registry.formats import format_of
 from registry.observations import FieldProfile, Framing, MessageIndexes, Observation, Side, TopicTotals
 from registry.subjects.models import Association, Schema
 from registry.subjects.policy.change_guard import unrequested
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
 
-__all__ = ["memory_of", "registered_for", "writers_for"]
+__all__ = ["deleted_in_use", "memory_of", "registered_for", "writers_for"]
 
 BASELINE: Final = timedelta(days=28)
 EVENTS: Final = timedelta(days=14)
@@ -270,6 +282,42 @@ def _uses(source: Source, topics: Collection[str]) -> tuple[MarkUse, ...]:
         )
         for row in rows
     )
+
+
+def deleted_in_use(
+    source: Source,
+    topics: Iterable[ScannedTopic],
+    observations: Iterable[Observation],
+    registered: Registered,
+    memory: Memory,
+) -> list[JudgedFinding]:
+    """Findings about deleted versions whose messages this scan didn't read, but earlier ones did; three queries.
+
+    Messages that must have expired by now don't count, nor those of a topic that is gone or was made anew.
+    """
+    names = [topic.name for topic in topics if not topic.gone and not topic.restarted]
+    condition = Q(subject__context__name=source.context or DEFAULT_CONTEXT)
+    deleted = version_rows(source.registry, condition & ~Q(deleted_at=None), ghosts=None)
+    ids = {row.version.schema_id for row in deleted}
+    uses = SchemaUse.objects.filter(topic__source=source, topic__name__in=names, schema_id__in=ids)
+    read = collect_marks(observations)
+    parts: dict[tuple[Topic, Side, Mark], list[PartitionSpan]] = {}
+    for use in uses.select_related("topic").order_by("topic__name", "side", "framing", "mark", "partition"):
+        side, mark = cast("Side", use.side), (cast("Framing", use.framing), use.mark)
+        first, last = milliseconds(use.first_time), milliseconds(use.last_time)
+        expires = None if use.topic.compacted else use.topic.retention_ms
+        is_left = expires is None or expires < 0 or last + expires > memory.as_of
+        if is_left and mark not in read.get((use.topic.name, side), ()):
+            span = PartitionSpan(use.partition, use.first_offset, use.last_offset, use.messages, first, last)
+            parts.setdefault((use.topic, side, mark), []).append(span)
+    marks = {mark for _, _, mark in parts}
+    rows = by_mark(version_rows(source.registry, condition & condition_of(marks), ghosts=None) if marks else (), marks)
+    findings: list[JudgedFinding] = []
+    for (topic, side, mark), spans in parts.items():
+        reading = TopicObservations(topic.name, messages=topic.messages)
+        where = SideOfTopic(reading, side, registered, memory, tuple(topic.subjects.get(side, ())))
+        findings += judge_deleted(where, mark, spans, [row.version for row in rows[mark]])
+    return findings
 
 
 def _baselines(source: Source, topics: Collection[str], now: datetime) -> dict[FieldKey, tuple[FieldDay, ...]]:

@@ -20,7 +20,7 @@ from registry.drift.debezium.catalog import DatabaseConnection, read_catalog
 from registry.drift.debezium.connector import ConnectorConfig, ConnectorStatus, read_config, read_status
 from registry.drift.debezium.facts import World
 from registry.drift.debezium.judge import judge_debezium, summary_of
-from registry.drift.judge import judge
+from registry.drift.judge import in_order, judge
 from registry.drift.judge.model import JudgedFinding
 from registry.drift.models import Connector, Source
 from registry.drift.rules import topics as topic_rules
@@ -191,7 +191,11 @@ class DebeziumConnector(TopicKind):
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read connector, catalog and what is new in the topics, and judge them together."""
         from registry.drift.scan.personal_data import without_personal
-        from registry.drift.scan_context.topics import memory_of, registered_for  # late: it loads all formats
+        from registry.drift.scan_context.topics import (  # late: it loads all formats
+            deleted_in_use,
+            memory_of,
+            registered_for,
+        )
 
         started = time.monotonic()
         on_progress(0, 0, "reading from Kafka Connect and the database")
@@ -212,7 +216,8 @@ class DebeziumConnector(TopicKind):
         registered, memory = patiently(lambda: (registered_for(source, observations), memory_of(source, survey.order)))
         facts = patiently(lambda: topic_facts(source, world, survey.topics, observations))
         world = replace(world, topics=facts)
-        plain = judge(observations, registered, memory)
+        before = patiently(lambda: deleted_in_use(source, after, observations, registered, memory))
+        plain = in_order([*judge(observations, registered, memory), *before])
         topics = tuple(
             replace(topic, tables=facts[topic.name].tables) if topic.name in facts else topic for topic in after
         )

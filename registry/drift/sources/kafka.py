@@ -17,7 +17,7 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop, ngettext
 
-from registry.drift.judge import judge, pending
+from registry.drift.judge import in_order, judge, pending
 from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import Source, Topic
 from registry.drift.rules import topics as topic_rules
@@ -295,7 +295,11 @@ class KafkaTopics(TopicKind):
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read what is new in the topics, within the bounds, and judge it."""
         from registry.drift.scan.personal_data import without_personal
-        from registry.drift.scan_context.topics import memory_of, registered_for  # late: it loads all formats
+        from registry.drift.scan_context.topics import (  # late: it loads all formats
+            deleted_in_use,
+            memory_of,
+            registered_for,
+        )
 
         on_progress(0, 0, "fetching topics and offsets from the cluster")
         started = time.monotonic()
@@ -308,7 +312,8 @@ class KafkaTopics(TopicKind):
         require_any(source, topics)
         observations = patiently(lambda: without_personal(source, scanned))
         registered, memory = patiently(lambda: (registered_for(source, observations), memory_of(source, survey.order)))
-        findings = judge(observations, registered, memory)
+        before = patiently(lambda: deleted_in_use(source, topics, observations, registered, memory))
+        findings = in_order([*judge(observations, registered, memory), *before])
         return ScanResult(
             findings=tuple(findings),
             read=read_json(
