@@ -22,7 +22,6 @@ from dashboard.compare.comparison import (
 from dashboard.compare.proof import (
     DIRECTIONS,
     MAX_RENAMES,
-    EvidenceNote,
     RenameView,
     parting_note,
     proof_of,
@@ -36,7 +35,9 @@ from dashboard.components.links import subject_url
 from dashboard.components.translation import counted, later, listing
 from dashboard.components.widgets import Problem
 from dashboard.subjects.page import pretty
+from dashboard.templatetags.desk import below_path
 from registry.access.roles import Actor
+from registry.drift.replay.evidence import EvidenceLine
 from registry.formats import format_of
 from registry.formats.base import Difference
 from registry.formats.compatibility import LEVELS
@@ -65,7 +66,7 @@ _NO_PROOF = later("the established rules reject this, but no breaking data was f
 MAX_CARDS: Final = 50
 MAX_TEXT: Final = 250
 #: what data say of findings, by rule and path
-Notes = Mapping[tuple[str, str], Sequence[EvidenceNote]]
+Notes = Mapping[tuple[str, str], Sequence[EvidenceLine]]
 NO_NOTES: Final[Notes] = {}
 #: unchanged fields that a page lists
 MAX_UNCHANGED: Final = 2_000
@@ -333,7 +334,7 @@ def _card(weighed: _Weighed, notes: Notes) -> ChangeCard:
     difference = change_place.difference
     message = difference.message if difference else first_item.message if first_item else ""
     score = difference.score if difference else None
-    sentence = sentence_of(message, change_place.path)
+    sentence = below_path(message, change_place.path)
     if score is not None:
         sentence = gettext("%(sentence)s (suspected, %(score)s)") % {"sentence": sentence, "score": f"{score:.0%}"}
     shown = difference or first_item
@@ -372,13 +373,6 @@ def finding_parting(items: Sequence[ReportItem]) -> str:
         elif breaks and all(item.witness is not None and not item.witness.found for item in breaks):
             sentences.append(f"{label}: {_NO_PROOF}")
     return " ".join(sentences)
-
-
-def sentence_of(message: str, path: str) -> str:
-    """A message as a sentence below its path, which it needn't repeat."""
-    text = message.removeprefix(f"{path}: ")
-    # A keyword at the beginning (maxLength) keeps its spelling.
-    return f"{text[:1].upper()}{text[1:]}" if text.split(" ", 1)[0].islower() else text
 
 
 def _judged(backward: Verdict, forward: Verdict, directions: Sequence[str]) -> Verdict:

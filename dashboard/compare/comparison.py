@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from dashboard.compare.proof import EvidenceNote, PartingNote, Proof, RenameView
+from dashboard.compare.proof import PartingNote, Proof, RenameView
 from dashboard.components.badges import ChangeKind, Verdict
 from dashboard.components.diff import TextDiff
 from dashboard.components.translation import counted, listing
 from dashboard.components.widgets import Choice, Environment, Frame, Link, Problem
 from dashboard.subjects.descriptions import TagChip
+from registry.drift.replay.evidence import EvidenceLine
 from registry.formats.rendering import code, fenced, plain
 
 
@@ -59,7 +60,7 @@ class ChangeCard:
     why: str = ""
     remedy: str = ""
     example: str = ""
-    evidence: tuple[EvidenceNote, ...] = ()
+    evidence: tuple[EvidenceLine, ...] = ()
     parting: str = ""
     proofs: tuple[Proof, ...] = ()
     comment_url: str = ""

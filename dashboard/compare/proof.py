@@ -14,7 +14,6 @@ from typing import Any, Final
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.components.badges import EvidenceKind
 from dashboard.components.diff import TextDiff, laid_out_diff, laid_out_if_json
 from dashboard.components.translation import later
 from registry.access.roles import Actor, refusal
@@ -66,16 +65,6 @@ class Proof:
     read: str | None = None
     reason: str = ""
     path: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceNote:
-    """What real data say of a finding (its rule and path), or of a whole report (neither)."""
-
-    weight: EvidenceKind
-    sentence: str
-    path: str = ""
-    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,11 +7,18 @@ from datetime import datetime
 
 from django.utils.translation import gettext
 
-from dashboard.compare.proof import EditView, EvidenceNote, PartingNote, Proof, RenameView
-from dashboard.components.badges import LintWeight, Verdict, Weight
+from dashboard.compare.proof import EditView, PartingNote, Proof, RenameView
+from dashboard.components.badges import Verdict
 from dashboard.components.diff import lines_of
+from dashboard.components.translation import counted, listing
 from dashboard.components.widgets import Problem
 from dashboard.subjects.descriptions import TagChip
+from registry.drift.replay.evidence import EvidenceLine
+from registry.drift.replay.schema_replay import ReplayReport
+from registry.formats.assessment import ClientAnswer, Dependant
+from registry.formats.lint import LintFinding
+from registry.formats.policies import PolicyItem
+from registry.formats.suggested_edits import Patch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +83,8 @@ class PolicyFinding:
     """What a policy says of the schema; `versions` is empty where it is of the new schema alone."""
 
     anchor: str
-    rule: str
-    path: str
-    weight: Weight
-    sentence: str
+    item: PolicyItem
     versions: tuple[int, ...] = ()
-    why: str = ""
-    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,79 +97,27 @@ class PolicyResult:
     findings: tuple[PolicyFinding, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LintLocation:
-    """Where a rule of advice isn't followed: the field's path, what is said of it, and where it stands in the text."""
-
-    path: str
-    sentence: str
-    position: str = ""
-    cure: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class LintGroup:
-    """The places of one rule; `more` counts those that aren't told, `cure` is that of all, empty where each has its own."""
+    """The places of one rule."""
 
-    rule: str
-    weight: LintWeight
-    why: str
-    locations: tuple[LintLocation, ...]
-    cure: str = ""
-    more: int = 0
+    places: tuple[LintFinding, ...]
 
+    @property
+    def rule(self) -> LintFinding:
+        """What is the same at all of them: `rule`, `weight` and `why`."""
+        return self.places[0]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientAnswerRow:
-    """A declared client of the subject, and whether it goes on with the schema; `version` is empty where it has none."""
+    @property
+    def cure(self) -> str:
+        """That of all, empty where each has its own."""
+        cures = {item.cure for item in self.places}
+        return cures.pop() if len(cures) == 1 else ""
 
-    name: str
-    verdict: Verdict
-    does: str
-    sentence: str
-    version: str = ""
-    contact: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DependantRow:
-    """A subject that refers to this one, and what would become of it."""
-
-    subject: str
-    url: str
-    version: int
-    verdict: Verdict
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatchView:
-    """Edits that remove findings, one after the other; `passes` says whether the level would then be passed."""
-
-    titles: tuple[str, ...]
-    edit: EditView
-    passes: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayRow:
-    """The messages of one writer: which versions it is, and what the proposed schema made of them."""
-
-    writer: str
-    messages: int
-    read: int
-    failed: int
-    foreign: int
-    first_failure: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayResult:
-    """A replay of real messages with the proposed schema as the reader; `sentence` says what was looked at."""
-
-    topic: str
-    sentence: str
-    rows: tuple[ReplayRow, ...]
+    @property
+    def more(self) -> int:
+        """How many places aren't told."""
+        return sum(item.more for item in self.places)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,10 +127,34 @@ class DataEvidence:
     `refusal` says why this person can't ask for a replay; empty where they can.
     """
 
-    notes: tuple[EvidenceNote, ...]
+    notes: tuple[EvidenceLine, ...]
     refusal: str = ""
-    replay: ReplayResult | None = None
+    replay: ReplayReport | None = None
     problem: Problem | None = None
+
+    @property
+    def replay_sentence(self) -> str:
+        """How many messages the replay read, and what it left out."""
+        report = self.replay
+        if report is None:
+            return ""
+        left = (
+            (report.unreadable, counted(report.unreadable, "%(n)s not decodable", "%(n)s not decodable")),
+            (report.no_value, counted(report.no_value, "%(n)s without a value", "%(n)s without a value")),
+            (report.unframed, counted(report.unframed, "%(n)s without a schema id", "%(n)s without a schema id")),
+            (
+                report.unknown,
+                counted(report.unknown, "%(n)s with an unknown writer schema", "%(n)s with an unknown writer schema"),
+            ),
+            (report.too_large, counted(report.too_large, "%(n)s too large", "%(n)s too large")),
+            (report.not_tried, counted(report.not_tried, "%(n)s not tested in time", "%(n)s not tested in time")),
+        )
+        apart = listing(sentence for count, sentence in left if count)
+        sentence = gettext("Read the newest messages: %(looked_at)s in %(seconds)s s") % {
+            "looked_at": f"{report.looked_at:,}",
+            "seconds": f"{report.seconds:.1f}",
+        }
+        return gettext("%(said)s: %(apart)s.") % {"said": sentence, "apart": apart} if apart else f"{sentence}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,9 +238,10 @@ class ReportResult:
     policy: PolicyResult | None = None
     renames: tuple[RenameView, ...] = ()
     hidden_renames: int = 0
-    clients: tuple[ClientAnswerRow, ...] = ()
-    dependants: tuple[DependantRow, ...] = ()
-    patch: PatchView | None = None
+    clients: tuple[ClientAnswer, ...] = ()
+    dependants: tuple[Dependant, ...] = ()
+    patch: Patch | None = None
+    patch_edit: EditView | None = None
     first_version: bool = False
     identical_to: int | None = None
     identical_url: str = ""

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final, cast
+from urllib.parse import urlencode
 
-from django.http import HttpRequest
+from django import forms
 from django.utils.translation import gettext
 
 from dashboard.compare.proof import Bytes, bytes_view, json_text, short_json
 from dashboard.components.badges import Fate
-from dashboard.components.translation import later
-from dashboard.components.widgets import Choice, Field, Frame, Problem
-from registry.errors import InvalidDatum
-from registry.formats.base import FieldOutcome
-from registry.formats.json_change import Change
+from dashboard.components.forms import CodeField, LongTextField, NameChoiceField, ServiceForm, field_value
+from dashboard.components.translation import later, later_filled
+from dashboard.components.widgets import LONGEST_CHOICE, Frame, Problem, readable
+from registry.access.roles import Actor
+from registry.errors import InvalidDatum, SchemadeskError
+from registry.formats.base import FieldOutcome, Resolution
+from registry.formats.json_change import Change, scalar_places
 from registry.formats.json_pointer import unescape
-from registry.formats.read_modify_write import FieldReset, Reset, Simulation
+from registry.formats.read_modify_write import FieldReset, Remedy, Simulation
+from registry.subjects.comparison.simulation import MAX_VERSIONS_TOGETHER
 from registry.subjects.selectors import TrialVersions
 
 
@@ -57,30 +61,25 @@ class DatumReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPart:
-    """What a reader gets: the two versions, the datum, and what came of it (None after an error in the form)."""
+    """What a reader gets: the two versions, the form with the datum, and what came of it (None after an error)."""
 
     writer: int
     reader: int
-    writer_choices: tuple[Choice, ...]
-    reader_choices: tuple[Choice, ...]
-    datum: Field
-    example_url: str
-    swap_url: str
-    compare_url: str
+    form: ReadForm
     reading: DatumReading | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HazardRow:
-    """A field that clients on version `lost_in` reset for those on the versions `known_in`."""
+    """A field that clients on version `lost_in` reset for those on the versions `known_in`; one is the example's."""
 
     path: str
     known_in: tuple[int, ...]
     lost_in: int
+    example: int
     before: str
     after: str
     is_default: bool
-    url: str
     selected: bool = False
 
 
@@ -108,19 +107,11 @@ class ResetLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemedyLine:
-    """One way to avoid it."""
-
-    title: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RoundTrip:
     """The three steps of one read-modify-write, and what they reset."""
 
     steps: tuple[StepView, ...]
-    resets: tuple[ResetLine, ...]
+    resets: tuple[FieldFate, ...]
     error: str = ""
 
 
@@ -128,56 +119,57 @@ class RoundTrip:
 class ModifyPart:
     """Read, modify, write back: the versions in use, all their hazards, and the three steps for one pair.
 
-    `boxes` are the versions that can be in use together; `limit` is how many at once. Where there is no hazard,
-    `stops` says which versions can't even read another's data. `round` is None after an error in the form.
+    Where there is no hazard, `stops` says which versions can't even read another's data. `round` is None after an error
+    in the form.
     """
 
-    boxes: tuple[Choice, ...]
     in_use: tuple[int, ...]
-    limit: int
     hazards: tuple[HazardRow, ...]
     hazards_hidden: int
     written_by: int
     modified_by: int
-    written_choices: tuple[Choice, ...]
-    modified_choices: tuple[Choice, ...]
-    datum: Field
-    pointer: Field
-    value: Field
-    example_url: str
+    form: ModifyForm
     stops: tuple[str, ...] = ()
-    remedies: tuple[RemedyLine, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
     round: RoundTrip | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatorPage:
-    """`…/simulate?part=read|modify`: one of the two parts is there; neither where `problem` or `too_few` says why."""
+    """`…/simulate?part=read|modify`: one of the two parts is there; neither where `problem` or `too_few` says why.
+
+    `offered` are the versions that can be chosen, at most `limit` of them together.
+    """
 
     frame: Frame
     registry: str
     subject: str
-    subject_url: str
     url: str
     post_url: str
     part: str
-    part_urls: tuple[tuple[str, str, str], ...]
-    format: str = ""
+    offered: tuple[int, ...]
+    limit: int = MAX_VERSIONS_TOGETHER
     read: ReadPart | None = None
     modify: ModifyPart | None = None
     too_few: str = ""
     problem: Problem | None = None
 
     @property
+    def modify_url(self) -> str:
+        """The second part with the versions in use."""
+        in_use = self.modify.in_use if self.modify else ()
+        return f"{self.url}?{urlencode({'part': 'modify', 'use': in_use}, doseq=True)}"
+
+    @property
     def has_errors(self) -> bool:
         """Whether something that was sent couldn't be used."""
-        read, modify = self.read, self.modify
-        fields = [read.datum] if read else [modify.datum, modify.pointer, modify.value] if modify else []
-        return self.problem is not None or any(item.errors for item in fields)
+        part = self.read or self.modify
+        return self.problem is not None or (part is not None and bool(part.form.errors))
 
 
 MAX_DATUM: Final = 200_000
 MAX_FATES: Final = 100
+MAX_PLACES: Final = 200
 #: bytes in a row where three steps stand side by side
 _NARROW: Final = 8
 
@@ -200,76 +192,84 @@ def read_json(text: str) -> Any:
         raise InvalidDatum(gettext("This JSON can’t be read: %(error)s.") % {"error": str(error)[:200]}) from None
 
 
-@dataclass
-class Trial:
-    """The form of the second part: what was sent, or an example that shows the hazard, and what came of it."""
-
-    request: HttpRequest
-    versions: TrialVersions
-    written_by: int
-    modified_by: int
-    resets: Sequence[Reset]
-    text: str = ""
-    pointer: str = ""
-    value: str = ""
-    datum: Any = None
-    datum_errors: tuple[str, ...] = ()
-    pointer_errors: tuple[str, ...] = ()
-    value_errors: tuple[str, ...] = ()
-    simulation: Simulation | None = None
-
-    def __post_init__(self) -> None:
-        if "datum" in self.request.POST:
-            self._sent()
-        else:
-            self._shown()
-
-    def _shown(self) -> None:
-        """An example: the one that was found to show a reset, else the version's own, written back unchanged."""
-        try:
-            if self.resets:
-                simulation = self.resets[0].simulation
-            else:
-                simulation = self._simulate(self.versions.example(self.written_by), None)
-        except InvalidDatum as error:
-            self.datum_errors = (error.message,)
-            return
-        self.simulation = simulation
-        self.text = json_text(simulation.steps[0].value, limit=MAX_DATUM)
-        self.datum = simulation.steps[1].value
-        if simulation.change:
-            self.pointer, self.value = simulation.change.pointer, short_json(simulation.change.value, MAX_DATUM)
-
-    def _sent(self) -> None:
-        posted = self.request.POST
-        self.text, self.pointer, self.value = posted["datum"], posted.get("pointer", ""), posted.get("value", "")
-        try:
-            datum = read_json(self.text)
-            resolution = self.versions.resolve(reader=self.modified_by, writer=self.written_by, datum=datum)
-        except InvalidDatum as error:
-            self.datum_errors = (error.message,)
-            return
-        self.datum = resolution.value
-        try:
-            self.simulation = self._simulate(datum, Change(self.pointer, _loose(self.value)) if self.pointer else None)
-        except InvalidDatum as error:
-            if error.details.get("pointer") == self.pointer:
-                self.pointer_errors = (error.message,)
-            else:
-                self.value_errors = (error.message,)
-
-    def _simulate(self, datum: Any, change: Change | None) -> Simulation:
-        return self.versions.simulate(
-            written_by=self.written_by, modified_by=self.modified_by, datum=datum, change=change
-        )
-
-
 def _loose(text: str) -> Any:
     """A JSON value; a text that isn't JSON is taken as a string."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
+
+
+def _resolve(*, by: Actor, versions: TrialVersions, reader: int, writer: int, datum: Any) -> Resolution:
+    return versions.resolve(reader=reader, writer=writer, datum=datum)
+
+
+class ReadForm(ServiceForm):
+    """A record of the writer's version; the result is what the reader makes of it."""
+
+    service: ClassVar[Callable[..., object]] = staticmethod(_resolve)
+    conditional = ("datum", "value")
+
+    datum = LongTextField(
+        code=True, required=False, strip=False, help_text=later("As JSON. Missing fields get their default.")
+    )
+
+    def __init__(self, data: Mapping[str, str], *, writer: int) -> None:
+        super().__init__(data)
+        field = self.fields["datum"]
+        field.label = later_filled(later("Record of version %(version)s"), version=writer)
+        rows = max(5, min(16, data["datum"].count("\n") + 2))
+        field.widget.attrs |= {"rows": rows, "required": True}
+
+    def clean_datum(self) -> Any:
+        """The value."""
+        return field_value(read_json, self.cleaned_data["datum"])
+
+    def add_service_error(self, error: SchemadeskError) -> None:
+        """Put it at the record."""
+        self.add_error("datum", error.message)
+
+
+def _simulate(
+    *, by: Actor, versions: TrialVersions, written_by: int, modified_by: int, datum: Any, pointer: str, value: str
+) -> Simulation:
+    change = Change(pointer, _loose(value)) if pointer else None
+    return versions.simulate(written_by=written_by, modified_by=modified_by, datum=datum, change=change)
+
+
+class ModifyForm(ReadForm):
+    """A record and one change of it; the result are the three steps."""
+
+    service = staticmethod(_simulate)
+
+    pointer = NameChoiceField(
+        label=later("Field to change"),
+        empty_label=later("none: write it back unchanged"),
+        strip=False,
+        help_text=later("As seen by the client in the middle."),
+    )
+    value = CodeField(
+        label=later("New value"), required=False, strip=False, help_text=later("JSON. Anything else is used as text.")
+    )
+
+    def __init__(self, data: Mapping[str, str], *, writer: int) -> None:
+        super().__init__(data, writer=writer)
+        self.read_as(None)
+
+    def read_as(self, datum: Any) -> None:
+        """Offer the single values of the datum as the client in the middle sees it; the first choice changes nothing."""
+        chosen = self.data.get("pointer", "")
+        pointers = [pointer for pointer, _ in scalar_places(datum) if pointer][:MAX_PLACES]
+        if chosen and chosen not in pointers:
+            pointers.append(chosen)
+        field = cast(NameChoiceField, self.fields["pointer"])
+        choices = [(pointer, readable(place_label(pointer))[:LONGEST_CHOICE]) for pointer in pointers]
+        cast(forms.Select, field.widget).choices = [("", field.empty_label), *choices]
+
+    def add_service_error(self, error: SchemadeskError) -> None:
+        """Put it at the field that is changed, or at the value."""
+        is_pointer = error.details.get("pointer") == self.data.get("pointer", "")
+        self.add_error("pointer" if is_pointer else "value", error.message)
 
 
 def round_of(simulation: Simulation, written_by: int, modified_by: int) -> RoundTrip:
@@ -310,13 +310,7 @@ def round_of(simulation: Simulation, written_by: int, modified_by: int) -> Round
                 error=step.error,
             )
         )
-    lines = tuple(
-        ResetLine(
-            path=item.path, before=short_json(item.before), after=short_json(item.after), is_default=item.is_default
-        )
-        for item in simulation.resets
-    )
-    return RoundTrip(steps=tuple(views), resets=lines, error=simulation.error)
+    return RoundTrip(steps=tuple(views), resets=tuple(map(_reset_fate, simulation.resets)), error=simulation.error)
 
 
 def fates_of(

@@ -9,11 +9,12 @@ from typing import Final
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from dashboard.compare.change_cards import finding_parting, sentence_of, verdict_of, with_changes
+from dashboard.compare.change_cards import finding_parting, verdict_of, with_changes
 from dashboard.compare.change_details import shown_value
 from dashboard.compare.proof import (
     DIRECTIONS,
     MAX_RENAMES,
+    EditView,
     edit_view,
     parting_note,
     proof_of,
@@ -21,25 +22,21 @@ from dashboard.compare.proof import (
     with_decisions,
 )
 from dashboard.compatibility.presenters import (
-    ClientAnswerRow,
-    DependantRow,
     LevelResult,
     LintGroup,
-    LintLocation,
     MatrixCell,
     MatrixRow,
-    PatchView,
     PolicyFinding,
     PolicyResult,
     ReportFinding,
     ReportResult,
 )
-from dashboard.components.badges import LintWeight, Verdict, Weight, missing_words
+from dashboard.components.badges import Verdict, missing_words
 from dashboard.components.links import subject_url
 from dashboard.components.translation import counted, later
-from dashboard.usage.page import DOES_WORDS
+from dashboard.templatetags.desk import below_path, position
 from registry.access.roles import Actor
-from registry.formats.assessment import Assessment, ClientAnswer
+from registry.formats.assessment import Assessment
 from registry.formats.base import Witness
 from registry.formats.compatibility import LEVELS, LevelStrip
 from registry.formats.lint import LintFinding
@@ -52,31 +49,7 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 def lint_groups(findings: Sequence[LintFinding]) -> tuple[LintGroup, ...]:
     """The advice by rule, in the order in which it is given."""
-    return tuple(_group(list(same)) for _, same in groupby(findings, key=lambda item: item.rule))
-
-
-def _group(same: Sequence[LintFinding]) -> LintGroup:
-    cures = {item.cure for item in same}
-    shared = cures.pop() if len(cures) == 1 else ""
-    return LintGroup(
-        rule=same[0].rule,
-        weight=LintWeight.of(same[0].weight),
-        why=same[0].why,
-        cure=shared,
-        locations=tuple(_lint_location(item, "" if shared else item.cure) for item in same),
-        more=sum(item.more for item in same),
-    )
-
-
-def _lint_location(item: LintFinding, cure: str) -> LintLocation:
-    return LintLocation(
-        path=item.path or gettext("the whole schema"),
-        sentence=sentence_of(item.message, item.path),
-        position=gettext("line %(line)s, column %(column)s") % {"line": item.line, "column": item.column}
-        if item.line is not None
-        else "",
-        cure=cure,
-    )
+    return tuple(LintGroup(tuple(same)) for _, same in groupby(findings, key=lambda item: item.rule))
 
 
 #: findings that a page draws of those that the level asks for and of those beyond, and of each where all are asked for
@@ -102,12 +75,6 @@ _POLICY: Final = {
     "rejected": (Verdict.BREAKS, later("Rejected")),
 }
 _HEAVIEST: Final = ("refusal", "force", "advice")
-_ANSWERS: Final = {
-    "yes": Verdict.OK,
-    "no": Verdict.BREAKS,
-    "unknown": Verdict.UNKNOWN,
-    "differs": Verdict.BREAKS,
-}
 _Key = tuple[str, int, str, str, str | None]
 #: the same problem of several versions: one finding
 _Same = list[ReportItem]
@@ -155,18 +122,10 @@ def present_proposal(
             by=by,
         ),
         hidden_renames=0 if is_whole else len(assessment.renames[MAX_RENAMES:]),
-        clients=tuple(_client(item) for item in assessment.clients),
-        dependants=tuple(
-            DependantRow(
-                subject=item.subject,
-                url=subject_url(registry, item.subject, version=item.version),
-                version=item.version,
-                verdict=_ANSWERS[item.answer],
-                sentence=item.message,
-            )
-            for item in assessment.dependants
-        ),
-        patch=_patch(assessment.patch, proposal.schema.text) if assessment.patch else None,
+        clients=assessment.clients,
+        dependants=assessment.dependants,
+        patch=assessment.patch,
+        patch_edit=_patch_edit(assessment.patch, proposal.schema.text) if assessment.patch else None,
         first_version=not strip.matrix,
         lint=lint_groups(assessment.lint),
         no_lint=missing_words(assessment.schema_type, "lint"),
@@ -238,17 +197,6 @@ def _sentence(proposal: Proposal) -> str:
     return sentence
 
 
-def _client(item: ClientAnswer) -> ClientAnswerRow:
-    return ClientAnswerRow(
-        name=item.name,
-        verdict=_ANSWERS[item.answer],
-        does=str(DOES_WORDS[item.does]),
-        sentence=item.message,
-        version="" if item.version is None else str(item.version),
-        contact=item.contact,
-    )
-
-
 def _matrix(registry: str, name: SubjectName, proposal: Proposal) -> tuple[MatrixRow, ...]:
     level, versions = LEVELS[proposal.config.level], proposal.assessment.report.versions
     newest = max((row.version for row in proposal.assessment.strip.matrix), default=0)
@@ -298,12 +246,10 @@ def _finding(anchor: str, same: Sequence[ReportItem], profile: Profile, *, is_as
         rule=item.rule,
         path=item.named_path or gettext("the whole schema"),
         verdict=verdict if is_asked or verdict is not Verdict.BREAKS else Verdict.CARE,
-        sentence=sentence_of(item.message, item.named_path),
+        sentence=below_path(item.message, item.named_path),
         direction=DIRECTIONS[item.direction],
         versions=tuple(sorted({entry.against_version for entry in same})),
-        position=gettext("line %(line)s, column %(column)s") % {"line": item.line, "column": item.column}
-        if item.line is not None
-        else "",
+        position=position(item),
         before=shown_value(item.before),
         after=shown_value(item.after),
         why=item.why,
@@ -335,19 +281,9 @@ def _policy(report: PolicyReport) -> PolicyResult:
 
 
 def _policy_finding(anchor: str, same: Sequence[PolicyItem]) -> PolicyFinding:
-    finding = same[0].finding
-    return PolicyFinding(
-        anchor=anchor,
-        rule=finding.rule,
-        path=finding.path or gettext("the whole schema"),
-        weight=Weight.of(same[0].weight),
-        sentence=sentence_of(finding.message, finding.path),
-        versions=tuple(sorted({item.version for item in same if item.version is not None})),
-        why=finding.why,
-        remedy=finding.remedy_in_reader,
-    )
+    versions = {item.version for item in same if item.version is not None}
+    return PolicyFinding(anchor=anchor, item=same[0], versions=tuple(sorted(versions)))
 
 
-def _patch(patch: Patch, text: str) -> PatchView:
-    title = "; ".join(patch.titles)
-    return PatchView(titles=patch.titles, edit=edit_view("patched", title, text, patch.text), passes=patch.passes)
+def _patch_edit(patch: Patch, text: str) -> EditView:
+    return edit_view("patched", "; ".join(patch.titles), text, patch.text)

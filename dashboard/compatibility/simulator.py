@@ -6,9 +6,9 @@ Its two parts are a single read, and a read-modify-write with all hazards of the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
@@ -18,140 +18,107 @@ from dashboard.compatibility.read_modify_write import (
     MAX_DATUM,
     DatumReading,
     HazardRow,
+    ModifyForm,
     ModifyPart,
+    ReadForm,
     ReadPart,
-    RemedyLine,
     SimulatorPage,
-    Trial,
     fates_of,
-    place_label,
-    read_json,
     round_of,
 )
 from dashboard.components.badges import Fate, format_name
-from dashboard.components.frame import make_frame
+from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import subject_crumbs, subject_parts, subject_url, switch_url, whole_number
-from dashboard.components.translation import counted, later, listing
-from dashboard.components.widgets import Choice, Field, Problem, Section
+from dashboard.components.translation import counted, listing
+from dashboard.components.widgets import Problem, Section
 from registry.errors import InvalidDatum, InvalidVersion, NotFound, SchemadeskError, VersionNotFound
 from registry.formats.base import Resolution
-from registry.formats.json_change import scalar_places
-from registry.formats.read_modify_write import Reset
+from registry.formats.read_modify_write import Reset, Simulation
 from registry.subjects import selectors
 from registry.subjects.comparison.simulation import MAX_VERSIONS_TOGETHER
 from registry.subjects.selectors import TrialVersions
 from registry.subjects.versions.lookup import Registry, get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-#: the address of a page of the subject: (page, **query)
-Address = Callable[..., str]
-
 MAX_HAZARDS: Final = 60
-MAX_PLACES: Final = 200
 
 
-def read_part(
-    request: HttpRequest, versions: TrialVersions, offered: Sequence[int], *, reader: int, writer: int, address: Address
-) -> ReadPart:
+def read_part(request: HttpRequest, versions: TrialVersions, *, reader: int, writer: int) -> ReadPart:
     """What version `reader` gets from a datum of version `writer`; the datum is the form's, or an example."""
-    errors: tuple[str, ...] = ()
-    reading = None
+    data, problem = _sent_or_example(request, versions, writer)
+    form = ReadForm(data, writer=writer)
+    if problem:
+        form.add_service_error(problem)
+    else:
+        form.run(page_actor(request), versions=versions, reader=reader, writer=writer)
+    reading = _reading(form.result, writer, reader) if form.result else None
+    return ReadPart(writer=writer, reader=reader, form=form, reading=reading)
+
+
+def _sent_or_example(
+    request: HttpRequest, versions: TrialVersions, version: int
+) -> tuple[dict[str, str], InvalidDatum | None]:
+    """What the form sent, else an example of the version; where there is none, why."""
+    if "datum" in request.POST:
+        return request.POST.dict(), None
     try:
-        datum, text = _datum(request, versions, writer)
-        reading = _reading(versions.resolve(reader=reader, writer=writer, datum=datum), writer, reader)
+        return {"datum": json_text(versions.example(version), limit=MAX_DATUM)}, None
     except InvalidDatum as error:
-        errors, text = (error.message,), request.POST.get("datum", "")
-    return ReadPart(
-        writer=writer,
-        reader=reader,
-        writer_choices=_choices(offered, writer),
-        reader_choices=_choices(offered, reader),
-        datum=_datum_field(text, writer, errors),
-        example_url=address("simulate", part="read", writer=writer, reader=reader),
-        swap_url=address("simulate", part="read", writer=reader, reader=writer),
-        compare_url=address("compare", from_=writer, to=reader) if writer != reader else "",
-        reading=reading,
-    )
+        return {"datum": ""}, error
 
 
 def modify_part(
-    request: HttpRequest,
-    versions: TrialVersions,
-    offered: Sequence[int],
-    *,
-    in_use: Sequence[int],
-    pair: Sequence[int],
-    address: Address,
+    request: HttpRequest, versions: TrialVersions, *, in_use: Sequence[int], pair: Sequence[int]
 ) -> ModifyPart:
     """All hazards of the versions in use, and the three steps for one pair of them."""
     resets = versions.resets()
     written_by, modified_by = _pair(resets, pair, in_use)
     of_pair = [item for item in resets if (item.known_in, item.lost_in) == (written_by, modified_by)]
-    trial = Trial(request, versions, written_by, modified_by, of_pair)
-    query = {"part": "modify", "use": list(in_use), "written_by": written_by, "modified_by": modified_by}
+    is_sent = "datum" in request.POST
+    form = (
+        _shown_form(of_pair[0].simulation, written_by)
+        if of_pair and not is_sent
+        else _tried_form(request, versions, written_by, modified_by)
+    )
     groups = _hazard_groups(resets)
     return ModifyPart(
-        boxes=tuple(
-            Choice(value=str(n), label=gettext("Version %(n)s") % {"n": n}, selected=n in in_use) for n in offered
-        ),
         in_use=tuple(in_use),
-        limit=MAX_VERSIONS_TOGETHER,
-        hazards=tuple(_hazard_row(group, (written_by, modified_by), in_use, address) for group in groups[:MAX_HAZARDS]),
+        hazards=tuple(_hazard_row(group, (written_by, modified_by)) for group in groups[:MAX_HAZARDS]),
         hazards_hidden=max(0, len(groups) - MAX_HAZARDS),
         written_by=written_by,
         modified_by=modified_by,
-        written_choices=_choices(sorted(in_use, reverse=True), written_by),
-        modified_choices=_choices(sorted(in_use, reverse=True), modified_by),
-        datum=_datum_field(trial.text, written_by, trial.datum_errors),
-        pointer=replace(
-            _POINTER, choices=_pointers(trial.datum, trial.pointer), errors=trial.pointer_errors, value=trial.pointer
-        ),
-        value=replace(_VALUE, value=trial.value, errors=trial.value_errors),
-        example_url=address("simulate", **query),
+        form=form,
         stops=() if resets else _stops(versions, in_use),
-        remedies=tuple(RemedyLine(title=item.title, text=item.text) for item in versions.remedies(of_pair)),
-        round=round_of(trial.simulation, written_by, modified_by) if trial.simulation else None,
+        remedies=versions.remedies(of_pair),
+        round=round_of(form.result, written_by, modified_by) if form.result else None,
     )
 
 
-_POINTER: Final = Field(
-    name="pointer", label=later("Field to change"), kind="select", required=True,
-    help=later("As seen by the client in the middle."),
-)  # fmt: skip
-_VALUE: Final = Field(
-    name="value",
-    label=later("New value"),
-    code=True,
-    required=True,
-    help=later("JSON. Anything else is used as text."),
-)
+def _shown_form(simulation: Simulation, written_by: int) -> ModifyForm:
+    """The form of the example that was found to show a reset."""
+    data = {"datum": json_text(simulation.steps[0].value, limit=MAX_DATUM)}
+    if simulation.change:
+        data |= {"pointer": simulation.change.pointer, "value": short_json(simulation.change.value, MAX_DATUM)}
+    form = ModifyForm(data, writer=written_by)
+    form.read_as(simulation.steps[1].value)
+    form.result = simulation
+    return form
 
 
-def _datum_field(text: str, version: int, errors: tuple[str, ...]) -> Field:
-    return Field(
-        name="datum",
-        label=gettext("Record of version %(version)s") % {"version": version},
-        value=text,
-        kind="textarea",
-        rows=max(5, min(16, text.count("\n") + 2)),
-        code=True,
-        required=True,
-        errors=errors,
-        help=gettext("As JSON. Missing fields get their default."),
-    )
-
-
-def _choices(numbers: Sequence[int], chosen: int) -> tuple[Choice, ...]:
-    return tuple(Choice(value=str(n), label=gettext("Version %(n)s") % {"n": n}, selected=n == chosen) for n in numbers)
-
-
-def _datum(request: HttpRequest, versions: TrialVersions, writer: int) -> tuple[Any, str]:
-    """The form's datum, or the version's example, as a value and as text. Raises InvalidDatum."""
-    if "datum" in request.POST:
-        text = request.POST["datum"]
-        return read_json(text), text
-    datum = versions.example(writer)
-    return datum, json_text(datum, limit=MAX_DATUM)
+def _tried_form(request: HttpRequest, versions: TrialVersions, written_by: int, modified_by: int) -> ModifyForm:
+    """The form as it was sent, else the version's own example, written back unchanged."""
+    data, problem = _sent_or_example(request, versions, written_by)
+    form = ModifyForm(data, writer=written_by)
+    try:
+        if problem:
+            raise problem
+        if form.is_valid():
+            datum = form.cleaned_data["datum"]
+            form.read_as(versions.resolve(reader=modified_by, writer=written_by, datum=datum).value)
+    except InvalidDatum as error:
+        form.add_error("datum", error.message)
+    form.run(page_actor(request), versions=versions, written_by=written_by, modified_by=modified_by)
+    return form
 
 
 # -- one reading ------------------------------------------------------------------------------------------------------
@@ -214,16 +181,16 @@ def _hazard_groups(resets: Sequence[Reset]) -> list[list[Reset]]:
     return [sorted(group, key=lambda item: -item.known_in) for _, group in sorted(groups.items())]
 
 
-def _hazard_row(group: Sequence[Reset], pair: tuple[int, int], in_use: Sequence[int], address: Address) -> HazardRow:
+def _hazard_row(group: Sequence[Reset], pair: tuple[int, int]) -> HazardRow:
     shown = next((item for item in group if (item.known_in, item.lost_in) == pair), group[0])
     return HazardRow(
         path=shown.path,
         known_in=tuple(item.known_in for item in group),
         lost_in=shown.lost_in,
+        example=shown.known_in,
         before=short_json(shown.before, 80),
         after=short_json(shown.after, 80),
         is_default=shown.is_default,
-        url=address("simulate", part="modify", use=list(in_use), written_by=shown.known_in, modified_by=shown.lost_in),
         selected=(shown.known_in, shown.lost_in) == pair,
     )
 
@@ -254,17 +221,6 @@ def _stops(versions: TrialVersions, in_use: Sequence[int]) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _pointers(datum: Any, chosen: str) -> tuple[Choice, ...]:
-    """The single values of the datum as the client in the middle sees it; the first choice changes nothing."""
-    pointers = [(pointer, value) for pointer, value in scalar_places(datum) if pointer][:MAX_PLACES]
-    if chosen and chosen not in {pointer for pointer, _ in pointers}:
-        pointers.append((chosen, None))
-    rows = [Choice(value="", label=gettext("none: write it back unchanged"), selected=not chosen)]
-    rows += [Choice(value=pointer, label=place_label(pointer), selected=pointer == chosen) for pointer, _ in pointers]
-    return tuple(rows)
-
-
-PARTS = (("read", later("What a reader gets")), ("modify", later("Read, modify, write back")))
 #: versions that count as in use until somebody chooses
 USUAL_IN_USE = 4
 
@@ -279,7 +235,7 @@ def simulator_page(request: HttpRequest, registry: str, subject: str) -> Simulat
     kind = formats[0][1]
     offered = [number for number, other in formats if other == kind]
     part = "modify" if request.GET.get("part") == "modify" else "read"
-    page = _empty(request, registry, name, part, kind)
+    page = _empty(request, registry, name, part, offered)
     if part == "modify" and len(offered) < 2:
         return replace(
             page,
@@ -298,8 +254,7 @@ def simulator_page(request: HttpRequest, registry: str, subject: str) -> Simulat
         return replace(page, problem=Problem(what=error.message))
 
 
-def _empty(request: HttpRequest, registry: str, name: SubjectName, part: str, kind: str) -> SimulatorPage:
-    url = subject_url(registry, name.qualified, "simulate")
+def _empty(request: HttpRequest, registry: str, name: SubjectName, part: str, offered: Sequence[int]) -> SimulatorPage:
     return SimulatorPage(
         frame=make_frame(
             request,
@@ -312,12 +267,10 @@ def _empty(request: HttpRequest, registry: str, name: SubjectName, part: str, ki
         ),
         registry=registry,
         subject=name.qualified,
-        subject_url=subject_url(registry, name.qualified),
-        url=url,
+        url=subject_url(registry, name.qualified, "simulate"),
         post_url=request.get_full_path(),
         part=part,
-        part_urls=tuple((code, label, f"{url}?part={code}") for code, label in PARTS),
-        format=kind,
+        offered=tuple(offered),
     )
 
 
@@ -326,7 +279,7 @@ def _read(request: HttpRequest, registry: Registry, name: SubjectName, offered: 
     older = next((number for number in offered if number < reader), offered[0])
     writer = _version(request, "writer", offered, older)
     versions = selectors.load_for_trial(registry, name, [reader, writer])
-    return read_part(request, versions, offered, reader=reader, writer=writer, address=_address(registry, name))
+    return read_part(request, versions, reader=reader, writer=writer)
 
 
 def _modify(request: HttpRequest, registry: Registry, name: SubjectName, offered: Sequence[int]) -> ModifyPart:
@@ -336,14 +289,7 @@ def _modify(request: HttpRequest, registry: Registry, name: SubjectName, offered
     if len(in_use) < 2:
         in_use = sorted({*in_use, *offered[:2]})
     versions = selectors.load_for_trial(registry, name, sorted({*in_use, *pair}))
-    return modify_part(request, versions, offered, in_use=in_use, pair=pair, address=_address(registry, name))
-
-
-def _address(registry: Registry, name: SubjectName) -> Callable[..., str]:
-    def at(page: str, **query: object) -> str:
-        return subject_url(registry.name, name.qualified, page, **query)
-
-    return at
+    return modify_part(request, versions, in_use=in_use, pair=pair)
 
 
 def _version(request: HttpRequest, key: str, offered: Sequence[int], usual: int) -> int:

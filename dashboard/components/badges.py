@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Self
+from typing import Final, Self
 
 from django.utils.translation import gettext
 
@@ -23,6 +23,10 @@ def missing_words(kind: str, method: str) -> str:
 def format_name(kind: str) -> str:
     """A format as people call it."""
     return str(format_of(kind))
+
+
+#: what a client does, by the words that `registry` has for it
+ACCESS: Final = {"reads": later("reads"), "writes": later("writes"), "reads and writes": later("reads and writes")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +247,15 @@ class EvidenceKind(Shown):
     CONTRADICTED = ("contradicted", "breaks", "triangle-alert", later("Fine in theory, not in data"))
     PARTLY = ("partly", "care", "triangle-alert", later("Partly confirmed"))
     UNPROVED = ("unproved", "plain", "circle-question-mark", later("Not shown by data"))
+
+
+class AnswerState(Shown):
+    """Whether a client or a subject goes on with a new schema."""
+
+    YES = ("yes", "ok", "circle-check", later("Compatible"))
+    NO = ("no", "breaks", "octagon-x", later("Incompatible"))
+    DIFFERS = ("differs", "breaks", "octagon-x", later("Incompatible"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Not checked"))
 
 
 class Fate(Shown):

@@ -15,13 +15,13 @@ from django.utils.translation import gettext
 
 from dashboard.compare.comparison import VersionComparison
 from dashboard.compare.proposed_schema import against_latest
+from dashboard.components.badges import ACCESS
 from dashboard.components.diff import TextDiff, text_diff
 from dashboard.components.links import subject_url
 from dashboard.components.translation import counted, later, listing
 from dashboard.components.widgets import Link
 from dashboard.streams.queries import check_action
 from dashboard.streams.variables import fields_as_ddl
-from dashboard.usage.page import DOES_WORDS
 from registry.access.roles import Actor, may
 from registry.drift.findings.suspicions import Suspicion, suspicions_of
 from registry.drift.proposals.observed_schema import can_propose, propose_from, subject_of
@@ -122,7 +122,7 @@ def _subject(info: FindingInfo) -> SubjectName | None:
 
 
 def _client(info: FindingInfo, client: ClientInfo) -> AffectedRow:
-    sentence = str(DOES_WORDS[client.does])
+    sentence = str(ACCESS[client.does])
     if client.number is not None:
         sentence = gettext("%(does)s version %(version)s") % {"does": sentence, "version": client.number}
     if client.number is not None and client.number == info.evidence.get("version"):

@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
-from dashboard.compare.proposed_schema import weighed_evidence
+from dashboard.compatibility.presenters import DataEvidence
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import given_text
 from dashboard.components.widgets import Action, Choice, Crumb, Problem, Section
@@ -134,7 +134,7 @@ def replay_page(request: HttpRequest, request_id: int) -> ReplayPage:
         request_url=f"{address}?{urlencode({'item': subject})}#changes",
         again=replay_action(info, actor, step),
         topics=_chosen(replay_topics(request, info, actor, step, weighed.carriers if weighed else None), topic),
-        evidence=weighed_evidence(weighed) if weighed else None,
+        evidence=DataEvidence(notes=weighed.evidence, replay=weighed.replay) if weighed else None,
         problem=problem,
     )
 

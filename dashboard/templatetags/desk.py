@@ -24,9 +24,13 @@ from django.utils.translation import gettext
 
 from dashboard.components import links
 from dashboard.components.badges import (
+    ACCESS,
+    AnswerState,
     Check,
     EnvironmentKind,
+    EvidenceKind,
     InUse,
+    LintWeight,
     Look,
     RequestState,
     Retire,
@@ -34,6 +38,7 @@ from dashboard.components.badges import (
     Shown,
     SourceBadge,
     Verdict,
+    Weight,
     format_name,
 )
 from dashboard.components.time_travel import moment_field, with_moment
@@ -63,6 +68,10 @@ LONGEST_WORD = 40
 
 _LONG = re.compile(rf"(\S{{{LONGEST_WORD},}})")
 _STATES: dict[str, type[Shown]] = {
+    "answer": AnswerState,
+    "evidence": EvidenceKind,
+    "lint": LintWeight,
+    "policy": Weight,
     "check": Check,
     "request": RequestState,
     "review": ReviewState,
@@ -293,6 +302,28 @@ def theme(context: Context) -> str:
     request = context.get("request")
     chosen = request.COOKIES.get("theme", "") if request is not None else ""
     return chosen if chosen in THEMES else ""
+
+
+@register.filter
+def below_path(message: str, path: str) -> str:
+    """A message as a sentence below its path, which it needn't repeat."""
+    text = message.removeprefix(f"{path}: ")
+    # A keyword at the beginning (maxLength) keeps its spelling.
+    return f"{text[:1].upper()}{text[1:]}" if text.split(" ", 1)[0].islower() else text
+
+
+@register.filter
+def access(does: str) -> str:
+    """What a client does, in words."""
+    return str(ACCESS.get(does, does))
+
+
+@register.filter
+def position(item: Any) -> str:
+    """Where in a text a finding is: its `line` and `column`, "" where they aren't known."""
+    if item.line is None:
+        return ""
+    return gettext("line %(line)s, column %(column)s") % {"line": item.line, "column": item.column}
 
 
 @register.filter

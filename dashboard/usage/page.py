@@ -32,12 +32,6 @@ SHOWN_PARTITIONS: Final = 50
 #: topics of a version, and those that all rests on, that are seen without unfolding the others
 TOPICS: Final = 6
 COVERED: Final = 12
-#: what a client does, by the words that `registry` has for it
-DOES_WORDS: Final = {
-    "reads": later("reads"),
-    "writes": later("writes"),
-    "reads and writes": later("reads and writes"),
-}
 FRAMINGS: Final = {"id": later("schema id"), "guid": later("GUID"), "content_type": later("content type")}
 
 

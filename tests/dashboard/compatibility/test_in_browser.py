@@ -70,7 +70,7 @@ def test_a_wrong_datum_is_said_at_the_field_and_can_be_mended(signed_in: Callabl
     field.fill('{"name": "Ada", "age": "old"}')
     page.get_by_role("button", name="Decode").click()
     expect(field).to_have_attribute("aria-invalid", "true")
-    expect(page.locator("#about_datum")).to_contain_text("Person.age")
+    expect(page.locator("#ReadForm_datum_error")).to_contain_text("Person.age")
     field.fill('{"name": "Ada", "age": 36}')
     page.get_by_role("button", name="Decode").click()
     expect(page.locator("#result")).to_contain_text("Dropped")

@@ -99,7 +99,7 @@ def test_a_comparison_says_of_each_change_what_data_say_of_it(
     address = ADDRESS.replace("/report", "/compare?from=1&to=2")
     response = client.get(address)
     cards = [card for group in response.context["page"].comparison.groups for card in group.cards]
-    assert {(card.path, *(note.weight.code for note in card.evidence)) for card in cards} == {("Order.fax", "on_paper")}
+    assert {(card.path, *(note.weight for note in card.evidence)) for card in cards} == {("Order.fax", "on_paper")}
     page = html.unescape(response.content.decode())
     assert "In the data:</b> Breaking in theory: Order.fax is null in all 2,100 messages" in page
     assert "In the data: Breaking in theory: Order.fax is null" in client.get(f"{address}&as=markdown").content.decode()

@@ -19,7 +19,6 @@ from dashboard.compare.comparison import (
 )
 from dashboard.compare.proof import (
     EditView,
-    EvidenceNote,
     PartingNote,
     Proof,
     RenameChoice,
@@ -27,10 +26,11 @@ from dashboard.compare.proof import (
     RenameView,
     bytes_view,
 )
-from dashboard.components.badges import ChangeKind, EvidenceKind, Verdict
+from dashboard.components.badges import ChangeKind, Verdict
 from dashboard.components.diff import text_diff
 from dashboard.components.widgets import Choice, Crumb, Link, Problem, Section
 from dashboard.subjects.descriptions import TagChip
+from registry.drift.replay.evidence import EvidenceLine
 from tests.site.samples.cast import DEV, HOSTILE, ago, frame, subject_crumbs, subject_url
 from tests.site.samples.subjects import NEW, OLD, SIDES
 
@@ -101,8 +101,8 @@ CARDS = (
         why="Data written before this version doesn’t hold channel, and a new reader has nothing to fill it with.",
         remedy='give it a default, for example "default": "web", or make it ["null", "string"] with default null.',
         evidence=(
-            EvidenceNote(
-                weight=EvidenceKind.CONFIRMED,
+            EvidenceLine(
+                weight="confirmed",
                 sentence=f"Order.channel is absent in 24.1 % of 5,000 messages since 2026-11-01. {HOSTILE}",
             ),
         ),
@@ -124,9 +124,7 @@ CARDS = (
         parting="Old reader, new data: the established rules accept this, but data changes.",
         example="16777217 is read as 16777216",
         evidence=(
-            EvidenceNote(
-                weight=EvidenceKind.ON_PAPER, sentence="A risk in theory: Order.amount is null in all 5,000 messages."
-            ),
+            EvidenceLine(weight="on_paper", sentence="A risk in theory: Order.amount is null in all 5,000 messages."),
         ),
         proofs=(CHANGES, UNPROVED),
     ),

@@ -5,31 +5,33 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dashboard.compare.proof import EditView, EvidenceNote, bytes_view
+from dashboard.compare.proof import EditView, bytes_view
 from dashboard.compatibility.forms import ReportForm
 from dashboard.compatibility.presenters import (
-    ClientAnswerRow,
     DataEvidence,
-    DependantRow,
     LevelResult,
     LintGroup,
-    LintLocation,
     MatrixCell,
     MatrixRow,
-    PatchView,
     PolicyFinding,
     PolicyResult,
-    ReplayResult,
-    ReplayRow,
     ReportFinding,
     ReportResult,
 )
 from dashboard.compatibility.report import RegistryAnswer, ReportPage
-from dashboard.components.badges import EvidenceKind, LintWeight, Verdict, Weight
+from dashboard.components.badges import Verdict
 from dashboard.components.diff import text_diff
 from dashboard.components.widgets import Action, Crumb, Problem, Section
 from dashboard.subjects.descriptions import TagChip
+from registry.drift.replay.evidence import EvidenceLine
+from registry.drift.replay.schema_replay import Failure, ReplayReport, WriterReplay
 from registry.errors import InvalidReference, InvalidSchema, SchemadeskError
+from registry.formats.assessment import ClientAnswer, Dependant
+from registry.formats.base import Incompatibility
+from registry.formats.lint import LintFinding
+from registry.formats.policies import PolicyItem
+from registry.formats.policies.base import Weight
+from registry.formats.suggested_edits import Patch
 from registry.subjects.remote.remote_writer import RemoteVerdict
 from tests.site.samples.cast import HOSTILE, ago, frame, subject_crumbs, subject_url
 from tests.site.samples.comparison import AGAINST_LATEST, PARTINGS, RENAMES, STOPS, UNPROVED
@@ -64,31 +66,33 @@ REPORT_SYNTAX = replace(
     REPORT_EMPTY,
     form=sent(InvalidSchema("expected a comma or a closing brace", line=12, column=54), text=PROPOSED),
 )
+OPTIONAL = LintFinding(
+    rule="OPTIONAL_WITHOUT_DEFAULT",
+    weight="warning",
+    path=f"Order.{HOSTILE}",
+    line=12,
+    column=9,
+    message='the field "note" may be null and has no default',
+    why="It looks optional and isn’t: a reader that has it stops at data of a writer that doesn’t.",
+    cure='put "null" first in the union and add "default": null',
+)
+NO_DOC = LintFinding(
+    rule="FIELD_WITHOUT_DOC",
+    weight="info",
+    path="Order.id",
+    line=None,
+    column=None,
+    message="the field isn’t described",
+    why="The author knows what the name means. Others know only if it is documented.",
+    cure="describe the field",
+)
 LINT = (
+    LintGroup((OPTIONAL,)),
     LintGroup(
-        rule="OPTIONAL_WITHOUT_DEFAULT",
-        weight=LintWeight.WARNING,
-        why="It looks optional and isn’t: a reader that has it stops at data of a writer that doesn’t.",
-        cure='put "null" first in the union and add "default": null',
-        locations=(
-            LintLocation(
-                path=f"Order.{HOSTILE}",
-                sentence='The field "note" may be null and has no default',
-                position="line 12, column 9",
-            ),
-        ),
-    ),
-    LintGroup(
-        rule="FIELD_WITHOUT_DOC",
-        weight=LintWeight.INFO,
-        why="The author knows what the name means. Others know only if it is documented.",
-        locations=tuple(
-            LintLocation(path=path, sentence=f'The field "{path}" isn’t described', cure=HOSTILE)
-            for path in ("Order.id", "Order.customer.email", HOSTILE)
-        ),
-        more=180,
+        (NO_DOC, replace(NO_DOC, path="Order.customer.email", cure=HOSTILE), replace(NO_DOC, path=HOSTILE, more=180))
     ),
 )
+POLICY_VERSIONS: dict[Weight, tuple[int, ...]] = {"refusal": (1, 2), "force": (1,), "advice": ()}
 RESULT = ReportResult(
     lint=LINT,
     verdict=Verdict.BREAKS,
@@ -171,46 +175,36 @@ RESULT = ReportResult(
         word="Rejected",
         findings=tuple(
             PolicyFinding(
-                anchor=f"policy-{weight.code}",
-                rule="FIELD_RENAME_SUSPECTED",
-                path=HOSTILE,
-                weight=weight,
-                sentence=f"{HOSTILE} is deleted",
+                anchor=f"policy-{weight}",
+                item=PolicyItem(
+                    None,
+                    weight,
+                    Incompatibility(
+                        rule="FIELD_RENAME_SUSPECTED",
+                        kind="",
+                        reader_pointer=None,
+                        writer_pointer=None,
+                        path=HOSTILE,
+                        before=None,
+                        after=None,
+                        message=f"{HOSTILE} is deleted",
+                        why="A rename loses the values.",
+                        remedy_in_reader="keep the name",
+                    ),
+                ),
                 versions=versions,
-                why="A rename loses the values.",
-                remedy="keep the name",
             )
-            for weight, versions in ((Weight.REFUSAL, (1, 2)), (Weight.FORCE, (1,)), (Weight.ADVICE, ()))
+            for weight, versions in POLICY_VERSIONS.items()
         ),
     ),
     renames=RENAMES,
     clients=(
-        ClientAnswerRow(
-            name=HOSTILE,
-            verdict=Verdict.BREAKS,
-            does="reads",
-            version="3",
-            contact=HOSTILE,
-            sentence="can’t read what this version writes",
-        ),
-        ClientAnswerRow(
-            name="billing",
-            verdict=Verdict.UNKNOWN,
-            does="reads and writes",
-            sentence="has no version to compare",
-        ),
+        ClientAnswer(HOSTILE, "reads", 3, HOSTILE, "no", "can’t read what this version writes"),
+        ClientAnswer("billing", "reads and writes", None, "", "unknown", "has no version to compare"),
     ),
-    dependants=(
-        DependantRow(subject=HOSTILE, url="/gallery/subject", version=3, verdict=Verdict.BREAKS, sentence="It breaks."),
-        DependantRow(
-            subject="b", url="/gallery/subject", version=1, verdict=Verdict.UNKNOWN, sentence="It can’t be read."
-        ),
-    ),
-    patch=PatchView(
-        titles=('give "channel" the default ""', f"restore the symbols {HOSTILE}"),
-        edit=EditView(anchor="patched", title="give it a default", change=text_diff(OLD, NEW), text=NEW),
-        passes=True,
-    ),
+    dependants=(Dependant(HOSTILE, 3, "no", "It breaks."), Dependant("b", 1, "unknown", "It can’t be read.")),
+    patch=Patch(('give "channel" the default ""', f"restore the symbols {HOSTILE}"), NEW, "", True),
+    patch_edit=EditView(anchor="patched", title="give it a default", change=text_diff(OLD, NEW), text=NEW),
     beyond=(
         ReportFinding(
             anchor="beyond-1",
@@ -227,27 +221,27 @@ RESULT = ReportResult(
 )
 EVIDENCE = DataEvidence(
     notes=(
-        EvidenceNote(
-            weight=EvidenceKind.ON_PAPER,
+        EvidenceLine(
+            weight="on_paper",
             path="Order.fax",
             sentence="Breaking in theory: Order.fax is null in all 2.1 million messages since 2026-11-01.",
         ),
-        EvidenceNote(
-            weight=EvidenceKind.CONTRADICTED,
+        EvidenceLine(
+            weight="contradicted",
             sentence="Compatible in theory, but 3.3 % of the last 300 messages would fail. First failure: offset 0 of partition "
             "0.",
         ),
-        EvidenceNote(weight=EvidenceKind.PARTLY, path=HOSTILE, sentence=HOSTILE),
+        EvidenceLine(weight="partly", path=HOSTILE, sentence=HOSTILE),
     ),
-    replay=ReplayResult(
-        topic="orders",
-        sentence="Read the newest messages: 304 in 2.1 s: 1 without a value, 1 not framed.",
-        rows=(
-            ReplayRow(writer="version 3", messages=271, read=261, failed=10, foreign=0, first_failure=HOSTILE),
-            ReplayRow(writer="guid 6f1a2b3c-0000-4000-8000-000000000001", messages=30, read=30, failed=0, foreign=0),
+    replay=ReplayReport(
+        topic="orders", cluster="local", side="value", asked=304, looked_at=304, messages=301, read=291, failed=10, unreadable=1, no_value=1,
+        unframed=1, unknown=0, too_large=0, not_tried=0, seconds=2.1, ranges=((0, 0, 304),),
+        writers=(
+            WriterReplay("id", "14", (3,), 271, 261, 10, 1, (Failure(0, 12, HOSTILE),), (), {}),
+            WriterReplay("guid", "6f1a2b3c-0000-4000-8000-000000000001", (), 30, 30, 0, 0, (), (), {}),
         ),
     ),
-)
+)  # fmt: skip
 REPORT = replace(
     REPORT_EMPTY,
     result=RESULT,
@@ -310,6 +304,7 @@ REPORT_OK = replace(
         clients=(),
         dependants=(),
         patch=None,
+        patch_edit=None,
         sentence="A reader with this schema reads the data of all 3 versions.",
         levels=tuple(replace(item, verdict=Verdict.OK) for item in RESULT.levels),
         matrix=tuple(
@@ -340,6 +335,7 @@ REPORT_FIRST = replace(
         clients=(),
         dependants=(),
         patch=None,
+        patch_edit=None,
         matrix=(),
         first_version=True,
         lint=(),

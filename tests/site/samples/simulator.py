@@ -10,30 +10,43 @@ from dashboard.compatibility.read_modify_write import (
     FateTable,
     FieldFate,
     HazardRow,
+    ModifyForm,
     ModifyPart,
+    ReadForm,
     ReadPart,
-    RemedyLine,
-    ResetLine,
     RoundTrip,
     SimulatorPage,
     StepView,
 )
 from dashboard.components.badges import Fate
-from dashboard.components.widgets import Choice, Crumb, Field, Problem, Section
+from dashboard.components.widgets import Crumb, Problem, Section
+from registry.errors import InvalidDatum
+from registry.formats.read_modify_write import Remedy
 from tests.site.samples.cast import ARABIC, HOSTILE, LONG, frame, subject_crumbs
 
 ENCODED = b"\x08text<script>alert(1)</script>".hex()
-VERSIONS = (Choice(value="3", label="Version 3", selected=True), Choice(value="2", label="Version 2"))
-DATUM = Field(
-    name="datum",
-    label="Record of version 2",
-    kind="textarea",
-    rows=6,
-    code=True,
-    required=True,
-    value='{\n  "name": "text",\n  "age": 41\n}',
-    help="As JSON. Missing fields get their default.",
-)
+DATUM = '{\n  "name": "text",\n  "age": 41\n}'
+
+
+def read_form(text: str = DATUM, error: str = "") -> ReadForm:
+    """The form as it was sent."""
+    form = ReadForm({"datum": text}, writer=2)
+    form.is_valid()
+    if error:
+        form.add_service_error(InvalidDatum(error))
+    return form
+
+
+def modify_form(*errors: InvalidDatum) -> ModifyForm:
+    """The form as it was sent, with what its service raised."""
+    form = ModifyForm({"datum": DATUM, "pointer": "/name", "value": '"text changed"'}, writer=2)
+    form.read_as({"name": HOSTILE, "age": 41, HOSTILE: 1})
+    form.is_valid()
+    for error in errors:
+        form.add_service_error(error)
+    return form
+
+
 FATES = FateTable(
     before_label="Written by version 2",
     after_label="Read by version 3",
@@ -54,30 +67,20 @@ BASE = SimulatorPage(
     ),
     registry="dev",
     subject="person-value",
-    subject_url="/gallery/subject",
     url="/gallery/simulate",
     post_url="/gallery/simulate?writer=2&reader=3",
     part="read",
-    part_urls=(
-        ("read", "What a reader gets", "/gallery/simulate"),
-        ("modify", "Read, modify, write back", "/gallery/simulate-modify"),
-    ),
-    format="AVRO",
+    offered=(3, 2, 1),
 )
 READ = replace(
     BASE,
     read=ReadPart(
         writer=2,
         reader=3,
-        writer_choices=VERSIONS,
-        reader_choices=VERSIONS,
-        datum=DATUM,
-        example_url="/gallery/simulate",
-        swap_url="/gallery/simulate",
-        compare_url="/gallery/compare",
+        form=read_form(),
         reading=DatumReading(
             sentence="4 fields: 1 kept, 1 filled from the default, 1 dropped, 1 converted",
-            written=DATUM.value,
+            written=DATUM,
             encoded=bytes_view(ENCODED, "bytes-written"),
             read='{\n  "name": "text",\n  "age": -1\n}',
             fates=FATES,
@@ -99,7 +102,7 @@ READ_ERROR = replace(
     read=replace(
         READ.read,
         reading=None,
-        datum=replace(DATUM, value='{"name": "text"', errors=(f"Person.age: expected an int, not {HOSTILE}",)),
+        form=read_form('{"name": "text", "age": "x"}', f"Person.age: expected an int, not {HOSTILE}"),
     ),
 )
 STEPS = (
@@ -107,7 +110,7 @@ STEPS = (
         number=1,
         who="Client on version 2",
         what="writes the record",
-        value=DATUM.value,
+        value=DATUM,
         encoded=bytes_view(ENCODED, "bytes-step-1", width=8),
     ),
     StepView(
@@ -136,9 +139,7 @@ MODIFY = replace(
     BASE,
     part="modify",
     modify=ModifyPart(
-        boxes=(*VERSIONS, Choice(value="1", label="Version 1", selected=True)),
         in_use=(1, 3),
-        limit=10,
         hazards=(
             HazardRow(
                 path="Person.age",
@@ -147,38 +148,27 @@ MODIFY = replace(
                 before="41",
                 after="-1",
                 is_default=True,
-                url="/gallery/simulate-modify",
+                example=3,
                 selected=True,
             ),
             HazardRow(
-                path=HOSTILE, known_in=(3,), lost_in=2, before="[1, 2]", after="[1]", is_default=False, url="/gallery/x"
+                path=HOSTILE, known_in=(3,), lost_in=2, before="[1, 2]", after="[1]", is_default=False, example=3
             ),
         ),
         hazards_hidden=4,
         written_by=2,
         modified_by=1,
-        written_choices=VERSIONS,
-        modified_choices=VERSIONS,
-        datum=DATUM,
-        pointer=Field(
-            name="pointer",
-            label="Field to change",
-            kind="select",
-            required=True,
-            choices=(Choice(value="", label="nothing"), Choice(value="/name", label=HOSTILE, selected=True)),
-        ),
-        value=Field(name="value", label="New value", code=True, required=True, value='"text changed"'),
-        example_url="/gallery/simulate-modify",
+        form=modify_form(),
         remedies=(
-            RemedyLine(title="Upgrade first, use later", text=f"Upgrade every client before any sets {HOSTILE}."),
-            RemedyLine(title="Freeze the writers that lose it", text="Let clients on version 1 only read."),
-            RemedyLine(title="Give the field an owner", text="Keep it in a record of its own."),
+            Remedy("", "Upgrade first, use later", f"Upgrade every client before any sets {HOSTILE}."),
+            Remedy("", "Freeze the writers that lose it", "Let clients on version 1 only read."),
+            Remedy("", "Give the field an owner", "Keep it in a record of its own."),
         ),
         round=RoundTrip(
             steps=STEPS,
             resets=(
-                ResetLine(path="Person.age", before="41", after="-1", is_default=True),
-                ResetLine(path=HOSTILE, before='"a"', after="null", is_default=False),
+                FieldFate(path="Person.age", fate=Fate.RESET, before="41", after="-1", note="reset to the default"),
+                FieldFate(path=HOSTILE, fate=Fate.RESET, before='"a"', after="null", note=""),
             ),
         ),
     ),
@@ -208,8 +198,7 @@ MODIFY_ERROR = replace(
     modify=replace(
         MODIFY.modify,
         round=None,
-        pointer=replace(MODIFY.modify.pointer, errors=("the change points to a missing value",)),
-        value=replace(MODIFY.modify.value, errors=(HOSTILE,)),
+        form=modify_form(InvalidDatum("the change points to a missing value", pointer="/name"), InvalidDatum(HOSTILE)),
     ),
 )
 TOO_FEW = replace(
