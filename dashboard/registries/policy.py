@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -11,31 +12,31 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import given_text, subject_url, subjects_crumb
+from dashboard.components.links import given_text, subjects_crumb
 from dashboard.components.translation import later
-from dashboard.components.widgets import Action, Choice, Fact, Field, Section
+from dashboard.components.widgets import Fact, Frame, Section
 from dashboard.registries.policy_forms import (
-    ChangeForm,
-    ChangePart,
-    PolicyPage,
-    PolicyRow,
-    WhyNot,
+    MODE_SENTENCES,
+    PROFILE_LABELS,
+    ConfigForm,
+    ModeForm,
+    ResetConfigForm,
+    ResetModeForm,
+    WhatIfForm,
     scope_query,
     scoped_url,
-    what_if_form,
 )
-from dashboard.subjects.page import MODE_SENTENCES, level_order
+from dashboard.subjects.page import level_order
 from registry.formats.compatibility import LEVELS
 from registry.promotions.board.readiness import Reason
-from registry.promotions.requests.preconditions import CONFIG, MODE, SettingsPreconditions, settings_preconditions
-from registry.subjects.models import FORWARD, MODES, POLICIES, PROFILES, Registry
-from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, DEFAULT_MODE, OwnConfig
-from registry.subjects.policy.policy_tree import PolicyNode, policy_node, policy_tree, scope_of
+from registry.promotions.requests.preconditions import CONFIG, MODE, settings_preconditions
+from registry.subjects.models import Registry
+from registry.subjects.policy.effective_policy import DEFAULT_MODE
+from registry.subjects.policy.policy_tree import PolicyNode, PolicyTree, policy_node, policy_tree, scope_of
 from registry.subjects.policy.registries import mirror_of
 from registry.subjects.versions.lookup import get_registry
-from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
+from registry.subjects.versions.qualified_names import SubjectName
 
-INHERITED: Final = ""
 #: setting → its label, and what a value of it says
 SAID: Final[Mapping[str, tuple[str, Mapping[Any, str]]]] = {
     "normalize": (
@@ -44,7 +45,7 @@ SAID: Final[Mapping[str, tuple[str, Mapping[Any, str]]]] = {
     ),
     "profile": (
         later("Verdict by"),
-        {"semantic": later("effects on data"), "confluent": later("the established rules")},
+        PROFILE_LABELS,
     ),
     "policy": (later("Additional rules"), {}),
     "alias": (later("Alias for"), {}),
@@ -68,21 +69,164 @@ _OBJECTS: Final = {
     "default_rule_set": later("Default rules"),
     "override_rule_set": later("Override rules"),
 }
-_DEPTH: Final = {"registry": 0, "context": 1, "subject": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRow:
+    """A place of the tree."""
+
+    registry: str
+    node: PolicyNode
+
+    @property
+    def name(self) -> str:
+        """The registry, the context or the subject."""
+        scope = self.node.scope
+        return self.registry if scope is None else (scope.subject or scope.context)
+
+    @property
+    def url(self) -> str:
+        """Whose page it has: a subject's that is there; else ""."""
+        scope = self.node.scope
+        return scope.qualified if scope and scope.subject and self.node.exists else ""
+
+    @property
+    def is_own_level(self) -> bool:
+        """Whether it sets its level itself."""
+        return self.node.config.origin == self.node.kind
+
+    @property
+    def is_own_mode(self) -> bool:
+        """Whether it sets its mode itself."""
+        return self.node.mode.origin == self.node.kind and self.node.own_mode is not None
+
+    @property
+    def origin(self) -> str:
+        """Where its level comes from."""
+        return _origin(self.node.config.origin, self.node.kind)
+
+    @property
+    def mode_origin(self) -> str:
+        """Where its mode comes from."""
+        return _origin(self.node.mode.origin, self.node.kind)
+
+    @property
+    def sentence(self) -> str:
+        """The level in full with its consequence."""
+        level = self.node.config.level
+        return f"{LEVELS[level].description} {level_order(level)}."
+
+    @property
+    def mode_sentence(self) -> str:
+        """What the mode allows, unless it is the usual one."""
+        mode = self.node.mode.mode
+        return "" if mode == DEFAULT_MODE and self.node.own_mode is None else MODE_SENTENCES[mode]
+
+    @property
+    def own(self) -> list[Fact]:
+        """The other settings that it has itself."""
+        own, facts = self.node.own, []
+        for name, (label, texts) in SAID.items():
+            value = getattr(own, name, None)
+            if value is not None:
+                facts.append(Fact(label=label, value=texts.get(value, str(value)), code=value not in texts))
+        for name, label in _OBJECTS.items():
+            if getattr(own, name, None) is not None:
+                facts.append(Fact(label=label, value=gettext("set")))
+        return facts
+
+    @property
+    def inheriting(self) -> str:
+        """How many subjects below it set nothing of their own."""
+        node = self.node
+        if node.kind == "subject" or not node.subjects:
+            return ""
+        if node.inheriting < node.subjects:
+            numbers = {"inheriting": f"{node.inheriting:,}", "subjects": f"{node.subjects:,}"}
+            return gettext("%(inheriting)s of %(subjects)s subjects inherit.") % numbers
+        if node.subjects == 1:
+            return gettext("Its only subject inherits.")
+        return gettext("All %(subjects)s subjects inherit.") % {"subjects": f"{node.subjects:,}"}
+
+    @property
+    def change_url(self) -> str:
+        """Where it is changed."""
+        return f"{scoped_url('ui:policy', self.registry, self.node.scope, change='1')}#change"
+
+    @property
+    def what_if_url(self) -> str:
+        """Where another level is tried."""
+        return scoped_url("ui:what_if", self.registry, self.node.scope)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeForm:
+    """One of the two forms of a place: `part` names it, `reset` takes all of it back, and `why` not."""
+
+    part: str
+    form: ConfigForm | ModeForm
+    why: tuple[Reason, ...]
+    reset: ResetConfigForm | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePart:
+    """The place that is being changed: what counts there now, and its forms."""
+
+    row: PolicyRow
+    forms: tuple[ChangeForm, ...]
+
+    @property
+    def hidden(self) -> dict[str, str]:
+        """The place, for its forms."""
+        return scope_query(self.row.node.scope)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyPage:
+    """The policy of a registry; `is_first` on the first page of it."""
+
+    frame: Frame
+    registry: str
+    what_if: WhatIfForm
+    tree: PolicyTree
+    change: ChangePart | None = None
+    is_first: bool = True
+
+    @property
+    def rows(self) -> list[PolicyRow]:
+        """The registry, then the places with settings of their own."""
+        return [PolicyRow(self.registry, node) for node in (self.tree.root, *self.tree.nodes)]
+
+    @property
+    def exceptions(self) -> str:
+        """How many places set something of their own."""
+        total = self.tree.total
+        if not total:
+            return gettext("No context or subject has its own settings. All inherit.")
+        if total == 1:
+            sentence = gettext("1 context or subject has its own settings. All others inherit.")
+        else:
+            sentence = gettext("%(total)s contexts and subjects have their own settings. All others inherit.") % {
+                "total": f"{total:,}"
+            }
+        count = sum(1 for item in self.tree.nodes if item.sets_something)
+        if count == total:
+            return sentence
+        shown = gettext("Showing %(count)s of %(total)s exceptions.") % {"count": count, "total": f"{total:,}"}
+        return f"{sentence} {shown}"
+
+    @property
+    def next_url(self) -> str:
+        """The next page, "" on the last."""
+        base = reverse("ui:policy", args=[self.registry])
+        return f"{base}?{urlencode({'cursor': self.tree.cursor})}" if self.tree.cursor else ""
 
 
 def policy_page(request: HttpRequest, registry: str) -> PolicyPage:
     """The page; with `change` in the query also the forms of the place that it names. Raises InvalidName."""
     registry_row = get_registry(registry)
     cursor = given_text(request.GET, "cursor")
-    tree = policy_tree(registry_row, cursor=cursor)
-    base = reverse("ui:policy", args=[registry])
-    count = sum(1 for item in tree.nodes if item.sets_something)
-    shown = (
-        gettext("Showing %(count)s of %(total)s exceptions.") % {"count": count, "total": f"{tree.total:,}"}
-        if count < tree.total
-        else ""
-    )
     return PolicyPage(
         frame=make_frame(
             request,
@@ -94,65 +238,11 @@ def policy_page(request: HttpRequest, registry: str) -> PolicyPage:
             mirror=mirror_of(registry_row),
         ),
         registry=registry,
-        root=policy_row(registry, tree.root),
-        rows=tuple(policy_row(registry, item) for item in tree.nodes),
-        exceptions=f"{_exceptions(tree.total)} {shown}".strip(),
-        what_if=what_if_form(registry, None),
-        find_url=base,
+        what_if=WhatIfForm(registry, None),
+        tree=policy_tree(registry_row, cursor=cursor),
         change=_change(request, registry_row) if request.GET.get("change") else None,
-        first_url=base if cursor else "",
-        next_url=f"{base}?{urlencode({'cursor': tree.cursor})}" if tree.cursor else "",
+        is_first=not cursor,
     )
-
-
-def _exceptions(total: int) -> str:
-    if not total:
-        return gettext("No context or subject has its own settings. All inherit.")
-    if total == 1:
-        return gettext("1 context or subject has its own settings. All others inherit.")
-    return gettext("%(total)s contexts and subjects have their own settings. All others inherit.") % {
-        "total": f"{total:,}"
-    }
-
-
-def policy_row(registry: str, node: PolicyNode) -> PolicyRow:
-    """A place as a row."""
-    scope, config, mode = node.scope, node.config, node.mode
-    level = LEVELS[config.level]
-    return PolicyRow(
-        kind=node.kind,
-        name=registry if scope is None else (scope.subject or scope.context),
-        depth=_DEPTH[node.kind],
-        level=config.level,
-        level_is_own=config.origin == node.kind,
-        origin=_origin(config.origin, node.kind),
-        sentence=f"{level.description} {level_order(config.level)}.",
-        mode=mode.mode,
-        mode_is_own=mode.origin == node.kind and node.own_mode is not None,
-        mode_origin=_origin(mode.origin, node.kind),
-        mode_sentence="" if mode.mode == DEFAULT_MODE and node.own_mode is None else MODE_SENTENCES[mode.mode],
-        own=_own(node.own),
-        url=subject_url(registry, scope.qualified) if scope and scope.subject and node.exists else "",
-        change_url=f"{scoped_url('ui:policy', registry, scope, change='1')}#change",
-        what_if_url=scoped_url("ui:what_if", registry, scope),
-        inheriting=_inheriting(node),
-        absent=not node.exists,
-    )
-
-
-def _inheriting(node: PolicyNode) -> str:
-    if node.kind == "subject" or not node.subjects:
-        return ""
-    if node.inheriting == node.subjects:
-        return (
-            gettext("All %(subjects)s subjects inherit.") % {"subjects": f"{node.subjects:,}"}
-            if node.subjects > 1
-            else gettext("Its only subject inherits.")
-        )
-    return gettext("%(inheriting)s of %(subjects)s subjects inherit.") % {
-        "inheriting": f"{node.inheriting:,}",
-        "subjects": f"{node.subjects:,}",
-    }
 
 
 def _origin(origin: str, kind: str) -> str:
@@ -163,144 +253,25 @@ def _origin(origin: str, kind: str) -> str:
     )
 
 
-def _own(own: OwnConfig | None) -> tuple[Fact, ...]:
-    if own is None:
-        return ()
-    facts = []
-    for name, (label, texts) in SAID.items():
-        value = getattr(own, name)
-        if value is not None:
-            facts.append(Fact(label=label, value=texts.get(value, str(value)), code=value not in texts))
-    facts += [Fact(label=label, value="set") for name, label in _OBJECTS.items() if getattr(own, name) is not None]
-    return tuple(facts)
-
-
 def asked_scope(form: Mapping[str, str]) -> SubjectName | None:
     """The place that an address or a form names. Raises InvalidName."""
     return scope_of(given_text(form, "context"), given_text(form, "subject"))
 
 
-# -- changing ---------------------------------------------------------------------------------------------------------
-
-
 def _change(request: HttpRequest, registry: Registry) -> ChangePart:
     scope = asked_scope(request.GET)
     node, preconditions = policy_node(registry, scope), settings_preconditions(registry, page_actor(request))
-    names = scope_query(scope)
-    forms = [_config_form(registry.name, node, preconditions)]
-    if registry.kind != Registry.REMOTE:
-        forms.append(_mode_form(registry.name, node, preconditions))
-    return ChangePart(
-        row=policy_row(registry.name, node),
-        context=names.get("context", ""),
-        subject=names.get("subject", ""),
-        forms=tuple(forms),
-        close_url=reverse("ui:policy", args=[registry.name]),
+    config = ChangeForm(
+        part="config",
+        form=ConfigForm.of(node),
+        why=preconditions.reasons(CONFIG, scope, node.mode.mode),
+        reset=ResetConfigForm() if node.own is not None else None,
     )
-
-
-def _config_form(registry: str, node: PolicyNode, preconditions: SettingsPreconditions) -> ChangeForm:
-    own = node.own or OwnConfig()
-    rest = (
-        _select(
-            "level", gettext("Compatibility"), own.level, {name: name for name in LEVELS}, _inherits(node, "level")
-        ),
-        _select(
-            "normalize", gettext("Normalize"), _switch(own.normalize), {"true": gettext("yes"), "false": gettext("no")}
-        ),
-        _select("profile", gettext("Verdict by"), own.profile, {name: SAID["profile"][1][name] for name in PROFILES}),
-        _select("policy", gettext("Additional rules"), own.policy, {name: name for name in POLICIES}),
+    mode = ChangeForm(
+        part="mode",
+        form=ModeForm.of(node),
+        why=preconditions.reasons(MODE, scope, node.mode.mode),
+        reset=ResetModeForm() if node.own_mode is not None else None,
     )
-    alias = Field(
-        name="alias",
-        label=gettext("Alias"),
-        value=own.alias or "",
-        code=True,
-        help=gettext("Calls for this subject use the subject named here."),
-    )
-    fields = (*rest, alias) if node.kind == "subject" else rest
-    return _form(
-        gettext("Settings"),
-        "config",
-        fields,
-        preconditions.reasons(CONFIG, node.scope, node.mode.mode),
-        registry,
-        own=node.own is not None,
-    )
-
-
-def _mode_form(registry: str, node: PolicyNode, preconditions: SettingsPreconditions) -> ChangeForm:
-    offered = [name for name in MODES if name != FORWARD or node.kind == "registry"]
-    values = {name: f"{name}: {MODE_SENTENCES[name]}" for name in offered}
-    fields = (_select("mode", gettext("Mode"), node.own_mode, values, _inherits(node, "mode")),)
-    reasons = preconditions.reasons(MODE, node.scope, node.mode.mode)
-    return _form(gettext("Allowed changes"), "mode", fields, reasons, registry, own=node.own_mode is not None)
-
-
-def _form(
-    title: str, part: str, fields: tuple[Field, ...], reasons: Iterable[Reason], registry: str, *, own: bool
-) -> ChangeForm:
-    why = tuple(WhyNot(code=item.code, sentence=item.sentence, cure=item.cure) for item in reasons)
-    reason = why[0].sentence if why else ""
-    reset = Action(
-        label=gettext("Reset to inherited"),
-        url=reverse("ui:policy_reset", args=[registry]),
-        method="post",
-        allowed=not why,
-        reason=reason,
-        icon="undo-2",
-    )
-    return ChangeForm(
-        title=title,
-        part=part,
-        fields=fields,
-        submit=Action(
-            label=gettext("Set mode") if part == "mode" else gettext("Save settings"),
-            url=reverse("ui:policy_change", args=[registry]),
-            method="post",
-            allowed=not why,
-            reason=reason,
-            tone="primary",
-        ),
-        why=why,
-        reset=reset if own else None,
-    )
-
-
-def _inherits(node: PolicyNode, what: str) -> str:
-    """What counts where the place sets nothing, as far as is known without it."""
-    own, value, origin = {
-        "level": (node.own.level if node.own else None, node.config.level, node.config.origin),
-        "mode": (node.own_mode, node.mode.mode, node.mode.origin),
-    }[what]
-    if own is None and origin != node.kind:
-        return gettext("inherited (currently %(value)s)") % {"value": value}
-    usual = DEFAULT_LEVEL if what == "level" else DEFAULT_MODE
-    return gettext("default (%(usual)s)") % {"usual": usual} if node.kind == "registry" else gettext("inherited")
-
-
-def _select(
-    name: str, label: str, chosen: str | None, values: Mapping[str, str], none: str = later("inherited")
-) -> Field:
-    choices = (
-        Choice(value=INHERITED, label=none, selected=chosen is None),
-        *(Choice(value=value, label=text, selected=value == chosen) for value, text in values.items()),
-    )
-    return Field(name=name, label=label, kind="select", choices=choices)
-
-
-def _switch(value: bool | None) -> str | None:
-    return None if value is None else str(value).lower()
-
-
-def place_words(registry: str, scope: SubjectName | None) -> str:
-    """A place in words."""
-    if scope is None:
-        return gettext("registry %(registry)s") % {"registry": registry}
-    if scope.subject:
-        return gettext("subject %(qualified)s") % {"qualified": scope.qualified}
-    return (
-        gettext("the default context")
-        if scope.context == DEFAULT_CONTEXT
-        else gettext("context %(context)s") % {"context": scope.context}
-    )
+    forms = (config,) if registry.kind == Registry.REMOTE else (config, mode)
+    return ChangePart(row=PolicyRow(registry.name, node), forms=forms)

@@ -1,16 +1,38 @@
-"""Scopes in addresses, the forms that change a policy or simulate a level, and what their pages show."""
+"""Scopes in addresses, and the forms that change a policy or simulate a level."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, ClassVar, Final, cast
 from urllib.parse import urlencode
 
+from django import forms
 from django.urls import reverse
+from django.utils.translation import gettext
 
-from dashboard.components.badges import Verdict
-from dashboard.components.widgets import Action, Choice, Fact, Field, Frame, Link
+from dashboard.components.forms import CodeField, ServiceForm
+from dashboard.components.translation import later, later_filled
+from dashboard.components.widgets import Link
+from registry.access.roles import Actor
+from registry.errors import Conflict, InvalidInput, SubjectConfigNotFound, SubjectModeNotFound
 from registry.formats.compatibility import LEVELS
-from registry.subjects.versions.qualified_names import SubjectName
+from registry.subjects.models import FORWARD, MODES, POLICIES, PROFILES
+from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, DEFAULT_MODE
+from registry.subjects.policy.policy_tree import PolicyNode
+from registry.subjects.services import delete_config, delete_mode, set_config, set_mode
+from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
+
+PROFILE_LABELS: Final = {"semantic": later("effects on data"), "confluent": later("the established rules")}
+#: what a mode allows
+MODE_SENTENCES: Final = {
+    "READWRITE": later("Versions can be registered."),
+    "READONLY": later("Versions can be registered only by a release."),
+    "READONLY_OVERRIDE": later("Nothing can be registered, not even by a release."),
+    "IMPORT": later("Only versions with explicit ids can be registered."),
+    "FORWARD": later("Another registry writes here: only versions with explicit ids can be registered."),
+}
+_SWITCH: Final = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,140 +45,128 @@ class WhyNot:
     fix: Link | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyRow:
-    """A place of the tree. `depth` is 0 for the registry, 1 for a context, 2 for a subject.
-
-    `sentence` is the level in full with its consequence; `origin` says where it comes from. `own` are the other settings
-    that the place has itself. `mode_sentence` is empty where the mode is the usual one.
-    """
-
-    kind: str
-    name: str
-    depth: int
-    level: str
-    level_is_own: bool
-    origin: str
-    sentence: str
-    mode: str
-    mode_is_own: bool
-    mode_origin: str
-    mode_sentence: str
-    own: tuple[Fact, ...]
-    change_url: str
-    what_if_url: str
-    url: str = ""
-    inheriting: str = ""
-    absent: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeForm:
-    """One of the two forms of a place: fields, what sends them, what takes all of it back, and why not."""
-
-    title: str
-    part: str
-    fields: tuple[Field, ...]
-    submit: Action
-    why: tuple[WhyNot, ...]
-    reset: Action | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangePart:
-    """The place that is being changed: what counts there now, and its forms."""
-
-    row: PolicyRow
-    context: str
-    subject: str
-    forms: tuple[ChangeForm, ...]
-    close_url: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class WhatIfForm:
-    """Which level is tried, where; `fixed` is a subject whose page has the form, so that it isn't asked for."""
+    """The form that tries a level at a place."""
 
-    url: str
-    levels: tuple[Choice, ...]
-    context: str = ""
-    subject: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyPage:
-    """The policy of a registry. `exceptions` says how many places set something of their own."""
-
-    frame: Frame
     registry: str
-    root: PolicyRow
-    rows: tuple[PolicyRow, ...]
-    exceptions: str
-    what_if: WhatIfForm
-    find_url: str
-    change: ChangePart | None = None
-    first_url: str = ""
-    next_url: str = ""
+    scope: SubjectName | None
+    chosen: str = "FULL"
+    levels: tuple[str, ...] = tuple(LEVELS)
+
+    @property
+    def hidden(self) -> dict[str, str]:
+        """The place."""
+        return scope_query(self.scope)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailingRow:
-    """A version that would have been refused; `known` says that the level in force refuses it too."""
+class _PolicyForm(ServiceForm):
+    """A form of a place of the policy; what it refuses is said on the page that follows."""
 
-    version: int
-    sentence: str
-    compare_url: str
-    compare_label: str
-    is_known: bool = False
+    refusals = (Conflict, InvalidInput, SubjectConfigNotFound, SubjectModeNotFound)
+    title: ClassVar[str] = ""
+    permission = "config.change"
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrialRow:
-    """What the level says of one subject; `notes` tell what wasn't looked at, and why."""
-
-    name: str
-    url: str
-    level: str
-    sentence: str
-    failing: tuple[FailingRow, ...]
-    notes: tuple[str, ...] = ()
+    def message(self, **route: Any) -> str:
+        """What is said when it ran."""
+        text = gettext("Done: the setting now applies to %(place_words)s.")
+        return text % {"place_words": place_words(route["registry"], route["scope"])}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestChange:
-    """An open request that would be judged otherwise."""
+class ConfigForm(_PolicyForm):
+    """Sets what it names; an empty setting is inherited again."""
 
-    label: str
-    url: str
-    sentence: str
-    verdict: Verdict
+    service: ClassVar[Callable[..., object]] = staticmethod(set_config)
+    title = later("Settings")
+    label = later("Save settings")
+
+    level = forms.CharField(label=later("Compatibility"), required=False, widget=forms.Select)
+    normalize = forms.CharField(label=later("Normalize"), required=False, widget=forms.Select)
+    profile = forms.CharField(label=later("Verdict by"), required=False, widget=forms.Select)
+    policy = forms.CharField(label=later("Additional rules"), required=False, widget=forms.Select)
+    alias = CodeField(
+        label=later("Alias"), required=False, help_text=later("Calls for this subject use the subject named here.")
+    )
+
+    @classmethod
+    def of(cls, node: PolicyNode) -> ConfigForm:
+        """The form of a place with what it sets itself."""
+        own = {name: getattr(node.own, name, None) for name in cls.base_fields}
+        switch = {None: "", True: "true", False: "false"}
+        form = cls(initial={**own, "normalize": switch[own["normalize"]]}, key="_config")
+        inherits = _inherits(node, own["level"], node.config.level, node.config.origin, DEFAULT_LEVEL)
+        _offer(form, "level", {name: name for name in LEVELS}, inherits)
+        _offer(form, "normalize", {"true": later("yes"), "false": later("no")})
+        _offer(form, "profile", {name: PROFILE_LABELS[name] for name in PROFILES})
+        _offer(form, "policy", {name: name for name in POLICIES})
+        if node.kind != "subject":
+            del form.fields["alias"]
+        return form
+
+    def arguments(self) -> dict[str, Any]:
+        """What was sent; what wasn't stays as it is."""
+        values: dict[str, Any] = {name: value for name, value in self.cleaned_data.items() if name in self.data}
+        unset = [name for name, value in values.items() if value == ""]
+        if values.get("normalize"):
+            values["normalize"] = _SWITCH.get(values["normalize"], values["normalize"])
+        return {"unset": unset, **{name: value for name, value in values.items() if name not in unset}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIfOutcome:
-    """What came of it: `sentence` in short, `progress` how far it got; `next_url` goes on from there."""
-
-    verdict: Verdict
-    sentence: str
-    consequence: str
-    progress: str
-    rows: tuple[TrialRow, ...]
-    requests_sentence: str = ""
-    requests: tuple[RequestChange, ...] = ()
-    stopped: str = ""
-    next_url: str = ""
+def _set_mode(*, mode: str, registry: str, subject: SubjectName | None, by: Actor) -> str:
+    """Set the mode; an empty one is inherited again."""
+    if mode:
+        return set_mode(registry=registry, subject=subject, by=by, mode=mode)
+    return delete_mode(registry=registry, subject=subject, by=by)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIfPage:
-    """A level tried on a place; `outcome` is None before one was chosen, `error` says what can't be tried."""
+class ModeForm(_PolicyForm):
+    """Sets the mode of a place."""
 
-    frame: Frame
-    registry: str
-    scope: str
-    form: WhatIfForm
-    outcome: WhatIfOutcome | None = None
-    error: str = ""
+    service: ClassVar[Callable[..., object]] = staticmethod(_set_mode)
+    title = later("Allowed changes")
+    label = later("Set mode")
+    permission = "mode.change"
+
+    mode = forms.CharField(label=later("Mode"), required=False, widget=forms.Select)
+
+    @classmethod
+    def of(cls, node: PolicyNode) -> ModeForm:
+        """The form of a place with its own mode."""
+        form = cls(initial={"mode": node.own_mode})
+        offered = [name for name in MODES if name != FORWARD or node.kind == "registry"]
+        inherits = _inherits(node, node.own_mode, node.mode.mode, node.mode.origin, DEFAULT_MODE)
+        _offer(form, "mode", {name: f"{name}: {MODE_SENTENCES[name]}" for name in offered}, inherits)
+        return form
+
+
+class ResetConfigForm(_PolicyForm):
+    """Takes back all settings of a place."""
+
+    service: ClassVar[Callable[..., object]] = staticmethod(delete_config)
+    label = later("Reset to inherited")
+
+    def message(self, **route: Any) -> str:
+        """What is said when it ran."""
+        text = gettext("Reset: %(place_words)s inherits again.")
+        return text % {"place_words": place_words(route["registry"], route["scope"])}
+
+
+class ResetModeForm(ResetConfigForm):
+    """Takes back the mode of a place."""
+
+    service = staticmethod(delete_mode)
+    permission = "mode.change"
+
+
+def _offer(form: ServiceForm, name: str, values: Mapping[str, str], none: str = later("inherited")) -> None:
+    cast(forms.Select, form.fields[name].widget).choices = [("", none), *values.items()]
+
+
+def _inherits(node: PolicyNode, own: str | None, value: str, origin: str, usual: str) -> str:
+    """What counts where the place sets nothing, as far as is known without it."""
+    if own is None and origin != node.kind:
+        return later_filled(later("inherited (currently %(value)s)"), value=value)
+    return later_filled(later("default (%(usual)s)"), usual=usual) if node.kind == "registry" else later("inherited")
 
 
 def scoped_url(page: str, registry: str, scope: SubjectName | None, **query: str) -> str:
@@ -172,12 +182,14 @@ def scope_query(scope: SubjectName | None) -> dict[str, str]:
     return {"subject": scope.qualified} if scope.subject else {"context": scope.context}
 
 
-def what_if_form(registry: str, scope: SubjectName | None, chosen: str = "") -> WhatIfForm:
-    """The form that tries a level at a place."""
-    names = scope_query(scope)
-    return WhatIfForm(
-        url=reverse("ui:what_if", args=[registry]),
-        levels=tuple(Choice(value=name, label=name, selected=name == (chosen or "FULL")) for name in LEVELS),
-        context=names.get("context", ""),
-        subject=names.get("subject", ""),
+def place_words(registry: str, scope: SubjectName | None) -> str:
+    """A place in words."""
+    if scope is None:
+        return gettext("registry %(registry)s") % {"registry": registry}
+    if scope.subject:
+        return gettext("subject %(qualified)s") % {"qualified": scope.qualified}
+    return (
+        gettext("the default context")
+        if scope.context == DEFAULT_CONTEXT
+        else gettext("context %(context)s") % {"context": scope.context}
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from django.http import HttpRequest
@@ -12,28 +13,152 @@ from dashboard.components.badges import Verdict
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import given_text, subject_url, subjects_crumb
 from dashboard.components.translation import counted
-from dashboard.components.widgets import Crumb, Section
-from dashboard.registries.policy import place_words
-from dashboard.registries.policy_forms import (
-    FailingRow,
-    RequestChange,
-    TrialRow,
-    WhatIfOutcome,
-    WhatIfPage,
-    scoped_url,
-    what_if_form,
-)
+from dashboard.components.widgets import Crumb, Frame, Section
+from dashboard.registries.policy_forms import WhatIfForm, place_words, scoped_url
 from dashboard.subjects.page import level_order
 from registry.errors import InvalidCompatibility, InvalidName
 from registry.formats.compatibility import LEVELS
 from registry.promotions.requests.level_simulation import RequestsUnder, requests_under
-from registry.subjects.history.level_history import SubjectTrial, WhatIf, what_if
+from registry.subjects.history.level_history import FailingVersion, SubjectTrial, WhatIf, what_if
 from registry.subjects.policy.registries import mirror_of
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
 
 #: failing versions of a subject that are listed
 MAX_FAILING: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRow:
+    """What the level says of one subject."""
+
+    info: SubjectTrial
+
+    @property
+    def sentence(self) -> str:
+        """How many of its changes would fail."""
+        return counted(
+            self.info.judged,
+            "%(failing)s of %(n)s change would fail. The current level is %(level)s.",
+            "%(failing)s of %(n)s changes would fail. The current level is %(level)s.",
+            failing=f"{len(self.info.failing):,}",
+            level=self.info.level,
+        )
+
+    @property
+    def failing(self) -> tuple[FailingVersion, ...]:
+        """Those that are listed."""
+        return self.info.failing[:MAX_FAILING]
+
+    @property
+    def notes(self) -> list[str]:
+        """What wasn't looked at, and why."""
+        trial = self.info
+        notes = [
+            gettext("Version %(version)s can’t be checked: %(sentence)s")
+            % {"version": item.version, "sentence": item.sentence}
+            for item in trial.unjudged[:MAX_FAILING]
+        ]
+        if trial.left_out:
+            notes.append(
+                counted(
+                    trial.left_out, "%(n)s older version was not checked.", "%(n)s older versions were not checked."
+                )
+            )
+        elif trial.judged + len(trial.unjudged) < trial.transitions:
+            notes.append(
+                counted(
+                    trial.transitions,
+                    "%(judged)s of %(n)s change was checked, newest first.",
+                    "%(judged)s of %(n)s changes were checked, newest first.",
+                    judged=f"{trial.judged:,}",
+                )
+            )
+        if len(trial.failing) > MAX_FAILING:
+            notes.append(
+                gettext("%(number)s more would fail. The API lists all.")
+                % {"number": f"{len(trial.failing) - MAX_FAILING:,}"}
+            )
+        return notes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfOutcome:
+    """What came of it: on versions, and (None for a later part of the answer) on open requests."""
+
+    registry: str
+    simulation: WhatIf
+    under: RequestsUnder | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all was looked at."""
+        simulation = self.simulation
+        is_cut = simulation.cursor or simulation.stopped
+        return not is_cut and all(item.is_whole for item in simulation.subjects)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of it."""
+        if self.simulation.failing:
+            return Verdict.BREAKS
+        return Verdict.OK if self.is_whole else Verdict.UNKNOWN
+
+    @property
+    def sentence(self) -> str:
+        """It in short."""
+        simulation = self.simulation
+        judged = counted(simulation.transitions, "%(n)s existing change", "%(n)s existing changes")
+        values = {"level": simulation.level, "judged": judged, "failing": f"{simulation.failing:,}"}
+        if simulation.failing:
+            return gettext("With %(level)s, %(failing)s of %(judged)s would fail.") % values
+        if not simulation.transitions:
+            return gettext("With %(level)s, there are no changes to check.") % values
+        if self.is_whole:
+            return gettext("With %(level)s, none of %(judged)s would fail.") % values
+        return gettext("With %(level)s, none of the %(judged)s checked so far would fail.") % values
+
+    @property
+    def consequence(self) -> str:
+        """What the level asks for."""
+        level = self.simulation.level
+        return f"{LEVELS[level].description} {level_order(level)}."
+
+    @property
+    def progress(self) -> str:
+        """How far it got."""
+        return _progress(self.simulation)
+
+    @property
+    def requests_sentence(self) -> str:
+        """What it comes to on open requests."""
+        return _requests_said(self.under) if self.under else ""
+
+    @property
+    def rows(self) -> list[TrialRow]:
+        """The subjects of which there is more to tell than that all would pass."""
+        return list(map(TrialRow, self.simulation.subjects))
+
+    @property
+    def next_url(self) -> str:
+        """Where it goes on, "" at the end."""
+        simulation = self.simulation
+        if not simulation.cursor:
+            return ""
+        query = {"level": simulation.level, "cursor": simulation.cursor}
+        return scoped_url("ui:what_if", self.registry, simulation.scope, **query)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfPage:
+    """A level tried on a place; `outcome` is None before one was chosen, `error` says what can't be tried."""
+
+    frame: Frame
+    registry: str
+    scope: str
+    form: WhatIfForm
+    outcome: WhatIfOutcome | None = None
+    error: str = ""
 
 
 def what_if_page(request: HttpRequest, registry: str, scope: SubjectName | None) -> WhatIfPage:
@@ -45,7 +170,7 @@ def what_if_page(request: HttpRequest, registry: str, scope: SubjectName | None)
         try:
             simulation = what_if(registry_row, level, scope, cursor=cursor)
             under = None if cursor else requests_under(registry_row, level, scope, by=page_actor(request))
-            outcome = _outcome(registry, simulation, under)
+            outcome = WhatIfOutcome(registry=registry, simulation=simulation, under=under)
         except (InvalidCompatibility, InvalidName) as refused:
             error = refused.message
     crumbs = [
@@ -66,51 +191,9 @@ def what_if_page(request: HttpRequest, registry: str, scope: SubjectName | None)
         ),
         registry=registry,
         scope=place_words(registry, scope),
-        form=what_if_form(registry, scope, level if level in LEVELS else ""),
+        form=WhatIfForm(registry, scope, level if level in LEVELS else "FULL"),
         outcome=outcome,
         error=error,
-    )
-
-
-def _outcome(registry: str, simulation: WhatIf, under: RequestsUnder | None) -> WhatIfOutcome:
-    judged = counted(simulation.transitions, "%(n)s existing change", "%(n)s existing changes")
-    is_all = not simulation.cursor and not simulation.stopped and all(item.is_whole for item in simulation.subjects)
-    if simulation.failing:
-        verdict = Verdict.BREAKS
-        sentence = gettext("With %(level)s, %(failing)s of %(judged)s would fail.") % {
-            "level": simulation.level,
-            "failing": f"{simulation.failing:,}",
-            "judged": judged,
-        }
-    else:
-        verdict = Verdict.OK if is_all else Verdict.UNKNOWN
-        values = {"level": simulation.level, "judged": judged}
-        if not simulation.transitions:
-            sentence = gettext("With %(level)s, there are no changes to check.") % values
-        elif is_all:
-            sentence = gettext("With %(level)s, none of %(judged)s would fail.") % values
-        else:
-            sentence = gettext("With %(level)s, none of the %(judged)s checked so far would fail.") % values
-    return WhatIfOutcome(
-        verdict=verdict,
-        sentence=sentence,
-        consequence=f"{LEVELS[simulation.level].description} {level_order(simulation.level)}.",
-        progress=_progress(simulation),
-        rows=tuple(_trial(registry, item) for item in simulation.subjects),
-        requests_sentence=_requests_said(under) if under else "",
-        requests=tuple(
-            RequestChange(
-                label=gettext("Request %(number)s") % {"number": item.request},
-                url=reverse("ui:promotion", args=[item.request]),
-                sentence=f"{item.subject} {item.sentence}",
-                verdict=Verdict.BREAKS if item.passes_now else Verdict.OK,
-            )
-            for item in (under.changed if under else ())
-        ),
-        stopped=simulation.stopped,
-        next_url=scoped_url("ui:what_if", registry, simulation.scope, level=simulation.level, cursor=simulation.cursor)
-        if simulation.cursor
-        else "",
     )
 
 
@@ -131,64 +214,6 @@ def _progress(simulation: WhatIf) -> str:
         "%(looked)s. %(n)s more have their own levels and keep them.",
         looked=looked,
     )
-
-
-def _trial(registry: str, trial: SubjectTrial) -> TrialRow:
-    name = trial.subject.qualified
-    failing = trial.failing[:MAX_FAILING]
-    notes = [
-        gettext("Version %(version)s can’t be checked: %(sentence)s")
-        % {"version": item.version, "sentence": item.sentence}
-        for item in trial.unjudged[:MAX_FAILING]
-    ]
-    if trial.left_out:
-        notes.append(
-            counted(trial.left_out, "%(n)s older version was not checked.", "%(n)s older versions were not checked.")
-        )
-    elif trial.judged + len(trial.unjudged) < trial.transitions:
-        notes.append(
-            counted(
-                trial.transitions,
-                "%(judged)s of %(n)s change was checked, newest first.",
-                "%(judged)s of %(n)s changes were checked, newest first.",
-                judged=f"{trial.judged:,}",
-            )
-        )
-    if len(trial.failing) > MAX_FAILING:
-        notes.append(
-            gettext("%(number)s more would fail. The API lists all.")
-            % {"number": f"{len(trial.failing) - MAX_FAILING:,}"}
-        )
-    return TrialRow(
-        name=name,
-        url=subject_url(registry, name),
-        level=trial.level,
-        sentence=counted(
-            trial.judged,
-            "%(failing)s of %(n)s change would fail. The current level is %(level)s.",
-            "%(failing)s of %(n)s changes would fail. The current level is %(level)s.",
-            failing=f"{len(trial.failing):,}",
-            level=trial.level,
-        ),
-        failing=tuple(
-            FailingRow(
-                version=item.version,
-                sentence=item.sentence,
-                compare_url=subject_url(registry, name, "compare", from_=item.against[0], to=item.version),
-                compare_label=_against(item.against),
-                is_known=item.fails_now,
-            )
-            for item in failing
-        ),
-        notes=tuple(notes),
-    )
-
-
-def _against(numbers: tuple[int, ...]) -> str:
-    values = {"version": numbers[0], "n": len(numbers) - 1}
-    if len(numbers) == 1:
-        return gettext("version %(version)s") % values
-    return gettext("version %(version)s and %(n)s more") % values
 
 
 def _requests_said(under: RequestsUnder) -> str:

@@ -22,7 +22,9 @@ urlpatterns = [
     path("registries/<segment:registry>/copies/<int:copy_id>/bring", views.copy_bring, name="copy_bring"),
     path("registries/<segment:registry>/copies/<int:copy_id>/forget", views.copy_forget, name="copy_forget"),
     path("registries/<segment:registry>/policy", views.policy, name="policy"),
-    path("registries/<segment:registry>/policy/change", views.change, name="policy_change"),
-    path("registries/<segment:registry>/policy/reset", views.reset, name="policy_reset"),
+    path(
+        "registries/<segment:registry>/policy/change", views.PolicyFormView.as_view(page="change"), name="policy_change"
+    ),
+    path("registries/<segment:registry>/policy/reset", views.PolicyFormView.as_view(page="reset"), name="policy_reset"),
     path("registries/<segment:registry>/what-if", views.what_if, name="what_if"),
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
-from dashboard.components.forms import ConfirmView, FormPage, FormPageView, ServiceForm
+from dashboard.components.forms import ConfirmView, FormPage, FormPageView, ServiceForm, ServiceFormView
 from dashboard.components.frame import page_actor, render_page
 from dashboard.components.links import given_text, subject_url, subjects_url
 from dashboard.components.time_travel import travels
@@ -30,17 +31,12 @@ from dashboard.registries.connections import (
     TestConnectForm,
     TestConnectionForm,
 )
-from dashboard.registries.policy import asked_scope, place_words, policy_page
-from dashboard.registries.policy_forms import scoped_url
+from dashboard.registries.policy import asked_scope, policy_page
+from dashboard.registries.policy_forms import ConfigForm, ModeForm, ResetConfigForm, ResetModeForm, scoped_url
 from dashboard.registries.policy_simulation import what_if_page
 from registry.access.permission_filters import require_extent
-from registry.access.roles import may_somewhere, require
-from registry.errors import (
-    Conflict,
-    InvalidInput,
-    SubjectConfigNotFound,
-    SubjectModeNotFound,
-)
+from registry.access.roles import Actor, may_somewhere, require
+from registry.errors import Conflict, InvalidInput
 from registry.subjects.archive.archive import RIGHTS, forget
 from registry.subjects.archive.restore import bring_copy, send_file, write_copy
 from registry.subjects.import_export.export_file import MEDIA_TYPE
@@ -48,7 +44,6 @@ from registry.subjects.import_export.registry_import import spooled_export
 from registry.subjects.models import KeptCopy
 from registry.subjects.policy.registries import mirror_of
 from registry.subjects.remote.mirrors import get_mirror, request_sync
-from registry.subjects.services import delete_config, delete_mode, set_config, set_mode
 from registry.subjects.tasks import sync_remote
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -227,10 +222,13 @@ def copy_forget(request: HttpRequest, registry: str, copy_id: int) -> HttpRespon
     return redirect("ui:moving", registry)
 
 
-MODE: Final = "mode"
-#: what a form of settings may carry
-_SETTINGS: Final = ("level", "normalize", "profile", "policy", "alias")
-_SWITCH: Final = {"true": True, "false": False}
+#: the two forms of a place by the page and the part that they are of
+_POLICY_FORMS: Final[Mapping[tuple[str, str], type[ServiceForm]]] = {
+    ("change", "config"): ConfigForm,
+    ("change", "mode"): ModeForm,
+    ("reset", "config"): ResetConfigForm,
+    ("reset", "mode"): ResetModeForm,
+}
 
 
 @require_safe
@@ -253,56 +251,35 @@ def what_if(request: HttpRequest, registry: str) -> HttpResponse:
     return response
 
 
-@require_POST
-def change(request: HttpRequest, registry: str) -> HttpResponse:
-    """Set what the form names: settings, where an empty one is inherited again, or the mode."""
-    scope, part = _chosen_scope(request, registry)
-    values: dict[str, Any] = {name: given_text(request.POST, name) for name in _SETTINGS if name in request.POST}
-    where: dict[str, Any] = {"registry": registry, "subject": scope, "by": page_actor(request)}
-    mode = given_text(request.POST, "mode")
-    try:
-        if part == MODE and mode:
-            set_mode(**where, mode=mode)
-        elif part == MODE:
-            delete_mode(**where)
-        else:
-            if values.get("normalize"):
-                values["normalize"] = _SWITCH.get(values["normalize"], values["normalize"])
-            unset = [name for name, value in values.items() if value == ""]
-            set_config(**where, unset=unset, **{name: value for name, value in values.items() if value != ""})
-        messages.success(
-            request,
-            gettext("Done: the setting now applies to %(place_words)s.")
-            % {"place_words": place_words(registry, scope)},
-        )
-    except (Conflict, InvalidInput, SubjectConfigNotFound, SubjectModeNotFound) as error:
-        messages.error(request, error.message)
-    return redirect(_back(registry, scope))
+class PolicyFormView(ServiceFormView):
+    """Sets or resets what a place holds versions to; what is refused is said on the page that follows."""
 
+    page = ""
 
-@require_POST
-def reset(request: HttpRequest, registry: str) -> HttpResponse:
-    """Take back all that a place sets itself: its settings, or its mode."""
-    scope, part = _chosen_scope(request, registry)
-    try:
-        undo = delete_mode if part == MODE else delete_config
-        undo(registry=registry, subject=scope, by=page_actor(request))
-        messages.success(
-            request,
-            gettext("Reset: %(place_words)s inherits again.") % {"place_words": place_words(registry, scope)},
-        )
-    except (Conflict, InvalidInput, SubjectConfigNotFound, SubjectModeNotFound) as error:
-        messages.error(request, error.message)
-    return redirect(_back(registry, scope))
+    def post(self, request: HttpRequest, **route: Any) -> HttpResponse:
+        """Run the form of the place that it names. Raises NotSignedIn, NotAllowed, InvalidName."""
+        return super().post(request, scope=asked_scope(request.POST), **route)
 
+    def make_form(self, data: Any, **route: Any) -> ServiceForm:
+        """The form of the part; settings where none is named."""
+        part = "mode" if given_text(data, "part") == "mode" else "config"
+        return _POLICY_FORMS[self.page, part](data)
 
-def _chosen_scope(request: HttpRequest, registry: str) -> tuple[SubjectName | None, str]:
-    """The place and the part that a form names. Raises NotSignedIn, NotAllowed, InvalidName."""
-    scope, part = asked_scope(request.POST), given_text(request.POST, "part")
-    action = "mode.change" if part == MODE else "config.change"
-    require(page_actor(request), action, registry=registry, subject=scope.qualified if scope else "")
-    return scope, part
+    def check(self, actor: Actor, **route: Any) -> None:
+        """Refuse who may not change this part of the place."""
+        scope: SubjectName | None = route["scope"]
+        permission = self.make_form(self.request.POST).permission
+        require(actor, permission, registry=route["registry"], subject=scope.qualified if scope else "")
 
+    def target(self, **route: Any) -> dict[str, Any]:
+        """The place."""
+        return {"registry": route["registry"], "subject": route["scope"]}
 
-def _back(registry: str, scope: SubjectName | None) -> str:
-    return f"{scoped_url('ui:policy', registry, scope, change='1')}#change"
+    def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The page with what was refused."""
+        messages.error(self.request, "; ".join(str(error) for errors in form.errors.values() for error in errors))
+        return self.after(**route)
+
+    def after(self, **route: Any) -> HttpResponse:
+        """The forms of the place again."""
+        return redirect(f"{scoped_url('ui:policy', route['registry'], route['scope'], change='1')}#change")

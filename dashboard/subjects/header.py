@@ -18,7 +18,7 @@ from dashboard.components.frame import page_actor
 from dashboard.components.links import subject_url
 from dashboard.components.translation import counted, later, listing
 from dashboard.components.widgets import Action
-from dashboard.registries.policy_forms import WhyNot, scoped_url
+from dashboard.registries.policy_forms import MODE_SENTENCES, scoped_url
 from dashboard.subjects.lifecycle import LifeMark, LifeState, marks_of
 from dashboard.subjects.presenters import SubjectSetting, TopicLink, TopicLinks
 from registry.access.name_patterns import pattern_of
@@ -49,13 +49,6 @@ DOORS: Final = {
     "ui": later("page"),
     "task": later("task"),
     "command": "command",
-}
-MODE_SENTENCES: Final = {
-    "READWRITE": later("Versions can be registered."),
-    "READONLY": later("Versions can be registered only by a release."),
-    "READONLY_OVERRIDE": later("Nothing can be registered, not even by a release."),
-    "IMPORT": later("Only versions with explicit ids can be registered."),
-    "FORWARD": later("Another registry writes here: only versions with explicit ids can be registered."),
 }
 
 
@@ -348,7 +341,7 @@ def _setting(
     label: str, value: str, origin: str, url: str, reasons: Sequence[Reason], *,
     sentence: str, change: str, own: bool, inherited: str,
 ) -> SubjectSetting:  # fmt: skip
-    why = tuple(WhyNot(code=item.code, sentence=item.sentence, cure=item.cure) for item in reasons)
+    why = tuple(reasons)
     reason = why[0].sentence if why else ""
 
     def action(text: str, icon: str) -> Action:

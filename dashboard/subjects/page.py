@@ -18,11 +18,10 @@ from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import subject_export, subject_parts, subject_url, subjects_crumb, switch_url
 from dashboard.components.translation import later
 from dashboard.components.widgets import Action, Problem, Section
-from dashboard.registries.policy_forms import what_if_form
+from dashboard.registries.policy_forms import WhatIfForm
 from dashboard.subjects.descriptions import note_part
 from dashboard.subjects.header import (
     DOORS,
-    MODE_SENTENCES,
     for_people,
     level_asks,
     level_order,
@@ -56,7 +55,7 @@ from registry.subjects.policy.registries import mirror_of
 from registry.subjects.versions.lookup import Registry, get_registry
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
 
-__all__ = ["DOORS", "MODE_SENTENCES", "field_url", "for_people", "level_order", "pretty", "subject_page"]
+__all__ = ["DOORS", "field_url", "for_people", "level_order", "pretty", "subject_page"]
 
 #: lines of the source that a page draws: more would be too heavy for it
 SOURCE_LINES: Final = 1_000
@@ -265,7 +264,7 @@ def _selected(
         settings=subject_settings(name, whole.spoken, settings_preconditions(registry, actor))
         if tab == "settings"
         else (),
-        what_if=what_if_form(registry.name, name) if tab == "settings" else None,
+        what_if=WhatIfForm(registry.name, name) if tab == "settings" else None,
         least=least_part(registry, name, max(whole.window.live, default=0), actor) if tab == "settings" else None,
         reference_lists=reference_lists(registry, name, info.version, actor) if tab == "references" else None,
         graph_url=subject_url(registry.name, name.qualified, "references", version=info.version),

@@ -9,11 +9,12 @@ from dashboard.compatibility.presenters import SnippetLine
 from dashboard.components.badges import ChangeKind, Severity, Verdict
 from dashboard.components.tables import ListTable
 from dashboard.components.widgets import Action, Choice, Environment, Export, Frame, Link, Paging, Problem, SearchBox
-from dashboard.registries.policy_forms import WhatIfForm, WhyNot
+from dashboard.registries.policy_forms import WhatIfForm
 from dashboard.subjects.bulk import BulkForm
 from dashboard.subjects.descriptions import NotePart, TagChip
 from dashboard.subjects.lifecycle import LeastPart, LifeMark, StandingPart
 from dashboard.subjects.references import ReferenceLists
+from registry.promotions.board.readiness import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,7 +285,7 @@ class SubjectSetting:
     inherited: str = ""
     change: Action | None = None
     reset: Action | None = None
-    why: tuple[WhyNot, ...] = ()
+    why: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,6 +77,7 @@ _STATES: dict[str, type[Shown]] = {
     "review": ReviewState,
     "retirement": Retire,
     "use": InUse,
+    "verdict": Verdict,
 }
 _STEPS = (
     (60, 1, later("%(n)s s ago"), later("in %(n)s s")),

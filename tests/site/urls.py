@@ -117,7 +117,10 @@ UI = [
         for name in ENVIRONMENT_PARTS
     ),
     path("environments/<path:registry>", index, name="environment"),
-    path("registries/<path:registry>/policy", index, name="policy"),
+    *(
+        path(f"registries/<path:registry>/{name}", index, name=name)
+        for name in ("policy", "policy_change", "policy_reset", "what_if")
+    ),
     path("search", index, name="search"),
     path("audit", index, name="audit"),
     path("registries/<path:registry>/moving", index, name="moving"),

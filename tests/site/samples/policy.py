@@ -4,104 +4,133 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.components.badges import Verdict
-from dashboard.components.widgets import Action, Choice, Crumb, Fact, Field, Section
-from dashboard.registries.policy_forms import (
-    ChangeForm,
-    ChangePart,
-    FailingRow,
-    PolicyPage,
-    PolicyRow,
-    RequestChange,
-    TrialRow,
-    WhatIfForm,
-    WhatIfOutcome,
-    WhatIfPage,
-    WhyNot,
-)
-from tests.site.samples.cast import HOSTILE, LONG, frame, subject_crumbs, subject_url
+from dashboard.components.widgets import Crumb, Section
+from dashboard.registries.policy import ChangeForm, ChangePart, PolicyPage, PolicyRow
+from dashboard.registries.policy_forms import ConfigForm, ModeForm, ResetConfigForm, ResetModeForm, WhatIfForm
+from dashboard.registries.policy_simulation import WhatIfOutcome, WhatIfPage
+from registry.promotions.board.readiness import Reason
+from registry.promotions.requests.level_simulation import ChangedRequest, RequestsUnder
+from registry.subjects.history.level_history import FailingVersion, SubjectTrial, Unjudged, WhatIf
+from registry.subjects.policy.effective_policy import EffectiveConfig, EffectiveMode, OwnConfig
+from registry.subjects.policy.policy_tree import PolicyNode, PolicyTree
+from registry.subjects.versions.qualified_names import SubjectName
+from tests.site.samples.cast import HOSTILE, LONG, frame, subject_crumbs
 
-URL = "/ui/registries/dev/policy"
-WHAT_IF_URL = "/ui/registries/dev/what-if"
-BACKWARD = "A new schema reads what the latest version wrote. Deploy consumers first."
 READER = "You need the admin or steward role to change the policy of registry dev."
-ROOT = PolicyRow(
-    kind="registry", name="dev", depth=0, level="BACKWARD", level_is_own=True, origin="own setting", sentence=BACKWARD,
-    mode="READWRITE", mode_is_own=False, mode_origin="the usual one", mode_sentence="", own=(Fact(label="Normalize", value="yes"),),
-    change_url=f"{URL}?change=1#change", what_if_url=WHAT_IF_URL,
-)  # fmt: skip
+WHY = (
+    Reason("role", READER, "Ask an admin for the role."),
+    Reason("closed", "dev is closed.", "Open break-glass."),
+)
+ROOT = PolicyNode(
+    kind="registry",
+    scope=None,
+    own=OwnConfig(level="BACKWARD", normalize=True),
+    own_mode=None,
+    config=EffectiveConfig("BACKWARD", True, "registry"),
+    settings=OwnConfig(),
+    mode=EffectiveMode("READWRITE", "default"),
+    subjects=312,
+    inheriting=300,
+)
 CONTEXT = replace(
-    ROOT, kind="context", name=".payments", depth=1, level="FULL_TRANSITIVE", own=(), inheriting="12 subjects inherit it",
-    mode="READONLY", mode_is_own=True, mode_origin="own setting", mode_sentence="Versions can be registered only by a release.",
-    change_url=f"{URL}?change=1&context=.payments#change", what_if_url=f"{WHAT_IF_URL}?context=.payments",
-)  # fmt: skip
+    ROOT,
+    kind="context",
+    scope=SubjectName(".payments", ""),
+    own=OwnConfig(level="FULL_TRANSITIVE"),
+    own_mode="READONLY",
+    config=EffectiveConfig("FULL_TRANSITIVE", False, "context"),
+    mode=EffectiveMode("READONLY", "context"),
+    subjects=12,
+    inheriting=12,
+)
 SUBJECT = replace(
-    ROOT, kind="subject", name="orders-value", depth=2, level="NONE", own=(Fact(label="Policy", value="oracle-nosql", code=True),),
-    sentence="Nothing is checked. No order is safe.", url=subject_url("dev", "orders-value"),
-)  # fmt: skip
-LEVELS = tuple(
-    Choice(value=name, label=name, selected=name == "FULL")
-    for name in ("BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FULL", "NONE")
+    ROOT,
+    kind="subject",
+    scope=SubjectName(".", "orders-value"),
+    own=OwnConfig(policy="oracle_nosql", alias=HOSTILE, default_metadata={"a": 1}),
+    own_mode="READONLY",
+    config=EffectiveConfig("NONE", True, "context"),
+    mode=EffectiveMode("READONLY", "subject"),
+    subjects=0,
+    inheriting=0,
 )
-FORM = WhatIfForm(url=WHAT_IF_URL, levels=LEVELS)
-SETTINGS = ChangeForm(
-    title="Settings", part="config",
-    fields=(
-        Field(name="level", label="Compatibility", kind="select", choices=(Choice(value="", label="inherited: BACKWARD"), *LEVELS), help=BACKWARD),
-        Field(name="alias", label="Another name for it", code=True, errors=(f"{HOSTILE} isn’t there.",)),
-    ),
-    submit=Action(label="Set", url=f"{URL}/change", method="post"), why=(),
-    reset=Action(label="Inherit all of it again", url=f"{URL}/reset", method="post", icon="undo-2"),
-)  # fmt: skip
-MODE = ChangeForm(
-    title="Allowed changes", part="mode",
-    fields=(Field(name="mode", label="Mode", kind="select", choices=(Choice(value="READWRITE", label="READWRITE", selected=True), Choice(value="READONLY", label="READONLY"))),),
-    submit=Action(label="Set mode", url=f"{URL}/change", method="post", allowed=False, reason=READER),
-    why=(WhyNot(code="role", sentence=READER, cure="Ask an admin for the role."), WhyNot(code="closed", sentence="dev is closed.", cure="Open break-glass.")),
-)  # fmt: skip
+SETTINGS = ChangeForm(part="config", form=ConfigForm.of(SUBJECT), why=(), reset=ResetConfigForm())
 POLICY = PolicyPage(
-    frame=frame("Policy", Section.POLICY, *subject_crumbs()), registry="dev", root=ROOT,
-    rows=(CONTEXT, SUBJECT, replace(SUBJECT, name=HOSTILE, absent=True, url=""), replace(SUBJECT, name=LONG)),
-    exceptions="412 contexts and subjects have their own settings. All others inherit. 4 of 412 exceptions are shown.",
-    what_if=FORM, find_url=URL, first_url=URL, next_url=f"{URL}?cursor=x",
-    change=ChangePart(row=SUBJECT, context="", subject="orders-value", forms=(SETTINGS, MODE), close_url=URL),
-)  # fmt: skip
-POLICY_EMPTY = replace(
-    POLICY, rows=(), change=None, first_url="", next_url="",
-    exceptions="No context or subject has its own settings. All inherit.",
-)  # fmt: skip
-POLICY_READER = replace(
-    POLICY, change=ChangePart(row=CONTEXT, context=".payments", subject="", forms=(MODE,), close_url=URL)
+    frame=frame("Policy", Section.POLICY, *subject_crumbs()),
+    registry="dev",
+    what_if=WhatIfForm("dev", None),
+    is_first=False,
+    tree=PolicyTree(
+        ROOT,
+        (
+            CONTEXT,
+            SUBJECT,
+            replace(SUBJECT, scope=SubjectName(".", HOSTILE), exists=False),
+            replace(SUBJECT, scope=SubjectName(".", LONG)),
+        ),
+        412,
+        ":.:x",
+    ),
+    change=ChangePart(
+        row=PolicyRow("dev", SUBJECT),
+        forms=(SETTINGS, ChangeForm(part="mode", form=ModeForm.of(SUBJECT), why=WHY, reset=ResetModeForm())),
+    ),
 )
-FAILING = FailingRow(
-    version=3, sentence="Order.id became a string: FIELD_TYPE_CHANGED.", compare_label="version 2",
-    compare_url=subject_url("dev", "orders-value", "compare", from_=2, to=3),
-)  # fmt: skip
+POLICY_EMPTY = replace(
+    POLICY, change=None, is_first=True, tree=PolicyTree(replace(ROOT, own=None, inheriting=312), (), 0)
+)
+POLICY_READER = replace(
+    POLICY,
+    change=ChangePart(
+        row=PolicyRow("dev", CONTEXT), forms=(ChangeForm(part="mode", form=ModeForm.of(CONTEXT), why=WHY),)
+    ),
+)
+FAILING = FailingVersion(3, (2,), "Order.id became a string: FIELD_TYPE_CHANGED.", False)
+SIMULATION = WhatIf(
+    level="FULL",
+    scope=None,
+    subjects=(
+        SubjectTrial(
+            SubjectName(".", "orders-value"), "NONE", 7, 6, (FAILING, FailingVersion(4, (3, 2, 1), HOSTILE, True))
+        ),
+        SubjectTrial(SubjectName(".", HOSTILE), "BACKWARD", 2, 1, (), (Unjudged(2, f"line 1, column 4. {HOSTILE}"),)),
+        SubjectTrial(SubjectName(".sales", LONG), "BACKWARD", 2, 2, (replace(FAILING, sentence=LONG),), left_out=3),
+    ),
+    looked_at=20,
+    total=312,
+    keeping=4,
+    transitions=57,
+    failing=3,
+    cursor="x",
+    stopped="The time for one answer is over.",
+)
 OUTCOME = WhatIfOutcome(
-    verdict=Verdict.BREAKS, sentence="With FULL, 3 of 57 registrations would have been refused.",
-    consequence="Both sides can be deployed in any order.", progress="20 of 312 subjects were looked at.",
-    rows=(
-        TrialRow(name="orders-value", url=subject_url("dev", "orders-value"), level="FULL", sentence="1 of 7 registrations would have been refused.", failing=(FAILING, replace(FAILING, version=4, is_known=True))),
-        TrialRow(name=HOSTILE, url=subject_url("dev", "other-value"), level="FULL", sentence="Its texts can’t be compared.", failing=(), notes=("Version 2 can’t be read: line 1, column 4.", HOSTILE)),
-        TrialRow(name=LONG, url=subject_url("dev", "long-value"), level="FULL", sentence="1 of 2 registrations would have been refused.", failing=(replace(FAILING, sentence=LONG),)),
+    registry="dev",
+    simulation=SIMULATION,
+    under=RequestsUnder(
+        12,
+        9,
+        (
+            ChangedRequest(14, "orders-value", True, "passes now, would fail"),
+            ChangedRequest(15, HOSTILE, False, "fails now, would pass"),
+        ),
+        "The others were not judged in time.",
     ),
-    requests_sentence="2 open requests would be judged otherwise.",
-    requests=(
-        RequestChange(label="Request 14: orders-value version 3", url="/ui/promotions/14", sentence="passes now, would fail", verdict=Verdict.BREAKS),
-        RequestChange(label=f"Request 15: {HOSTILE}", url="/ui/promotions/15", sentence="fails now, would pass", verdict=Verdict.OK),
-    ),
-    stopped="The time for one answer is over.", next_url=f"{WHAT_IF_URL}?level=FULL&cursor=x",
-)  # fmt: skip
+)
 WHAT_IF = WhatIfPage(
-    frame=frame("What if this subject had another level?", Section.POLICY, *subject_crumbs(), Crumb(label="Policy", url=URL)),
-    registry="dev", scope="dev", form=FORM, outcome=OUTCOME,
-)  # fmt: skip
+    frame=frame(
+        "What if this subject had another level?",
+        Section.POLICY,
+        *subject_crumbs(),
+        Crumb(label="Policy", url="/ui/registries/dev/policy"),
+    ),
+    registry="dev",
+    scope="dev",
+    form=WhatIfForm("dev", SubjectName(".", "orders-value")),
+    outcome=OUTCOME,
+)
 WHAT_IF_FORM = replace(WHAT_IF, outcome=None)
 WHAT_IF_NOTHING = replace(
-    WHAT_IF,
-    outcome=WhatIfOutcome(
-        verdict=Verdict.OK, sentence="With FULL, none of 57 registrations would have been refused.",
-        consequence="Both sides can be deployed in any order.", progress="All 12 subjects were looked at.", rows=(),
-    ),
-)  # fmt: skip
+    WHAT_IF, outcome=WhatIfOutcome(registry="dev", simulation=WhatIf("FULL", None, (), 12, 12, 0, 57, 0))
+)
 WHAT_IF_WRONG = replace(WHAT_IF, outcome=None, error=f"There is no level {HOSTILE}.")

@@ -23,7 +23,6 @@ from dashboard.components.widgets import (
     Section,
     Travel,
 )
-from dashboard.registries.policy_forms import WhyNot
 from dashboard.subjects.bulk import BulkForm
 from dashboard.subjects.descriptions import NoteForm, NotePart, TagChip
 from dashboard.subjects.lifecycle import (
@@ -61,6 +60,7 @@ from dashboard.subjects.presenters import (
 from dashboard.subjects.tables import SubjectLine, columns
 from registry.drift.services.minimum_version import LeastInfo
 from registry.drift.usage.subject_topics import SubjectCarriers
+from registry.promotions.board.readiness import Reason
 from registry.subjects.lifecycle.notes import Note
 from registry.subjects.selectors import SubjectRow as SubjectInfo
 from registry.subjects.versions.qualified_names import SubjectName
@@ -538,7 +538,7 @@ SELECTED = SelectedVersion(
             origin="inherited from the registry dev",
             sentence="New versions can be registered and settings changed.",
             change=Action(label="Change mode …", url="", allowed=False, reason=HOSTILE),
-            why=(WhyNot(code="rights", sentence="Your role is steward.", cure="Ask somebody who has the right."),),
+            why=(Reason("rights", "Your role is steward.", "Ask somebody who has the right."),),
         ),
     ),
 )
