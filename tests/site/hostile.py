@@ -72,6 +72,7 @@ NAMES: Final = frozenset(
         "EffectiveMode.mode",
         "WhatIf.level",
         "WhatIfForm.levels",
+        "Line.fate",
         "Reason.answer",
         "Retirement.answer",
         "SubjectName.context",

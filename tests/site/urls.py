@@ -119,7 +119,19 @@ UI = [
     path("environments/<path:registry>", index, name="environment"),
     *(
         path(f"registries/<path:registry>/{name}", index, name=name)
-        for name in ("policy", "policy_change", "policy_reset", "what_if")
+        for name in (
+            "registry_export",
+            "registry_import",
+            "deleted",
+            "policy",
+            "policy_change",
+            "policy_reset",
+            "what_if",
+        )
+    ),
+    *(
+        path(f"registries/<path:registry>/copies/<int:copy_id>/{name}", index, name=name)
+        for name in ("copy", "copy_file", "copy_bring", "copy_forget")
     ),
     path("search", index, name="search"),
     path("audit", index, name="audit"),

@@ -144,10 +144,10 @@ def test_what_cant_come_is_worst_first_and_offers_the_rest(registries: None, sys
     plan_url = admin.post("/ui/registries/staging/moving/import", sent(whole(), f"{hostile}.jsonl"))["Location"]
     page = admin.get(plan_url)
     shown = page.content.decode()
-    assert page.context["page"].rows[0].coming.code == "conflict" and page.context["page"].rows[0].version == 1
+    assert next((row.fate, row.version) for row, _ in page.context["page"].lines) == ("conflict", 1)
     assert "Choose “Only what is missing”" in shown and hostile not in shown
     missing = admin.get(f"{plan_url}?only=missing").context["page"]
-    assert missing.confirm.allowed and missing.verdict.code == "conflict"
+    assert not missing.refused and missing.verdict.code == "conflict"
     admin.post(f"{plan_url}/bring", dict(missing.hidden))
     rows = contents_of(get_registry("staging")).by_key
     assert rows[SubjectName(".", "a"), 1].text == '"string"' and (SubjectName(".x", "a"), 2) in rows
@@ -209,8 +209,11 @@ def test_what_was_deleted_for_good_is_listed_saved_restored_and_forgotten(
     assert there_no_more.status_code == 410 and "Restore until" in there_no_more.content.decode()
     assert "Restore until" not in browser("steward").get("/ui/registries/dev/subjects/orders/").content.decode()
     done = admin.get("/ui/registries/dev/subjects/orders/retire/done?did=hard&versions=1&ids=1")
-    assert done.context["page"].read_back.restore.url == listed.context["page"].rows[1].open.url
-    other, orders = (row.open.url for row in listed.context["page"].rows)
+    assert (
+        done.context["page"].read_back.restore.url
+        == f"/ui/registries/dev/copies/{listed.context['page'].rows[1].number}"
+    )
+    other, orders = (f"/ui/registries/dev/copies/{row.number}" for row in listed.context["page"].rows)
     assert read_snapshot(io.BytesIO(admin.get(f"{orders}/file").getvalue()), "x").versions[0].text == '"int"'
     with CaptureQueriesContext(connection) as queries:
         page = admin.get(orders)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dashboard.components.widgets import Action, Crumb, Environment, Fact, Paging, Problem, Section
-from dashboard.registries.archive import ComingRow, CopyPage, CopyRow, DeletedPage, ImportFate, MovingPage, Way
+from dashboard.components.widgets import Action, Crumb, Environment, Paging, Problem, Section
+from dashboard.registries.archive import CopyPage, DeletedPage, MovingPage
 from dashboard.registries.connections import ConnectForm, ConnectionPage, RegistriesPage, RegistryRow, TestConnectForm
+from registry.subjects.archive.archive import CopyInfo
+from registry.subjects.import_export.import_plan import Line, Plan, Ways
+from registry.subjects.import_export.snapshot import Problem as ImportProblem
 from registry.subjects.policy.registries import MirrorState, RegistryEntry
 from registry.subjects.remote import connection_test as probing
 from registry.subjects.remote.connection_test import Capability, Probe, Step
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, ago, frame
 
 READER = "You need the admin role to manage registries."
@@ -84,92 +88,88 @@ CRUMBS = (Crumb(label="Subjects", url="/gallery/subjects"), Crumb(label="Export 
 MOVING = MovingPage(
     frame=frame("Export and import", Section.POLICY, CRUMBS[0]),
     registry="dev",
-    holds="128 subjects with 431 live versions now",
-    export=Action(label="Export everything", url="/ui/registries/dev/moving/export", method="post", tone="primary", icon="file-text"),
-    upload=Action(label="Upload and review", url="/ui/registries/dev/moving/import", method="post", tone="primary", icon="arrow-right"),
-    limits="At most 16 MiB and 500 versions to import. For larger files, use the command import_registry.",
+    subjects=128,
+    versions=431,
     waiting=tuple(
-        CopyRow(
-            name=name, versions=431, made_at=ago(minutes=4), made_by=who, until=ago(hours=-2),
-            open=Action(label="Review …", url="/gallery/copy-import", icon="arrow-right"),
-        )
-        for name, who in (("dev.jsonl", "anna"), (HOSTILE, HOSTILE), (LONG, LONG))
+        CopyInfo(number, name, 431, ago(minutes=4), who, ago(hours=-2))
+        for number, (name, who) in enumerate((("dev.jsonl", "anna"), (HOSTILE, HOSTILE), (LONG, LONG)), start=1)
     ),
-    deleted_url="/gallery/deleted",
-)  # fmt: skip
-MOVING_EMPTY = replace(MOVING, holds="0 subjects with 0 live versions now", waiting=())
+    may_restore=True,
+)
+MOVING_EMPTY = replace(MOVING, subjects=0, versions=0, waiting=())
 MOVING_REFUSED = replace(
     MOVING,
-    upload=replace(MOVING.upload, allowed=False, reason="You need the admin role in dev to change modes."),
-    waiting=(), deleted_url="", problem=Problem(what="dev.jsonl has no last line, so it is incomplete. Export it again.", cure="Nothing was changed. Choose another file."),
-)  # fmt: skip
+    refused="You need the admin role in dev to change modes.",
+    waiting=(),
+    may_restore=False,
+    problem=Problem(
+        what="dev.jsonl has no last line, so it is incomplete. Export it again.",
+        cure="Nothing was changed. Choose another file.",
+    ),
+)
+KEPT = CopyInfo(7, "orders-value", 3, ago(hours=3), "anna", ago(days=-29))
 DELETED = DeletedPage(
     frame=frame("Permanently deleted", Section.SUBJECTS, *CRUMBS),
     registry="dev",
     days=30,
-    rows=tuple(
-        CopyRow(
-            name=name, versions=versions, made_at=ago(hours=3), made_by=who, until=ago(days=-29),
-            open=Action(label="Restore …", url="/gallery/copy", icon="undo-2"), file_url="/gallery/copy",
-        )
-        for name, versions, who in (("orders-value", 3, "anna"), (":.lab:payments-value", 12, "ci"), (HOSTILE, 1, HOSTILE), (LONG, 1_204, LONG))
+    rows=(
+        KEPT,
+        replace(KEPT, name=":.lab:payments-value", versions=12, made_by="ci"),
+        replace(KEPT, name=HOSTILE, versions=1, made_by=HOSTILE),
+        replace(KEPT, name=LONG, versions=1_204, made_by=LONG),
     ),
     paging=Paging(first=1, last=4, next_url="/gallery/deleted"),
-)  # fmt: skip
+)
 DELETED_NONE = replace(DELETED, rows=(), paging=None)
 DELETED_OFF = replace(DELETED_NONE, days=0)
+
+
+def line(subject: str, version: int, schema_id: int, fate: Any, why: str = "") -> Line:
+    """What becomes of a sample version."""
+    return Line(SubjectName(".", subject), version, schema_id, fate, why)
+
+
+NEW_LINES = tuple(line("orders-value", number, 11 + number, "created") for number in (1, 2, 3))
 COPY = CopyPage(
-    frame=frame("Restore orders-value", Section.SUBJECTS, *CRUMBS, Crumb(label="Permanently deleted", url="/gallery/deleted")),
+    frame=frame(
+        "Restore orders-value", Section.SUBJECTS, *CRUMBS, Crumb(label="Permanently deleted", url="/gallery/deleted")
+    ),
+    registry="dev",
+    info=KEPT,
     is_deleted=True,
-    about="orders-value",
-    facts=(
-        Fact(label="Versions", value="3"), Fact(label="Deleted by", value="anna"), Fact(label="At", value="2026-11-20 09:12 UTC"),
-        Fact(label="Kept until", value="2026-12-20 09:12 UTC"), Fact(label="Owned by", value="team-orders, anna"),
-    ),
-    until=ago(days=-27),
-    file_url="/gallery/copy",
-    forget=Action(label="Delete copy now", url="/ui/registries/dev/copies/7/forget", method="post", tone="danger", icon="x"),
-    ways=(Way(label="Live again", url="/gallery/copy", current=True), Way(label="Soft-deleted, as before", url="/gallery/copy")),
-    verdict=ImportFate.CREATED,
-    sentence="Of 3 versions: 3 come.",
-    way_sentence="Versions are restored with their numbers and ids where these are free. Existing data is not changed.",
-    rows=tuple(
-        ComingRow(subject="orders-value", url="", version=number, schema_id=11 + number, coming=ImportFate.CREATED) for number in (1, 2, 3)
-    ),
-    settings=("settings of orders-value: level", "description of orders-value"),
-    confirm=Action(label="Restore", url="/ui/registries/dev/copies/7/bring", method="post", tone="primary", icon="undo-2"),
-    hidden=(("plan", "0" * 64), ("only", ""), ("as", "")),
-)  # fmt: skip
-COPY_NOTHING = replace(
-    COPY, verdict=ImportFate.SAME, sentence="Of 3 versions: 3 are there already.", settings=(),
-    rows=tuple(replace(row, coming=ImportFate.SAME, url="/gallery/subject") for row in COPY.rows),
-    confirm=replace(COPY.confirm, allowed=False, reason="There is nothing to import."),
-)  # fmt: skip
+    ways=Ways(live=True),
+    owners=("team-orders", "anna"),
+    plan=Plan(NEW_LINES, ("settings of orders-value: level", "description of orders-value"), (), "0" * 64),
+)
+COPY_NOTHING = replace(COPY, plan=Plan(tuple(replace(each, fate="same") for each in NEW_LINES), (), (), "0" * 64))
 COPY_CLOSED = replace(
-    COPY, verdict=None, sentence="", rows=(), settings=(), confirm=None, hidden=(),
+    COPY,
+    plan=None,
     problem=Problem(what="Registry prod is a closed environment: it takes a release.", cure="Nothing was changed."),
-)  # fmt: skip
+)
+TAKEN = "schema id 8 is used by another schema (payments-value version 1) here."
 COPY_IMPORT = replace(
     COPY,
     frame=frame("Import dev.jsonl", Section.SUBJECTS, *CRUMBS),
     is_deleted=False,
-    about="dev.jsonl",
-    facts=(Fact(label="Versions", value="431"), Fact(label="Uploaded by", value=HOSTILE), Fact(label="Kept until", value="2026-12-20 09:12 UTC")),
-    ways=(Way(label="Everything, as in the file", url="/gallery/copy-import", current=True), Way(label="Only what is missing", url="/gallery/copy-import")),
-    verdict=ImportFate.CONFLICT,
-    sentence="Of 431 versions: 2 can’t come, 1 stays as it is here, 1 changes, 3 come, 424 are there already.",
-    way_sentence="What the file has is here as it is there afterwards. What is here alone stays. If one part can’t come, nothing does.",
-    rows=(
-        ComingRow(subject=HOSTILE, url="", version=1, schema_id=7, coming=ImportFate.CONFLICT, why=HOSTILE),
-        ComingRow(subject="orders-value", url="", version=2, schema_id=8, coming=ImportFate.CONFLICT, why="schema id 8 is used by another schema (payments-value version 1) here."),
-        ComingRow(subject=LONG, url="/gallery/subject", version=3, schema_id=2_000_000_001, coming=ImportFate.LEFT, why=LONG),
-        ComingRow(subject="address-value", url="/gallery/subject", version=1, schema_id=3, coming=ImportFate.CHANGED),
-        *(ComingRow(subject="customer-value", url="", version=number, schema_id=20 + number, coming=ImportFate.CREATED) for number in (1, 2, 3)),
-        ComingRow(subject="invoice-value", url="/gallery/subject", version=1, schema_id=4, coming=ImportFate.SAME),
+    info=replace(KEPT, name="dev.jsonl", versions=431, made_by=HOSTILE),
+    ways=Ways(),
+    owners=(),
+    plan=Plan(
+        (
+            line(HOSTILE, 1, 7, "conflict", HOSTILE),
+            line("orders-value", 2, 8, "conflict", TAKEN),
+            line(LONG, 3, 2_000_000_001, "left", LONG),
+            line("address-value", 1, 3, "changed"),
+            *NEW_LINES,
+            *(line("invoice-value", number, number, "same") for number in range(1_001, 1_110)),
+        ),
+        (
+            "context .: ids go on from 412",
+            f"settings of {HOSTILE}: level",
+            *(f"description of subject-{number}" for number in range(1_000, 1_110)),
+        ),
+        (ImportProblem(f"note of {LONG}", "this subject doesn't exist here."), ImportProblem(HOSTILE, HOSTILE)),
+        "0" * 64,
     ),
-    more=423,
-    settings=("context .: ids go on from 412", f"settings of {HOSTILE}: level", f"description of {LONG}"),
-    more_settings=12,
-    problems=(f"note of {LONG}: this subject doesn't exist here.", HOSTILE),
-    confirm=replace(COPY.confirm, label="Import", icon="check", allowed=False, reason="Some of it can’t be imported. Choose “Only what is missing”."),
-)  # fmt: skip
+)
