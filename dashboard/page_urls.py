@@ -85,7 +85,7 @@ urlpatterns = [
         streams.variable_compare,
         name="state_variable_compare",
     ),
-    path("state-checks/new", streams.check_new, name="state_check_new"),
+    path("state-checks/new", streams.StateCheckView.as_view(), name="state_check_new"),
     path("state-checks/<int:check_id>", streams.check_page, name="state_check"),
     path("state-checks/<int:check_id>/export", streams.check_export, name="state_check_export"),
     path("inbox", notifications.inbox, name="inbox"),

@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.components.badges import Look
+from dashboard.components.forms import (
+    NOT_OF_RIGHTS,
+    CodeField,
+    FormPage,
+    FormSection,
+    LongTextField,
+    NameChoiceField,
+    fill_choices,
+)
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.translation import later
-from dashboard.components.widgets import Action, Choice, Crumb, Fact, Field, Frame, Link, Problem, Section
+from dashboard.components.translation import later, later_filled
+from dashboard.components.widgets import Crumb, Fact, Frame, Link, Section
 from dashboard.sources.forms import StoreForm
 from registry.access.roles import refusal
 from registry.drift.selectors import list_sources
 from registry.drift.sources import kind_of
 from registry.drift.sources.state_store import checkpoint_places
-from registry.errors import SchemadeskError
+from registry.errors import InvalidInput, SchemadeskError
 from registry.formats.policies.spark_state.rules import NO_ACTIONS
 from registry.streams.selectors import StateCheckInfo, get_state_check, list_state_checks
+from registry.streams.services import check_document, start_plan
 
 #: the verdict of a whole check
 VERDICT_LOOKS: Final = {
@@ -165,94 +175,94 @@ class StateReport:
         return list(map(ReportedChange, self.info.report["changes"]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateCheckForm:
-    """The form: a known checkpoint or a path, the object store of one that is in none of the sources, and the plan."""
-
-    frame: Frame
-    known_field: Field | None
-    path: Field
-    plan: Field
-    submit: Action
-    store: StoreForm
-    problem: Problem | None = None
-    recent: tuple[Link, ...] = ()
-
-
 SHOWN_RECENT: Final = 8
 _EXAMPLE: Final = '{"variables": [{"name": "totals", "kind": "value", "value_schema": "orders BIGINT, note STRING"}]}'
 
 
-def chosen_checkpoint(form: Mapping[str, Any]) -> str:
-    """The path that the form names: the one that was typed, else the known one that was chosen."""
-    return str(form.get("path", "")).strip() or str(form.get("checkpoint", "")).strip()
+class CheckForm(StoreForm):
+    """Checks a plan on a known checkpoint or on another one, with the object store of one that is in none of the sources."""
+
+    service: ClassVar[Callable[..., object]] = staticmethod(check_document)
+    label = later("Check")
+    refusals = NOT_OF_RIGHTS
+    conditional = ("path", "plan")
+
+    checkpoint = NameChoiceField(label=later("Known checkpoint"), empty_label=later("– none –"))
+    path = CodeField(label=later("Another checkpoint folder or address"), required=False)
+    plan = LongTextField(
+        label=later("Planned state"),
+        rows=16,
+        code=True,
+        required=False,
+        strip=False,
+        placeholder=_EXAMPLE,
+        help_text=later(
+            "All state variables that the next version declares, with schemas as Spark DDL or StructType JSON."
+        ),
+    )
+
+    def __init__(self, data: Any = None, *, known: Sequence[str], **options: Any) -> None:
+        super().__init__(data, **options)
+        self.sections = self.sections[1:]
+        self.fields["plan"].widget.attrs["required"] = True
+        text = later("The query’s checkpointLocation. %(checkpoint_places)s.")
+        self.fields["path"].help_text = later_filled(text, checkpoint_places=checkpoint_places())
+        if known:
+            fill_choices([self], checkpoint=known)
+        else:
+            del self.fields["checkpoint"]
+            self.fields["path"].label = later("Checkpoint folder or address")
+            self.fields["path"].widget.attrs["required"] = True
+
+    def parts(self) -> Iterable[FormSection]:
+        """The checkpoint and the plan, which the page draws itself, then the store's fields."""
+        return (FormSection("", ("checkpoint", "path", "plan")), *self.own_parts())
+
+    def arguments(self) -> dict[str, Any]:
+        """The path that was typed, else the known one; line ends as they were typed. Raises InvalidInput without one."""
+        values = self.cleaned_data
+        checkpoint = values["path"] or values.get("checkpoint", "") or str(self.data.get("checkpoint", "")).strip()
+        if not checkpoint:
+            raise InvalidInput(gettext("Select a checkpoint, or give its folder."))
+        plan = values["plan"].replace("\r\n", "\n")  # places in it are counted
+        return {"checkpoint": checkpoint, "plan": plan, "store": self.store()}
+
+    def add_service_error(self, error: SchemadeskError) -> None:
+        """The error with its place in the plan."""
+        self.add_error(None, error.placed)
 
 
-def check_form(
-    request: HttpRequest, *, plan: str = "", checkpoint: str = "", problem: SchemadeskError | None = None
-) -> StateCheckForm:
-    """The form with what was sent, and what was wrong with it."""
-    form = request.POST if request.method == "POST" else request.GET
-    actor = page_actor(request)
-    reason = refusal(actor, "state.check")
-    known_field, path = _checkpoint_fields(form, checkpoint)
-    return StateCheckForm(
+class LoadPlanForm(CheckForm):
+    """Reads the stored state of the checkpoint as a plan, which is the result."""
+
+    service = staticmethod(start_plan)
+
+    def arguments(self) -> dict[str, Any]:
+        """The checkpoint alone."""
+        return {name: value for name, value in super().arguments().items() if name != "plan"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateCheckPage(FormPage):
+    """The form that checks a restart, and the last checks."""
+
+    recent: tuple[Link, ...] = ()
+
+
+def known_checkpoints() -> list[str]:
+    """The checkpoints that are sources."""
+    return sorted({source.name for source in list_sources() if kind_of(source.kind).keeps_state})
+
+
+def check_page(request: HttpRequest, form: CheckForm) -> StateCheckPage:
+    """The form with what was sent."""
+    return StateCheckPage(
         frame=make_frame(request, title=gettext("Check a restart"), section=Section.SOURCES, crumbs=_crumbs()),
-        known_field=known_field,
-        path=path,
-        store=StoreForm(request.POST or None, initial=request.GET.dict()),
-        plan=Field(
-            name="plan",
-            label=gettext("Planned state"),
-            value=plan,
-            kind="textarea",
-            required=True,
-            rows=16,
-            code=True,
-            placeholder=_EXAMPLE,
-            help=gettext(
-                "All state variables that the next version declares, with schemas as Spark DDL or StructType JSON."
-            ),
-        ),
-        submit=Action(
-            label=gettext("Check"),
-            url=reverse("ui:state_check_new"),
-            method="post",
-            allowed=not reason,
-            reason=reason.replace("start scans", "check planned state"),
-            tone="primary",
-            icon="shield-check",
-        ),
-        problem=_problem(problem),
+        form=form,
+        back_url="",
+        refused=refusal(page_actor(request), "state.check").replace("start scans", "check planned state"),
         recent=tuple(_recent(info) for info in list_state_checks(limit=SHOWN_RECENT)),
     )
-
-
-def _checkpoint_fields(form: Mapping[str, Any], checkpoint: str) -> tuple[Field | None, Field]:
-    """The known checkpoints, if there are any, and the field for another one."""
-    paths = sorted({source.name for source in list_sources() if kind_of(source.kind).keeps_state})
-    chosen = checkpoint or str(form.get("checkpoint", ""))
-    typed = str(form.get("path", "")) or (chosen if chosen not in paths else "")
-    choices = [
-        Choice(value="", label=gettext("– none –")),
-        *(Choice(value=p, label=p, selected=p == chosen) for p in paths),
-    ]
-    path = Field(
-        name="path",
-        label=gettext("Another checkpoint folder or address") if paths else gettext("Checkpoint folder or address"),
-        value=typed,
-        code=True,
-        required=not paths,
-        help=gettext("The query’s checkpointLocation. %(checkpoint_places)s.")
-        % {"checkpoint_places": checkpoint_places()},
-    )
-    if not paths:
-        return None, path
-    return Field(name="checkpoint", label=gettext("Known checkpoint"), kind="select", choices=tuple(choices)), path
-
-
-def _problem(error: SchemadeskError | None) -> Problem | None:
-    return Problem(what=error.placed) if error else None
 
 
 def _recent(info: StateCheckInfo) -> Link:

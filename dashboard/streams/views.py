@@ -8,16 +8,16 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
+from dashboard.components.forms import FormPage, FormPageView, ServiceForm
 from dashboard.components.frame import page_actor
 from dashboard.components.links import whole_number
-from dashboard.sources.forms import StoreForm
 from dashboard.streams import queries, restart_check, variables
+from dashboard.streams.restart_check import CheckForm, LoadPlanForm
 from registry.access.roles import require
-from registry.errors import Forbidden, InvalidInput, SchemadeskError
+from registry.errors import InvalidInput
 from registry.streams.selectors import StateCheckInfo, get_state_check
-from registry.streams.services import check_document, start_plan
 
 
 @require_safe
@@ -53,41 +53,38 @@ _TYPES: Final = {
 }
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def check_new(request: HttpRequest) -> HttpResponse:
+class StateCheckView(FormPageView):
     """The form; sent, it checks the plan and goes to the report, or fills in what the checkpoint holds now."""
-    require(page_actor(request), "schema.read")
-    if request.method != "POST":
-        return _opened(request)
-    # A browser sends line ends as CRLF; places in the text are counted as they were typed.
-    plan = request.POST.get("plan", "").replace("\r\n", "\n")
-    path = restart_check.chosen_checkpoint(request.POST)
-    try:
-        if not path:
-            raise InvalidInput(gettext("Select a checkpoint, or give its folder."))
-        form = StoreForm(request.POST)
-        store = form.store() if form.is_valid() else None
-        arguments: dict[str, Any] = {"checkpoint": path, "store": store, "by": page_actor(request)}
-        if request.POST.get("do") == "load":
-            return _form(request, restart_check.check_form(request, plan=start_plan(**arguments)))
-        number = check_document(plan=plan, **arguments)
-    except Forbidden:
-        raise
-    except SchemadeskError as error:
-        return _form(request, restart_check.check_form(request, plan=plan, problem=error), status=422)
-    return redirect("ui:state_check", number)
 
+    template = "streams/check_new.html"
 
-def _opened(request: HttpRequest) -> HttpResponse:
-    again = whole_number(request.GET.get("again", ""))
-    if again is None:
-        return _form(request, restart_check.check_form(request))
-    info = get_state_check(again)
-    return _form(request, restart_check.check_form(request, plan=info.plan, checkpoint=info.checkpoint))
+    def make_form(self, data: Any, **route: Any) -> CheckForm:
+        """The form of what is sent, of an earlier check, or of the address. Raises NotAllowed, StateCheckNotFound."""
+        require(page_actor(self.request), "schema.read")
+        known = restart_check.known_checkpoints()
+        if data is not None:
+            kind = LoadPlanForm if data.get("do") == "load" else CheckForm
+            return kind(data, known=known)
+        initial: dict[str, str] = self.request.GET.dict()
+        again = whole_number(initial.get("again", ""))
+        if again is not None:
+            info = get_state_check(again)
+            initial |= {"plan": info.plan, "checkpoint": info.checkpoint}
+        if initial.get("checkpoint") not in known:
+            initial = {"path": initial.get("checkpoint", ""), **initial}
+        return CheckForm(known=known, initial=initial)
 
+    def page(self, form: ServiceForm, **route: Any) -> FormPage:
+        """The page of the form."""
+        assert isinstance(form, CheckForm)
+        return restart_check.check_page(self.request, form)
 
-def _form(request: HttpRequest, page: object, status: int = 200) -> HttpResponse:
-    return render(request, "streams/check_new.html", {"page": page}, status=status)
+    def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
+        """The report, or the form with the plan that was read."""
+        if isinstance(form, LoadPlanForm):
+            initial = {**self.request.POST.dict(), "plan": form.result}
+            return self.show(CheckForm(known=restart_check.known_checkpoints(), initial=initial), **route)
+        return redirect("ui:state_check", form.result)
 
 
 @require_safe

@@ -6,18 +6,19 @@ from dataclasses import replace
 from typing import Any
 
 from dashboard.components.diff import text_diff
-from dashboard.components.widgets import Action, Choice, Crumb, Fact, Field, Link, Paging, Problem, Section
-from dashboard.sources.forms import StoreForm
+from dashboard.components.widgets import Action, Crumb, Fact, Link, Paging, Problem, Section
 from dashboard.streams.queries import OperatorPanel, QueryList, QueryPage, QueryRow, VariableRow, meter
 from dashboard.streams.restart_check import (
     STATUS_LOOKS,
     BudgetRow,
+    CheckForm,
     ReportedChange,
     ReportVariable,
-    StateCheckForm,
+    StateCheckPage,
     StateReport,
 )
 from dashboard.streams.variables import FieldRow, SchemaRow, StateComparePage, VariablePage
+from registry.errors import InvalidInput
 from registry.streams.selectors import (
     BudgetInfo,
     CarriedInfo,
@@ -163,19 +164,21 @@ REPORT_REFUSED = replace(REPORT, info=replace(CHECKED, report=FINISHED | REFUSAL
 NOTHING = {"verdict": "fine", "sentence": "It keeps no state.", "changes": [], "settings": [], "notes": []}
 REPORT_NO_STATE = replace(REPORT, info=replace(CHECKED, report=FINISHED | NOTHING), variables=(), budgets=())
 
-CHECK_FORM = StateCheckForm(
+CHECK_FORM = StateCheckPage(
     frame=frame("Check a restart", Section.QUERIES, QUERIES_CRUMB, current=None),
-    known_field=Field(name="checkpoint", label="Known checkpoint", kind="select", choices=(Choice(value="", label="none of these"), Choice(value="1", label=HOSTILE))),
-    path=Field(name="path", label="Path or address", code=True, placeholder="s3://bucket/checkpoints/order_totals"),
-    plan=Field(name="plan", label="Plan", kind="textarea", rows=14, code=True, required=True, value='{"variables": []}'),
-    submit=Action(label="Check", url="/ui/queries", method="post", tone="primary", icon="shield-check"),
-    store=StoreForm(initial={"endpoint": HOSTILE}),
+    form=CheckForm(known=[HOSTILE], initial={"endpoint": HOSTILE, "path": "s3://bucket/checkpoints/order_totals", "plan": '{"variables": []}'}),
+    back_url="",
     recent=(Link(label=f"{HOSTILE} 3 min ago", url="/gallery/state-check"),),
 )  # fmt: skip
-CHECK_FORM_REFUSED = replace(
-    CHECK_FORM, plan=replace(CHECK_FORM.plan, value="{", errors=("The plan is not JSON: line 1, column 2.",)),
-    problem=Problem(what="There is no checkpoint", where=HOSTILE, cure="Give the folder that has the file metadata."),
-)  # fmt: skip
-CHECK_FORM_READER = replace(
-    CHECK_FORM, submit=replace(CHECK_FORM.submit, allowed=False, reason="Checking a restart takes the role steward."), recent=()
-)  # fmt: skip
+
+
+def refused_check() -> CheckForm:
+    """The form of a plan that isn't one."""
+    form = CheckForm({"path": "/checkpoints/totals", "plan": "{"}, known=[])
+    form.is_valid()
+    form.add_service_error(InvalidInput(f"The plan is not JSON: line 1, column 2. {HOSTILE}"))
+    return form
+
+
+CHECK_FORM_REFUSED = replace(CHECK_FORM, form=refused_check())
+CHECK_FORM_READER = replace(CHECK_FORM, refused="Checking a restart takes the role steward.", recent=())
