@@ -118,6 +118,12 @@ def whole_number(text: str, *, digits: int = 9) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
 
 
+def with_query(base: str, query: Mapping[str, object]) -> str:
+    """The address with what of the query isn't empty."""
+    parameters = {name: value for name, value in query.items() if value}
+    return f"{base}?{urlencode(parameters)}" if parameters else base
+
+
 def given_text(form: Mapping[str, str], name: str, usual: str = "") -> str:
     """A text of an address or a form, without the NUL that PostgreSQL refuses and without space at its ends."""
     return form.get(name, usual).replace("\0", "").strip()

@@ -1,19 +1,20 @@
-"""Tables that are declared: a column says how it is headed, ordered and drawn, and the template draws them all.
+"""Lists that are declared: a column says how it is headed, ordered and drawn, a filter how it is named and what it has.
 
 Cells are drawn in Python, because a template takes several times as long, and a page has hundreds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
-from dashboard.components.widgets import readable
+from dashboard.components.links import chosen_value, given_text
+from dashboard.components.widgets import ActiveFilter, Choice, Filter, readable
 from dashboard.templatetags.desk import visible
 
 
@@ -30,12 +31,15 @@ class ColumnOrder:
 class ListColumn:
     """A column: `cell` draws it for a row. A table is sorted by it where the table has an order of its `name`.
 
+    `sort` is the value of the filter "sort" that sorts a list by it, None where none does, and `is_up` from the least on.
     `is_heading`: the row is about what this column names. `has_label`: on a narrow page the cell is headed by the label.
     """
 
     label: str
     cell: Callable[[Any], SafeString]
     name: str = ""
+    sort: str | None = None
+    is_up: bool = False
     css: str = ""
     head_css: str = ""
     is_heading: bool = False
@@ -91,3 +95,53 @@ def nothing(words: str) -> SafeString:
     """A cell without a value: a dash, and the words for who doesn't see it."""
     dash = '<span class="muted"><span aria-hidden="true">–</span><span class="visually-hidden">{}</span></span>'
     return format_html(dash, words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListFilter:
+    """A filter of a list: its `name` in the address, what a `chip` and what its select (`label`) call it.
+
+    `values` are its values with their words, first the one of no choice. One whose values a page finds has that alone,
+    and takes any text of at most `longest` characters, as does one that is written.
+    """
+
+    name: str
+    chip: str
+    label: str = ""
+    values: Mapping[str, str] = field(default_factory=dict)
+    longest: int = 300
+
+    def value_in(self, form: Mapping[str, str]) -> str:
+        """The value in an address. Raises InvalidInput for one that the filter doesn't have."""
+        if len(self.values) > 1:
+            return chosen_value(form, self.name, self.values)
+        return given_text(form, self.name)[: self.longest]
+
+    def select(
+        self,
+        chosen: str,
+        found: Mapping[str, str] | None = None,
+        count: Callable[[str], int | None] = lambda value: None,
+    ) -> Filter:
+        """The filter as a select, with the values that the page `found`, and how many rows each leaves."""
+        choices = (
+            Choice(value=value, label=str(word), selected=value == chosen, count=count(value))
+            for value, word in {**self.values, **(found or {})}.items()
+        )
+        return Filter(name=self.name, label=self.label, choices=tuple(choices))
+
+
+def read_filters(filters: Iterable[ListFilter], form: Mapping[str, str]) -> dict[str, str]:
+    """The values in an address by the filters' names. Raises InvalidInput."""
+    return {item.name: item.value_in(form) for item in filters}
+
+
+def active_filters(
+    filters: Iterable[ListFilter], chosen: Mapping[str, str], url: Callable[[dict[str, str]], str]
+) -> tuple[ActiveFilter, ...]:
+    """Those in force as chips; `url` makes the address of the list with the values that are left."""
+    return tuple(
+        ActiveFilter(label=f"{item.chip}: {item.values.get(value, value)}", url=url({**chosen, item.name: ""}))
+        for item in filters
+        if (value := chosen.get(item.name))
+    )

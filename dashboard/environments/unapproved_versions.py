@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
-from urllib.parse import urlencode
 
 from django import forms
 from django.http import HttpRequest
@@ -14,17 +13,10 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import chosen_value, given_text, whole_number
+from dashboard.components.links import whole_number, with_query
+from dashboard.components.tables import ListFilter, active_filters, read_filters
 from dashboard.components.translation import later
-from dashboard.components.widgets import (
-    ActiveFilter,
-    Choice,
-    Filter,
-    Frame,
-    Paging,
-    SearchBox,
-    Section,
-)
+from dashboard.components.widgets import Frame, Paging, SearchBox, Section
 from dashboard.subjects.header import DOORS
 from dashboard.subjects.lifecycle import REQUEST, STANDING, AdoptForm, LifeMark, StandingForm, standing_mark
 from registry.access.roles import Actor, may_in, may_somewhere, refusal, require
@@ -89,14 +81,23 @@ class UnapprovedVersionsPage:
 
 #: few, because every row has two forms
 PAGE_ROWS: Final = 25
-STATES: Final = {
-    "": later("Any decision"),
-    UNDECIDED: later("Undecided"),
-    ASKED: later("Adoption requested"),
-    QUARANTINED: later("Quarantined"),
-}
-#: name in the address → the name that a chip shows
-NAMES: Final = {"q": later("text"), "environment": later("environment"), "state": later("state")}
+FILTERS: Final = (
+    ListFilter(name="q", chip=later("text")),
+    ListFilter(
+        name="environment", chip=later("environment"), label=later("Environment"), values={"": later("Any environment")}
+    ),
+    ListFilter(
+        name="state",
+        chip=later("state"),
+        label=later("Decided"),
+        values={
+            "": later("Any decision"),
+            UNDECIDED: later("Undecided"),
+            ASKED: later("Adoption requested"),
+            QUARANTINED: later("Quarantined"),
+        },
+    ),
+)
 
 
 def unapproved_versions_page(request: HttpRequest) -> UnapprovedVersionsPage:
@@ -104,8 +105,7 @@ def unapproved_versions_page(request: HttpRequest) -> UnapprovedVersionsPage:
     actor, order = page_actor(request), selectors.list_environments()
     if not may_somewhere(actor, "schema.read"):
         require(actor, "schema.read")
-    chosen = {name: given_text(request.GET, name) for name in NAMES}
-    chosen["state"] = chosen_value(request.GET, "state", STATES)
+    chosen = read_filters(FILTERS, request.GET)
     if chosen["environment"]:
         selectors.get_environment(chosen["environment"])
     before = whole_number(request.GET.get("before", ""), digits=18)
@@ -134,38 +134,21 @@ def unapproved_versions_page(request: HttpRequest) -> UnapprovedVersionsPage:
 
 
 def _url(values: Mapping[str, str]) -> str:
-    query = {name: value for name, value in values.items() if value}
-    base = reverse("ui:ghosts")
-    return f"{base}?{urlencode(query)}" if query else base
+    return with_query(reverse("ui:ghosts"), values)
 
 
 def _search(chosen: Mapping[str, str], order: list[str]) -> SearchBox:
-    environments = {"": gettext("Any environment"), **{name: name for name in order}}
-    filters = (("environment", gettext("Environment"), environments), ("state", gettext("Decided"), STATES))
+    _, environment, state = FILTERS
     return SearchBox(
         url=reverse("ui:ghosts"),
         query=chosen["q"],
         label=gettext("Search subjects"),
         placeholder="orders",
-        filters=tuple(
-            Filter(
-                name=name,
-                label=label,
-                choices=tuple(
-                    Choice(value=value, label=str(word), selected=value == chosen[name])
-                    for value, word in values.items()
-                ),
-            )
-            for name, label, values in filters
+        filters=(
+            environment.select(chosen["environment"], {name: name for name in order}),
+            state.select(chosen["state"]),
         ),
-        active=tuple(
-            ActiveFilter(
-                label=f"{NAMES[name]}: {STATES.get(value, value) if name == 'state' else value}",
-                url=_url({**chosen, name: ""}),
-            )
-            for name, value in chosen.items()
-            if value
-        ),
+        active=active_filters(FILTERS, chosen, _url),
     )
 
 

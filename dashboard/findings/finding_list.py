@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -15,13 +15,11 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import FindingState, Severity, Shown, SourceBadge
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import chosen_value, given_text, whole_number
+from dashboard.components.links import given_text, whole_number, with_query
+from dashboard.components.tables import ListFilter, active_filters, read_filters
 from dashboard.components.translation import later
 from dashboard.components.widgets import (
-    ActiveFilter,
-    Choice,
     Environment,
-    Filter,
     Frame,
     Link,
     Paging,
@@ -39,27 +37,46 @@ from registry.errors import InvalidInput
 from registry.promotions.hook_points import readable_findings
 from registry.promotions.selectors import list_environments, resolving
 
-STATES: Final = {
-    "": later("Open"),
-    "acknowledged": later("Acknowledged"),
-    "resolving": later("Resolving by an open request"),
-    "resolved": later("Resolved"),
-    "all": later("All states"),
-}
-MUTED: Final = {"": later("Excluding muted"), "only": later("Only muted"), "all": later("Including muted")}
-#: name in the address → the name that a chip shows
-NAMES: Final = {
-    "q": later("text"),
-    "state": later("state"),
-    "severity": later("severity"),
-    "kind": later("kind"),
-    "registry": later("registry"),
-    "rule": later("rule"),
-    "subject": later("subject"),
-    "topic": later("topic"),
-    "assignee": later("assigned to"),
-    "source": later("source"),
-    "muted": later("muted"),
+FILTERS: Final = {
+    item.name: item
+    for item in (
+        ListFilter(name="q", chip=later("text")),
+        ListFilter(
+            name="state",
+            chip=later("state"),
+            label=later("State"),
+            values={
+                "": later("Open"),
+                "acknowledged": later("Acknowledged"),
+                "resolving": later("Resolving by an open request"),
+                "resolved": later("Resolved"),
+                "all": later("All states"),
+            },
+        ),
+        ListFilter(
+            name="severity",
+            chip=later("severity"),
+            label=later("Severity"),
+            values={"": later("Any severity"), **{severity.code: severity.look.word for severity in Severity}},
+        ),
+        ListFilter(name="kind", chip=later("kind"), label=later("Source"), values={"": later("Any source")}),
+        ListFilter(
+            name="registry", chip=later("registry"), label=later("Registry"), values={"": later("Any registry")}
+        ),
+        ListFilter(name="rule", chip=later("rule"), label=later("Rule"), values={"": later("Any rule")}),
+        ListFilter(name="subject", chip=later("subject")),
+        ListFilter(name="topic", chip=later("topic")),
+        ListFilter(
+            name="assignee", chip=later("assigned to"), label=later("Assigned to"), values={"": later("Anybody")}
+        ),
+        ListFilter(name="source", chip=later("source")),
+        ListFilter(
+            name="muted",
+            chip=later("muted"),
+            label=later("Muted"),
+            values={"": later("Excluding muted"), "only": later("Only muted"), "all": later("Including muted")},
+        ),
+    )
 }
 
 
@@ -72,11 +89,10 @@ class FindingFilters:
     @classmethod
     def of(cls, request: HttpRequest) -> FindingFilters:
         """The filters of an address. Raises InvalidInput for a value that a filter doesn't have."""
-        values = {name: given_text(request.GET, name)[:300] for name in NAMES}
-        allowed = {"state": (*STATES, "open"), "muted": MUTED, "severity": {severity.code for severity in Severity}}
-        values |= {name: chosen_value(request.GET, name, codes) for name, codes in allowed.items()}
-        if values["state"] == "open":
-            values["state"] = ""  # the same, as it is without a choice
+        form = request.GET.dict()
+        if given_text(form, "state") == "open":
+            del form["state"]  # the same, as it is without a choice
+        values = read_filters(FILTERS.values(), form)
         if values["source"] and whole_number(values["source"]) is None:
             raise InvalidInput(gettext("“source” must be the number of a source."), field="source")
         return cls({name: value for name, value in values.items() if value})
@@ -109,63 +125,43 @@ class FindingFilters:
 
     def url(self, **changes: str) -> str:
         """The list with these filters changed; an empty value takes one out."""
-        values = {name: value for name, value in {**self.values, **changes}.items() if value}
-        base = reverse("ui:findings")
-        return f"{base}?{urlencode(values)}" if values else base
+        return with_query(reverse("ui:findings"), {**self.values, **changes})
 
 
 def finding_search(chosen: FindingFilters, counts: OpenCounts) -> SearchBox:
     """The search box and filters; numbers beside the choices are of open findings."""
-    severities = {"": gettext("Any severity"), **_labels(Severity)}
-    kinds = {"": gettext("Any source"), **_labels(source_badges())}
-    filters = (
-        _filter(chosen, "state", gettext("State"), STATES),
-        _filter(chosen, "severity", gettext("Severity"), severities, counts.by(0)),
-        _filter(chosen, "kind", gettext("Source"), kinds, counts.by(1)),
-        _filter_of_open(chosen, "registry", gettext("Registry"), gettext("Any registry"), counts.by(3)),
-        _filter_of_open(chosen, "rule", gettext("Rule"), gettext("Any rule"), counts.by(2)),
-        _filter_of_open(chosen, "assignee", gettext("Assigned to"), gettext("Anybody"), counts.by(4)),
-        _filter(chosen, "muted", gettext("Muted"), MUTED),
-    )
+    found = {
+        "kind": {badge.code: badge.look.word for badge in source_badges()},
+        "registry": _found(counts.by(3), chosen.get("registry")),
+        "rule": _found(counts.by(2), chosen.get("rule")),
+        "assignee": _found(counts.by(4), chosen.get("assignee")),
+    }
+    numbers = {
+        name: counts.by(place) for place, name in enumerate(("severity", "kind", "rule", "registry", "assignee"))
+    }
     return SearchBox(
         url=reverse("ui:findings"),
         query=chosen.get("q"),
         label=gettext("Search findings"),
         placeholder="orders",
-        filters=filters,
-        active=tuple(
-            ActiveFilter(label=f"{NAMES[name]}: {value}", url=chosen.url(**{name: ""}))
-            for name, value in chosen.values.items()
+        filters=tuple(
+            item.select(chosen.get(name), found.get(name), partial(_count, numbers.get(name)))
+            for name, item in FILTERS.items()
+            if item.label
         ),
+        active=active_filters(FILTERS.values(), chosen.values, lambda values: chosen.url(**values)),
     )
 
 
-def _labels(looks: Iterable[Shown | SourceBadge]) -> dict[str, str]:
-    return {badge.code: badge.look.word for badge in looks}
+def _count(counts: Counter[str] | None, value: str) -> int | None:
+    """How many open findings have a value."""
+    return counts[value] if counts is not None and value else None
 
 
-def _filter_of_open(chosen: FindingFilters, name: str, label: str, anything: str, counts: Counter[str]) -> Filter:
-    """A filter by the values that open findings have, and the chosen one."""
-    values = sorted({*counts, chosen.get(name)} - {""})
-    return _filter(chosen, name, label, {"": anything, **{value: value for value in values}}, counts)
-
-
-def _filter(
-    chosen: FindingFilters, name: str, label: str, values: Mapping[str, str], counts: Counter[str] | None = None
-) -> Filter:
-    return Filter(
-        name=name,
-        label=label,
-        choices=tuple(
-            Choice(
-                value=value,
-                label=text,
-                selected=value == chosen.get(name),
-                count=counts[value] if counts is not None and value else None,
-            )
-            for value, text in values.items()
-        ),
-    )
+def _found(counts: Counter[str], chosen: str) -> dict[str, str]:
+    """The values that open findings have, and the chosen one."""
+    names = {name for name in counts if name} | ({chosen} if chosen else set())
+    return {name: name for name in sorted(names)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

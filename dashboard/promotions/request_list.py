@@ -14,15 +14,13 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import RequestState
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import chosen_value, given_text, whole_number
+from dashboard.components.links import given_text, whole_number, with_query
+from dashboard.components.tables import ListFilter, active_filters, read_filters
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import (
     Action,
-    ActiveFilter,
-    Choice,
     Crumb,
     Field,
-    Filter,
     Link,
     Paging,
     SearchBox,
@@ -52,10 +50,30 @@ from registry.promotions.selectors import RequestInfo
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 PAGE_ROWS: Final = 50
-STATES: Final = PromotionRequest.STATES
-WHOSE: Final = {"mine": later("Mine"), "waiting": later("Waiting for me")}
-_VALUES: Final = {"state": (*STATES, "open"), "who": WHOSE}
-_FILTERS: Final = ("q", "state", "target", "who", "label")
+FILTERS: Final = {
+    item.name: item
+    for item in (
+        ListFilter(name="q", chip=later("subject")),
+        ListFilter(
+            name="state",
+            chip=later("state"),
+            label=later("Status"),
+            values={
+                "": later("Any status"),
+                "open": later("Open"),
+                **{state: RequestState.of(state).look.word for state in PromotionRequest.STATES},
+            },
+        ),
+        ListFilter(name="target", chip=later("target"), label=later("Target"), values={"": later("Any target")}),
+        ListFilter(
+            name="who",
+            chip=later("whose"),
+            label=later("People"),
+            values={"": later("Anybody’s"), "mine": later("Mine"), "waiting": later("Waiting for me")},
+        ),
+        ListFilter(name="label", chip=later("label")),
+    )
+}
 
 
 def request_row(info: RequestInfo, order: list[str]) -> RequestRow:
@@ -112,14 +130,12 @@ def at_utc(moment: datetime) -> str:
 def request_list(request: HttpRequest) -> RequestList:
     """Requests that the reader may see, newest first, filtered by the address and paged by number."""
     actor, order = page_actor(request), selectors.list_environments()
-    chosen = {name: given_text(request.GET, name) for name in _FILTERS}
-    chosen |= {name: chosen_value(request.GET, name, values) for name, values in _VALUES.items()}
+    chosen = read_filters(FILTERS.values(), request.GET)
     before = whole_number(given_text(request.GET, "before"))
     readable = extent_of(actor, "schema.read")
     infos = _page_of_requests(actor, chosen, before)
     rows = infos[:PAGE_ROWS]
     base = reverse("ui:promotions")
-    filtered = urlencode(_filled_in(chosen))
     shown = tuple(request_row(info, order) for info in rows)
     is_inbox = chosen["who"] == "waiting"
     if is_inbox:
@@ -131,10 +147,8 @@ def request_list(request: HttpRequest) -> RequestList:
         paging=Paging(
             first=1 if rows else 0,
             last=len(rows),
-            previous_url=f"{base}?{filtered}" if before is not None else "",
-            next_url=f"{base}?{urlencode({**_filled_in(chosen), 'before': infos[PAGE_ROWS - 1].id})}"
-            if len(infos) > PAGE_ROWS
-            else "",
+            previous_url=with_query(base, chosen) if before is not None else "",
+            next_url=with_query(base, {**chosen, "before": infos[PAGE_ROWS - 1].id}) if len(infos) > PAGE_ROWS else "",
         ),
         request=ask_action(actor),
         is_partial=not may(actor, "schema.read"),
@@ -206,51 +220,19 @@ def _label(text: str) -> str:
         return text.replace("\0", "\ufffd")
 
 
-def _filled_in(chosen: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in chosen.items() if value}
-
-
 def _search(base: str, chosen: dict[str, str], order: list[str]) -> SearchBox:
-    def choices(name: str, any_word: str, values: dict[str, str]) -> tuple[Choice, ...]:
-        return (
-            Choice(value="", label=any_word, selected=not chosen[name]),
-            *(Choice(value=value, label=label, selected=value == chosen[name]) for value, label in values.items()),
-        )
-
-    states = {"open": gettext("Open"), **{state: RequestState.of(state).look.word for state in STATES}}
-    whose = {value: gettext(word) for value, word in WHOSE.items()}
-    labels_of_values: dict[str, dict[str, str]] = {"state": states, "who": whose}
-    labels = {
-        "q": gettext("subject"),
-        "state": gettext("state"),
-        "target": gettext("target"),
-        "who": gettext("whose"),
-        "label": gettext("label"),
-    }
+    targets = {name: gettext("to %(name)s") % {"name": name} for name in order}
     return SearchBox(
         url=base,
         query=chosen["q"],
         label=gettext("Search subjects"),
         placeholder="orders-value",
-        filters=(
-            Filter(name="state", label=gettext("Status"), choices=choices("state", gettext("Any status"), states)),
-            Filter(
-                name="target",
-                label=gettext("Target"),
-                choices=choices(
-                    "target", gettext("Any target"), {name: gettext("to %(name)s") % {"name": name} for name in order}
-                ),
-            ),
-            Filter(name="who", label=gettext("People"), choices=choices("who", gettext("Anybody’s"), whose)),
+        filters=tuple(
+            FILTERS[name].select(chosen[name], targets if name == "target" else None)
+            for name in ("state", "target", "who")
         ),
         fields=(Field(name="label", label=gettext("Label"), value=chosen["label"]),),
-        active=tuple(
-            ActiveFilter(
-                label=f"{labels[name]}: {labels_of_values.get(name, {}).get(value, value)}",
-                url=f"{base}?{urlencode(_filled_in({**chosen, name: ''}))}",
-            )
-            for name, value in _filled_in(chosen).items()
-        ),
+        active=active_filters(FILTERS.values(), chosen, lambda values: with_query(base, values)),
     )
 
 

@@ -6,12 +6,12 @@ What everybody may see of them is cached for a minute in Valkey; without Valkey 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from typing import Final, TypeVar
-from urllib.parse import urlencode
 
 from django.core.cache import cache
 from django.http import HttpRequest
@@ -20,9 +20,10 @@ from django.utils.translation import gettext
 from redis.exceptions import RedisError
 
 from dashboard.components.badges import format_name
-from dashboard.components.links import chosen_value, given_text, subjects_url
+from dashboard.components.links import given_text, subjects_url, with_query
+from dashboard.components.tables import ListFilter, active_filters
 from dashboard.components.translation import later
-from dashboard.components.widgets import ActiveFilter, Choice, Filter, SearchBox
+from dashboard.components.widgets import Filter, SearchBox
 from dashboard.subjects.descriptions import owner_choices, tag_choices
 from dashboard.subjects.presenters import SubjectNumbers
 from registry.audit.time_travel import moment
@@ -73,64 +74,109 @@ def cached(what: str, read: Callable[[], T]) -> tuple[T, datetime]:
     return cached
 
 
-STATES: Final = {
-    "": later("Any state"),
-    "deprecated": later("Deprecated"),
-    "retired": later("Retired"),
-    "quarantined": later("Quarantined"),
-    DELETED: later("Soft-deleted"),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectListFilter(ListFilter):
+    """A filter of the list; a rarer one is in a fold below the others. Of its `untold` values no number may be known."""
+
+    is_rarer: bool = False
+    untold: tuple[str, ...] = ()
+
+
+#: in the order of their selects; the longest texts are those that the API takes: each word costs the database
+FILTERS: Final = {
+    item.name: item
+    for item in (
+        SubjectListFilter(name="q", chip=later("text"), longest=1_300),
+        SubjectListFilter(
+            name="format",
+            chip=later("format"),
+            label=later("Format"),
+            values={"": later("Any format"), **{name: format_name(name) for name in sorted(FORMATS)}},
+        ),
+        SubjectListFilter(
+            name="level",
+            chip=later("level"),
+            label=later("Compatibility"),
+            values={"": later("Any level"), **{name: name for name in LEVELS}},
+        ),
+        SubjectListFilter(
+            name="level_from",
+            chip=later("level"),
+            label=later("Source of the level"),
+            values={
+                "": later("Own or inherited level"),
+                OWN: later("Own level"),
+                INHERITED: later("Inherited level"),
+            },
+            is_rarer=True,
+        ),
+        SubjectListFilter(
+            name="mode",
+            chip=later("mode"),
+            label=later("Mode"),
+            values={"": later("Any mode"), **{mode: mode for mode in MODES}},
+            is_rarer=True,
+        ),
+        SubjectListFilter(
+            name="state",
+            chip=later("state"),
+            label=later("State"),
+            values={
+                "": later("Any state"),
+                "deprecated": later("Deprecated"),
+                "retired": later("Retired"),
+                "quarantined": later("Quarantined"),
+                DELETED: later("Soft-deleted"),
+            },
+        ),
+        SubjectListFilter(
+            name="attention",
+            chip=later("attention"),
+            label=later("Needs attention"),
+            values={
+                "": later("Any findings or requests"),
+                DRIFT: later("Open drift findings"),
+                PENDING: later("Open request"),
+                UNOWNED: later("No owner"),
+            },
+            untold=(UNOWNED, DRIFT),
+        ),
+        SubjectListFilter(
+            name="references",
+            chip=later("references"),
+            label=later("References"),
+            values={
+                "": later("With or without references"),
+                REFERS: later("Refers to others"),
+                REFERRED: later("Referred to by others"),
+            },
+            is_rarer=True,
+        ),
+        SubjectListFilter(
+            name="use",
+            chip=later("use"),
+            label=later("Use"),
+            values={"": later("Used or unused"), UNUSED: later("Unused")},
+            is_rarer=True,
+            untold=(UNUSED,),
+        ),
+        SubjectListFilter(name="tag", chip=later("tag"), label=later("Tag"), longest=64),
+        SubjectListFilter(name="owner", chip=later("owner"), label=later("Owner"), longest=160),
+        SubjectListFilter(
+            name="sort",
+            chip=later("order"),
+            label=later("Order"),
+            values={
+                "": later("Needs attention first"),
+                BY_CHANGE: later("Last change first"),
+                BY_NAME: later("By name"),
+                BY_VERSIONS: later("Most versions first"),
+            },
+        ),
+    )
 }
-ATTENTION: Final = {
-    "": later("Any findings or requests"),
-    DRIFT: later("Open drift findings"),
-    PENDING: later("Open request"),
-    UNOWNED: later("No owner"),
-}
-MODES_BY_NAME: Final = {"": later("Any mode"), **{mode: mode for mode in MODES}}
-LEVELS_FROM: Final = {
-    "": later("Own or inherited level"),
-    OWN: later("Own level"),
-    INHERITED: later("Inherited level"),
-}
-REFERENCES: Final = {
-    "": later("With or without references"),
-    REFERS: later("Refers to others"),
-    REFERRED: later("Referred to by others"),
-}
-USES: Final = {"": later("Used or unused"), UNUSED: later("Unused")}
-ORDERS: Final = {
-    "": later("Needs attention first"),
-    BY_CHANGE: later("Last change first"),
-    BY_NAME: later("By name"),
-    BY_VERSIONS: later("Most versions first"),
-}
-#: filters that have no other values
-KNOWN: Final[Mapping[str, Mapping[str, str]]] = {
-    "level_from": LEVELS_FROM,
-    "mode": MODES_BY_NAME,
-    "state": STATES,
-    "attention": ATTENTION,
-    "references": REFERENCES,
-    "use": USES,
-    "sort": ORDERS,
-}
-#: name in the address → the name that a chip shows
-NAMES: Final = {
-    "q": later("text"),
-    "format": later("format"),
-    "level": later("level"),
-    "level_from": later("level"),
-    "mode": later("mode"),
-    "state": later("state"),
-    "attention": later("attention"),
-    "references": later("references"),
-    "use": later("use"),
-    "tag": later("tag"),
-    "owner": later("owner"),
-    "sort": later("order"),
-}
-#: characters of a filter that an address may have, as the API takes them: each word costs the database
-LONGEST: Final[Mapping[str, int]] = {"q": 1_300, "tag": 64, "owner": 160}
+#: those that take any value in an address: a format or a level that doesn't exist finds nothing
+_FREE: Final = ("format", "level")
 MAX_VALUE: Final = 40
 
 
@@ -138,8 +184,6 @@ MAX_VALUE: Final = 40
 COUNTING_SECONDS: Final = 2.0
 #: asks for the numbers with the page, however long they take
 COUNTS: Final = "counts"
-#: filters in a fold below the others
-RARER: Final = ("level_from", "mode", "references", "use")
 #: name in the address → as the selector has it
 _THEIRS: Final = {"q": "text"}
 
@@ -154,9 +198,9 @@ class SubjectFilters:
     @classmethod
     def of(cls, request: HttpRequest) -> SubjectFilters:
         """The filters of an address. Raises InvalidInput for a value that a filter doesn't have."""
-        values = {name: given_text(request.GET, name)[: LONGEST.get(name, MAX_VALUE)] for name in NAMES}
-        checked = {name: chosen_value(request.GET, name, texts) for name, texts in KNOWN.items()}
-        return cls({**values, **checked}, COUNTS in request.GET)
+        values = {name: FILTERS[name].value_in(request.GET) for name in FILTERS if name not in _FREE}
+        values |= {name: given_text(request.GET, name)[:MAX_VALUE] for name in _FREE}
+        return cls(values, COUNTS in request.GET)
 
     @property
     def subject_filter(self) -> SubjectFilter:
@@ -232,21 +276,16 @@ def _tags(registry: Registry, *, at_once: bool) -> list[str]:
 def search_of(registry: Registry, chosen: Mapping[str, str], counted: Counted, filters: Sequence[Filter]) -> SearchBox:
     """The search box with its filters, and those in force."""
     base = subjects_url(registry.name)
-    active = tuple(
-        ActiveFilter(
-            label=f"{NAMES[name]}: {KNOWN.get(name, {}).get(value, value)}", url=with_query(base, {**chosen, name: ""})
-        )
-        for name, value in chosen.items()
-        if value and name != "sort"
-    )
     return SearchBox(
         url=base,
         query=chosen["q"],
         label=gettext("Search subjects"),
         placeholder="orders field:email",
-        filters=tuple(one for one in filters if one.name not in RARER),
-        rarer=tuple(one for one in filters if one.name in RARER),
-        active=active,
+        filters=tuple(one for one in filters if not FILTERS[one.name].is_rarer),
+        rarer=tuple(one for one in filters if FILTERS[one.name].is_rarer),
+        active=active_filters(
+            (item for name, item in FILTERS.items() if name != "sort"), chosen, lambda values: with_query(base, values)
+        ),
         is_later=counted.is_later and chosen["state"] != DELETED,
     )
 
@@ -264,95 +303,24 @@ def filters_of(chosen: Mapping[str, str], counted: Counted, signs: Signs) -> tup
     )
 
 
-def _filters(chosen: Mapping[str, str], counted: Counted, signs: Signs) -> tuple[Filter, ...]:
-    counts = {name: counted.facets.counts.get(name) for name in NAMES}
-    if moment() and (attention := counts["attention"]) is not None:
+def _filters(chosen: Mapping[str, str], counted: Counted, signs: Signs) -> Iterator[Filter]:
+    counts = dict(counted.facets.counts)
+    if moment() and (attention := counts.get("attention")) is not None:
         # findings aren't part of the past
         counts["attention"] = {value: number for value, number in attention.items() if value != DRIFT}
-    tags = _tags(signs.registry, at_once=counted.with_page)
-    return (
-        Filter(
-            name="format",
-            label=gettext("Format"),
-            choices=_choices(sorted(FORMATS), chosen["format"], gettext("Any format"), counts["format"]),
-        ),
-        Filter(
-            name="level",
-            label=gettext("Compatibility"),
-            choices=_choices(LEVELS, chosen["level"], gettext("Any level"), counts["level"]),
-        ),
-        *_own(chosen, counts, ("level_from", "mode", "state")),
-        Filter(
-            name="attention",
-            label=gettext("Needs attention"),
-            choices=_named_choices(ATTENTION, chosen["attention"], counts["attention"], untold=(UNOWNED, DRIFT)),
-        ),
-        *_own(chosen, counts, ("references", "use")),
-        Filter(name="tag", label=gettext("Tag"), choices=tag_choices(tags, counts["tag"], chosen["tag"])),
-        Filter(
-            name="owner",
-            label=gettext("Owner"),
-            choices=owner_choices(signs.owners.names, counts["owner"], chosen["owner"]),
-        ),
-        Filter(name="sort", label=gettext("Order"), choices=_named_choices(ORDERS, chosen["sort"])),
-    )
+    for name, item in FILTERS.items():
+        if name == "tag":
+            tags = _tags(signs.registry, at_once=counted.with_page)
+            yield Filter(name=name, label=item.label, choices=tag_choices(tags, counts.get(name), chosen[name]))
+        elif name == "owner":
+            choices = owner_choices(signs.owners.names, counts.get(name), chosen[name])
+            yield Filter(name=name, label=item.label, choices=choices)
+        elif item.label:
+            yield item.select(chosen[name], count=partial(_count, counts.get(name), item.untold))
 
 
-def _own(
-    chosen: Mapping[str, str], counts: Mapping[str, Mapping[str, int] | None], names: Collection[str]
-) -> tuple[Filter, ...]:
-    """Filters with a few values of their own."""
-    labels = {
-        "level_from": gettext("Source of the level"),
-        "mode": gettext("Mode"),
-        "state": gettext("State"),
-        "references": gettext("References"),
-        "use": gettext("Use"),
-    }
-    untold = {"use": (UNUSED,)}
-    return tuple(
-        Filter(
-            name=name,
-            label=labels[name],
-            choices=_named_choices(KNOWN[name], chosen[name], counts[name], untold=untold.get(name, ())),
-        )
-        for name in names
-    )
-
-
-def _named_choices(
-    texts: Mapping[str, str], chosen: str, counts: Mapping[str, int] | None = None, untold: Collection[str] = ()
-) -> tuple[Choice, ...]:
-    return tuple(
-        Choice(
-            value=value,
-            label=str(word),
-            selected=value == chosen,
-            # soft-deleted ones are another list, and "any" is the paging's number
-            count=None
-            if counts is None or value in ("", DELETED)
-            else counts.get(value, None if value in untold else 0),
-        )
-        for value, word in texts.items()
-    )
-
-
-def _choices(values: Iterable[str], chosen: str, any_word: str, counts: Mapping[str, int] | None) -> tuple[Choice, ...]:
-    return (
-        Choice(value="", label=any_word, selected=not chosen),
-        *(
-            Choice(
-                value=name,
-                label=format_name(name),
-                selected=name == chosen,
-                count=None if counts is None else counts.get(name, 0),
-            )
-            for name in values
-        ),
-    )
-
-
-def with_query(base: str, query: Mapping[str, object]) -> str:
-    """The address with what of the query isn't empty."""
-    parameters = {name: value for name, value in query.items() if value}
-    return f"{base}?{urlencode(parameters)}" if parameters else base
+def _count(counts: Mapping[str, int] | None, untold: Collection[str], value: str) -> int | None:
+    """How many subjects a value leaves; soft-deleted ones are another list, and "any" is the paging's number."""
+    if counts is None or value in ("", DELETED):
+        return None
+    return counts.get(value, None if value in untold else 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -13,8 +13,8 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import subjects_url
-from dashboard.components.tables import ColumnOrder, ListTable
+from dashboard.components.links import subjects_url, with_query
+from dashboard.components.tables import ColumnOrder, ListColumn, ListTable
 from dashboard.components.widgets import Environment, Link, Paging, Section
 from dashboard.subjects.bulk import bulk_form
 from dashboard.subjects.descriptions import owner_chips, tag_chips
@@ -26,7 +26,6 @@ from dashboard.subjects.filters import (
     filters_of,
     numbers_part,
     search_of,
-    with_query,
 )
 from dashboard.subjects.presenters import SubjectList, SubjectNumbers
 from dashboard.subjects.tables import SubjectLine, columns
@@ -38,8 +37,6 @@ from registry.promotions.selectors import list_environments, open_requests_of
 from registry.search.facets import Facets
 from registry.search.list_query import ListQuery, has_operators, list_query_of
 from registry.search.subject_list import (
-    BY_CHANGE,
-    BY_NAME,
     DELETED,
     UNOWNED,
     Page,
@@ -56,8 +53,6 @@ from registry.subjects.versions.lookup import Registry, get_registry
 PAGE_ROWS = 50
 NOTHING_FOUND: Final = selectors.SubjectRows(rows=[], total=0, skipped=0, before="", after="")
 READ: Final = "schema.read"
-#: column → its order
-_COLUMNS: Final = {"health": "", "name": BY_NAME, "changed": BY_CHANGE}
 
 
 def subject_list(request: HttpRequest, registry: str) -> SubjectList:
@@ -78,6 +73,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
         numbers, page_rows, unanswered = Counted(Facets(total=0)), NOTHING_FOUND, problem.message
     is_part, actor = bool(getattr(request, "htmx", None)), page_actor(request)
     filters = filters_of(chosen.values, numbers, signs)
+    drawn = columns(_environments(registry_row, actor, order))
     bulk = bulk_form(actor, registry) if page_rows.rows and chosen.values["state"] != DELETED else None
     return SubjectList(
         frame=make_frame(
@@ -92,9 +88,9 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
         search=search_of(registry_row, chosen.values, numbers, filters),
         table=ListTable(
             caption=gettext("Subjects of the registry %(registry)s") % {"registry": registry},
-            columns=columns(_environments(registry_row, actor, order)),
+            columns=drawn,
             rows=_lines(registry_row, page_rows.rows, signs, actor),
-            orders=_orders(subjects_url(registry), chosen.values),
+            orders=_orders(drawn, subjects_url(registry), chosen.values),
             pick="subject" if bulk else "",
             pick_form="bulk",
             value_of=lambda row: row.qualified,
@@ -156,15 +152,18 @@ def _links(registry: str, query: str) -> tuple[Link, ...]:
     return tuple(links)
 
 
-def _orders(base: str, chosen: Mapping[str, str]) -> dict[str, ColumnOrder]:
+def _orders(drawn: Sequence[ListColumn], base: str, chosen: Mapping[str, str]) -> dict[str, ColumnOrder]:
     """The columns that an index has in order; soft-deleted subjects are by name always."""
     if chosen["state"] == DELETED:
         return {"name": ColumnOrder(url=with_query(base, chosen), is_on=True, is_up=True)}
     return {
-        column: ColumnOrder(
-            url=with_query(base, {**chosen, "sort": sort}), is_on=chosen["sort"] == sort, is_up=sort == BY_NAME
+        column.name: ColumnOrder(
+            url=with_query(base, {**chosen, "sort": column.sort}),
+            is_on=chosen["sort"] == column.sort,
+            is_up=column.is_up,
         )
-        for column, sort in _COLUMNS.items()
+        for column in drawn
+        if column.sort is not None
     }
 
 

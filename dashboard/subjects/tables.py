@@ -23,7 +23,7 @@ from dashboard.components.widgets import Environment, readable
 from dashboard.subjects.descriptions import OwnerChip, TagChip
 from dashboard.templatetags.desk import badge, name, time_ago, time_by, visible
 from registry.drift.usage.subject_topics import NOTHING, SubjectCarriers
-from registry.search.subject_list import DRIFT, REQUEST, UNCHECKED, UNOWNED
+from registry.search.subject_list import BY_CHANGE, BY_NAME, DRIFT, REQUEST, UNCHECKED, UNOWNED
 from registry.subjects.selectors import SubjectRow
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT
 
@@ -70,8 +70,8 @@ class SubjectLine:
 def columns(environments: Sequence[Environment]) -> tuple[ListColumn, ...]:
     """The columns, with one for each environment."""
     return (
-        ListColumn(name="health", label=gettext("Health"), cell=_health, has_label=False),
-        ListColumn(name="name", label=gettext("Subject"), cell=_subject, is_heading=True),
+        ListColumn(name="health", sort="", label=gettext("Health"), cell=_health, has_label=False),
+        ListColumn(name="name", sort=BY_NAME, is_up=True, label=gettext("Subject"), cell=_subject, is_heading=True),
         *(
             _version_column(environment, [earlier.name for earlier in environments[:number]])
             for number, environment in enumerate(environments)
@@ -79,7 +79,7 @@ def columns(environments: Sequence[Environment]) -> tuple[ListColumn, ...]:
         ListColumn(label=gettext("Compatibility"), cell=_level, css="nowrap"),
         ListColumn(label=gettext("Format"), cell=lambda row: visible(format_name(row.info.schema_type))),
         ListColumn(label=gettext("In data"), cell=_in_data),
-        ListColumn(name="changed", label=gettext("Last change"), cell=_changed, css="nowrap"),
+        ListColumn(name="changed", sort=BY_CHANGE, label=gettext("Last change"), cell=_changed, css="nowrap"),
     )
 
 

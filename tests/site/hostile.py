@@ -52,6 +52,7 @@ NAMES: Final = frozenset(
         "ListColumn.css",
         "ListColumn.head_css",
         "ListColumn.name",
+        "ListColumn.sort",
         "SubjectLine.signs",
         "SourceInfo.mode",
         "FindingInfo.severity",
