@@ -26,7 +26,6 @@ from dashboard.compare.proof import (
     parting_note,
     proof_of,
     rename_views,
-    with_decisions,
 )
 from dashboard.components.badges import ChangeKind, Verdict, format_name
 from dashboard.components.diff import MAX_ROWS, TextDiff, laid_out, laid_out_diff, text_diff
@@ -109,8 +108,18 @@ def present_comparison(
         texts = [info.submitted if submitted else pretty(info) for info in (comparison.old, comparison.new)]
         return _texts_alone(comparison, sides[0], sides[1], texts)
     proved = comparison if isinstance(comparison, selectors.ProvedComparison) else None
-    suspected = rename_views(proved.renames, proved.new_text, limit and MAX_RENAMES) if proved else ()
-    renames = with_decisions(suspected, (old_registry, new_registry), comparison.new.subject, by=by)
+    renames = (
+        rename_views(
+            proved.renames,
+            proved.new_text,
+            (old_registry, new_registry),
+            comparison.new.subject,
+            by=by,
+            limit=limit and MAX_RENAMES,
+        )
+        if proved
+        else ()
+    )
     weighing = _weigh(comparison, comparison.differences, comparison.backward, comparison.forward, directions)
     lossy = _lossy_paths(renames)
     weighed, count = _with_care(weighing, lossy) if lossy else (weighing.worst_first, weighing.count)
@@ -236,8 +245,8 @@ def _verdict_sentence(count: Mapping[Verdict, int], total: int) -> str:
 
 def _lossy_paths(renames: Sequence[RenameView]) -> frozenset[str]:
     """The fields of likely renames by which readers lose values, but for those that somebody decided are none."""
-    likely = [view for view in renames if view.effect and (view.decided is None or view.decided.is_rename)]
-    return frozenset(path for view in likely for path in (view.from_path, view.path))
+    likely = [view for view in renames if view.info.effect and (view.decided is None or view.decided.is_rename)]
+    return frozenset(path for view in likely for path in (view.info.from_path, view.info.path))
 
 
 def _with_care(weighing: _Weighing, lossy: frozenset[str]) -> tuple[tuple[_Weighed, ...], Mapping[Verdict, int]]:

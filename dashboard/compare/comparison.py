@@ -309,9 +309,9 @@ def _proof(proof: Proof) -> str:
 
 def _rename(item: RenameView) -> str:
     edit = f" To accept it: {plain(item.edit.title)}." if item.edit else ""
-    effect = f" {plain(item.effect)}" if item.effect else ""
-    cure = f" {plain(item.cure)}" if item.cure else ""
-    return f"- {plain(item.sentence)} {item.percent} %: {plain(', '.join(item.reasons))}.{effect}{cure}{edit}"
+    effect = f" {plain(item.info.effect)}" if item.info.effect else ""
+    cure = f" {plain(item.info.cure)}" if item.info.cure else ""
+    return f"- {plain(item.sentence)} {item.percent} %: {plain(', '.join(item.info.reasons))}.{effect}{cure}{edit}"
 
 
 def _lines(text: TextDiff) -> Iterator[str]:

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Any, Final
 
-from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.components.diff import TextDiff, laid_out_diff, laid_out_if_json
@@ -20,7 +18,7 @@ from registry.access.roles import Actor, refusal
 from registry.formats.assessment import Parting
 from registry.formats.base import Answer, Witness
 from registry.formats.suggested_edits import SuspectedRename
-from registry.promotions.requests.schema_changes import ACTION, decided_renames
+from registry.promotions.requests.schema_changes import ACTION, RenameInfo, decided_renames
 from registry.subjects.versions.qualified_names import SubjectName
 
 SHOWN_BYTES = 512
@@ -91,43 +89,28 @@ class EditView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RenameDecided:
-    """What somebody decided of a suspected rename."""
-
-    is_rename: bool
-    who: str
-    at: datetime
-    why: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenameChoice:
-    """Where it is decided, and why not by the reader ("" where they may)."""
-
-    url: str
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RenameView:
-    """A suspected rename: how sure, why, and (None where there is none) the edit that makes it a known one.
+    """A suspected rename, the edit that makes it a known one, and the newest decision of it.
 
-    `is_edit_tried` is False where none was looked for. `passes` says whether the check passes with the edit alone, None
-    where that is unknown. `effect` says what readers get as it stands, `cure` what to do.
+    It is decided in `registry`, "" where it can't be; `refused` says why not by the reader.
     """
 
-    path: str
-    sentence: str
-    percent: int
-    reasons: tuple[str, ...]
+    info: SuspectedRename
     edit: EditView | None = None
-    is_edit_tried: bool = True
-    passes: bool | None = None
-    from_path: str = ""
-    effect: str = ""
-    cure: str = ""
-    decided: RenameDecided | None = None
-    choice: RenameChoice | None = None
+    decided: RenameInfo | None = None
+    registry: str = ""
+    subject: str = ""
+    refused: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What may have been renamed."""
+        return f"{self.info.message[:1].upper()}{self.info.message[1:]}."
+
+    @property
+    def percent(self) -> int:
+        """How sure that is."""
+        return round(self.info.score * 100)
 
 
 def bytes_view(encoded: str, anchor: str, *, width: int = _ROW) -> Bytes:
@@ -217,54 +200,36 @@ def edit_view(anchor: str, title: str, before: str, after: str, *, limit: int | 
     )
 
 
-def rename_views(renames: Sequence[SuspectedRename], text: str, limit: int | None = None) -> tuple[RenameView, ...]:
-    """Suspected renames, the likeliest first and at most `limit`; `text` is the new schema's, which their edits change."""
-    ordered = sorted(renames, key=lambda item: -item.score)[:limit]
-    return tuple(
-        RenameView(
-            path=item.path,
-            sentence=f"{item.message[:1].upper()}{item.message[1:]}.",
-            percent=round(item.score * 100),
-            reasons=item.reasons,
-            edit=edit_view(f"rename-{number}", item.edit.title, text, item.edit.text, limit=MAX_WHOLE)
-            if item.edit
-            else None,
-            is_edit_tried=item.is_edit_tried,
-            passes=item.passes,
-            from_path=item.from_path,
-            effect=item.effect,
-            cure=item.cure,
-        )
-        for number, item in enumerate(ordered, start=1)
-    )
-
-
-def with_decisions(
-    views: Sequence[RenameView], registries: Sequence[str], subject: SubjectName, *, by: Actor | None = None
+def rename_views(
+    renames: Sequence[SuspectedRename],
+    text: str,
+    registries: Sequence[str],
+    subject: SubjectName,
+    *,
+    by: Actor | None = None,
+    limit: int | None = None,
 ) -> tuple[RenameView, ...]:
-    """The views with the newest decision of each in the registries, and the form of one in the last of them.
+    """Suspected renames, the likeliest first and at most `limit`; `text` is the new schema's, which their edits change.
 
-    Without `by` nothing can be decided there. One query, none where nothing is suspected.
+    With the newest decision of each in the registries, and where it is decided: in the last of them, by nobody without
+    `by`. One query, none where nothing is suspected.
     """
-    if not views:
+    if not renames:
         return ()
-    decided = decided_renames(set(registries), subject)
-    registry, decided_views = registries[-1], []
-    for view in views:
-        info = decided.get((view.from_path, view.path))
-        choice = None
-        if by is not None:
-            registry_name = info.registry if info else registry
-            choice = RenameChoice(
-                url=reverse("ui:rename", args=[registry_name, subject.qualified]),
-                reason=refusal(by, ACTION, registry=registry_name, subject=subject.qualified),
-            )
-        decision = (
-            RenameDecided(is_rename=info.is_rename, who=info.decided_by, at=info.decided_at, why=info.reason)
-            if info
-            else None
-        )
+    decided, views = decided_renames(set(registries), subject), []
+    for number, item in enumerate(sorted(renames, key=lambda item: -item.score)[:limit], start=1):
+        decision = decided.get((item.from_path, item.path))
+        registry = decision.registry if decision else registries[-1]
         # What is no rename gets no alias.
-        edit = None if info is not None and not info.is_rename else view.edit
-        decided_views.append(replace(view, decided=decision, choice=choice, edit=edit))
-    return tuple(decided_views)
+        edit = item.edit if decision is None or decision.is_rename else None
+        views.append(
+            RenameView(
+                info=item,
+                edit=edit_view(f"rename-{number}", edit.title, text, edit.text, limit=MAX_WHOLE) if edit else None,
+                decided=decision,
+                registry=registry if by else "",
+                subject=subject.qualified,
+                refused=refusal(by, ACTION, registry=registry, subject=subject.qualified) if by else "",
+            )
+        )
+    return tuple(views)

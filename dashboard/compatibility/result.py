@@ -19,7 +19,6 @@ from dashboard.compare.proof import (
     parting_note,
     proof_of,
     rename_views,
-    with_decisions,
 )
 from dashboard.compatibility.presenters import (
     LevelResult,
@@ -115,11 +114,13 @@ def present_proposal(
         partings=tuple(parting_note(item, f"parting-{n}") for n, item in enumerate(assessment.partings)),
         compared_with_data=assessment.compared_with_data,
         policy=_policy(proposal.policy) if proposal.policy else None,
-        renames=with_decisions(
-            rename_views(assessment.renames, proposal.schema.text, None if is_whole else MAX_RENAMES),
+        renames=rename_views(
+            assessment.renames,
+            proposal.schema.text,
             (registry,),
             name,
             by=by,
+            limit=None if is_whole else MAX_RENAMES,
         ),
         hidden_renames=0 if is_whole else len(assessment.renames[MAX_RENAMES:]),
         clients=assessment.clients,

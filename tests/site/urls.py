@@ -34,6 +34,7 @@ REQUEST_FORMS = (
     "evidence_html", "evidence_json", "approve", "reject", "withdraw", "apply", "schedule", "labels", "acknowledge", "take_back", "threads",
 )  # fmt: skip
 SUBJECT_FORMS = (
+    "rename",
     "client_declare",
     "client_withdraw",
     "adopt",

@@ -672,6 +672,6 @@ def test_a_likely_rename_that_loses_values_is_not_called_safe(reader: Client, pe
             registry="dev", subject=SubjectName(".", "renamed-value"), text=text(name), by=person("steward")
         )
     page = reader.get("/ui/registries/dev/subjects/renamed-value/compare?from=1&to=2").context["page"].comparison
-    assert page.renames[0].effect
+    assert page.renames[0].info.effect
     assert (page.safe, page.care, page.verdict) == (0, 2, Verdict.CARE)
     assert {way.verdict for way in page.directions} == {Verdict.CARE}

@@ -21,8 +21,6 @@ from dashboard.compare.proof import (
     EditView,
     PartingNote,
     Proof,
-    RenameChoice,
-    RenameDecided,
     RenameView,
     bytes_view,
 )
@@ -31,6 +29,9 @@ from dashboard.components.diff import text_diff
 from dashboard.components.widgets import Choice, Crumb, Link, Problem, Section
 from dashboard.subjects.descriptions import TagChip
 from registry.drift.replay.evidence import EvidenceLine
+from registry.formats.base import Edit
+from registry.formats.suggested_edits import SuspectedRename
+from registry.promotions.requests.schema_changes import RenameInfo
 from tests.site.samples.cast import DEV, HOSTILE, ago, frame, subject_crumbs, subject_url
 from tests.site.samples.subjects import NEW, OLD, SIDES
 
@@ -54,29 +55,27 @@ UNPROVED = Proof(
     is_found=False,
     reason=f"the pattern {HOSTILE} allows no example within the limits",
 )
+ALIASED = NEW.replace('"customer_id"', '"client_id", "aliases": ["customer_id"]')
+CLIENT_ID = SuspectedRename(
+    path="Order.client_id", message="the field “customer_id” may have been renamed to “client_id”", score=0.71,
+    reasons=("the same type", "alike names (58 %)", HOSTILE), edit=Edit('add the alias "customer_id"', ALIASED), before="customer_id",
+    after="client_id", passes=False,
+)  # fmt: skip
+NOT_RENAMED = RenameInfo("dev", HOSTILE, HOSTILE, False, HOSTILE, HOSTILE, ago(days=2))
+RENAMED = replace(NOT_RENAMED, is_rename=True, reason="One amount, under its business name.", decided_by="maria", decided_at=ago(hours=3))  # fmt: skip
 RENAMES = (
     RenameView(
-        path="Order.client_id",
-        sentence="The field “customer_id” may have been renamed to “client_id”.",
-        percent=71,
-        reasons=("the same type", "alike names (58 %)", HOSTILE),
-        edit=EditView(
-            anchor="rename-1",
-            title='add the alias "customer_id"',
-            change=text_diff(NEW, NEW.replace('"customer_id"', '"client_id", "aliases": ["customer_id"]')),
-            text=NEW.replace('"customer_id"', '"client_id", "aliases": ["customer_id"]'),
-        ),
-        from_path="Order.customer_id",
-        passes=False,
-        choice=RenameChoice(url="/ui/registries/dev/subjects/orders-value/renames"),
+        info=CLIENT_ID,
+        edit=EditView(anchor="rename-1", title='add the alias "customer_id"', change=text_diff(NEW, ALIASED), text=ALIASED),
+        registry="dev",
+        subject="orders-value",
     ),
     RenameView(
-        path=HOSTILE, sentence="It may have been renamed.", percent=52, reasons=("the same position",), from_path=HOSTILE,
-        decided=RenameDecided(is_rename=False, who=HOSTILE, at=ago(days=2), why=HOSTILE), choice=RenameChoice(url="/ui/registries/dev/subjects/orders-value/renames"),
+        info=replace(CLIENT_ID, path=HOSTILE, message="it may have been renamed", score=0.52, edit=None), registry="dev", subject="orders-value", decided=NOT_RENAMED,
     ),
     RenameView(
-        path="Order.total", sentence="The field “sum” may have been renamed to “total”.", percent=61, reasons=("the same type",), from_path="Order.sum",
-        decided=RenameDecided(is_rename=True, who="maria", at=ago(hours=3), why="One amount, under its business name."), choice=RenameChoice(url="", reason="You need the admin or steward role in dev to describe subjects."),
+        info=replace(CLIENT_ID, path="Order.total", before="sum", after="total", edit=None, cure=HOSTILE), registry="dev", subject="orders-value",
+        decided=RENAMED, refused="You need the admin or steward role in dev to describe subjects.",
     ),
 )  # fmt: skip
 PARTINGS = (
