@@ -15,7 +15,7 @@ from dashboard.components.badges import Look
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import subject_url, whole_number
 from dashboard.components.translation import later
-from dashboard.components.widgets import Action, Crumb, Fact, Frame, Link, Paging, Problem, Section
+from dashboard.components.widgets import Action, Crumb, Frame, Link, Paging, Problem, Section
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, refusal
 from registry.streams.selectors import (
@@ -140,7 +140,6 @@ class OperatorPanel:
     """A stateful operator (`number`, `description`, `why_fixed` …) with its variables."""
 
     info: Mapping[str, Any]
-    facts: tuple[Fact, ...]
     variables: tuple[VariableRow, ...]
     budget: BudgetMeter | None
 
@@ -152,7 +151,6 @@ class QueryPage:
     frame: Frame
     query: QueryRow
     operators: tuple[OperatorPanel, ...]
-    facts: tuple[Fact, ...]
     actions: tuple[Action, ...]
 
 
@@ -219,7 +217,6 @@ def query_page(request: HttpRequest, query_id: int) -> QueryPage:
         frame=make_frame(request, title=query.name, section=Section.QUERIES, code=True, crumbs=crumbs()),
         query=QueryRow(query),
         operators=tuple(_operator(query, operator, variables) for operator in query.operators),
-        facts=_facts(query),
         actions=(
             Action(
                 label=gettext("Source and scans"), url=reverse("ui:source", args=[query.source_id]), icon="scan-search"
@@ -235,38 +232,11 @@ def crumbs() -> tuple[Crumb, ...]:
     return (Crumb(label=gettext("Queries"), url=reverse("ui:queries")),)
 
 
-def _facts(query: QueryInfo) -> tuple[Fact, ...]:
-    planned, committed = query.last_planned_batch, query.last_committed_batch
-    return (
-        Fact(label=gettext("Checkpoint"), value=query.path, code=True),
-        Fact(label=gettext("Query"), value=query.query_id, code=True),
-        Fact(
-            label=gettext("Last batch"),
-            value=gettext("none yet")
-            if planned is None
-            else gettext("%(planned)s planned") % {"planned": f"{planned:,}"},
-        ),
-        Fact(label=gettext("Committed"), value=gettext("none yet") if committed is None else f"{committed:,}"),
-        Fact(label=gettext("Provider"), value=query.provider or gettext("Spark’s default")),
-        Fact(label=gettext("Encoding"), value=query.encoding, code=True),
-    )
-
-
 def _operator(query: QueryInfo, operator: Mapping[str, Any], variables: Sequence[VariableInfo]) -> OperatorPanel:
     mine = [variable for variable in variables if variable.operator == operator["number"]]
-    facts = [Fact(label=gettext("Partitions"), value=f"{operator['partitions']:,}")]
-    if operator["time_mode"]:
-        facts.append(Fact(label=gettext("Time mode"), value=operator["time_mode"]))
-    if operator["timers"]:
-        facts.append(
-            Fact(
-                label=gettext("Timers"), value=gettext("%(n)s registered") % {"n": f"{operator['timers']['timers']:,}"}
-            )
-        )
     files = operator["schema_files"]
     return OperatorPanel(
         info=operator,
-        facts=tuple(facts),
         variables=tuple(map(VariableRow, mine)),
         budget=meter(BudgetInfo("schema_files", operator["number"], "", files, query.allowed_schema_files))
         if files

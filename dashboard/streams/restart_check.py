@@ -22,7 +22,7 @@ from dashboard.components.forms import (
 )
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.translation import later, later_filled
-from dashboard.components.widgets import Crumb, Fact, Frame, Link, Section
+from dashboard.components.widgets import Crumb, Frame, Link, Section
 from dashboard.sources.forms import StoreForm
 from registry.access.roles import refusal
 from registry.drift.selectors import list_sources
@@ -154,7 +154,6 @@ class StateReport:
 
     frame: Frame
     info: StateCheckInfo
-    facts: tuple[Fact, ...]
     variables: tuple[ReportVariable, ...]
     budgets: tuple[BudgetRow, ...]
 
@@ -278,26 +277,12 @@ def report_page(request: HttpRequest, check_id: int) -> StateReport:
     """The report of one check. Raises StateCheckNotFound."""
     info = get_state_check(check_id)
     report = info.report
-    operator = report["operator"]
-    number = f"{operator['number']} ({operator['description']})"
-    facts = [
-        Fact(label=gettext("Checkpoint"), value=info.checkpoint, code=True),
-        Fact(label=gettext("Query"), value=info.query_id, code=True),
-        Fact(
-            label=gettext("Last batch"),
-            value=gettext("none yet") if report["last_batch"] is None else f"{report['last_batch']:,}",
-        ),
-        Fact(label=gettext("Operator"), value=number),
-        Fact(label=gettext("Encoding"), value=operator["encoding"], code=True),
-        Fact(label=gettext("Language"), value="Scala" if report["language"] == "scala" else "Python"),
-    ]
     crumbs = (*_crumbs(), Crumb(label=gettext("Check a restart"), url=reverse("ui:state_check_new")))
     return StateReport(
         frame=make_frame(
             request, title=gettext("State check %(id)s") % {"id": info.id}, section=Section.SOURCES, crumbs=crumbs
         ),
         info=info,
-        facts=tuple(facts),
         variables=tuple(ReportVariable(number, entry) for number, entry in enumerate(report["variables"], start=1)),
         budgets=tuple(_budgets(report)),
     )

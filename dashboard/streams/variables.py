@@ -20,7 +20,7 @@ from dashboard.components.diff import TextDiff, text_diff
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import whole_number
 from dashboard.components.translation import later
-from dashboard.components.widgets import Action, Crumb, Fact, Frame, Problem, Section
+from dashboard.components.widgets import Action, Crumb, Frame, Problem, Section
 from dashboard.sources.labels import sized
 from dashboard.streams.queries import VariableRow, check_action, crumbs
 from dashboard.streams.restart_check import EFFECT_LOOKS, ReportedChange
@@ -38,10 +38,6 @@ from registry.subjects.versions.versions import VersionInfo
 SAFE: Final = Look("ok", "circle-check", later("Safe"))
 DRAWN_VERSIONS: Final = 200
 NAMED_CHANGES: Final = 3
-#: said wherever a variable has evolved
-NOT_KNOWABLE: Final = later(
-    "unknown: Spark’s reader returns every row in the newest form, regardless of its stored version"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,12 +93,22 @@ class VariablePage:
     versions: tuple[SchemaRow, ...]
     selected: SchemaInfo | None
     schemas: tuple[tuple[str, str], ...]
-    facts: tuple[Fact, ...]
-    rows_facts: tuple[Fact, ...]
     fields: tuple[FieldRow, ...]
     old: int
     new: int
     check: Action
+
+    @property
+    def size(self) -> str:
+        """How much its rows take."""
+        size = self.variable.info.bytes
+        return "" if size is None else sized(size)
+
+    @property
+    def expiry(self) -> list[datetime | None]:
+        """When the first and the last of its rows expire; none where that isn't known."""
+        expiry = self.variable.info.expiry
+        return [_time(expiry.get(end)) for end in ("earliest", "latest")] if expiry else []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,8 +153,6 @@ def variable_page(request: HttpRequest, query_id: int, variable_id: int) -> Vari
         versions=tuple(_rows(variable)),
         selected=selected,
         schemas=tuple(_schemas(selected)) if selected else (),
-        facts=tuple(_facts(query, variable)),
-        rows_facts=tuple(_rows_facts(variable)),
         fields=tuple(map(FieldRow, variable.fields)),
         old=before.version if before else 0,
         new=newest.version if newest else 0,
@@ -241,55 +245,10 @@ def ddl(schema: str) -> str:
         return schema
 
 
-def _facts(query: QueryInfo, variable: VariableInfo) -> list[Fact]:
-    facts = [
-        Fact(label=gettext("Query"), value=query.name, code=True),
-        Fact(label=gettext("Operator"), value=str(variable.operator)),
-        Fact(label=gettext("Kind"), value=VariableRow(variable).kind),
-        Fact(label=gettext("Encoding"), value=variable.encoding, code=True),
-    ]
-    if variable.removed_at is not None:
-        facts.append(
-            Fact(
-                label=gettext("Removed"),
-                value=gettext("with batch %(removed_at)s") % {"removed_at": f"{variable.removed_at:,}"},
-            )
-        )
-    return facts
-
-
-def _rows_facts(variable: VariableInfo) -> list[Fact]:
-    if variable.rows is None:
-        return []
-    facts = [Fact(label=gettext("Rows"), value=f"{variable.rows:,}")]
-    if variable.keys is not None:
-        keys = f"{variable.keys:,}"
-        is_rough = variable.kind in ("list", "map")
-        facts.append(Fact(label=gettext("Keys"), value=gettext("about %(n)s") % {"n": keys} if is_rough else keys))
-    if variable.bytes is not None:
-        facts.append(
-            Fact(
-                label=gettext("Size"),
-                value=gettext("%(sized)s uncompressed") % {"sized": sized(variable.bytes)},
-            )
-        )
-    if variable.rows_batch is not None and variable.rows_batch >= 0:
-        facts.append(Fact(label=gettext("As of"), value=gettext("batch %(n)s") % {"n": f"{variable.rows_batch:,}"}))
-    if variable.expiry:
-        ends = [_time(variable.expiry.get(end)) for end in ("earliest", "latest")]
-        facts.append(
-            Fact(label=gettext("Expires"), value=gettext("%(first)s to %(last)s") % {"first": ends[0], "last": ends[1]})
-        )
-        facts.append(Fact(label=gettext("No expiry"), value=f"{variable.expiry.get('without') or 0:,}"))
-    if len(variable.schemas) > 1:
-        facts.append(Fact(label=gettext("Rows in earlier versions"), value=NOT_KNOWABLE))
-    return facts
-
-
-def _time(milliseconds: Any) -> str:
+def _time(milliseconds: Any) -> datetime | None:
     if not isinstance(milliseconds, int) or not 0 <= milliseconds < 253_402_300_800_000:
-        return gettext("never")
-    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+        return None
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

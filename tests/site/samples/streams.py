@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dashboard.components.diff import text_diff
-from dashboard.components.widgets import Action, Crumb, Fact, Link, Paging, Problem, Section
+from dashboard.components.widgets import Action, Crumb, Link, Paging, Problem, Section
 from dashboard.streams.queries import OperatorPanel, QueryList, QueryPage, QueryRow, VariableRow, meter
 from dashboard.streams.restart_check import (
     STATUS_LOOKS,
@@ -74,15 +74,14 @@ SCHEMAS = tuple(
 TOTALS = VariableInfo(
     id=3, operator=0, name="totals", label="totals", kind="value", ttl=False, encoding="avro", why_fixed="", removed_at=None, budget=ROOMY, versions=3,
     rows=12_040, keys=12_040, bytes=80_000, rows_batch=12, rows_at=ago(hours=3), rows_problem="",
-    fields=(FieldInfo("total", "bigint", 12_040, 0, "0", "9…", None), FieldInfo(HOSTILE, LONG, 12_040, 12_000, HOSTILE, HOSTILE, 90)), expiry={}, schemas=SCHEMAS,
+    fields=(FieldInfo("total", "bigint", 12_040, 0, "0", "9…", None), FieldInfo(HOSTILE, LONG, 12_040, 12_000, HOSTILE, HOSTILE, 90)), expiry={"earliest": 1_790_000_000_000, "latest": None, "without": 4}, schemas=SCHEMAS,
 )  # fmt: skip
 QUERY = QueryPage(
     frame=frame("order-totals", Section.QUERIES, QUERIES_CRUMB, code=True), query=QueryRow(replace(INFO, inputs=INPUTS)),
     operators=(
-        OperatorPanel(info=OPERATORS[0], facts=(Fact(label="schema files", value="4 of 128"),), variables=(VariableRow(TOTALS), VariableRow(replace(TOTALS, label=HOSTILE, kind="map", budget=TIGHT, rows=None))), budget=meter(BudgetInfo("schema_files", 0, "", 4, 128))),
-        OperatorPanel(info=OPERATORS[1], facts=(), variables=(), budget=None),
+        OperatorPanel(info=OPERATORS[0], variables=(VariableRow(TOTALS), VariableRow(replace(TOTALS, label=HOSTILE, kind="map", budget=TIGHT, rows=None))), budget=meter(BudgetInfo("schema_files", 0, "", 4, 128))),
+        OperatorPanel(info=OPERATORS[1], variables=(), budget=None),
     ),
-    facts=(Fact(label="Checkpoint", value="/checkpoints/order_totals", code=True), Fact(label="Spark", value="4.2.0")),
     actions=(Action(label="Source and scans", url="/gallery/source", icon="scan-search"), Action(label="Findings", url="/gallery/findings", icon="triangle-alert")),
 )  # fmt: skip
 NO_STATE = replace(INFO, operators=(), runs=(), inputs=())
@@ -99,18 +98,16 @@ VERSIONS = (
 VARIABLE = VariablePage(
     frame=frame("totals", Section.QUERIES, QUERIES_CRUMB, QUERY_CRUMB, code=True), query=INFO, variable=VariableRow(TOTALS), versions=VERSIONS, selected=SCHEMAS[1],
     schemas=(("Value, as Spark declares it", "total BIGINT,\ncount BIGINT"), ("Value, as Avro", '{"type": "record", "name": "Row", "fields": []}')),
-    facts=(Fact(label="Operator", value="0"), Fact(label="Kind", value="value state")), rows_facts=(Fact(label="Rows", value="12,040"),),
     fields=tuple(map(FieldRow, TOTALS.fields)), old=1, new=2, check=CHECK,
 )  # fmt: skip
 VARIABLE_FIXED = replace(
-    VARIABLE, variable=VariableRow(replace(TOTALS, why_fixed="the state is written as unsaferow, whose rows have no names", budget=None, rows_at=None)),
-    versions=VERSIONS[1:], selected=replace(SCHEMAS[0], why_no_avro="a field’s name is " + HOSTILE), schemas=VARIABLE.schemas[:1], rows_facts=(), fields=(),
+    VARIABLE, variable=VariableRow(replace(TOTALS, why_fixed="the state is written as unsaferow, whose rows have no names", budget=None, rows_at=None, rows=None)),
+    versions=VERSIONS[1:], selected=replace(SCHEMAS[0], why_no_avro="a field’s name is " + HOSTILE), schemas=VARIABLE.schemas[:1], fields=(),
 )  # fmt: skip
 VARIABLE_UNREAD = replace(
     VARIABLE,
-    rows_facts=(),
     fields=(),
-    variable=VariableRow(replace(TOTALS, rows_problem=f"Spark stopped: {HOSTILE}")),
+    variable=VariableRow(replace(TOTALS, rows_problem=f"Spark stopped: {HOSTILE}", rows=None)),
 )
 
 CHANGED = {
@@ -141,8 +138,8 @@ def entry(name: str, kind: str, status: str, **more: Any) -> dict[str, Any]:
 
 
 FINISHED = {
-    "verdict": "loses data", "sentence": "The restart goes through and values of status are lost.", "error": "", "error_message": "",
-    "operator": {"why_fixed": ""}, "changes": [CHANGED], "notes": ["The query was running while it was read.", HOSTILE],
+    "verdict": "loses data", "sentence": "The restart goes through and values of status are lost.", "error": "", "error_message": "", "last_batch": 41, "language": "scala",
+    "operator": {"why_fixed": "", "number": 0, "description": "transformWithState", "encoding": "avro"}, "changes": [CHANGED], "notes": ["The query was running while it was read.", HOSTILE],
     "settings": [{"name": "spark.sql.streaming.stateStore.maxNumStateSchemaFiles", "value": "128", "said_by": "by default"}, {"name": "spark.x", "value": HOSTILE, "said_by": "by the plan"}],
 }  # fmt: skip
 CHECKED = StateCheckInfo(
@@ -151,7 +148,6 @@ CHECKED = StateCheckInfo(
 )  # fmt: skip
 REPORT = StateReport(
     frame=frame("Check 4 of order-totals", Section.QUERIES, QUERIES_CRUMB, QUERY_CRUMB), info=CHECKED,
-    facts=(Fact(label="Checkpoint", value="/checkpoints/order_totals", code=True),),
     variables=(
         ReportVariable(1, entry("totals", "value", "accepted but loses data", stored="status STRING", planned="state STRING", changes=[CHANGED, REFUSED_CHANGE] * 2, budget={"before": 2, "after": 3, "allowed": 16}, place="line 4"), drawn=2),
         ReportVariable(2, entry(HOSTILE, "map", "removed", stored="a INT", user_key=HOSTILE, ttl=True)),
