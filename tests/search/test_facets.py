@@ -99,18 +99,22 @@ CHOSEN: list[dict[str, str]] = [
 ]
 
 
-@pytest.mark.parametrize("chosen", CHOSEN, ids=str)
-@pytest.mark.parametrize("sets", [False, True])
-def test_a_number_is_what_choosing_the_value_leaves(dev: Registry, chosen: dict[str, str], sets: bool) -> None:
-    if sets:  # a pattern that the database doesn't have
-        Ownership.objects.create(subject_pattern="o[st]her", group=Group.objects.get(name="team"))
+def test_a_number_is_what_choosing_the_value_leaves(dev: Registry) -> None:
+    for chosen in CHOSEN:
+        numbers_are_right(dev, chosen)
+    # a pattern that the database doesn't have
+    Ownership.objects.create(subject_pattern="o[st]her", group=Group.objects.get(name="team"))
+    for chosen in CHOSEN:
+        numbers_are_right(dev, chosen)
 
+
+def numbers_are_right(dev: Registry, chosen: dict[str, str]) -> None:
     def total(**more: Any) -> int:
         return find_subjects(dev, SubjectFilter(**{**chosen, **more}), Page()).total
 
     facets = facet_counts(dev, SubjectFilter(**chosen))
     found = facets.counts
-    assert facets.is_whole and facets.total == total()
+    assert facets.is_whole and facets.total == total(), chosen
     for facet, values in {
         "format": ("AVRO", "JSON", "PROTOBUF"),
         "level": ("BACKWARD", "FULL", "NONE", "FORWARD"),
@@ -125,7 +129,7 @@ def test_a_number_is_what_choosing_the_value_leaves(dev: Registry, chosen: dict[
     }.items():
         assert {value: found[facet][value] for value in values} == {
             value: total(**{facet: value}) for value in values
-        }, facet
+        }, (chosen, facet)
 
 
 def test_nothing_is_counted_of_deleted_ones(dev: Registry) -> None:
