@@ -1,7 +1,7 @@
-"""Schema formats: text in, reports out; no Django, no network, no files.
+"""Schema formats: pure functions from texts to reports, without Django, network or files.
 
-`FORMATS` holds the formats by the registry's name. `_BUILT_IN` is the table of those that come with the product; an
-installation adds more (docs/how-to/add-a-format.md).
+`FORMATS` maps the registry's names to formats. `_BUILT_IN` lists the formats that come with the product; an
+installation can add more (docs/how-to/add-a-format.md).
 """
 
 from __future__ import annotations

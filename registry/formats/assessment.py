@@ -1,7 +1,7 @@
-"""All that is to say of a new schema before it is registered: one object for the API, the page, commands and CI.
+"""The full assessment of a new schema before registration: one object for the API, the page, commands and CI.
 
-A level's verdict is cheap and decides at registration; this is what people read before: every level, every version,
-what the data say beside the rules, a proof for each problem, and the edits that would make it pass.
+Registration needs only one level's verdict, which is cheap. The assessment is for people: all levels, all versions, the
+result of the data check next to the rules, a proof for each problem, and edits that would make it pass.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _DIRECTIONS: Final[tuple[Direction, ...]] = ("BACKWARD", "FORWARD")
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """Where the established rules and the data part, or the data can't tell: one version in one direction.
+    """A (version, direction) pair for which the data check disagrees with the established rules, or can't decide.
 
-    The version 0 is a schema that isn't registered.
+    Version 0 means a schema that isn't registered.
     """
 
     version: int
@@ -45,7 +45,7 @@ class Parting:
 
     @property
     def sentence(self) -> str:
-        """The parting for people."""
+        """The disagreement as a sentence for people."""
         old = f"version {self.version}" if self.version else "the old schema"
         reading = (
             f"the new schema reads data of {old}"
@@ -62,14 +62,14 @@ class Parting:
         return f"Whether {reading}: the established rules {rules} it; {outcomes[self.by_data]} ({self.how})."
 
     def to_dict(self) -> dict[str, Any]:
-        """The parting as JSON values."""
+        """Return the parting as JSON values."""
         witness = self.witness.to_dict() if self.witness else None
         return {**values_of(self, "witness"), "sentence": self.sentence, "witness": witness}
 
 
 @dataclass(frozen=True, slots=True)
 class Dependant:
-    """The latest version of a subject that refers to this one, and what would become of it with the new schema."""
+    """The latest version of a subject that refers to this one, and how the new schema would affect it."""
 
     subject: str
     version: int
@@ -77,13 +77,13 @@ class Dependant:
     message: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The dependant as JSON values."""
+        """Return the dependant as JSON values."""
         return values_of(self)
 
 
 @dataclass(frozen=True, slots=True)
 class ClientAnswer:
-    """A declared client of the subject, and whether it goes on with the new schema; `version` is the one that it has."""
+    """A declared client of the subject, and whether it works with the new schema; `version` is the client's own."""
 
     name: str
     does: str
@@ -94,23 +94,23 @@ class ClientAnswer:
 
     @property
     def sentence(self) -> str:
-        """What is said of it, with what it does and whom to talk to."""
+        """The effect on the client as a sentence, with what the client does and its contact."""
         version = f" version {self.version}" if self.version is not None else ""
         contact = f", {self.contact}" if self.contact else ""
         return f"{self.name} ({self.does}{version}{contact}) {self.message}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The client as JSON values."""
+        """Return the client as JSON values."""
         return values_of(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """The whole compatibility report: the verdict of the level that counts, and all that helps to decide.
+    """The complete compatibility report: the verdict of the effective level, and everything that helps to decide.
 
-    `compared_with_data` counts the pairs of version and direction of which the data were asked, newest first.
-    `lint` is advice on the new schema alone. `dependants` refer to the subject and `clients` are its declared ones: no
-    schema says either, so whoever knows them adds them.
+    `compared_with_data` counts the (version, direction) pairs that the data check examined, newest first. `lint` is
+    advice on the new schema alone. `dependants` refer to the subject and `clients` are declared for it. Neither follows
+    from a schema, so a caller that knows them adds them.
     """
 
     schema_type: str
@@ -126,38 +126,38 @@ class Assessment:
 
     @property
     def is_compatible(self) -> bool:
-        """The verdict of the level that counts."""
+        """The verdict of the effective level."""
         return self.report.is_compatible
 
     @property
     def breaks_clients(self) -> bool:
-        """Whether a declared client can't go on as it is."""
+        """Whether a declared client can't continue without a change."""
         return any(client.answer == "no" for client in self.clients)
 
     @property
     def breaks_dependants(self) -> bool:
-        """Whether a subject that refers to this one can't follow."""
+        """Whether a subject that refers to this one can't work with the new schema."""
         return any(dependant.answer == "no" for dependant in self.dependants)
 
     @property
     def deployment(self) -> str:
-        """The upgrade order that the schemas allow, and whom it would break though they allow it."""
+        """The upgrade order that the schemas allow, plus a warning if it breaks declared clients."""
         first = "; move the affected clients first" if self.breaks_clients else ""
         return f"{self.strip.upgrade_order}{first}"
 
     @property
     def weight(self) -> int:
-        """How many rows it has: findings of all versions, advice and the rest."""
+        """The number of rows: findings of all versions, advice and the rest."""
         cells = sum(len(row.backward) + len(row.forward) + 1 for row in self.strip.matrix)
         return cells + len(self.report.items) + len(self.partings) + len(self.renames) + len(self.lint) + 1
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON values; described by docs/reference/compatibility-report.schema.json."""
+        """Return the report as JSON values, as described by docs/reference/compatibility-report.schema.json."""
         return {
             "checker": CHECKER_VERSION,
             "schema_type": self.schema_type,
             **self.report.to_dict(),
-            # of these schemas, as `order`: the level alone promises less
+            # computed from these schemas, like `order`; the level alone guarantees less
             "upgrade_order": self.strip.upgrade_order,
             "levels": {name: report.is_compatible for name, report in self.strip.reports.items()},
             "order": self.strip.upgrade_order,
@@ -181,7 +181,7 @@ def assess(
     parse: Parse,
     profile: Profile = "confluent",
 ) -> Assessment:
-    """The whole report of a new schema; `history` is in ascending order of versions.
+    """Return the complete report of a new schema; `history` is in ascending order of versions.
 
     `parse` reads an edited text with the references of the new schema. Raises InvalidCompatibility for an unknown
     level.
@@ -202,7 +202,7 @@ def assess(
 
 
 def _proved(format: SchemaFormat, checker: Checker, report: Report) -> Report:
-    """The report with a witness at each item; of very many, at the first."""
+    """Return the report with a witness for each of the first MAX_WITNESSES items that need one."""
     budget = MAX_WITNESSES if format.offers("witness") else 0
     proved: list[ReportItem] = []
     findings = checker.findings_of(report)
@@ -218,9 +218,9 @@ def _proved(format: SchemaFormat, checker: Checker, report: Report) -> Report:
 def _partings(
     format: SchemaFormat, new: ParsedSchema, history: History, judged: Checker | None
 ) -> tuple[tuple[Parting, ...], int]:
-    """Where rules and data part, newest version first, and how many pairs were asked.
+    """Return the disagreements between rules and data, newest version first, and the number of pairs examined.
 
-    `judged` is a checker by the rules that has looked at pairs already, if there is one.
+    `judged` is a checker of the `confluent` profile whose cached results can be reused; None creates one.
     """
     if not format.offers("truth"):
         return (), 0
@@ -238,33 +238,33 @@ def _partings(
     return tuple(partings), len(pairs)
 
 
-#: metadata property with the names that a schema keeps free, as the established registry's `validateFields` reads it;
-#: once reserved, a name stays so, and no field of the schema itself has it
+#: Metadata property that lists reserved field names, as Confluent's `validateFields` reads it. A reserved name must
+#: stay reserved, and no top-level field of the schema may use it.
 RESERVED: Final = "confluent:reserved"
 
 
 @dataclass(frozen=True, slots=True)
 class ReservedReport:
-    """What a schema does to reserved fields; empty where nothing is wrong."""
+    """The problems with a schema's reserved fields; empty if there are none."""
 
     problems: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
-        """The verdict in a word."""
+        """The verdict: "refused" or "accepted"."""
         return "refused" if self.problems else "accepted"
 
     def is_accepted(self, *, force: bool = False) -> bool:
-        """Whether nothing is wrong, or it is forced."""
+        """Return whether there are no problems, or `force` is set."""
         return force or not self.problems
 
     def messages(self) -> list[str]:
-        """The problems as sentences."""
+        """Return the problems as sentences."""
         return list(self.problems)
 
 
 def reserved_in(metadata: Mapping[str, Any] | None) -> frozenset[str]:
-    """The names that metadata reserve."""
+    """Return the names that the metadata reserves."""
     text = (metadata or {}).get("properties", {}).get(RESERVED, "")
     return frozenset(name.strip() for name in text.split(",") if name.strip())
 
@@ -272,7 +272,7 @@ def reserved_in(metadata: Mapping[str, Any] | None) -> frozenset[str]:
 def check_reserved(
     metadata: Mapping[str, Any] | None, previous: Mapping[str, Any] | None, has_field: Callable[[str], bool]
 ) -> ReservedReport:
-    """The report of a schema with that metadata after a version with those; `has_field` asks for its own fields."""
+    """Check a schema with `metadata` after a version with `previous`; `has_field` tests for a top-level field."""
     reserved, before = reserved_in(metadata), reserved_in(previous)
     gone = [
         f"The new schema has reserved field {name} removed from its metadata which is present in the old schema's metadata."

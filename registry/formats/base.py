@@ -1,8 +1,7 @@
-"""What every format speaks: the values that cross the border of an engine.
+"""Values that all formats exchange with their callers.
 
-All values are frozen and plain, so they can be cached, compared and turned into JSON by any caller.
-A pointer is an RFC 6901 JSON Pointer into the schema text as submitted; a path is written for people
-(`Order.items[].price`).
+All values are frozen and plain, so that any caller can cache them, compare them and convert them to JSON. A pointer is
+an RFC 6901 JSON Pointer into the schema text as submitted. A path is for people (`Order.items[].price`).
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ Severity = Literal["break", "value loss", "warning"]
 DifferenceKind = Literal["added", "removed", "changed", "renamed", "moved"]
 Answer = Literal["yes", "no", "unknown", "differs"]
 Outcome = Literal["kept", "filled", "dropped", "converted"]
-#: a character that no text of PostgreSQL can have: NUL, or half of a surrogate pair
+#: a character that PostgreSQL can't store in text: NUL, or half of a surrogate pair
 UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
-#: bytes of a message's body that are read at most: they are hostile
+#: the most bytes of a message body that are read, because bodies are untrusted
 MAX_BODY: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A schema's dependency: the name it is used by, and the subject and version that hold it."""
+    """A schema's dependency: the name that the schema uses, and the subject and version that it points to."""
 
     name: str
     subject: str
@@ -37,7 +36,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedReference:
-    """A reference with the text it leads to, and that text's own references."""
+    """A reference with the text of its target, and the references of that text."""
 
     name: str
     subject: str
@@ -47,20 +46,19 @@ class ResolvedReference:
 
     @property
     def reference(self) -> Reference:
-        """The reference without what it leads to."""
+        """The reference without the target's text."""
         return Reference(self.name, self.subject, self.version)
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedSchema:
-    """A schema that its format has read; two are equal if they say the same and refer to the same.
+    """A schema that its format has parsed; two are equal if they have the same content and the same references.
 
-    `text` is as submitted; `canonical` is equal for texts that differ in white space and comments alone;
-    `fingerprint` is the SHA-256 (hexadecimal) of the canonical text and of the content of what it refers to, by
-    name: equal content gives an equal fingerprint in every environment, whatever subject or version holds the
-    references. `earlier_canonical` is what an earlier release stored, where that was another text: it finds what was
-    stored then. `missing_types` are names that nothing declares, of which therefore nothing is checked. `model` is the
-    format's own representation.
+    `text` is as submitted. `canonical` is equal for texts that differ only in whitespace and comments. `fingerprint` is
+    the SHA-256 (hexadecimal) of the canonical text and of the content of its references, by name: equal content has an
+    equal fingerprint in every environment, whichever subject or version holds the references. `earlier_canonical` is
+    the canonical text of an earlier release, if it differs; it finds schemas stored by that release. `missing_types`
+    are names that nothing declares, so nothing about them is checked. `model` is the format's own representation.
     """
 
     schema_type: str
@@ -73,15 +71,15 @@ class ParsedSchema:
     model: Any = field(default=None, compare=False, repr=False)
 
     def is_stored_as(self, text: str) -> bool:
-        """Whether a registration of this schema stores that text, or one by an earlier release stored it."""
+        """Return whether this release, or an earlier one, stores this schema as that text."""
         return text in (self.canonical, self.earlier_canonical)
 
     @property
     def identity(self) -> str:
         """SHA-256 (hexadecimal) of the canonical text and the references with subject and version.
 
-        This is what decides whether a registration is a schema already known: the same text that refers to
-        another version of a subject is another schema, although their content may be equal.
+        It decides whether a registration is of a known schema. The same text with a reference to another version of a
+        subject is another schema, even if the content of both is equal.
         """
         references = sorted([reference.name, reference.subject, reference.version] for reference in self.references)
         return sha256(json.dumps([self.schema_type, self.canonical, references]))
@@ -89,10 +87,10 @@ class ParsedSchema:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One change between two versions, for people; `before` and `after` are JSON values, None where absent.
+    """One change between two versions, for people; `before` and `after` are JSON values, None if absent.
 
-    `score` (0 to 1) and `reasons` are given where a change is suspected rather than known; `effect` then says what
-    becomes of the data if it is so, and `cure` what to do about it.
+    `score` (0 to 1) and `reasons` are set if the change is only suspected. `effect` then says what happens to the data
+    if the suspicion is right, and `cure` what to do about it.
     """
 
     rule: str
@@ -109,18 +107,18 @@ class Difference:
     cure: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The difference as JSON values."""
+        """Return the difference as JSON values."""
         first = {"rule": self.rule, "kind": self.kind, "path": self.path}
         return first | values_of(self) | {"reasons": list(self.reasons)}
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Proof that data break or change: a datum, its bytes as the writer encodes it, and what the reader makes of it.
+    """Proof that data breaks or changes: a datum, the writer's encoding of it, and the reader's result.
 
-    `error` is the decoder's own message; where the reader decodes the bytes and gets something else, `error` is empty
-    and `read` is what it gets. Where no datum was found, `found` is False and `reason` says why. `path` is empty for a
-    datum of the whole schema; else datum and bytes are of the type at that path alone.
+    `error` is the decoder's own message. If the reader decodes the bytes to another value, `error` is empty and `read`
+    is that value. If no datum was found, `found` is False and `reason` says why. `path` is empty for a datum of the
+    whole schema; otherwise datum and bytes are of the type at that path alone.
     """
 
     found: bool
@@ -132,20 +130,20 @@ class Witness:
     path: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The witness as JSON values; `encoded` is hexadecimal."""
+        """Return the witness as JSON values; `encoded` is hexadecimal."""
         first = {name: getattr(self, name) for name in ("found", "datum", "encoded", "error", "read")}
         return first | values_of(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Incompatibility:
-    """One reason why data of the writer can't be read, or changes its value, under the reader.
+    """One reason why the reader can't read the writer's data, or reads it with a changed value.
 
-    `rule` is the finest name of the case, `kind` the reference implementation's name for it, `location` the place
-    as that implementation writes it, `detail` its message. `before` is the writer's side, `after` the reader's.
-    `causes` says why each candidate was refused, where the reader offered several. `example` is a value that a hazard
-    changes, as a sentence. `witness` is given where it was looked for. `decoders` names the decoders that it is about,
-    where others read the same data unchanged; empty if it is about all of them.
+    `rule` is the most specific name of the case. `kind`, `location` and `detail` are the reference implementation's
+    name, place and message. `before` is the writer's side, `after` the reader's. `causes` says why each of the reader's
+    candidates was rejected, if there were several. `example` is a sentence with a value that a hazard changes.
+    `witness` is set if one was looked for. `decoders` names the affected decoders if others read the same data
+    unchanged; it is empty if all are affected.
     """
 
     rule: str
@@ -172,11 +170,11 @@ class Incompatibility:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A problem of reading: what is said, why it matters, and the cure in the side that can still be edited.
+    """A rule for a reading problem: its sentence, why it matters, and the cure on the side that can still be edited.
 
-    `kind` is the reference implementation's name of the case, empty where it has none. `sentence` and the cures are
-    templates over the values of a finding. `no_proof` says why data may survive what the established check refuses;
-    `is_lenient` that JSON Schema's LENIENT policy accepts it.
+    `kind` is the reference implementation's name of the case, empty if it has none. `sentence` and the cures are
+    templates over the values of a finding. `no_proof` says why data may survive although the established check rejects
+    it. `is_lenient` says whether JSON Schema's LENIENT policy accepts it.
     """
 
     id: str
@@ -192,7 +190,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class DifferenceRule:
-    """A change that is told to people; the sentence is a template over `name`, `before` and `after`."""
+    """A rule for a change that is shown to people; `sentence` is a template over `name`, `before` and `after`."""
 
     id: str
     kind: DifferenceKind
@@ -201,26 +199,26 @@ class DifferenceRule:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """All that is to say of one pair: `breaks` decide the verdict, `hazards` pass it and yet change values."""
+    """All findings for one pair: `breaks` decide the verdict; `hazards` pass but change values."""
 
     breaks: tuple[Incompatibility, ...] = ()
     hazards: tuple[Incompatibility, ...] = ()
 
     @property
     def is_compatible(self) -> bool:
-        """Whether the reader can read all data of the writer, as the reference implementation sees it."""
+        """Whether the reader can read all data of the writer, according to the reference implementation."""
         return not self.breaks
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What the data say of a pair, whatever a rule table says: does the reader get every datum of the writer, unchanged?
+    """The data check's result for a pair, independent of any rule table: does the reader get every datum unchanged?
 
-    `no` has at least one finding of severity "break" (it can't be read) or "value loss" (it is read as another
-    value), each with a witness that was found. `yes` means that no counterexample exists among the data that cover
-    the writer's schema, or that one was proved not to exist; `how` says which. `unknown` says in `how` what hindered.
-    `differs` means that it depends on the decoder: one reads all of it unchanged, and for another there is a finding.
-    `warnings` deserve a look and decide nothing: what no value shows, such as presence and names.
+    `no` has at least one finding of severity "break" (can't be read) or "value loss" (read as another value), each with
+    a witness that was found. `yes` means that no counterexample exists among data that covers the writer's schema, or
+    that it was proved that none exists; `how` says which. For `unknown`, `how` gives the obstacle. `differs` means that
+    it depends on the decoder: one reads all data unchanged, and another has a finding. `warnings` decide nothing but
+    deserve a look: what no value shows, for example presence and names.
     """
 
     answer: Answer
@@ -231,7 +229,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class FieldOutcome:
-    """What became of one field: `written` and `read` are JSON values, None where the side doesn't have the field."""
+    """The outcome for one field: `written` and `read` are JSON values, None if that side lacks the field."""
 
     path: str
     outcome: Outcome
@@ -242,10 +240,10 @@ class FieldOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What a reader makes of a datum of the writer, by really encoding and decoding.
+    """The reader's result for a datum of the writer, from a real encoding and decoding.
 
-    `datum` and `value` are in the format's JSON form; `encoded` is the writer's bytes in hexadecimal. Where the reader
-    stops, `error` is the decoder's message, `value` is None and `fields` is empty.
+    `datum` and `value` are in the format's JSON form; `encoded` is the writer's bytes in hexadecimal. If the reader
+    fails, `error` is the decoder's message, `value` is None and `fields` is empty.
     """
 
     datum: Any
@@ -257,9 +255,9 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A concrete change of a schema, for people to take over: what it does, and the whole text after it.
+    """A concrete change of a schema that people can accept: a title, and the complete text after the change.
 
-    `is_invented` says that readers then get a value that nobody wrote in place of data; its title says which.
+    `is_invented` says that readers then get a made-up value in place of data; the title says which.
     """
 
     title: str
@@ -269,11 +267,11 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class OutlineField:
-    """A field as a row for people: `depth` counts from 0, `default` is JSON text, None where there is none.
+    """A field as a row for people: `depth` counts from 0; `default` is JSON text, None without a default.
 
-    `tags` are those in the text that hold here: the field's own and those of all records and fields around it. `entity`
-    is the full name of its record or message with its own name, empty in JSON Schema, whose records have none. `number`
-    is what data names the field by in Protobuf; None where that is its name.
+    `tags` are those in the text that apply here: the field's own and those of all enclosing records and fields.
+    `entity` is the full name of the record or message plus the field's name; empty in JSON Schema, whose records have
+    no names. `number` is the field number in Protobuf, None in formats that identify fields by name.
     """
 
     name: str
@@ -291,9 +289,9 @@ class OutlineField:
 
 @dataclass(frozen=True, slots=True)
 class DecodedBody:
-    """A body as JSON for people; `type_name` is the type at its root, `indexes` Protobuf's path to it.
+    """A body as JSON for people; `type_name` is its root type, `indexes` is Protobuf's path to that type.
 
-    `problems` is what a JSON Schema says against the value: JSON can be read without being valid.
+    `problems` are the JSON Schema validation errors of the value: JSON can be decoded without being valid.
     """
 
     value: Any
@@ -303,33 +301,33 @@ class DecodedBody:
 
 
 class BodyReplay(Protocol):
-    """Reads bodies of one writer with one reader."""
+    """A reader of message bodies for one writer schema and one reader schema."""
 
     def __call__(self, body: bytes, indexes: tuple[int, ...] | None) -> Resolution:
-        """What the reader makes of a body. Raises InvalidDatum where it isn't one of the writer's.
+        """Return the reader's result for a body. Raises InvalidDatum if the body isn't the writer's.
 
-        `indexes` is Protobuf's path to the message where a header has it; None: it stands before the message.
+        `indexes` is Protobuf's path to the message type if it came in a header; None if the body starts with it.
         """
 
 
 def values_of(item: Any, *without: str) -> dict[str, Any]:
-    """The fields of a dataclass with slots in their order, but for those that the caller writes itself."""
+    """Return the fields of a dataclass with slots, in order, except `without`, which the caller adds itself."""
     return {name: getattr(item, name) for name in item.__slots__ if name not in without}
 
 
 def check_size(body: bytes) -> None:
-    """Raise InvalidDatum for a body that is too long to be read."""
+    """Raise InvalidDatum if the body is too long to be read."""
     if len(body) > MAX_BODY:
         raise InvalidDatum(f"the body has {len(body):,} bytes; at most {MAX_BODY:,} are read")
 
 
 def sha256(text: str) -> str:
-    """The SHA-256 of a text in UTF-8, hexadecimal."""
+    """Return the SHA-256 of the text in UTF-8, hexadecimal."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def content_fingerprint(canonical: str, references: Sequence[tuple[str, str]]) -> str:
-    """The fingerprint of a canonical text with the (name, fingerprint) pairs of what it refers to."""
+    """Return the fingerprint of a canonical text and the (name, fingerprint) pairs of its references."""
     if not references:
         return sha256(canonical)
     return sha256(json.dumps([canonical, sorted(references)]))
@@ -338,10 +336,10 @@ def content_fingerprint(canonical: str, references: Sequence[tuple[str, str]]) -
 def graph_fingerprint(
     canonical: str, references: Sequence[ResolvedReference], referenced: Iterable[tuple[ResolvedReference, str]]
 ) -> str:
-    """The fingerprint of a canonical text with all that it refers to.
+    """Return the fingerprint of a canonical text and everything it refers to.
 
-    `referenced` gives each referenced text once, canonical, after those that it refers to itself: the cost is that of
-    the graph, not of the tree that it unfolds to.
+    `referenced` gives each referenced text once, in canonical form, after its own references. The cost is therefore
+    that of the graph, not of the tree that it unfolds to.
     """
     fingerprints: dict[tuple[str, int, str], str] = {}
 

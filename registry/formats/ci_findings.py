@@ -1,4 +1,4 @@
-"""Findings for CI: one list of all that a report says, written as SARIF 2.1.0 and as JUnit's XML."""
+"""Findings for CI: all findings of a report in one list, written as SARIF 2.1.0 or JUnit XML."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DEPENDANT_CURE: Final = "let the other subject go on referring to an earlier ve
 
 @dataclass(frozen=True, slots=True)
 class CiFinding:
-    """One finding: its rule with what is said of it, how heavy it is, and where. `version` is the one it is against."""
+    """One finding: its rule and message, its level, and its place. `version` is the version it was compared with."""
 
     rule: str
     level: Level
@@ -49,7 +49,7 @@ class CiFinding:
 
 
 def assessment_findings(assessment: Assessment) -> tuple[CiFinding, ...]:
-    """All findings of the level that counts, the clients and the subjects that would break, and advice on the schema alone."""
+    """Return all findings: the level's, suspected renames, broken clients, broken referring subjects, and lint."""
     report = assessment.report
     broken = [item for item in assessment.dependants if item.answer == "no"]
     return (
@@ -87,7 +87,7 @@ def assessment_findings(assessment: Assessment) -> tuple[CiFinding, ...]:
 
 
 def syntax_finding(error: InvalidSchema) -> CiFinding:
-    """A text that doesn't parse."""
+    """Return the finding for a text that doesn't parse."""
     return CiFinding(
         SYNTAX_RULE,
         "error",
@@ -100,7 +100,7 @@ def syntax_finding(error: InvalidSchema) -> CiFinding:
 
 
 def _item(report: Report, item: ReportItem) -> CiFinding:
-    """What decides is an error; a loss that the level lets pass is a warning, the rest is a note."""
+    """Make decisive items errors, losses that the level allows warnings, and all others notes."""
     level: Level = (
         "error" if item.severity in DECISIVE[report.profile] else "warning" if item.severity != "warning" else "note"
     )
@@ -135,7 +135,7 @@ SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def assessment_sarif(assessment: Assessment, *, subject: str = "", file: str = "") -> str:
-    """The whole report as one run; `file` is where the text came from."""
+    """Return the complete report as one SARIF run; `file` is the path of the schema text."""
     report = assessment.report
     about = {
         "subject": subject,
@@ -150,12 +150,12 @@ def assessment_sarif(assessment: Assessment, *, subject: str = "", file: str = "
 
 
 def syntax_sarif(error: InvalidSchema, *, subject: str = "", file: str = "") -> str:
-    """A text that doesn't parse: the one error, with its line and column."""
+    """Return SARIF for a text that doesn't parse: one error with its line and column."""
     return _sarif_document((syntax_finding(error),), file or "schema", {"subject": subject, "isCompatible": None})
 
 
 def _sarif_document(findings: Sequence[CiFinding], file: str, about: dict[str, Any]) -> str:
-    rules = {item.rule: item for item in reversed(findings)}  # the first one of a rule speaks for it
+    rules = {item.rule: item for item in reversed(findings)}  # the first finding of a rule describes the rule
     order = {name: number for number, name in enumerate(sorted(rules))}
     driver = {"name": "Schemadesk", "version": CHECKER_VERSION, "rules": [_rule(rules[name]) for name in order]}
     run = {
@@ -165,7 +165,7 @@ def _sarif_document(findings: Sequence[CiFinding], file: str, about: dict[str, A
         "properties": about,
     }
     whole = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(whole, indent=2)  # ASCII: half a surrogate pair in a name stays an escape
+    return json.dumps(whole, indent=2)  # ASCII, so half of a surrogate pair in a name stays escaped
 
 
 def _rule(item: CiFinding) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _result(item: CiFinding, index: int, file: str) -> dict[str, Any]:
 
 
 def _location(item: CiFinding, file: str) -> dict[str, Any]:
-    # quote() takes no half of a surrogate pair
+    # quote() rejects half of a surrogate pair
     physical: dict[str, Any] = {"artifactLocation": {"uri": quote(file.encode("utf-8", "replace"))}}
     if item.line is not None:
         physical["region"] = {"startLine": item.line} | ({"startColumn": item.column} if item.column else {})
@@ -202,16 +202,17 @@ def _location(item: CiFinding, file: str) -> dict[str, Any]:
     return location
 
 
-#: what XML 1.0 can't hold, not even as a reference
+#: characters that XML 1.0 can't represent, even as references
 _UNHELD: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _HEAD: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _MAX_ATTRIBUTE: Final = 1000
 
 
 def assessment_junit(assessment: Assessment, *, subject: str = "", file: str = "") -> str:
-    """The whole report: a test for the text, one for each version in each direction of the level, one for
-    fields that look renamed, one for its declared clients, one for the subjects that refer to it, one for advice.
-    What doesn't decide is told in a test's output and fails nothing.
+    """Return the complete report as JUnit XML.
+
+    It has a test each for: the syntax, every version in each direction of the level, suspected renames, declared
+    clients, referring subjects, and lint. Findings that don't decide go to the test's output and fail nothing.
     """
     report = assessment.report
     cases = [_case("it parses", subject, file)]
@@ -239,7 +240,7 @@ def assessment_junit(assessment: Assessment, *, subject: str = "", file: str = "
 
 
 def syntax_junit(error: InvalidSchema, *, subject: str = "", file: str = "") -> str:
-    """A text that doesn't parse: one test, which ends with an error."""
+    """Return JUnit XML for a text that doesn't parse: one test with an error."""
     finding = syntax_finding(error)
     case = _case("it parses", subject, file)
     _fault(case, "error", finding.message, SYNTAX_RULE, f"{error.placed}\n{finding.why}")
@@ -295,13 +296,13 @@ def _case(name: str, subject: str, file: str, *, output: str = "") -> ElementTre
 
 
 def _fault(case: ElementTree.Element, tag: str, message: str, kind: str, text: str) -> None:
-    """A failure or an error, before any output: the order that strict readers ask for."""
+    """Insert a failure or an error before any output, as strict readers require."""
     fault = ElementTree.Element(tag, {"message": _held(message), "type": kind})
     fault.text = _held(text, longest=None)
     case.insert(0, fault)
 
 
 def _held(text: str, otherwise: str = "", *, longest: int | None = _MAX_ATTRIBUTE) -> str:
-    """The text as XML can hold it, at most so long."""
+    """Return the text with characters that XML can't represent replaced, cut to `longest`."""
     whole = _UNHELD.sub("\ufffd", text or otherwise)
     return whole if longest is None or len(whole) <= longest else whole[:longest] + "…"

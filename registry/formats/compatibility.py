@@ -1,7 +1,7 @@
 """The seven compatibility levels, and the check of a new schema against a subject's versions.
 
-The direction is decided here, once for all formats: BACKWARD asks whether the new schema reads what the versions
-wrote, FORWARD whether the versions read what the new schema writes.
+The direction is decided here, once for all formats. BACKWARD: the new schema reads data of the versions. FORWARD: the
+versions read data of the new schema.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ History = Sequence[tuple[int, ParsedSchema]]
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One level: which directions must hold, against which versions, and who must be upgraded first."""
+    """A compatibility level: the directions to check, the versions to check against, and who must upgrade first."""
 
     name: str
     directions: tuple[Direction, ...]
@@ -88,7 +88,7 @@ LEVELS: Final[Mapping[str, Level]] = {level.name: level for level in _ROWS}
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """One version against the new schema, in both directions; the items are the breaks and the hazards of each."""
+    """One version compared with the new schema in both directions, with the breaks and hazards of each."""
 
     version: int
     is_backward: bool
@@ -97,7 +97,7 @@ class MatrixRow:
     forward: tuple[ReportItem, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as JSON values."""
+        """Return the row as JSON values."""
         return {
             "version": self.version,
             "is_backward": self.is_backward,
@@ -109,14 +109,14 @@ class MatrixRow:
 
 @dataclass(frozen=True, slots=True)
 class LevelStrip:
-    """What each of the seven levels says, and the matrix of all versions, newest first."""
+    """The reports of all seven levels, and the matrix of all versions, newest first."""
 
     reports: Mapping[str, Report]
     matrix: tuple[MatrixRow, ...]
 
     @property
     def upgrade_order(self) -> str:
-        """In which order clients can be upgraded, going by what holds against all versions."""
+        """The order in which clients can be upgraded, given the results for all versions."""
         is_backward = all(row.is_backward for row in self.matrix)
         is_forward = all(row.is_forward for row in self.matrix)
         if is_backward and is_forward:
@@ -127,7 +127,7 @@ class LevelStrip:
 
 
 def level_named(name: str) -> Level:
-    """The level of that name; raises InvalidCompatibility."""
+    """Return the level with that name; raises InvalidCompatibility if there is none."""
     try:
         return LEVELS[name]
     except KeyError:
@@ -139,10 +139,10 @@ def level_named(name: str) -> Level:
 def check(
     format: SchemaFormat, new: ParsedSchema, history: History, level: str, *, profile: Profile = "confluent"
 ) -> Report:
-    """The report of a new schema against the versions that the level names: all problems of all of them.
+    """Return the report of a new schema against the versions that the level names, with all problems.
 
-    `history` is in ascending order of versions. Profile `confluent` goes by the reference's rules, `semantic` by what
-    the data do. Raises InvalidCompatibility for an unknown level.
+    `history` is in ascending order of versions. The profile `confluent` applies the reference implementation's rules,
+    `semantic` the data check. Raises InvalidCompatibility for an unknown level.
     """
     return Checker(format, new, history, profile).report(level_named(level))
 
@@ -150,12 +150,12 @@ def check(
 def check_all_levels(
     format: SchemaFormat, new: ParsedSchema, history: History, *, profile: Profile = "confluent"
 ) -> LevelStrip:
-    """The reports of all seven levels and the matrix of all versions; no pair is judged twice."""
+    """Return the reports of all seven levels and the matrix of all versions; no pair is judged twice."""
     return Checker(format, new, history, profile).strip()
 
 
 class Checker:
-    """One new schema against a history under one profile; judges each version and direction at most once."""
+    """Checks one new schema against a history under one profile, judging each version and direction at most once."""
 
     def __init__(self, format: SchemaFormat, new: ParsedSchema, history: History, profile: Profile) -> None:
         self._format = format
@@ -166,7 +166,7 @@ class Checker:
         self._results: dict[tuple[int, Direction], PairResult] = {}
 
     def report(self, level: Level) -> Report:
-        """The report of one level, the newest version first."""
+        """Return the report of one level, newest version first."""
         history = {"none": [], "latest": self._history[-1:], "all": self._history}[level.scope]
         versions = [version for version, _ in reversed(history)]
         items = [
@@ -192,12 +192,12 @@ class Checker:
         )
 
     def strip(self) -> LevelStrip:
-        """All seven levels, and every version in both directions."""
+        """Return all seven levels, and every version in both directions."""
         reports = {name: self.report(level) for name, level in LEVELS.items()}
         return LevelStrip(reports, tuple(self._row(version) for version, _ in reversed(self._history)))
 
     def judge_pair(self, version: int, direction: Direction) -> PairResult:
-        """What is to say of one version in one direction."""
+        """Return the result for one version in one direction."""
         key = (version, direction)
         if key not in self._results:
             old = self._by_version[version]
@@ -207,12 +207,12 @@ class Checker:
         return self._results[key]
 
     def sides(self, version: int, direction: Direction) -> tuple[ParsedSchema, ParsedSchema]:
-        """(reader, writer) of a pair."""
+        """Return (reader, writer) of a pair."""
         old = self._by_version[version]
         return (self._new, old) if direction == "BACKWARD" else (old, self._new)
 
     def findings_of(self, report: Report) -> list[Incompatibility]:
-        """The findings that a report's items are of, in their order."""
+        """Return the findings behind a report's items, in the same order."""
         pairs = dict.fromkeys((item.against_version, item.direction) for item in report.items)
         return [finding for version, direction in pairs for finding in self.judge_pair(version, direction).findings]
 
@@ -232,7 +232,7 @@ class Checker:
         verdict: Answer = "yes" if judgement.is_compatible else "no"
         if self._profile == "confluent":
             return verdict, judgement.breaks + judgement.hazards, ""
-        # What can't be decided by the data is decided by the rules, and the report says so.
+        # The rules decide what the data check can't, and the report says so.
         unproven = _not_proven(truth.how, judgement.is_compatible)
         warnings = tuple(replace(hazard, severity="warning") for hazard in judgement.hazards)
         return verdict, (*judgement.breaks, unproven, *warnings), truth.how
@@ -240,7 +240,7 @@ class Checker:
 
 @dataclass(frozen=True, slots=True)
 class PairResult:
-    """What a profile says of one pair: its answer, the items with the findings they are of, and how `semantic` knows."""
+    """A profile's result for one pair: the verdict, the items and their findings, and how `semantic` knows."""
 
     verdict: Answer
     items: tuple[ReportItem, ...]

@@ -1,4 +1,4 @@
-"""What reading and comparing a schema may cost, estimated from its text alone, before any parser sees it."""
+"""Estimates of the cost of reading and comparing schemas, from the text alone, before any parser sees it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Final, Literal
 from registry.errors import SchemaTooCostly
 from registry.formats.base import ResolvedReference
 
-#: no count grows beyond this, so that products stay small numbers
+#: no count grows beyond this, so that products stay small
 CEILING: Final = 10**18
-#: deeper than any limit: what is nested deeper is counted no further
+#: deeper than any limit; counting stops here
 DEEPEST: Final = 2_000
 
 
 # -- JSON texts -------------------------------------------------------------------------------------------------------
 
-# A string with the colon that makes it a key, a comment, or a bracket. An open string or comment goes to the end, so
-# no place is read twice.
+# A string (with the colon if it is a key), a comment, or a bracket. An unterminated string or comment runs to the end,
+# so that no place is read twice.
 _JSON_TOKEN: Final = re.compile(
     r'"(?:[^"\\]|\\.)*+(?:"(?:\s*+:)?+|\\?\Z)|/\*.*?(?:\*/|\Z)|//[^\n]*+|[\[\]{},]', re.DOTALL
 )
@@ -34,14 +34,14 @@ _LISTED: Final = 100_000
 
 _BRACKETS: Final = frozenset("[]{},")
 
-#: what one alternative more, or one use of the keyword, adds to the exponent of the combinations
+#: keywords that multiply the combinations, by the number of alternatives or by two for each use
 _COMBINING: Final = frozenset({"anyOf", "allOf", "oneOf"})
 _BRANCHING: Final = frozenset({"if", "not", "contains", "unevaluatedProperties", "unevaluatedItems"})
 _BRANCHING_MEMBERS: Final = frozenset({"dependencies", "dependentSchemas", "patternProperties", "dependentRequired"})
 _REFERRING: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
-#: arrays of an Avro schema that are no union
+#: arrays of an Avro schema that aren't unions
 _PLAIN_ARRAYS: Final = frozenset({"fields", "symbols", "aliases", "required"})
-#: keys of an Avro schema whose value names a type
+#: keys of an Avro schema whose values name types
 _NAMING: Final = frozenset({"type", "items", "values"})
 _SIMPLE_TYPES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 _BUILT_TYPES: Final = ("record", "error", "enum", "array", "map", "fixed")
@@ -49,7 +49,7 @@ _AVRO_SIMPLE: Final = frozenset(f'"{name}"' for name in (*_SIMPLE_TYPES, *_BUILT
 
 
 class _JsonMeasure:
-    """One pass over the tokens: how deep, how wide, and how many ways."""
+    """One pass over the tokens that measures depth, width and combinations."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -58,13 +58,13 @@ class _JsonMeasure:
         self.referring = 0
         self.bits = 0.0
         self.named = 0
-        self._open: list[tuple[str, str]] = []  # the key before it and the bracket
+        self._open: list[tuple[str, str]] = []  # (preceding key, bracket)
         self._commas: list[int] = []
         self._key = ""
         self._names_types = False
 
     def read(self, tokens: Iterable[str]) -> None:
-        """Takes the tokens in their order, until it is too deep to matter."""
+        """Read the tokens in order, until the depth exceeds every limit."""
         for token in tokens:
             if token in _BRACKETS:
                 self._bracket(token)
@@ -93,7 +93,7 @@ class _JsonMeasure:
             self._close(key, bracket, self._commas.pop())
 
     def finish(self) -> None:
-        """Counts what was left open: a text that isn't JSON must not look cheaper for it."""
+        """Count what is still open, so that a text that isn't JSON doesn't look cheaper."""
         while self._open:
             key, bracket = self._open.pop()
             self._close(key, bracket, self._commas.pop())
@@ -112,7 +112,7 @@ class _JsonMeasure:
         if bracket == "[" and key not in _PLAIN_ARRAYS:
             self.branches = max(self.branches, members)
         if key == "oneOf" and bracket == "[":
-            self.bits += members - 1  # each one excludes all others
+            self.bits += members - 1  # each alternative excludes all others
         elif key in _COMBINING and bracket == "[":
             self.bits += math.log2(members)
         elif key in _BRANCHING_MEMBERS and bracket == "{":
@@ -130,15 +130,15 @@ def _keyword(token: str) -> str:
 
 
 def avro_measures(text: str) -> dict[str, int]:
-    """The counts of an Avro schema, by the names that AVRO_LIMITS uses; linear in its length, as the others are."""
+    """Return the counts of an Avro schema that AVRO_LIMITS names, in linear time like the functions below."""
     walk = _walked(text)
     return {"depth": walk.depth, "branches": walk.branches, "named uses": walk.named}
 
 
 def json_schema_measures(text: str) -> dict[str, int]:
-    """The counts of a JSON Schema, by the names that JSON_SCHEMA_LIMITS uses."""
+    """Return the counts of a JSON Schema that JSON_SCHEMA_LIMITS names."""
     walk = _walked(text)
-    # What a reference leads to may hold all the alternatives there are.
+    # The target of a reference may contain all of the alternatives.
     bits = walk.bits * (1 + walk.referring) if walk.referring else walk.bits
     combinations = CEILING if bits >= 59 else round(2**bits)
     return {
@@ -152,7 +152,7 @@ def json_schema_measures(text: str) -> dict[str, int]:
 
 def _walked(text: str) -> _JsonMeasure:
     walk = _JsonMeasure()
-    # A list is quicker to walk, and of a long text it would be many times as large as the text.
+    # A list is faster to walk, but for a long text it would be many times as large as the text.
     tokens = (
         _JSON_TOKEN.findall(text) if len(text) <= _LISTED else (measures[0] for measures in _JSON_TOKEN.finditer(text))
     )
@@ -162,7 +162,7 @@ def _walked(text: str) -> _JsonMeasure:
 
 
 def _repetitions(text: str) -> int:
-    """How often the patterns of a text may repeat something: counted repeats nest, repeated groups may too."""
+    """Estimate the repetitions in the patterns of a text; counted repeats and repeated groups may nest."""
     plain = _ASCII_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text) if "\\u00" in text else text
     product = 1
     for low, high in _COUNTED_REPEAT.findall(plain):
@@ -184,7 +184,7 @@ _DEFINING: Final = frozenset({"message", "enum", "oneof", "extend", "service", "
 
 
 def proto_measures(text: str) -> dict[str, int]:
-    """The counts of a .proto file, by the names that PROTOBUF_LIMITS uses."""
+    """Return the counts of a .proto file that PROTOBUF_LIMITS names."""
     depth = deepest = definitions = fields = imports = 0
     for match in _PROTO_TOKEN.finditer(text):
         word = match[0]
@@ -213,7 +213,7 @@ _SHORT: Final = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """How much there is of each measure that `LIMITS` names; a measure that a format doesn't have is absent."""
+    """The value of each measure that `LIMITS` names; measures that a format doesn't have are absent."""
 
     schema_type: str
     measures: Mapping[str, int]
@@ -221,9 +221,9 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class CostLimit:
-    """What of one measure is cheap, alone and (`in_pair`) for two schemas together, and what is refused anywhere.
+    """The limits of one measure: cheap for one schema, cheap for two together (`in_pair`), and the absolute maximum.
 
-    `combine` says how the measures of two schemas make that of the pair. `cure` is what to do about a refusal.
+    `combine` says how the measures of two schemas become that of the pair. `cure` says what to do after a rejection.
     """
 
     measure: str
@@ -244,12 +244,12 @@ _NESTING: Final = CostLimit("depth", 60, 60, "largest", 1_000, "levels of nestin
 _REFERRED: Final = CostLimit("references", 100, 200, "sum", 1_000, "referenced schemas, directly or not", _SPLIT)
 
 AVRO_LIMITS: Final = (
-    # Read and compared in Python, in proportion to its length but for the rows below: about 1 µs a character.
+    # Read and compared in Python at about 1 µs a character, except for the measures below.
     CostLimit("characters", 300_000, 700_000, "sum", 1_048_576, "characters", _SPLIT),
     _NESTING,
     _REFERRED,
     CostLimit("branches", 200, 2_500, "product", 100_000, "branches in one union", _FEWER),
-    # Each use of a name leads the comparison of two schemas to the named type again.
+    # Each use of a name makes the comparison visit the named type again.
     CostLimit("named uses", 300, 90_000, "product", None, "uses of named types", _SPLIT),
 )
 JSON_SCHEMA_LIMITS: Final = (
@@ -271,7 +271,7 @@ JSON_SCHEMA_LIMITS: Final = (
     CostLimit("keys", 3_000, 6_000, "sum", None, "keys", _SPLIT),
 )
 PROTOBUF_LIMITS: Final = (
-    # The compiler takes about 1 µs a character, with the interpreter's lock held.
+    # The compiler takes about 1 µs a character and holds the GIL.
     CostLimit("characters", 30_000, 100_000, "sum", 1_048_576, "characters", _SPLIT),
     _NESTING,
     _REFERRED,
@@ -279,17 +279,17 @@ PROTOBUF_LIMITS: Final = (
     CostLimit("fields", 1_000, 2_000, "sum", 65_535, "fields and enum constants", _SPLIT),
     CostLimit("imports", 50, 100, "sum", 1_000, "imports", _SPLIT),
 )
-#: what a format has that sets no limits of its own
+#: for formats that set no limits of their own
 PLAIN_LIMITS: Final = (_SIZE, _REFERRED)
-#: the limits of the registered formats, and what counts the measures of a text for them
+#: the limits of the registered formats, and the functions that count the measures of a text
 LIMITS: Final[dict[str, tuple[CostLimit, ...]]] = {}
 MEASURES: Final[dict[str, Callable[[str], Mapping[str, int]]]] = {}
 
 
 def estimate(schema_type: str, text: str, references: Sequence[ResolvedReference] = ()) -> Cost:
-    """The cost of a text with all that it refers to; linear in their length.
+    """Estimate the cost of a text with everything it refers to, in linear time.
 
-    Raises SchemaTooCostly for what no process takes on: too long, too deep, too many references.
+    Raises SchemaTooCostly for what no process accepts: too long, too deep, too many references.
     """
     texts = [text, *_referenced_texts(references)]
     measures = _merged([_measured(schema_type, item) for item in texts]) | {"references": len(texts) - 1}
@@ -299,25 +299,25 @@ def estimate(schema_type: str, text: str, references: Sequence[ResolvedReference
 
 
 def pair_cost(first: Cost, second: Cost) -> Cost:
-    """The cost of comparing two schemas of one format, to be held against `in_pair`."""
+    """Return the cost of comparing two schemas of one format, for comparison with `in_pair`."""
     measures = {}
     for limit in LIMITS.get(first.schema_type, ()):
         one, other = first.measures.get(limit.measure, 0), second.measures.get(limit.measure, 0)
-        # A schema without any of a measure still meets each of the other one's.
+        # A schema with a count of zero is still compared with each of the other schema's.
         combined = {"sum": one + other, "product": max(one, 1) * max(other, 1), "largest": max(one, other)}
         measures[limit.measure] = min(combined[limit.combine], CEILING)
     return Cost(first.schema_type, measures)
 
 
 def place_of(cost: Cost) -> Place:
-    """Where one schema is worked on."""
+    """Return where to process one schema."""
     rows = LIMITS.get(cost.schema_type)
     cheap = rows is not None and all(cost.measures.get(row.measure, 0) <= row.in_process for row in rows)
     return "process" if cheap else "child"
 
 
 def place_of_pair(first: Cost, second: Cost) -> Place:
-    """Where two schemas are compared: in the process if each of them and the pair is cheap."""
+    """Return where to compare two schemas: in this process if each of them and the pair are cheap."""
     if first.schema_type != second.schema_type:
         return "process"  # nothing is compared
     if place_of(first) == "child" or place_of(second) == "child":
@@ -338,7 +338,7 @@ def _refuse_absurd(limit: CostLimit, value: int) -> None:
 
 
 def _referenced_texts(references: Sequence[ResolvedReference]) -> list[str]:
-    """Each referenced text once; without recursion, since a small graph can be a huge tree."""
+    """Return each referenced text once; without recursion, because a small graph can unfold to a huge tree."""
     texts: dict[tuple[str, int, str], str] = {}
     stack = list(references)
     most = _REFERRED.at_most or 0
@@ -353,7 +353,7 @@ def _referenced_texts(references: Sequence[ResolvedReference]) -> list[str]:
 
 
 def _merged(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """One cost of a text and its references: sums, but the deepest, the widest, and all combinations together."""
+    """Merge the costs of a text and its references: maximum depth and width, product of combinations, sums else."""
     measures: dict[str, int] = {}
     for part in parts:
         for name, value in part.items():
@@ -368,7 +368,7 @@ def _merged(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _measured(schema_type: str, text: str) -> Mapping[str, int]:
-    """The measures of one text; those of short ones are remembered, long ones would fill the memory."""
+    """Measure one text; only short texts are cached, because long ones would fill the memory."""
     return _remembered(schema_type, text) if len(text) <= _SHORT else _counted(schema_type, text)
 
 
@@ -380,5 +380,5 @@ def _remembered(schema_type: str, text: str) -> Mapping[str, int]:
 def _counted(schema_type: str, text: str) -> Mapping[str, int]:
     measures = {"characters": len(text)}
     if len(text) > (_SIZE.at_most or 0):
-        return measures  # refused by its size alone
+        return measures  # rejected for its size alone
     return {**measures, **MEASURES[schema_type](text)} if schema_type in MEASURES else measures

@@ -1,4 +1,4 @@
-"""Changing JSON values: one place of them, named by a JSON Pointer."""
+"""Changes to a JSON value at a place that a JSON Pointer names."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from registry.formats.json_pointer import join, unescape
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A modification of a datum: the place by its JSON Pointer, and the new value there."""
+    """A modification of a datum: the JSON Pointer of the place, and its new value."""
 
     pointer: str
     value: Any
 
 
 def apply_change(value: Any, change: Change) -> Any:
-    """A copy of a JSON value with the change made; raises InvalidDatum if the pointer leads nowhere."""
+    """Return a changed copy of a JSON value; raises InvalidDatum if the pointer has no target."""
     return apply_changes(value, [change])
 
 
 def apply_changes(value: Any, changes: Sequence[Change]) -> Any:
-    """A copy of a JSON value with the changes made, one after the other; raises InvalidDatum for one that leads nowhere."""
+    """Return a copy of a JSON value with the changes made in order; raises InvalidDatum if a pointer has no target."""
     result = copy.deepcopy(value)
     for change in changes:
         result = _changed(result, change)
@@ -33,7 +33,7 @@ def apply_changes(value: Any, changes: Sequence[Change]) -> Any:
 
 
 def _changed(result: Any, change: Change) -> Any:
-    """The value itself, changed; another one where the whole value is."""
+    """Change the value in place, or return a replacement if the pointer is the root."""
     if not change.pointer:
         return copy.deepcopy(change.value)
     *holders, last = change.pointer.split("/")[1:] or [""]
@@ -57,7 +57,7 @@ def _inside(holder: Any, key: str, change: Change) -> Any:
 
 
 def scalar_places(value: Any) -> Iterator[tuple[str, Any]]:
-    """The strings, numbers, booleans and nulls in a JSON value, each with its pointer; without recursion."""
+    """Yield the strings, numbers, booleans and nulls in a JSON value, each with its pointer; without recursion."""
     stack = [("", value)]
     while stack:
         pointer, item = stack.pop()
@@ -70,7 +70,7 @@ def scalar_places(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def varied(value: Any) -> Any:
-    """Another value of the same kind."""
+    """Return another value of the same kind."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):

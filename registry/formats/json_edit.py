@@ -1,4 +1,4 @@
-"""Small changes of a schema's text that leave its formatting and its comments as they are."""
+"""Small edits of a schema's text that preserve its formatting and comments."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _INDENT: Final = re.compile(r"\n([ \t]*)$")
 
 
 class NoSuchPlace(Exception):
-    """The pointer leads to nothing in the text."""
+    """The pointer has no target in the text."""
 
 
 @dataclass(slots=True)
 class Node:
-    """A JSON value in a text: where it begins and ends; for an object or array also what it holds.
+    """The extent of a JSON value in a text; for an object or array also the extents of its members or items.
 
-    `starts` are where the members or items begin: that of a member is where its key does.
+    `starts` are the starts of the members or items; a member starts at its key.
     """
 
     start: int
@@ -35,34 +35,34 @@ class Node:
 
 
 class TextEdit:
-    """A JSON text, comments allowed, that is changed at pointers; `text` is what it is by now."""
+    """A JSON text, with optional comments, that is edited at pointers; `text` is the current text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
     def node(self, pointer: str) -> Node:
-        """The value at a pointer; raises NoSuchPlace."""
+        """Return the value at a pointer; raises NoSuchPlace."""
         try:
             return _nodes(self.text)[pointer]
         except KeyError:
             raise NoSuchPlace(pointer) from None
 
     def source(self, pointer: str) -> str:
-        """The text of a value; raises NoSuchPlace."""
+        """Return the text of a value; raises NoSuchPlace."""
         node = self.node(pointer)
         return self.text[node.start : node.end]
 
     def has(self, pointer: str) -> bool:
-        """Whether the text has a value there."""
+        """Return whether the text has a value there."""
         return pointer in _nodes(self.text)
 
     def replace(self, pointer: str, source: str) -> None:
-        """Puts JSON text in the place of a value; raises NoSuchPlace."""
+        """Replace a value with JSON text; raises NoSuchPlace."""
         node = self.node(pointer)
         self._splice(node.start, node.end, source)
 
     def set_member(self, pointer: str, key: str, source: str) -> None:
-        """Gives an object a member, or its member another value; raises NoSuchPlace."""
+        """Add a member to an object, or replace its value; raises NoSuchPlace."""
         member = join(pointer, key)
         if self.has(member):
             self.replace(member, source)
@@ -70,17 +70,17 @@ class TextEdit:
             self._insert(pointer, f"{json.dumps(key)}: {source}", len(self.node(pointer).starts), is_object=True)
 
     def insert_item(self, pointer: str, index: int, source: str) -> None:
-        """Puts an item into an array before the one at the index; raises NoSuchPlace."""
+        """Insert an item into an array before the given index; raises NoSuchPlace."""
         self._insert(pointer, source, index, is_object=False)
 
     def append_items(self, pointer: str, sources: Sequence[str]) -> None:
-        """Puts items at the end of an array, each as the last one stands there; raises NoSuchPlace."""
+        """Append items to an array, with the last item's formatting; raises NoSuchPlace."""
         node = self.node(pointer)
         separator = self._separator(node, len(node.starts) - 1) if node.starts else " "
         self._insert(pointer, f",{separator}".join(sources), len(node.starts), is_object=False)
 
     def remove(self, pointer: str, index: int) -> None:
-        """Takes an item out of an array, or a member out of an object; raises NoSuchPlace."""
+        """Remove an item from an array, or a member from an object; raises NoSuchPlace."""
         node = self.node(pointer)
         if not 0 <= index < len(node.starts):
             raise NoSuchPlace(f"{pointer}/{index}")
@@ -92,7 +92,7 @@ class TextEdit:
             self._splice(node.starts[0], node.ends[0], "")
 
     def remove_member(self, pointer: str, key: str) -> None:
-        """Takes a member out of an object; raises NoSuchPlace."""
+        """Remove a member from an object; raises NoSuchPlace."""
         keys = self.node(pointer).keys
         if key not in keys:
             raise NoSuchPlace(join(pointer, key))
@@ -112,7 +112,7 @@ class TextEdit:
             self._splice(node.starts[index], node.starts[index], f"{source},{separator}")
 
     def _separator(self, node: Node, index: int) -> str:
-        """What stands between two items: a new line with the indentation where the neighbour has its own line."""
+        """Return the whitespace between two items: a newline and indentation if the neighbour is on its own line."""
         match = _INDENT.search(self.text, 0, node.starts[index])
         return f"\n{match.group(1)}" if match is not None else " "
 
@@ -122,7 +122,7 @@ class TextEdit:
 
 @lru_cache(maxsize=8)
 def _nodes(text: str) -> Mapping[str, Node]:
-    """All values of a JSON text by pointer; without recursion. The last few are kept, as one text gets many edits."""
+    """Return all values of a JSON text by pointer; without recursion. Cached, because one text gets many edits."""
     nodes: dict[str, Node] = {}
     stack: list[tuple[str, Node]] = []
     key: str | None = None
@@ -154,7 +154,7 @@ def _nodes(text: str) -> Mapping[str, Node]:
 
 
 def _enter(around: tuple[str, Node], node: Node, key: str | None, key_start: int) -> str:
-    """Notes a value in what holds it; gives its pointer."""
+    """Record a value in its container, and return its pointer."""
     pointer, holder = around
     if key is None:
         holder.starts.append(node.start)
@@ -165,5 +165,5 @@ def _enter(around: tuple[str, Node], node: Node, key: str | None, key_start: int
 
 
 def json_source(value: Any) -> str:
-    """A JSON value as text on one line, as people write it."""
+    """Return a JSON value as one line of text, spaced for people."""
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""JSON as text: JSON Pointers, where they lead in a text that may have comments, and errors with their position."""
+"""JSON Pointers, their positions in a text that may have comments, and errors with positions."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _NOT_LINE_END = re.compile(r"[^\n\r]")
 
 
 def escape(token: str) -> str:
-    """A key as a reference token of a JSON Pointer (RFC 6901)."""
+    """Return a key as a reference token of a JSON Pointer (RFC 6901)."""
     return token.replace("~", "~0").replace("/", "~1")
 
 
 def unescape(token: str) -> str:
-    """The key that a reference token stands for."""
+    """Return the key of a reference token."""
     return token.replace("~1", "/").replace("~0", "~")
 
 
 def join(pointer: str, *tokens: str | int) -> str:
-    """The pointer extended by keys and indexes."""
+    """Return the pointer extended by keys and indexes."""
     return pointer + "".join(f"/{escape(str(token))}" for token in tokens)
 
 
 def parent(pointer: str) -> str:
-    """The pointer of what holds this one; the root's is the root."""
+    """Return the pointer of the enclosing value; the root's parent is the root."""
     return pointer.rpartition("/")[0]
 
 
 def without_comments(text: str) -> str:
-    """The text with `//` and `/* */` comments blanked; every other character keeps its offset and its line."""
+    """Blank `//` and `/* */` comments; every other character keeps its offset and line."""
     if "//" not in text and "/*" not in text:
         return text
 
@@ -64,9 +64,9 @@ class _Container:
 
 
 class PositionIndex:
-    """Where each value of a JSON text begins; built in one pass, without recursion.
+    """The start of each value in a JSON text, found in one pass without recursion.
 
-    A text that isn't JSON gives the positions up to where it stops being so.
+    For a text that isn't JSON, it has the positions before the first error.
     """
 
     def __init__(self, text: str) -> None:
@@ -76,7 +76,7 @@ class PositionIndex:
         self._read(text)
 
     def find(self, pointer: str) -> tuple[int, int] | None:
-        """Line and column (from 1) of the value, or of the nearest value around it; None in an empty text."""
+        """Return line and column (from 1) of the value, or of the nearest enclosing value; None in an empty text."""
         while pointer not in self._offsets:
             if not pointer:
                 return None
@@ -84,7 +84,7 @@ class PositionIndex:
         return self.line_and_column(self._offsets[pointer])
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
-        """Line and column, both from 1, of a character offset."""
+        """Return line and column, both from 1, of a character offset."""
         line = bisect_right(self._line_starts, offset)
         return line, offset - self._line_starts[line - 1] + 1
 
@@ -130,7 +130,7 @@ class PositionIndex:
 
 
 def _key(token: str) -> str:
-    """The key that a quoted token spells; as it stands where its escapes are wrong."""
+    """Return the key of a quoted token, unchanged if its escapes are invalid."""
     if "\\" not in token:
         return token[1:-1]
     try:
@@ -141,12 +141,12 @@ def _key(token: str) -> str:
 
 @lru_cache(maxsize=64)
 def position_index(text: str) -> PositionIndex:
-    """The index of a text; the last few are kept, as a report asks for many places of few texts."""
+    """Return the index of a text; cached, because a report asks for many places of few texts."""
     return PositionIndex(text)
 
 
 def position(text: str, pointer: str | None) -> tuple[int, int] | None:
-    """Line and column (from 1) of what the pointer names in the text, None if there is no pointer."""
+    """Return line and column (from 1) of the pointer's target in the text; None if `pointer` is None."""
     return None if pointer is None else position_index(text).find(pointer)
 
 
@@ -155,7 +155,7 @@ MAX_DEPTH: Final = 200
 
 
 class SchemaProblem(Exception):
-    """What is wrong at a pointer; a format's `parse` turns it into InvalidSchema with line and column."""
+    """A problem at a pointer; a format's `parse` turns it into InvalidSchema with line and column."""
 
     def __init__(self, message: str, pointer: str) -> None:
         super().__init__(message)
@@ -164,11 +164,11 @@ class SchemaProblem(Exception):
 
 
 class DuplicateKey(Exception):
-    """An object that has the same key twice; raised by the hooks of a format's decoder."""
+    """An object has the same key twice; raised by the hooks of a format's decoder."""
 
 
 def invalid(problem: SchemaProblem, text: str) -> InvalidSchema:
-    """The problem as the error that callers see, with line and column."""
+    """Return the problem as the error for callers, with line and column."""
     line_and_column = position(text, problem.pointer)
     if line_and_column is None:
         return InvalidSchema(problem.message, pointer=problem.pointer)
@@ -177,7 +177,7 @@ def invalid(problem: SchemaProblem, text: str) -> InvalidSchema:
 
 
 def check_text(text: str, kind: str) -> None:
-    """Raises InvalidSchema for what is no text, too long or empty; `kind` is what to send, as in "an Avro schema"."""
+    """Raise InvalidSchema if the text isn't a string, is too long or is empty; `kind` is like "an Avro schema"."""
     if not isinstance(text, str):
         raise InvalidSchema(f"the schema must be text, not {type(text).__name__}: send it as a JSON string")
     if len(text) > MAX_TEXT_LENGTH:
@@ -190,7 +190,7 @@ def check_text(text: str, kind: str) -> None:
 
 
 def decode(text: str, decoder: json.JSONDecoder, refuse_duplicate: Callable[[], NoReturn]) -> Any:
-    """The JSON value; every error of the decoder as InvalidSchema, `refuse_duplicate` raises that of a key twice."""
+    """Return the JSON value. Decoder errors become InvalidSchema; `refuse_duplicate` raises it for a duplicate key."""
     try:
         return decoder.decode(text)
     except json.JSONDecodeError as error:

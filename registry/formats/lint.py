@@ -1,6 +1,6 @@
-"""Advice on one schema alone: its rules, one row each, the style and meaning of names, and the findings.
+"""Lint: advice on one schema alone. The table of rules, checks of naming style and meaning, and the findings.
 
-A rule says what is said, why it matters, and the cure. None of them decides anything.
+A rule gives its message, why it matters, and the cure. No rule affects a verdict.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ALL: Final = ("AVRO", "PROTOBUF", "JSON")
 
 @dataclass(frozen=True, slots=True)
 class LintRule:
-    """A row of the table: what is said (a template over the values of a place), why, the cure, in which formats."""
+    """A lint rule: its message (a template over the values of a place), reason and cure, and its formats."""
 
     id: str
     weight: Weight
@@ -187,7 +187,7 @@ _ROWS: Final = (
     ),
 )
 LINT_RULES: Final[Mapping[str, LintRule]] = {rule.id: rule for rule in _ROWS}
-#: what a tag of the whole subject answers
+#: rules that a tag on the whole subject satisfies
 TAG_RULES: Final = frozenset({"PERSONAL_WITHOUT_TAG"})
 
 
@@ -216,39 +216,39 @@ _TIMES: Final = frozenset({"at", "time", "timestamp", "date", "ts", "datetime"})
 
 
 def words_of(name: str) -> tuple[str, ...]:
-    """The words that a name is made of, in lower case: `firstName` and `first_name` are the same two."""
+    """Return the words of a name in lower case: `firstName` and `first_name` have the same two."""
     return _words(name[:_LONGEST])
 
 
-@lru_cache(maxsize=4_000)  # several rules ask for the words of each name
+@lru_cache(maxsize=4_000)  # several rules need the words of each name
 def _words(name: str) -> tuple[str, ...]:
     return tuple(word.lower() for word in _WORDS.findall(name))
 
 
 def looks_personal(name: str) -> bool:
-    """Whether a name says that a person is behind the value."""
+    """Return whether the name suggests personal data."""
     words = words_of(name)
     pairs = {words[at : at + size] for size in (2, 3) for at in range(len(words) - size + 1)}
     return not _PERSONAL.isdisjoint(words) or not _PERSONAL_PAIRS.isdisjoint(pairs)
 
 
 def looks_like_money(name: str) -> bool:
-    """Whether a name ends with a word for money."""
+    """Return whether the name ends with a word for money."""
     return bool(words := words_of(name)) and words[-1] in _MONEY
 
 
 def looks_like_time(name: str) -> bool:
-    """Whether a name ends with a word for a moment."""
+    """Return whether the name ends with a word for a point in time."""
     return len(words := words_of(name)) > 1 and words[-1] in _TIMES
 
 
 def style_of(name: str) -> str:
-    """The style of a name; empty where one word leaves it open, or it is in none."""
+    """Return the style of a name; empty for a single word, which could be in several styles, or for no known style."""
     return next((style for style, pattern in _STYLES if pattern.fullmatch(name[:_LONGEST])), "")
 
 
 def in_style(name: str, style: str) -> str:
-    """The same words in a style."""
+    """Return the same words in another style."""
     words = words_of(name)
     if style in (_CAMEL, _PASCAL):
         return "".join(
@@ -259,16 +259,16 @@ def in_style(name: str, style: str) -> str:
 
 
 def is_pascal(name: str) -> bool:
-    """Whether a name begins with a capital and has no underscore."""
+    """Return whether the name starts with a capital and has no underscore."""
     return name[:1].isupper() and "_" not in name
 
 
 def is_lower_snake(name: str) -> bool:
-    """Whether a name is in lower case."""
+    """Return whether the name is in lower case."""
     return name == name.lower()
 
 
-#: places of one rule that are told one by one; a schema without a single comment is one piece of advice
+#: places of one rule that are reported one by one, so that a schema without any comments isn't flooded
 MAX_PLACES: Final = 20
 _ORDER: Final = {
     rule.id: number for number, rule in enumerate(sorted(LINT_RULES.values(), key=lambda rule: rule.weight == "info"))
@@ -277,7 +277,7 @@ _ORDER: Final = {
 
 @dataclass(frozen=True, slots=True)
 class LintFinding:
-    """One piece of advice; `more` counts the places of the same rule that aren't told after this one."""
+    """One piece of advice; the last reported place of a rule has the number of further places in `more`."""
 
     rule: str
     weight: Weight
@@ -290,13 +290,13 @@ class LintFinding:
     more: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """The advice as JSON values."""
+        """Return the advice as JSON values."""
         return values_of(self)
 
 
 @dataclass(frozen=True, slots=True)
 class LintViolation:
-    """Where a rule isn't followed: its path for people, its pointer, and what the sentence is about."""
+    """A place that violates a rule: its path for people, its pointer, and the values for the sentence."""
 
     rule: str
     path: str
@@ -307,7 +307,7 @@ class LintViolation:
 def findings_at(
     violations: Iterable[LintViolation], position: Callable[[str], tuple[int, int] | None]
 ) -> tuple[LintFinding, ...]:
-    """The places as advice: warnings first, of each rule the first in the text, the last of them with how many follow."""
+    """Return findings, warnings first: the first places of each rule; the last one has the number left out."""
     by_rule: dict[str, list[LintViolation]] = {}
     for violation in violations:
         by_rule.setdefault(violation.rule, []).append(violation)
@@ -336,7 +336,7 @@ def _finding(
 
 
 def mixed_names(named: Sequence[tuple[str, str, str | None]]) -> list[LintViolation]:
-    """Of (name, path, pointer) those whose style isn't the one that most have; none where no style has the most."""
+    """Return the (name, path, pointer) items that deviate from the most common style; none if styles tie."""
     counts: dict[str, int] = {}
     for name, _, _ in named:
         if style := style_of(name):

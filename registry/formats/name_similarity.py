@@ -1,4 +1,4 @@
-"""How alike two names are: what a suspected rename is measured by, in every format."""
+"""Similarity of two names, the basis of suspected renames in every format."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import Final
 
-#: from this score on, two fields are suspected to be one that was renamed
+#: from this score on, two fields count as a suspected rename
 SUSPICION: Final = 0.6
-#: characters of a name whose words are kept
+#: only names up to this length are cached
 _SHORT: Final = 100
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
@@ -18,10 +18,10 @@ _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 def rename_score(
     old: str, new: str, by_name: float, clues: Sequence[tuple[float, str]]
 ) -> tuple[float, tuple[str, ...]]:
-    """How likely two fields are one that was renamed, from 0 to 1, and why.
+    """Score from 0 to 1 how likely a field was renamed, and give the reasons.
 
-    `by_name` is the share of names that are alike, `clues` are the other shares, each with its reason, that of the type
-    first. A score below SUSPICION may be told lower than it is: of most pairs names needn't be compared letter by letter.
+    `by_name` is the weight of the names' similarity. `clues` are the other shares with their reasons, the type's first.
+    A score below SUSPICION may be too low, because most pairs of names need no comparison letter by letter.
     """
     shares, reasons = [share for share, _ in clues], [reason for _, reason in clues]
     likeness = name_likeness(old, new, least=(SUSPICION - 0.01 - sum(shares)) / by_name)  # 0.01: scores are rounded
@@ -32,15 +32,15 @@ def rename_score(
 
 
 def name_likeness(old: str, new: str, *, least: float = 0.0) -> float:
-    """How alike two names are, from 0 to 1: by their words (camelCase and snake_case) and by their letters.
+    """Return the similarity of two names from 0 to 1, by words (camelCase and snake_case) and by letters.
 
-    Where they are less alike than `least`, that may be told lower than it is.
+    The result may be too low if it is less than `least`.
     """
     words_old, words_new = words_of(old), words_of(new)
     common = len(words_old & words_new)
     by_words = 0.9 * common / min(len(words_old), len(words_new)) if words_old and words_new else 0.0
     enough = max(by_words, least)
-    # more letters can't be alike than the shorter one has, and than both have
+    # upper bound of the ratio: the shorter name's letters, twice, over the letters of both
     if 2 * min(len(old), len(new)) < enough * (len(old) + len(new)):
         return by_words
     letters = SequenceMatcher(None, old.lower(), new.lower())
@@ -48,7 +48,7 @@ def name_likeness(old: str, new: str, *, least: float = 0.0) -> float:
 
 
 def words_of(name: str) -> frozenset[str]:
-    """The words that a name is made of, in small letters."""
+    """Return the words of a name in lower case."""
     return _kept_words(name) if len(name) <= _SHORT else _words(name)
 
 
@@ -56,5 +56,5 @@ def _words(name: str) -> frozenset[str]:
     return frozenset(word.lower() for word in _WORD.findall(name))
 
 
-#: each name is compared with several others
+#: cached because each name is compared with several others
 _kept_words = lru_cache(maxsize=4_000)(_words)

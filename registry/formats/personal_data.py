@@ -1,4 +1,4 @@
-"""Which tags hold at each field of a schema, which fields hold personal data, and placeholders for their values."""
+"""The effective tags of a schema's fields, the fields with personal data, and placeholders for their values."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any, Final
 from registry.formats.base import OutlineField
 from registry.formats.tags import joined
 
-#: what is said in place of a value
+#: shown in place of a value
 MASK: Final = "(personal data)"
 DEFAULT_PERSONAL: Final = ("PII", "SENSITIVE", "GDPR", "PERSONAL")
-#: pairs of a field and a pattern with wildcards that are held against each other; what is beyond holds at every field
+#: the most (field, wildcard pattern) pairs that are compared; the tags of further patterns apply to every field
 MAX_PAIRS: Final = 4_000
 MAX_PATTERN: Final = 500
 _WILD: Final = re.compile(r"[*?]")
@@ -24,7 +24,7 @@ _ROOT: Final = re.compile(r"[^.\[{]*\.?")
 
 @dataclass(frozen=True, slots=True)
 class FieldTags:
-    """A field with all tags that hold there; `data_path` is its path in data, without the root's name."""
+    """A field with its effective tags; `data_path` is its path in data, without the root's name."""
 
     path: str
     data_path: str
@@ -36,19 +36,19 @@ class FieldTags:
 class SchemaTags:
     """The tags of a schema's fields, in the order of its outline.
 
-    `around` are those that hold at all of it, as somebody said of its subject; `is_personal` says that it holds
-    personal data as a whole.
+    `around` are the subject's tags, which apply to the whole schema. `is_personal` says that all of it is personal
+    data.
     """
 
     fields: tuple[FieldTags, ...] = ()
     around: tuple[str, ...] = ()
     is_personal: bool = False
-    #: whether a path may be that of a message inside of the root, as in Protobuf, whose messages name their type
+    #: whether a path may start at a message inside the root, as in Protobuf, whose messages name their type
     any_root: bool = False
 
     @property
     def everywhere(self) -> tuple[str, ...]:
-        """The tags that every field has, and those around."""
+        """The subject's tags, and those that every field has."""
         shared = set(self.fields[0].tags) if self.fields else set()
         for item in self.fields:
             shared &= set(item.tags)
@@ -56,12 +56,12 @@ class SchemaTags:
 
     @property
     def somewhere(self) -> tuple[str, ...]:
-        """The tags that some field has, sorted."""
+        """All tags of any field, sorted."""
         return tuple(sorted({tag for item in self.fields for tag in item.tags}))
 
     @property
     def has_personal(self) -> bool:
-        """Whether anything of it is personal data."""
+        """Whether any of it is personal data."""
         return self.is_personal or bool(self._personal)
 
     @cached_property
@@ -74,16 +74,16 @@ class SchemaTags:
 
     @cached_property
     def _maps(self) -> frozenset[str]:
-        """What has declared fields in its entries."""
+        """The paths of maps whose values have declared fields."""
         return frozenset(path[: at.start()] for path in self._known for at in re.finditer(r"\{\}", path))
 
     @cached_property
     def _lists(self) -> frozenset[str]:
-        """What has declared fields in its items."""
+        """The paths of lists whose items have declared fields."""
         return frozenset(path[: at.start()] for path in self._known for at in re.finditer(r"\[\]", path))
 
     def covers(self, path: str) -> bool:
-        """Whether a value at a path of data (`customer.email`, `items[].sku`) is personal."""
+        """Return whether the value at a path of data (`customer.email`, `items[].sku`) is personal."""
         if not self.has_personal:
             return False
         if self.is_personal:
@@ -97,7 +97,7 @@ class SchemaTags:
         return bool(path) and not declared and not inside
 
     def masked(self, value: Any) -> Any:
-        """A decoded value, or one that was masked otherwise before, without what is personal; nulls stay."""
+        """Mask the personal values of a decoded value, which may be masked already; nulls stay."""
         return self._masked(value, "") if self.has_personal else value
 
     def _masked(self, value: Any, path: str) -> Any:
@@ -114,7 +114,7 @@ class SchemaTags:
         return MASK if self.covers(path) else value
 
     def _step(self, path: str, name: str) -> str:
-        """The path of an entry: of a declared field, else of a map's values."""
+        """Return the path of an entry: a declared field's, otherwise that of a map's values."""
         below = f"{path}.{name}" if path else name
         return f"{path}{{}}" if below not in self._known and path in self._maps else below
 
@@ -127,9 +127,9 @@ def effective_tags(
     personal: Collection[str] = DEFAULT_PERSONAL,
     any_root: bool = False,
 ) -> SchemaTags:
-    """The tags that hold at each field; `around` are those of the subject. What `personal` names, in any case, is so.
+    """Return the effective tags of each field; `around` are the subject's tags. `personal` ignores case.
 
-    Fields that a pattern of the metadata's `sensitive` names are personal whatever their tags are.
+    Fields that match a pattern in the metadata's `sensitive` are personal whatever their tags.
     """
     personal_tags, outer = {word.lower() for word in personal}, tuple(dict.fromkeys(around))
     tagging = _Patterns((metadata or {}).get("tags", {}), len(outline))
@@ -137,7 +137,7 @@ def effective_tags(
     as_a_whole = any(tag.lower() in personal_tags for tag in outer)
     has_patterns = bool(tagging or hiding)
     rows: list[FieldTags] = []
-    open_rows: list[tuple[tuple[str, ...], bool]] = []  # of the rows around, by depth
+    open_rows: list[tuple[tuple[str, ...], bool]] = []  # of the enclosing rows, by depth
     for row in outline:
         pattern_tags: tuple[str, ...] = ()
         is_hidden = False
@@ -150,18 +150,18 @@ def effective_tags(
         tags = joined(joined(outer, row.tags), pattern_tags) if row.tags or pattern_tags else outer
         is_personal = as_a_whole or is_hidden or any(tag.lower() in personal_tags for tag in tags)
         rows.append(FieldTags(row.path, _data_path(row.path), tags, is_personal))
-    # Without fields there is nothing that a pattern could name, as in a schema that is a text: then it names that.
+    # Without fields, as in a schema of a plain string, any pattern applies to the whole schema.
     bare = not outline and bool(hiding or any(tag.lower() in personal_tags for tag in tagging.all))
     return SchemaTags(tuple(rows), outer, as_a_whole or bare, any_root)
 
 
 def _data_path(path: str) -> str:
-    """The path without the root's name: `Order.items[].sku` is `items[].sku`."""
+    """Return the path without the root's name: `Order.items[].sku` becomes `items[].sku`."""
     return path[_ROOT.match(path).end() :] if not path.startswith("[") else path  # type: ignore[union-attr]
 
 
 def _names(row: OutlineField) -> Iterator[str]:
-    """By what a pattern may name a field or its record."""
+    """Yield the names by which a pattern may refer to a field or its record."""
     if row.entity:
         record, _, _ = row.entity.rpartition(".")
         yield row.entity
@@ -175,7 +175,7 @@ def _names(row: OutlineField) -> Iterator[str]:
 
 
 class _Patterns:
-    """Patterns with their words: those that are names are looked up, few of the others are held against each field."""
+    """Patterns with their tags; exact names are looked up, and few wildcard patterns are matched with each field."""
 
     def __init__(self, patterns: Mapping[str, Iterable[str]], fields: int) -> None:
         self.all: tuple[str, ...] = tuple(dict.fromkeys(word for tags in patterns.values() for word in tags))
@@ -201,7 +201,7 @@ class _Patterns:
         return bool(self.all)
 
     def of(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The words of all patterns that fit one of the names."""
+        """Return the tags of all patterns that match one of the names."""
         if not self.all:
             return ()
         tags = dict.fromkeys(self._always)
@@ -216,7 +216,7 @@ class _Patterns:
 
 
 def _ends(name: str) -> Iterator[str]:
-    """The name, and what stands behind each of its dots."""
+    """Yield the name, and the rest after each of its dots."""
     yield name
     at = name.find(".")
     while at >= 0:
@@ -225,7 +225,7 @@ def _ends(name: str) -> Iterator[str]:
 
 
 def _fits(pattern: tuple[str, ...], name: str) -> bool:
-    """Whether a name fits; each character once against each place of the pattern, whatever the pattern is."""
+    """Return whether the name matches; at most one step for each character and place of the pattern."""
     positions = _opened({0}, pattern)
     for character in name[:MAX_PATTERN]:
         after: set[int] = set()
@@ -244,7 +244,7 @@ def _fits(pattern: tuple[str, ...], name: str) -> bool:
 
 
 def _opened(positions: set[int], pattern: tuple[str, ...]) -> set[int]:
-    """The places with those that are reached without a character: a star may stand for nothing."""
+    """Return the positions plus those reached without a character, because a star may match nothing."""
     stack, opened = list(positions), set(positions)
     while stack:
         position = stack.pop()
@@ -258,8 +258,8 @@ def _opened(positions: set[int], pattern: tuple[str, ...]) -> set[int]:
 class Placeholders:
     """Puts placeholders into a datum in a format's JSON form; `put` counts them.
 
-    `is_union_wrapped` says that a union's value is an object of one entry named after its branch, as in Avro's JSON
-    encoding: such an entry is no step of the path.
+    `is_union_wrapped` says that a union's value is an object with one entry named after its branch, as in Avro's JSON
+    encoding. The path has no step for that entry.
     """
 
     tags: SchemaTags
@@ -271,7 +271,7 @@ class Placeholders:
         self._paths = frozenset(item.data_path for item in self.tags.fields)
 
     def of(self, value: Any) -> Any:
-        """The datum with a placeholder for every personal value; nulls stay."""
+        """Return the datum with a placeholder for every personal value; nulls stay."""
         return self._of(value, "") if self.tags.has_personal else value
 
     def _of(self, value: Any, path: str) -> Any:
@@ -296,13 +296,13 @@ class Placeholders:
         return path if self.is_union_wrapped and len(around) == 1 else below
 
     def _is_below_known(self, path: str) -> bool:
-        """Whether the path is a declared field without declared parts: all inside of it is that field's value."""
+        """Return whether the path is a declared field without declared parts, so its content is all the field's."""
         bare = path.removesuffix("[]")
         return bare in self._paths and not any(declared.startswith(f"{bare}.") for declared in self._paths)
 
 
 def _instead_of(value: Any) -> Any:
-    """Of the same kind, so that it passes wherever the kind alone is asked for."""
+    """Return a placeholder of the same kind, so that it passes checks of the kind alone."""
     if isinstance(value, bool):
         return False
     if isinstance(value, int | float):

@@ -1,4 +1,4 @@
-"""The read-modify-write hazard: fields reset to their default because another version wrote the record back; and the remedies."""
+"""The read-modify-write hazard: fields reset to defaults when another version writes the record back; and remedies."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from registry.formats.schema_format import SchemaFormat
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """One way out: what to do, and what it costs or asks for."""
+    """A remedy: what to do, and what it costs or requires."""
 
     id: str
     title: str
     text: str
 
 
-# Values: {fields}, {older} and {newer} (version numbers), {knows} and {lacks} (the versions that know or lose them).
+# Values: {fields}, {older} and {newer} (version numbers), {knows} and {lacks} (the version that knows or loses them).
 _ADDED: Final = Remedy(
     "UPGRADE_ORDER",
     "Upgrade first, use later",
@@ -61,7 +61,7 @@ _ALWAYS: Final = (
 
 
 def worded(paths: Sequence[str], known_in: int, lost_in: int, *, goes_to_default: bool) -> tuple[Remedy, ...]:
-    """The remedies for the fields that version `known_in` knows and `lost_in` resets."""
+    """Return the remedies for the fields that version `known_in` knows and `lost_in` resets."""
     values = {
         "fields": _listed(paths),
         "older": str(min(known_in, lost_in)),
@@ -69,7 +69,7 @@ def worded(paths: Sequence[str], known_in: int, lost_in: int, *, goes_to_default
         "knows": str(known_in),
         "lacks": str(lost_in),
     }
-    # A field that the older version lacks was added, one that the newer lacks was removed.
+    # A field that the older version lacks was added; one that the newer version lacks was removed.
     order = _CHANGED if not goes_to_default else _ADDED if lost_in < known_in else _REMOVED
     return tuple(Remedy(row.id, row.title, row.text.format_map(values)) for row in (order, *_ALWAYS))
 
@@ -87,10 +87,10 @@ _MAX_READINGS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class SimulationStep:
-    """One step: who did what; `value` is the record as that client has it, `encoded` what is stored after the step.
+    """One step: `value` is the record as the client sees it, `encoded` is what is stored after the step.
 
-    `fields` says what became of each field when the client read; empty in the first step. `error` is the decoder's
-    message where it stops.
+    `fields` is the outcome for each field that the client read; empty in the first step. `error` is the decoder's
+    message if it failed.
     """
 
     title: str
@@ -102,7 +102,7 @@ class SimulationStep:
 
 @dataclass(frozen=True, slots=True)
 class FieldReset:
-    """A field whose value changed though nobody changed it; `is_default` where it went back to its default."""
+    """A field whose value changed though no client changed it; `is_default` if it went back to its default."""
 
     path: str
     before: Any
@@ -114,7 +114,7 @@ class FieldReset:
 class Simulation:
     """The three steps (write; read, modify and write back; read again) and the fields that they silently reset.
 
-    Where a client can't read what is stored, `steps` ends there with its error, and `resets` is empty.
+    If a client can't read what is stored, `steps` ends there with its error, and `resets` is empty.
     """
 
     steps: tuple[SimulationStep, ...]
@@ -123,18 +123,18 @@ class Simulation:
 
     @property
     def error(self) -> str:
-        """Why the steps end early; empty where all were done."""
+        """Why the steps end early; empty if all were done."""
         return self.steps[-1].error
 
     @property
     def final(self) -> Any:
-        """The record as the last reader finds it."""
+        """The record that the last reader gets."""
         return self.steps[-1].value
 
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """A field of one version that a read-modify-write by another one resets, with the steps that show it.
+    """A field of one version that a read-modify-write by another version resets, with a simulation that shows it.
 
     `path` has no indexes (`Order.items[].price`); `before` and `after` are the values in the simulation.
     """
@@ -161,10 +161,10 @@ def simulate_read_modify_write(
     datum: Any,
     change: Change | None = None,
 ) -> Simulation:
-    """The three steps on a datum (the format's JSON form), really encoded and decoded.
+    """Simulate the three steps on a datum (the format's JSON form) with real encoding and decoding.
 
     `change` is what the client in the middle modifies in its own view; None writes back what it read. Raises
-    InvalidDatum if the datum isn't one of `written_by`, or the change leads to none of `modified_by`.
+    InvalidDatum if the datum isn't valid for `written_by`, or the change has no target in `modified_by`.
     """
     stored = format.resolve(written_by, written_by, datum)
     first = SimulationStep("write", stored.datum, stored.encoded)
@@ -182,16 +182,16 @@ def simulate_read_modify_write(
     if again.error:
         return Simulation(steps, change)
     before = format.resolve(read_by, written_by, stored.datum)
-    # What the change itself does is no reset: the same round without it is compared.
+    # The effect of the change itself isn't a reset, so the same steps without it are compared.
     unchanged = again if change is None else format.resolve(read_by, modified_by, view.value)
     return Simulation(steps, change, tuple(_resets(before, unchanged)))
 
 
 def find_resets(format: SchemaFormat, versions: Sequence[tuple[int, ParsedSchema]]) -> tuple[Reset, ...]:
-    """Every field that a read-modify-write by another of the versions resets, each with a simulation that shows it.
+    """Return every field that a read-modify-write by another version resets, each with a simulation that shows it.
 
-    `versions` are those in use at the same time, with their numbers. A pair of which one can't read the other has no
-    resets: that it breaks is the compatibility check's to say. Raises InvalidInput for more than MAX_VERSIONS.
+    `versions` are those in use at the same time, with their numbers. A pair in which one can't read the other has no
+    resets; the compatibility check reports that break. Raises InvalidInput for more than MAX_VERSIONS.
     """
     distinct, cached = _distinct(versions), _CachedFormat(format)
     if len(distinct) > MAX_VERSIONS:
@@ -207,7 +207,7 @@ def find_resets(format: SchemaFormat, versions: Sequence[tuple[int, ParsedSchema
 
 
 def remedies(resets: Sequence[Reset]) -> tuple[Remedy, ...]:
-    """What avoids the resets, in words: upgrade order, freeze of writers, field ownership, for each pair of versions."""
+    """Return how to avoid the resets, for each pair of versions: upgrade order, freeze of writers, field ownership."""
     groups: dict[tuple[int, int], list[Reset]] = {}
     for reset in resets:
         groups.setdefault((reset.known_in, reset.lost_in), []).append(reset)
@@ -224,7 +224,7 @@ def remedies(resets: Sequence[Reset]) -> tuple[Remedy, ...]:
 
 
 def _distinct(versions: Sequence[tuple[int, ParsedSchema]]) -> list[tuple[int, ParsedSchema]]:
-    """The versions without those that say the same as an earlier one: equal schemas need no conversion."""
+    """Drop versions that are equal to an earlier one, because equal schemas need no conversion."""
     by_fingerprint: dict[str, tuple[int, ParsedSchema]] = {}
     for number, schema in versions:
         by_fingerprint.setdefault(schema.fingerprint, (number, schema))
@@ -232,7 +232,7 @@ def _distinct(versions: Sequence[tuple[int, ParsedSchema]]) -> list[tuple[int, P
 
 
 class _CachedFormat:
-    """A format's examples, and its last readings: a pair asks for the same one several times."""
+    """A format with cached examples and its last readings, because a pair asks for the same one several times."""
 
     def __init__(self, format: SchemaFormat) -> None:
         self._format = format
@@ -240,13 +240,13 @@ class _CachedFormat:
         self._readings: LRUCache[tuple[str, str, str], Resolution] = LRUCache(_MAX_READINGS)
 
     def example(self, schema: ParsedSchema) -> Any:
-        """As the format's."""
+        """Return the format's example."""
         if schema.fingerprint not in self._examples:
             self._examples[schema.fingerprint] = self._format.example(schema)
         return self._examples[schema.fingerprint]
 
     def resolve(self, reader: ParsedSchema, writer: ParsedSchema, datum: Any) -> Resolution:
-        """As the format's."""
+        """Return the format's reading."""
         try:
             key = (reader.fingerprint, writer.fingerprint, json.dumps(datum))
         except RecursionError:
@@ -266,7 +266,7 @@ def _pair_resets(
         change = _some_change(cached, version[1], other[1], datum)
         simulation = simulate_read_modify_write(cached, version[1], other[1], version[1], datum, change)
     except InvalidDatum:
-        # The schema has no datum that can be made, or the other version can't write back what it read.
+        # No datum can be made for the schema, or the other version can't write back what it read.
         return
     paths: set[str] = set()
     for reset in simulation.resets:
@@ -277,9 +277,9 @@ def _pair_resets(
 
 
 def _telling_datum(cached: _CachedFormat, schema: ParsedSchema, other: ParsedSchema) -> Any:
-    """A datum in which a field that is filled from its default differs from it; raises InvalidDatum if there is none.
+    """Return a datum in which every defaulted field differs from its default; raises InvalidDatum if none can be made.
 
-    Where the example happens to hold a default, its values are varied as far as the schema takes that.
+    If the example happens to hold a default, its values are varied as far as the schema accepts that.
     """
     datum = cached.example(schema)
     before, after = cached.resolve(schema, schema, datum), _round_trip(cached, schema, other, datum)
@@ -294,7 +294,7 @@ def _telling_datum(cached: _CachedFormat, schema: ParsedSchema, other: ParsedSch
 
 
 def _halved(changes: list[Change]) -> Iterator[list[Change]]:
-    """All changes at once; of those that whoever iterates leaves in their list, each half, down to the single ones."""
+    """Yield all changes, then each half of those that the caller leaves in the list, down to single changes."""
     yield changes
     if len(changes) > 1:
         middle = len(changes) // 2
@@ -303,7 +303,7 @@ def _halved(changes: list[Change]) -> Iterator[list[Change]]:
 
 
 def _round_trip(cached: _CachedFormat, schema: ParsedSchema, other: ParsedSchema, datum: Any) -> Resolution | None:
-    """What comes back from another version that writes back what it read; None if it can't read, or can't be read."""
+    """Return what is left after another version reads and writes back; None if either side can't read."""
     view = cached.resolve(other, schema, datum)
     again = None if view.error else cached.resolve(schema, other, view.value)
     return None if again is None or again.error else again
@@ -315,7 +315,7 @@ def _hides_a_default(before: Resolution, after: Resolution) -> bool:
 
 
 def _some_change(cached: _CachedFormat, schema: ParsedSchema, other: ParsedSchema, datum: Any) -> Change | None:
-    """A modification of a field that the other version has; None where none of the first ones is accepted."""
+    """Return a modification of a field that the other version has; None if none of the first candidates is accepted."""
     view = cached.resolve(other, schema, datum)
     for pointer, value in list(scalar_places(view.value))[:_MAX_VARIED] if not view.error else ():
         change = Change(pointer, varied(value))
@@ -332,14 +332,14 @@ def _is_datum(cached: _CachedFormat, schema: ParsedSchema, value: Any) -> bool:
 
 
 def _resets(before: Resolution, after: Resolution) -> Iterator[FieldReset]:
-    """The fields of one reader whose values differ between two readings, in the order of the first."""
+    """Yield the fields of one reader whose values differ between two readings, in the order of the first."""
     now = {item.path: item for item in after.fields if item.outcome != "dropped"}
     for item in before.fields:
         if item.outcome == "dropped":
             continue
         match = _nearest(now, item.path)
         if match is not None:
-            # A whole record that was filled has no row for each of its fields.
+            # A complete record that was filled has no row for each of its fields.
             is_whole = match.path == item.path
             if not is_whole or not _same(match.read, item.read):
                 yield FieldReset(item.path, item.read, match.read, match.outcome == "filled")
@@ -351,7 +351,7 @@ def _resets(before: Resolution, after: Resolution) -> Iterator[FieldReset]:
 
 
 def _nearest(rows: dict[str, FieldOutcome], path: str) -> FieldOutcome | None:
-    """The row of a path, or of what holds it."""
+    """Return the row of a path, or of its nearest enclosing path."""
     while path:
         if path in rows:
             return rows[path]
@@ -361,5 +361,5 @@ def _nearest(rows: dict[str, FieldOutcome], path: str) -> FieldOutcome | None:
 
 
 def _same(ours: Any, theirs: Any) -> bool:
-    """Whether two JSON values are equal, 1 and true apart."""
+    """Return whether two JSON values are equal; 1 and true differ."""
     return json.dumps(ours, sort_keys=True) == json.dumps(theirs, sort_keys=True)

@@ -1,4 +1,4 @@
-"""Compatibility reports as text for a terminal, and as Markdown for a merge request; other people's text is escaped."""
+"""Compatibility reports as terminal text and as Markdown for merge requests; all foreign text is escaped."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _FENCES = re.compile("`+")
 
 
 def plain(text: str) -> str:
-    """A sentence in one line, its marks escaped."""
+    """Return the text in one line with Markdown characters escaped."""
     return _MARKS.sub(r"\\\1", " ".join(text.split()))
 
 
 def code(text: str) -> str:
-    """An inline code span, whatever backticks the text holds."""
+    """Return an inline code span, whatever backticks the text has."""
     inside = " ".join(text.split())
     fence = "`" * (_longest(inside) + 1)
     return f"{fence} {inside} {fence}" if "`" in inside else f"{fence}{inside}{fence}"
 
 
 def fenced(text: str, language: str) -> str:
-    """A block of code."""
+    """Return a fenced code block."""
     fence = "`" * max(3, _longest(text) + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
@@ -47,12 +47,12 @@ _MAX_VALUE: Final = 300
 
 
 def report_text(report: Report) -> str:
-    """One level's report for a terminal: the verdict, then every item with its place, reason, proof and cure."""
+    """Render one level's report for a terminal: the verdict, then every item with its place, reason, proof and cure."""
     return "\n".join([_verdict(report), *(item_text(item) for item in report.items)])
 
 
 def assessment_text(assessment: Assessment) -> str:
-    """The whole report for a terminal."""
+    """Render the complete report for a terminal."""
     lines = [report_text(assessment.report), "", f"levels: {_levels(assessment)}"]
     lines.append(f"upgrade order: {assessment.deployment}")
     lines += [f"rules and data part: {parting.sentence}" for parting in assessment.partings]
@@ -68,7 +68,7 @@ def assessment_text(assessment: Assessment) -> str:
 
 
 def assessment_markdown(assessment: Assessment, *, title: str = "Compatibility report") -> str:
-    """The whole report as GitHub-flavoured Markdown."""
+    """Render the complete report as GitHub-flavoured Markdown."""
     parts = [f"# {plain(title)}", f"**{plain(_verdict(assessment.report))}**", _level_table(assessment)]
     parts.append(f"Upgrade order: **{assessment.deployment}**")
     parts += [_matrix_table(assessment)] if assessment.strip.matrix else []
@@ -108,7 +108,7 @@ def _patch_verdict(assessment: Assessment) -> str:
 
 
 def item_text(item: ReportItem) -> str:
-    """One finding for a terminal: severity, rule and place, then what, why, proof and cure."""
+    """Render one finding for a terminal: severity, rule and place, then message, reason, proof and cure."""
     position = f" (line {item.line}, column {item.column})" if item.line is not None else ""
     reading = READING[item.direction].format(item.against_version)
     lines = [
@@ -122,14 +122,14 @@ def item_text(item: ReportItem) -> str:
 
 
 def lint_text(finding: LintFinding) -> str:
-    """One piece of advice in one line."""
+    """Render one piece of advice in one line."""
     position = f" (line {finding.line}, column {finding.column})" if finding.line is not None else ""
     where = f" at {finding.path}" if finding.path else ""
     return f"{finding.rule}{where}{position}: {finding.message}; cure: {finding.cure}{_more(finding)}"
 
 
 def rename_text(rename: SuspectedRename) -> str:
-    """A suspected rename for a terminal: what readers get, and what to do."""
+    """Render a suspected rename for a terminal: the effect on readers, and what to do."""
     lines = [
         f"renamed? {rename.message} (score {rename.score:.2f})",
         f"    effect: {rename.effect}" if rename.effect else "",

@@ -1,7 +1,6 @@
-"""Counting what a reader makes of messages: pure, so that it runs in Spark's workers and in tests alike.
+"""Counts of how a reader schema decodes messages; pure, so that Spark workers and tests can run it.
 
-Nothing of a message's values leaves a tally: paths are those of schemas, reasons are those of decoders, and the rest are
-numbers.
+A tally holds no values of messages: only paths of schemas, reasons from decoders, and numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from registry.formats.protobuf.decoding import split_indexes
 FIRST: Final = 5
 MAX_PATHS: Final = 1_000
 MAX_REASON: Final = 300
-#: what became of a value, as it is counted
+#: the possible outcomes of a value
 KINDS: Final[tuple[str, ...]] = ("kept", "converted", "changed", "lost", "dropped", "filled")
 _CHANGES: Final = ("the value changes", " is read as ", "as returned by the decoder")
 Key = tuple[str, str]
@@ -28,7 +27,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class ReplaySchema:
-    """A schema as text with all that it refers to inside; `kind` is its format."""
+    """A self-contained schema text; `kind` is its format."""
 
     kind: str
     text: str
@@ -36,9 +35,10 @@ class ReplaySchema:
 
 @dataclass
 class WriterTally:
-    """The messages of one mark: so many that the reader `read`, that it `failed` to read, that aren't their writer's.
+    """The messages with one framing and schema id: how many the reader `read` or `failed` to read, or are `unreadable`.
 
-    `failures` and `foreign` are the first few as (partition, offset, reason); `fields` counts messages by path and kind.
+    Unreadable messages aren't valid for their writer schema. `failures` and `foreign` (the unreadable ones) hold the
+    first few as (partition, offset, reason). `fields` counts messages by path and kind.
     """
 
     messages: int = 0
@@ -50,7 +50,7 @@ class WriterTally:
     fields: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def count(self, outcomes: Iterable[FieldOutcome]) -> None:
-        """Count one message that was read: each path and kind once."""
+        """Count one decoded message: each path and kind once."""
         self.read += 1
         for path, kind in dict.fromkeys((item.path, kind_of(item)) for item in outcomes):
             kinds = self.fields.get(path)
@@ -61,7 +61,7 @@ class WriterTally:
             kinds[kind] = kinds.get(kind, 0) + 1
 
     def merge(self, other: WriterTally) -> None:
-        """Add another task's."""
+        """Add another task's tally."""
         for name in ("messages", "read", "failed", "unreadable"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for mine, theirs in ((self.failures, other.failures), (self.foreign, other.foreign)):
@@ -75,7 +75,7 @@ class WriterTally:
 
 @dataclass
 class ReplayTally:
-    """All messages that were looked at: those of known marks by mark, and the others counted."""
+    """The counts of all examined messages: by framing and schema id if known, otherwise by reason."""
 
     writers: dict[Key, WriterTally] = field(default_factory=dict)
     looked_at: int = 0
@@ -86,20 +86,20 @@ class ReplayTally:
     not_tried: int = 0
 
     def merge(self, other: ReplayTally) -> None:
-        """Add another task's."""
+        """Add another task's tally."""
         for name in ("looked_at", "no_value", "unframed", "unknown", "too_large", "not_tried"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for key, tally in other.writers.items():
             self.writers.setdefault(key, WriterTally()).merge(tally)
 
     def to_json(self) -> str:
-        """As one line."""
+        """Return the tally as one line of JSON."""
         values = {name: value for name, value in vars(self).items() if name != "writers"}
         return json.dumps({**values, "writers": [[*key, asdict(tally)] for key, tally in self.writers.items()]})
 
     @classmethod
     def from_json(cls, line: str) -> ReplayTally:
-        """What `to_json` wrote."""
+        """Read what `to_json` wrote."""
         values = json.loads(line)
         writers = {(framing, mark): _writer_tally(tally) for framing, mark, tally in values.pop("writers")}
         return cls(writers=writers, **values)
@@ -111,7 +111,7 @@ def _writer_tally(values: Mapping[str, Any]) -> WriterTally:
 
 
 def kind_of(outcome: FieldOutcome) -> str:
-    """One of KINDS: `lost` is a value that was filled and isn't any more, `dropped` one that was null or empty."""
+    """Return one of KINDS: a dropped value is `lost` if it was set, and `dropped` if it was null or empty."""
     if outcome.outcome == "dropped":
         return "dropped" if outcome.written in (None, "", [], {}) else "lost"
     if outcome.outcome == "converted" and any(sign in outcome.note for sign in _CHANGES):
@@ -120,9 +120,9 @@ def kind_of(outcome: FieldOutcome) -> str:
 
 
 class Replayer:
-    """Reads messages of several writers with one reader; schemas are parsed when their first message comes.
+    """Decodes messages of several writers with one reader; a schema is parsed when its first message arrives.
 
-    After `seconds` messages are counted as not tried.
+    After `seconds`, messages are counted as not tried.
     """
 
     def __init__(self, reader: ReplaySchema, writers: Mapping[Key, ReplaySchema], seconds: float) -> None:
@@ -141,9 +141,9 @@ class Replayer:
     def add(
         self, framing: str | None, mark: str, body: bytes | None, size: int, header: bytes | None, at: tuple[int, int]
     ) -> None:
-        """One message; `framing` is None where it names no schema, `body` where it is larger than is read.
+        """Add one message; `framing` is None if it names no schema, `body` is None if it is larger than the limit.
 
-        `header` is the one that named the schema, which holds Protobuf's indexes; `at` is partition and offset.
+        `header` is the Kafka header that named the schema, which holds Protobuf's indexes; `at` is (partition, offset).
         """
         tally = self.tally
         tally.looked_at += 1
@@ -179,7 +179,7 @@ class Replayer:
             writer.count(resolution.fields)
 
     def _replay(self, key: Key) -> BodyReplay | str:
-        """The replay of a mark, or why there is none."""
+        """Return the replay for a writer, or the reason why there isn't one."""
         if key not in self._replays:
             self._replays[key] = self._made(self._schemas[key])
         return self._replays[key]
@@ -197,7 +197,7 @@ class Replayer:
 
 
 def _indexes(header: bytes | None) -> tuple[int, ...] | None:
-    """Protobuf's path of indexes behind the GUID of a header; None where it stands before the message."""
+    """Return Protobuf's message indexes after a header's GUID; None if the body starts with them."""
     if header is None or len(header) <= 17:
         return None
     return split_indexes(header[17:])[0]
@@ -212,7 +212,7 @@ def _note(failures: list[tuple[int, int, str]], at: tuple[int, int], reason: str
 
 
 def merged(lines: Sequence[str]) -> ReplayTally:
-    """The tallies of all tasks together."""
+    """Return the combined tallies of all tasks."""
     total = ReplayTally()
     for line in lines:
         total.merge(ReplayTally.from_json(line))

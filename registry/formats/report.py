@@ -13,14 +13,15 @@ Direction = Literal["BACKWARD", "FORWARD"]
 Profile = Literal["confluent", "semantic"]
 Verdict = Literal["compatible", "incompatible", "differs"]
 
-#: which severities decide the verdict: the reference's rules know no loss of values, the data do
+#: the severities that decide the verdict: the reference implementation's rules ignore value loss, the data check
+#: doesn't
 DECISIVE: Final[Mapping[Profile, frozenset[Severity]]] = {
     "confluent": frozenset({"break"}),
     "semantic": frozenset({"break", "value loss"}),
 }
 PROFILES: Final[tuple[Profile, ...]] = tuple(DECISIVE)
 
-#: of what makes reports: printed on each, so that two of the same texts can be told apart
+#: version of the code that makes reports; each report shows it, so that two reports on the same texts can be told apart
 CHECKER_VERSION: Final = "0.1.0"
 
 _MAX_SCHEMA_IN_MESSAGE: Final = 10 * 1024
@@ -30,10 +31,10 @@ _MAX_SCHEMA_IN_MESSAGE: Final = 10 * 1024
 class ReportItem:
     """One finding against one version in one direction.
 
-    `before` and `json_pointer_old` are of the version, `after` and `json_pointer_new` of the new schema, whichever of
-    the two reads. `line` and `column` (from 1) are in the new schema's text, `old_line` and `old_column` in the
-    version's; None where the place is in a referenced schema. `remedy` is a change of the new schema. `decoders` names
-    those that it is about, where others read the same data unchanged; empty if it is about all.
+    `before` and `json_pointer_old` are of the version, `after` and `json_pointer_new` of the new schema, in both
+    directions. `line` and `column` (from 1) are in the new schema's text, `old_line` and `old_column` in the version's;
+    None if the place is in a referenced schema. `remedy` is a change of the new schema. `decoders` names the affected
+    decoders if others read the same data unchanged; it is empty if all are affected.
     """
 
     rule: str
@@ -61,7 +62,7 @@ class ReportItem:
     decoders: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The item as JSON values."""
+        """Return the item as JSON values."""
         return {
             **values_of(self, "causes", "witness", "decoders"),
             "decoders": list(self.decoders),
@@ -70,7 +71,7 @@ class ReportItem:
         }
 
     def confluent_message(self) -> str:
-        """The item in the shape of Confluent's `verbose` messages."""
+        """Return the item in the shape of Confluent's `verbose` messages."""
         if self.kind == "SCHEMA_TYPE_CHANGED":
             return "Incompatible because of different schema type"
         formats = (item for item in FORMATS.values() if self.kind in item.confluent_sentences)
@@ -85,8 +86,8 @@ class ReportItem:
 class Report:
     """The verdict of one level, with every finding against every version that the level names, newest first.
 
-    `versions` are those checked; `old_schemas` their canonical texts. `differing` are the readings whose result depends
-    on the decoder.
+    `versions` are those checked; `old_schemas` are their canonical texts. `differing` are the (version, direction)
+    pairs whose result depends on the decoder.
     """
 
     level: str
@@ -105,7 +106,7 @@ class Report:
 
     @property
     def verdict(self) -> Verdict:
-        """`differs` where each reading that isn't safe for all decoders is safe for one of them."""
+        """The verdict; `differs` if every incompatible pair is safe with at least one decoder."""
         if self.is_compatible:
             return "compatible"
         pairs = {(item.against_version, item.direction) for item in self.breaks}
@@ -113,11 +114,11 @@ class Report:
 
     @property
     def hazards(self) -> tuple[ReportItem, ...]:
-        """The items that pass the level and yet change values or deserve a look."""
+        """The items that pass the level but change values or deserve a look."""
         return tuple(item for item in self.items if item.severity not in DECISIVE[self.profile])
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON values."""
+        """Return the report as JSON values."""
         return {
             "level": self.level,
             "profile": self.profile,
@@ -129,7 +130,7 @@ class Report:
         }
 
     def messages(self) -> list[str]:
-        """What Confluent's API gives as `messages` in a verbose answer; empty if the schema is compatible."""
+        """Return the `messages` of Confluent's verbose answer; empty if the schema is compatible."""
         messages: list[str] = []
         for version in self.versions:
             items = [item for item in self.breaks if item.against_version == version]
@@ -151,7 +152,7 @@ def item_from(
     new: ParsedSchema,
     old: ParsedSchema,
 ) -> ReportItem:
-    """A format's finding as an item: seen from the new schema, with lines and columns, and the cure on its side."""
+    """Return a finding as an item from the new schema's view: with lines and columns, and the cure on its side."""
     if direction == "BACKWARD":
         new_pointer, new_source = finding.reader_pointer, finding.reader_source
         old_pointer, old_source = finding.writer_pointer, finding.writer_source

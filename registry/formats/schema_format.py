@@ -1,7 +1,7 @@
-"""What a format can do: one class for each format, with a default for all that a format may leave out.
+"""The interface of a format: one class for each, with a default for everything that a format may leave out.
 
-Code outside the formats asks the format instead of looking at its name. A format has `parse`, `diff` and `judge`. What
-it doesn't have says so: `unavailable` is the sentence for people, and `truth` answers "unknown", never "yes".
+Code outside the formats asks the format instead of testing its name. A format must have `parse`, `diff` and `judge`.
+Missing features say so: `unavailable` is the sentence for people, and `truth` answers "unknown", never "yes".
 """
 
 from __future__ import annotations
@@ -36,53 +36,53 @@ from registry.formats.tags import EntityTags, TagChange
 
 #: the format of a schema that names none, as in Confluent's API
 DEFAULT_FORMAT: Final = "AVRO"
-#: the group of entry points under which installed packages offer formats
+#: the group of entry points through which installed packages add formats
 ENTRY_POINTS: Final = "schemadesk.formats"
-#: what the name of no field may begin with where `validateFields` is set
+#: prefix that no field name may have if `validateFields` is set
 RESTRICTED: Final = "$$"
 _NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{0,15}")
 
 
 class SchemaFormat(ABC):
-    """A format. All methods are pure; `parse` raises InvalidSchema or InvalidReference.
+    """A schema format. All methods are pure; `parse` raises InvalidSchema or InvalidReference.
 
-    Of the others, those that make or read data raise InvalidDatum, and `with_tags` InvalidSchema.
+    Methods that make or read data raise InvalidDatum, and `with_tags` raises InvalidSchema.
     """
 
-    #: the registry's name of the format: up to 16 capitals, digits and underscores, the first a capital
+    #: the registry's name of the format: a capital, then up to 15 capitals, digits and underscores
     name: str
-    #: the name for people; without one, `name`
+    #: the name for people; `name` if empty
     title: str = ""
-    #: suffixes of its files with the dot, the usual one first
+    #: file suffixes with the dot, the usual one first
     file_extensions: tuple[str, ...] = (".txt",)
-    #: whether its texts are JSON, which is laid out for people and answered as application/json
+    #: whether texts are JSON, which is indented for people and served as application/json
     is_json: bool = False
     #: whether a schema may refer to others
     has_references: bool = False
-    #: whether the bytes of a message begin with a path of indexes to its type
+    #: whether a message starts with a path of indexes to its type
     has_message_indexes: bool = False
-    #: whether Spark decodes data by `descriptor_set`, not by the self-contained text
+    #: whether Spark decodes data with `descriptor_set`, not with the self-contained text
     has_descriptors: bool = False
-    #: whether Spark's `from_avro` reads data of it into rows, whose types a streaming state keeps
+    #: whether Spark's `from_avro` reads its data into rows, whose types a streaming state keeps
     has_spark_rows: bool = False
     #: why no schema is proposed from the data that a scan saw
     why_not_proposed: str = "the format can't be written from data"
-    #: whether data can be read that the schema forbids, so that drift compares it with the declared fields
+    #: whether decoding accepts data that the schema forbids, so that drift compares it with the declared fields
     has_value_rules: bool = False
-    #: whether a union in the JSON form of data names the branch that was taken
+    #: whether the JSON form of a union value names its branch
     has_named_branches: bool = False
-    #: whether its fields are called properties
+    #: whether fields are called properties
     has_properties: bool = False
-    #: whether any type of a schema may be the one that data is written with, not only the first
+    #: whether any type of a schema may be the root type of data, not only the first
     has_many_roots: bool = False
-    #: other forms of the text that clients may ask for: the form → the method that writes it
+    #: other forms of the text that clients may ask for, mapped to the methods that write them
     forms: Mapping[str, str] = {}
-    #: the name of a schema, found in its text without reading it
+    #: finds the name of a schema in its text without parsing
     name_pattern: re.Pattern[str] | None = None
-    #: Confluent's sentences by `kind` of a finding, and how its registry writes one
+    #: Confluent's sentences by `kind` of a finding, and the shape of its registry's messages
     confluent_sentences: Mapping[str, str] = {}
     confluent_shape: str = ""
-    #: what of a text is read here, in a process of its own, or never
+    #: limits for processing a text in this process, in a child process, or not at all
     cost_limits: tuple[cost.CostLimit, ...] = cost.PLAIN_LIMITS
 
     def __str__(self) -> str:
@@ -90,16 +90,16 @@ class SchemaFormat(ABC):
 
     @property
     def file_name(self) -> str:
-        """What a text that came without a file is called."""
+        """The file name for a text that came without a file."""
         return f"schema{self.file_extensions[0]}"
 
     @property
     def unavailable(self) -> str:
-        """What is said for people where the format can't do something."""
+        """The sentence for people if the format lacks a feature."""
         return f"Not available for {self}."
 
     def offers(self, method: str) -> bool:
-        """Whether the format has a method of its own, in place of the default that says `unavailable`."""
+        """Return whether the format overrides a method whose default reports `unavailable`."""
         return getattr(type(self), method) is not getattr(SchemaFormat, method)
 
     @property
@@ -111,25 +111,25 @@ class SchemaFormat(ABC):
 
     @abstractmethod
     def parse(self, text: str, references: Sequence[ResolvedReference] = (), *, is_new: bool = True) -> ParsedSchema:
-        """The schema in `text`; raises InvalidSchema, with line and column where known.
+        """Parse `text`; raises InvalidSchema, with line and column if known.
 
-        What isn't new (`is_new` False) was accepted once, here or by another registry, maybe by milder rules.
+        A text that isn't new was accepted before, here or by another registry, perhaps under laxer rules.
         """
 
     @abstractmethod
     def diff(self, old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
-        """All changes, for people, in the order of the text."""
+        """Return all changes, for people, in the order of the text."""
 
     @abstractmethod
     def judge(self, reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
-        """All breaks and hazards of reading the writer's data with the reader."""
+        """Return all breaks and hazards of reading the writer's data with the reader."""
 
     def parsed(
         self, text: str, canonical: str, model: object, references: Sequence[ResolvedReference] = ()
     ) -> ParsedSchema:
-        """What `parse` returns: `canonical` is equal for texts that mean the same, `model` what the other methods read.
+        """Build the result of `parse`: `canonical` is equal for equivalent texts, `model` is for the other methods.
 
-        A referenced text counts as it is.
+        A referenced text counts without canonicalization.
         """
         return ParsedSchema(
             schema_type=self.name,
@@ -141,79 +141,79 @@ class SchemaFormat(ABC):
         )
 
     def incompatibilities(self, reader: ParsedSchema, writer: ParsedSchema) -> tuple[Incompatibility, ...]:
-        """The breaks alone: empty means that the reader can read all data of the writer."""
+        """Return the breaks alone; none means that the reader can read all data of the writer."""
         return self.judge(reader, writer).breaks
 
     # -- texts ------------------------------------------------------------------------------------------------------------
 
     def canonical(self, parsed: ParsedSchema) -> str:
-        """The text whose equality means "the same schema"."""
+        """Return the text whose equality means "the same schema"."""
         return parsed.canonical
 
     def normalize(self, parsed: ParsedSchema) -> str:
-        """The text that `normalize=true` registers, equal for schemas that differ in irrelevant order alone."""
+        """Return the text that `normalize=true` registers, equal for schemas that differ only in irrelevant order."""
         return parsed.canonical
 
     def self_contained(self, parsed: ParsedSchema) -> str:
-        """The text with everything that it refers to inside, for readers that resolve no references."""
+        """Return the text with everything it refers to included, for readers that resolve no references."""
         return parsed.canonical
 
     def readable(self, canonical: str, submitted: str) -> str:
-        """The text that people read and change: of JSON what is stored, of other texts what was sent."""
+        """Return the text that people read and change: the stored text for JSON, otherwise the submitted text."""
         return canonical if self.is_json else submitted
 
     def is_encoded(self, text: str) -> bool:
-        """Whether a client sent the schema as bytes, which the form `serialized` returns."""
+        """Return whether a client sent the schema as bytes, which the form `serialized` returns."""
         return False
 
     def recognizes(self, text: str) -> bool:
-        """Whether a text that comes without its format looks like this one; several formats may say so."""
+        """Return whether a text without a declared format looks like this one; several formats may match."""
         return False
 
     def documentation(self, canonical: str) -> str:
-        """What a schema says of itself as a whole."""
+        """Return the documentation of the schema as a whole."""
         return ""
 
     def measures(self, text: str) -> Mapping[str, int]:
-        """The counts of a text that `cost_limits` name beside characters and references."""
+        """Return the counts of a text that `cost_limits` names besides characters and references."""
         return {}
 
     def restricted_name(self, parsed: ParsedSchema) -> str:
-        """A field of the schema itself that begins as RESTRICTED, which Confluent's `validateFields` refuses; or empty."""
+        """Return a top-level field name with the prefix RESTRICTED, which `validateFields` rejects; empty if none."""
         return ""
 
     # -- fields -----------------------------------------------------------------------------------------------------------
 
     def outline(self, parsed: ParsedSchema) -> tuple[OutlineField, ...]:
-        """The fields as a flat list, nested ones after their parent."""
+        """Return the fields as a flat list, nested ones after their parent."""
         return ()
 
     def has_top_level_field(self, parsed: ParsedSchema, name: str) -> bool:
-        """Whether the schema itself, not one inside of it, has a field of that name."""
+        """Return whether the schema has a top-level field with that name."""
         return any(field.depth == 0 and field.name == name for field in self.outline(parsed))
 
     def descriptor_set(self, parsed: ParsedSchema) -> str:
-        """What Spark decodes data with where `has_descriptors`."""
+        """Return what Spark decodes data with if `has_descriptors`."""
         raise InvalidSchema(self.unavailable)
 
     def record_name(self, parsed: ParsedSchema) -> str:
-        """The full name that the strategies RecordName and TopicRecordName take; empty where the schema has none."""
+        """Return the full name that RecordName and TopicRecordName strategies use; empty if the schema has none."""
         return ""
 
     def tags(self, parsed: ParsedSchema) -> tuple[EntityTags, ...]:
-        """The tagged records and fields with their tags, in the order of the text."""
+        """Return the tagged records and fields with their tags, in the order of the text."""
         return ()
 
     def with_tags(self, parsed: ParsedSchema, changes: Sequence[TagChange]) -> str:
-        """The text with changed tags; raises InvalidSchema for an entity that it doesn't define."""
+        """Return the text with changed tags; raises InvalidSchema for an entity that it doesn't define."""
         raise InvalidSchema(f"Tags in the text: {self.unavailable}")
 
     def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
-        """Advice on the schema alone, warnings first; none of it decides anything."""
+        """Return advice on the schema alone, warnings first; it affects no verdict."""
         return ()
 
     def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
-        """Line and column (from 1) in the text of what a pointer leads to, None where the text has no such place."""
+        """Return line and column (from 1) of a pointer's target in the text; None if there is no such place."""
         return None
 
     # -- edits ------------------------------------------------------------------------------------------------------------
@@ -221,45 +221,45 @@ class SchemaFormat(ABC):
     def repair(
         self, schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool
     ) -> Edit | None:
-        """The smallest edit of `schema` that removes the finding against `other`; None where there is none.
+        """Return the smallest edit of `schema` that removes the finding against `other`; None if there is no edit.
 
         `is_reader` says on which side of the finding `schema` is. The edited text parses.
         """
         return None
 
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
-        """The edit of `new` that makes a suspected rename a known one (an alias, a reserved number); None if none."""
+        """Return the edit of `new` that declares a suspected rename (alias, reserved number); None if not possible."""
         return None
 
     # -- data -------------------------------------------------------------------------------------------------------------
 
     def truth(self, reader: ParsedSchema, writer: ParsedSchema) -> Truth:
-        """What really happens to the writer's data, by encoding and decoding or by proof; costlier than `judge`."""
+        """Check the real effect on the writer's data by encoding and decoding or by proof; costlier than `judge`."""
         return Truth("unknown", how=f"data checks aren't available for {self}")
 
     def witness(self, reader: ParsedSchema, writer: ParsedSchema, finding: Incompatibility | None = None) -> Witness:
-        """Proof of one finding, or (None) of any break of the pair; one that isn't found says why."""
+        """Prove one finding, or (None) any break of the pair; a witness that isn't found says why."""
         return Witness(False, reason=self.unavailable)
 
     def example(self, parsed: ParsedSchema) -> Any:
-        """A datum of the schema in the format's JSON form; raises InvalidDatum where none can be made."""
+        """Return a datum of the schema in the format's JSON form; raises InvalidDatum if none can be made."""
         raise InvalidDatum(self.unavailable)
 
     def resolve(self, reader: ParsedSchema, writer: ParsedSchema, datum: Any) -> Resolution:
-        """What the reader makes of a datum (the format's JSON form); raises InvalidDatum if it isn't the writer's."""
+        """Read a writer's datum (in the format's JSON form) with the reader; raises InvalidDatum if it is invalid."""
         raise InvalidDatum(self.unavailable)
 
     def decode_body(self, schema: ParsedSchema, body: bytes, indexes: tuple[int, ...] | None = None) -> DecodedBody:
-        """The body of a message. Raises InvalidDatum, which names the byte or the place. `indexes`: see BodyReplay."""
+        """Decode a message body. Raises InvalidDatum with the byte or the place. `indexes`: see BodyReplay."""
         raise InvalidDatum(self.unavailable)
 
     def replay_of(self, reader: ParsedSchema, writer: ParsedSchema) -> BodyReplay:
-        """Reads bodies of the writer with the reader. Raises InvalidDatum where the format can't."""
+        """Return a function that reads the writer's bodies with the reader. Raises InvalidDatum if unavailable."""
         raise InvalidDatum(self.unavailable)
 
 
 def _referenced(references: Sequence[ResolvedReference]) -> Iterable[tuple[ResolvedReference, str]]:
-    """Each referenced text once, after those that it refers to itself."""
+    """Return each referenced text once, after its own references."""
     seen: set[tuple[str, int, str]] = set()
 
     def visit(items: Sequence[ResolvedReference]) -> Iterable[tuple[ResolvedReference, str]]:
@@ -274,7 +274,7 @@ def _referenced(references: Sequence[ResolvedReference]) -> Iterable[tuple[Resol
 
 
 def json_documentation(text: str, *names: str) -> str:
-    """Those texts at the root of a JSON schema; empty where the text is no JSON object."""
+    """Return the joined texts under the names at the root of a JSON schema; empty if it isn't a JSON object."""
     try:
         root = json.loads(text)
     except (ValueError, RecursionError):
@@ -283,49 +283,49 @@ def json_documentation(text: str, *names: str) -> str:
 
 
 class UnregisteredFormat(SchemaFormat):
-    """Stands for the format of stored schemas that this server doesn't know (any more): nothing of it can be read."""
+    """A placeholder for the format of stored schemas that this server doesn't know (any more)."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def parse(self, text: str, references: Sequence[ResolvedReference] = (), *, is_new: bool = True) -> ParsedSchema:
-        """Raises InvalidSchema."""
+        """Raise InvalidSchema."""
         known = ", ".join(sorted(FORMATS))
         raise InvalidSchema(f"Invalid schema type {self.name[:40]!r}: this server knows {known}.")
 
     def diff(self, old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
-        """Raises InvalidSchema, as `judge` does."""
+        """Raise InvalidSchema."""
         raise InvalidSchema(self.unavailable)
 
     def judge(self, reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
-        """Raises InvalidSchema."""
+        """Raise InvalidSchema."""
         raise InvalidSchema(self.unavailable)
 
 
 #: the formats that this server knows, by name
 FORMATS: Final[dict[str, SchemaFormat]] = {}
-#: dotted paths of formats beside the built-in ones, for the processes that this one starts
+#: dotted paths of formats besides the built-in ones, for child processes
 loaded_paths: Final[list[str]] = []
 
 
 def format_of(name: str) -> SchemaFormat:
-    """The format of that name; one that isn't registered is an UnregisteredFormat."""
+    """Return the format with that name; an UnregisteredFormat if it is unknown."""
     return FORMATS.get(name) or UnregisteredFormat(name)
 
 
 def format_of_file(file_name: str, default: str) -> str:
-    """The name of the one format whose files end so; `default` where none or several do."""
+    """Return the name of the only format with the file's suffix; `default` if none or several have it."""
     names = [item.name for item in FORMATS.values() if file_name.lower().endswith(item.file_extensions)]
     return names[0] if len(names) == 1 else default
 
 
 def format_of_suffix(suffix: str) -> str:
-    """The name of the format whose files usually end so (`.json` is a JSON Schema's); Avro's where none does."""
+    """Return the name of the format whose usual suffix it is (`.json` is JSON Schema); Avro if there is none."""
     return next((item.name for item in FORMATS.values() if item.file_extensions[0] == suffix), DEFAULT_FORMAT)
 
 
 def register(format: SchemaFormat) -> None:
-    """Add a format. Raises TypeError or ValueError for what is none, or has a name that is taken or can't be one."""
+    """Add a format. Raises TypeError if it isn't one, ValueError if its name is invalid or taken."""
     if not isinstance(format, SchemaFormat):
         raise TypeError(f"{format!r} is not a SchemaFormat. Register an instance of a subclass.")
     if not _NAME.fullmatch(format.name):
@@ -337,9 +337,10 @@ def register(format: SchemaFormat) -> None:
 
 
 def load_formats(paths: Iterable[str], *, installed: bool = True) -> None:
-    """Register the formats at those dotted paths (`package.module.NAME`) and, with `installed`, of installed packages.
+    """Register the formats at the dotted paths (`package.module.NAME`) and, if `installed`, those of installed
+    packages.
 
-    Raises TypeError or ValueError, which name the path.
+    Raises TypeError or ValueError; the ValueError for a failed import names the path.
     """
     offered = [point.value for point in entry_points(group=ENTRY_POINTS)] if installed else []
     for path in dict.fromkeys((*paths, *offered)):

@@ -1,4 +1,4 @@
-"""Edits that are suggested for a new schema: those that make likely renames known, and those that make a level pass."""
+"""Suggested edits of a new schema: those that declare likely renames, and those that make a level pass."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from registry.formats.compatibility import Checker, History, level_named
 from registry.formats.report import DECISIVE, Report, ReportItem
 from registry.formats.schema_format import SchemaFormat
 
-#: an edited text of the new schema, with the references of the first one
+#: parses an edited text with the new schema's references
 Parse = Callable[[str], ParsedSchema]
 
 MAX_EDITS: Final = 20
-#: edits that may follow the one of a rename, for the new field alone
+#: the most further edits of the new field after a rename
 MAX_EDITS_OF_RENAME: Final = 6
-#: fields that are compared again for the edits of suspected renames: each edit takes as many as the schema has
+#: the most fields that are compared again for edits of suspected renames; each edit compares all fields of the schema
 MAX_FIELDS_EDITED: Final = 2_000
-#: pairs of a version and a direction that are judged to say whether the edits of suspected renames pass
+#: the most (version, direction) pairs that are judged to test whether edits of suspected renames pass
 MAX_PAIRS_OF_RENAMES: Final = 100
-#: differences that say of a field that it is there no more
+#: differences that mean that a field is gone
 _REMOVALS: Final = frozenset({"FIELD_REMOVED", "PROPERTY_REMOVED"})
-#: how safe an edit is for the data, the safest first
+#: how safe an edit is for the data, safest first
 Safety = Literal["rename", "kept", "invented"]
 
 
 @dataclass(frozen=True, slots=True)
 class SuspectedRename:
-    """A field dropped and one added that look like one renamed, and the edit that would make it known as such.
+    """A removed and an added field that look like one renamed field, and the edit that would declare the rename.
 
-    `effect` says what readers get as the schema stands, and `cure` what to do in the format at hand. `is_edit_tried` is
-    False where no edit was looked for, of very many. `passes` says whether the schema with the edit alone passes the
-    level; None where there is no level or edit, or too many.
+    `effect` says what readers get from the schema as it is, and `cure` what to do in this format. `is_edit_tried` is
+    False if no edit was looked for because there are too many renames. `passes` says whether the schema with only this
+    edit passes the level; None if there is no level or edit, or too many.
     """
 
     path: str
@@ -52,11 +52,11 @@ class SuspectedRename:
 
     @property
     def from_path(self) -> str:
-        """The path of the field that went: that of the one that came, with the old name."""
+        """The path of the removed field: that of the added field with the old name."""
         return self.path.removesuffix(self.after) + self.before
 
     def to_dict(self) -> dict[str, Any]:
-        """The suspicion as JSON values."""
+        """Return the suspected rename as JSON values."""
         return {
             "path": self.path,
             "message": self.message,
@@ -72,7 +72,7 @@ class SuspectedRename:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Edits of the new schema, one after the other: the text after them all, and whether it would pass the level."""
+    """Successive edits of the new schema: the final text, and whether it would pass the level."""
 
     titles: tuple[str, ...]
     text: str
@@ -80,12 +80,12 @@ class Patch:
     passes: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """The patch as JSON values; `diff` is unified."""
+        """Return the patch as JSON values; `diff` is unified."""
         return {"titles": list(self.titles), "text": self.text, "diff": self.diff, "passes": self.passes}
 
 
 def suspected_renames(format: SchemaFormat, new: ParsedSchema, history: History) -> tuple[SuspectedRename, ...]:
-    """The suspected renames against the latest version, where that is of the same format."""
+    """Return the suspected renames against the latest version; none if that has another format."""
     if not history or history[-1][1].schema_type != new.schema_type:
         return ()
     old = history[-1][1]
@@ -97,9 +97,9 @@ def suspected_renames(format: SchemaFormat, new: ParsedSchema, history: History)
 def renames_of(
     differences: Sequence[Difference], accept: Callable[[Difference], Edit | None], fields: Callable[[], int]
 ) -> tuple[SuspectedRename, ...]:
-    """The suspected renames, the likeliest first; of large schemas only the first get an edit.
+    """Return the suspected renames, likeliest first; in large schemas only the first ones get an edit.
 
-    `accept` makes an edit, which reads the whole new schema again; `fields` says how many fields that has.
+    `accept` makes an edit, which reads the whole new schema again; `fields` returns the schema's number of fields.
     """
     suspected = [(item.score, item) for item in differences if item.score is not None]
     if not suspected:
@@ -126,7 +126,7 @@ def renames_of(
 def measured_renames(
     format: SchemaFormat, renames: Sequence[SuspectedRename], history: History, report: Report, parse: Parse
 ) -> tuple[SuspectedRename, ...]:
-    """The renames, the first of them with whether the schema passes the level of the report after their edit."""
+    """Return the renames; for the first ones, `passes` says whether the edited schema passes the report's level."""
     level = level_named(report.level)
     count = max(1, MAX_PAIRS_OF_RENAMES // max(1, len(report.versions) * len(level.directions)))
     patcher = _Patcher(format, history, report, parse)
@@ -140,9 +140,10 @@ def measured_renames(
 def patch_of(
     format: SchemaFormat, new: ParsedSchema, history: History, report: Report, checker: Checker, parse: Parse
 ) -> Patch | None:
-    """Edits until the level is passed, or no edit is known; None if not even one, or with too many places to edit.
+    """Return edits until the level passes or no edit is known; None without any edit, or with too many places to edit.
 
-    The safest come first: what makes a likely rename known, then what keeps all data, and last what invents a value.
+    The safest come first: edits that declare a likely rename, then those that keep all data, then those that invent a
+    value.
     """
     if len({(item.rule, item.named_path) for item in report.breaks}) > MAX_EDITS:
         return None
@@ -168,7 +169,7 @@ def patch_of(
 
 @dataclass(frozen=True, slots=True)
 class _EditedSchema:
-    """The schema after some edits, and what is said of it."""
+    """The schema after some edits, with its checker and report."""
 
     titles: tuple[str, ...]
     schema: ParsedSchema
@@ -178,7 +179,7 @@ class _EditedSchema:
 
 @dataclass(frozen=True, slots=True)
 class _Patcher:
-    """What stays the same from edit to edit; `first` is the report of the schema without any."""
+    """What stays the same between edits; `first` is the report of the unedited schema."""
 
     format: SchemaFormat
     history: History
@@ -186,9 +187,11 @@ class _Patcher:
     parse: Parse
 
     def next_rename(self, current: _EditedSchema, texts: set[str]) -> _EditedSchema | None:
-        """The edit of the likeliest rename that leaves fewer problems, alone or with edits of the new field.
+        """Return the schema after the likeliest rename that leaves fewer problems, alone or with edits of the new
+        field.
 
-        Where readers still need the old name, the field must come back under it, and a rename would double its data.
+        If readers still need the old name, the rename is skipped: that field must come back, which would duplicate its
+        data.
         """
         for rename in suspected_renames(self.format, current.schema, self.history):
             if rename.edit is None or rename.edit.text in texts:
@@ -209,7 +212,7 @@ class _Patcher:
         may_invent: bool,
         is_meant: Callable[[ReportItem], bool] = lambda _: True,
     ) -> _EditedSchema | None:
-        """What stands after the first edit for a finding that decides; one that invents values only if it may."""
+        """Return the schema after the first edit for a decisive finding; only `may_invent` allows invented values."""
         findings = current.checker.findings_of(current.report)
         for item, finding in zip(current.report.items, findings, strict=True):
             if item.severity not in DECISIVE[current.report.profile] or finding.kind == "SCHEMA_TYPE_CHANGED":
@@ -229,7 +232,7 @@ class _Patcher:
     def _with_edits_of_field(
         self, renamed: _EditedSchema, rename: SuspectedRename, texts: set[str]
     ) -> _EditedSchema | None:
-        """What stands after the edits that the new field needs as well; None where those take it away again."""
+        """Return the schema after the further edits that the new field needs; None if those remove the field."""
         current, texts = renamed, set(texts)
         for _ in range(MAX_EDITS_OF_RENAME):
             following = self.next_edit(
@@ -244,7 +247,7 @@ class _Patcher:
         return None if is_removed else current
 
     def edited(self, titles: tuple[str, ...], title: str, text: str) -> _EditedSchema | None:
-        """The schema after one more edit, checked; None if its text doesn't parse, say by a name that another type has."""
+        """Return the schema after one more edit, checked; None if its text doesn't parse (say, a name clash)."""
         try:
             schema = self.parse(text)
         except InvalidSchema:
@@ -258,7 +261,7 @@ def _last_name(item: ReportItem) -> str:
 
 
 def _is_about(item: ReportItem, name: str) -> bool:
-    """Whether a finding is about a field of that name, or about what holds it for that field."""
+    """Return whether a finding concerns a field of that name, or its container because of that field."""
     is_named = _last_name(item) == name or f'"{name}"' in item.message or f"'{name}'" in item.message
     return is_named or any(_is_about(cause, name) for cause in item.causes)
 

@@ -1,4 +1,4 @@
-"""Tags in schemas: words at records and fields that say what they hold, such as PII; and writing them into JSON."""
+"""Tags on records and fields in schemas (for example PII), and writing them into JSON texts."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any, Final, Literal
 from registry.errors import InvalidSchema
 from registry.formats.json_edit import NoSuchPlace, TextEdit
 
-#: the property under which JSON texts keep tags
+#: the property of JSON texts that holds tags
 PROPERTY: Final = "confluent:tags"
 RECORD: Final = "sr_record"
 FIELD: Final = "sr_field"
-#: what the wildcard of a search stands for
+#: the wildcard of a search
 ANY: Final = "*"
 
 Kind = Literal["sr_record", "sr_field"]
-#: a record or a field: its kind and its path with dots, without one at the beginning
+#: a record or a field: its kind and its dotted path without a leading dot
 Entity = tuple[Kind, str]
 
 
 @dataclass(frozen=True, slots=True)
 class EntityTags:
-    """The tags of a record or a field, `path` being its full name with dots."""
+    """The tags of a record or a field; `path` is its full dotted name."""
 
     kind: Kind
     path: str
@@ -32,25 +32,25 @@ class EntityTags:
 
     @property
     def entity(self) -> Entity:
-        """What is tagged; a dot at the beginning of the path says nothing."""
+        """The tagged record or field; a leading dot in the path has no meaning."""
         return self.kind, self.path.removeprefix(".")
 
 
 @dataclass(frozen=True, slots=True)
 class TagChange:
-    """What is to happen to the tags of one entity: first those to add, then those to remove."""
+    """A change to the tags of one entity: `add` comes first, then `remove`."""
 
     entity: Entity
     add: tuple[str, ...]
     remove: tuple[str, ...]
 
     def apply(self, tags: Sequence[str]) -> tuple[str, ...]:
-        """The tags after it: each once, the new ones behind the others."""
+        """Return the resulting tags: each once, new ones last."""
         return tuple(tag for tag in dict.fromkeys((*tags, *self.add)) if tag not in self.remove)
 
 
 def changes_of(add: Iterable[EntityTags], remove: Iterable[EntityTags]) -> tuple[TagChange, ...]:
-    """One change an entity, in the order in which the entities are named."""
+    """Return one change for each entity, in the order of their first mention."""
     added, removed = _by_entity(add), _by_entity(remove)
     return tuple(
         TagChange(entity, tuple(added.get(entity, ())), tuple(removed.get(entity, ())))
@@ -59,12 +59,12 @@ def changes_of(add: Iterable[EntityTags], remove: Iterable[EntityTags]) -> tuple
 
 
 def with_any_of(entities: Iterable[EntityTags], tags: Sequence[str]) -> tuple[EntityTags, ...]:
-    """The entities that have one of the tags at least; all of them where `*` is among these."""
+    """Return the entities with at least one of the tags; all of them if `tags` has `*`."""
     return tuple(item for item in entities if ANY in tags or not set(tags).isdisjoint(item.tags))
 
 
 def joined(outer: tuple[str, ...], own: Iterable[str]) -> tuple[str, ...]:
-    """The tags around a field with its own behind them, each once."""
+    """Return the enclosing tags followed by the field's own, each once."""
     return tuple(dict.fromkeys((*outer, *own)))
 
 
@@ -76,7 +76,7 @@ def _by_entity(items: Iterable[EntityTags]) -> dict[Entity, dict[str, None]]:
 
 
 def tags_in(properties: Any) -> tuple[str, ...]:
-    """The tags of an object of a schema, each once; what is no text stands as JSON writes it."""
+    """Return the tags of an object in a schema, each once; a tag that isn't text is given as JSON."""
     tags = properties.get(PROPERTY) if isinstance(properties, Mapping) else None
     if not isinstance(tags, list | tuple):
         return ()
@@ -84,14 +84,14 @@ def tags_in(properties: Any) -> tuple[str, ...]:
 
 
 def no_such_path(path: str) -> InvalidSchema:
-    """The error for an entity that the schema doesn't have."""
+    """Return the error for an entity that the schema doesn't have."""
     return InvalidSchema(f"No matching path '{path[:200]}' found in the schema")
 
 
 def write_tags(text: str, tags_at: Mapping[str, Sequence[str]]) -> str:
-    """The text with the tags of the objects at those pointers; an object without tags has no property of them.
+    """Return the text with tags written to the objects at the pointers; an object without tags loses the property.
 
-    All pointers lead into the text as it is. Raises InvalidSchema where one leads to no object.
+    All pointers are for the original text. Raises InvalidSchema if a pointer has no object.
     """
     document = TextEdit(text)
     splices = sorted(splice for pointer, tags in tags_at.items() for splice in _splices(document, pointer, tags))
@@ -103,7 +103,7 @@ def write_tags(text: str, tags_at: Mapping[str, Sequence[str]]) -> str:
 
 
 def _splices(document: TextEdit, pointer: str, tags: Sequence[str]) -> list[tuple[int, int, str]]:
-    """Start, end and new text of what changes for one object: one end or none."""
+    """Return (start, end, new text) of the change to one object: one item or none."""
     try:
         node = document.node(pointer)
     except NoSuchPlace:
