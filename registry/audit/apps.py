@@ -1,4 +1,4 @@
-"""What was done."""
+"""The app that records changes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from django.db.models.signals import post_migrate, pre_migrate
 
 
 class AuditConfig(AppConfig):
-    """What was done, in a table that the application can't rewrite."""
+    """The audit: all changes, in a table that the application can't rewrite."""
 
     name = "registry.audit"
     label = "audit"
 
     def ready(self) -> None:
-        """Around every migration: the views of the past, and the application role's rights."""
+        """Set up the views of the past and the application role's rights around every migration."""
         from registry.audit.time_travel import forget_views, make_views
         from registry.audit.triggers import grant_to_application
 

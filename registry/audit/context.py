@@ -23,7 +23,7 @@ class AuditActor(Protocol):
         """The origin: an address, a token's name; may be empty."""
 
 
-#: the SQL of `record`, for statements that include it, with the parameters of `recording`
+#: the SQL of `record`, for inclusion in other statements; takes the parameters of `recording`
 RECORDING: Final = (
     "set_config('schemadesk.actor', %(actor)s, true), set_config('schemadesk.door', %(door)s, true),"
     " set_config('schemadesk.origin', %(origin)s, true), set_config('schemadesk.why', %(why)s, true)"
@@ -31,16 +31,19 @@ RECORDING: Final = (
 
 
 def recording(by: AuditActor, why: str) -> dict[str, str]:
-    """The parameters of `RECORDING`. Raises TransactionManagementError outside a transaction, where they would be lost."""
+    """Return the parameters of `RECORDING`.
+
+    Raises TransactionManagementError outside a transaction, where they would be lost.
+    """
     if not connection.in_atomic_block:
         raise transaction.TransactionManagementError("record(…) works only inside a transaction")
-    # A reason may quote a name from the address of a call, with what PostgreSQL can't store.
+    # A reason may quote a name from a URL, with characters that PostgreSQL can't store.
     storable = why.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     return {"actor": by.name, "door": by.door, "origin": by.origin, "why": storable}
 
 
 def record(*, by: AuditActor, why: str) -> None:
-    """Set actor, channel, origin and reason for every governed row that this transaction changes from here on.
+    """Set actor, channel, origin and reason for every governed row that this transaction changes from now on.
 
     Call it inside a transaction, before the first write. Raises TransactionManagementError outside a transaction, where
     the settings would be lost.
@@ -51,7 +54,7 @@ def record(*, by: AuditActor, why: str) -> None:
 
 
 def recorded() -> str:
-    """The last recorded reason of this transaction; empty if there is none."""
+    """Return the last recorded reason of this transaction; "" if there is none."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT coalesce(current_setting('schemadesk.why', true), '')")
         (why,) = cursor.fetchone()

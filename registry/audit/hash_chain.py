@@ -22,7 +22,7 @@ from registry.audit.models import AuditEvent, ChainHead
 
 BATCH = 5_000
 
-#: The text of an event that its seal covers. PostgreSQL writes jsonb in one way only, whatever came in.
+#: The text that an event's seal covers. PostgreSQL has only one text for equal jsonb values.
 EVENT_TEXT = (
     "jsonb_build_array(id, (extract(epoch FROM at) * 1000000)::bigint, transaction_id, actor, door, origin, why,"
     ' operation, "table", row_id, before, after)::text'
@@ -61,7 +61,7 @@ REVOKE ALL ON FUNCTION audit_seal(integer) FROM PUBLIC;
 
 @dataclass(frozen=True)
 class Head:
-    """The last link of the chain; position 0 and no seal where nothing is sealed yet."""
+    """The last link of the chain; position 0 and no seal if nothing is sealed yet."""
 
     position: int
     seal: str
@@ -72,7 +72,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Chain:
-    """The result of a verification: `problem` is empty if every seal is right, `unsealed` counts the tail."""
+    """The result of a verification: `problem` is empty if every seal is right; `unsealed` counts the newer events."""
 
     head: Head
     unsealed: int
@@ -82,7 +82,7 @@ class Chain:
 
 @transaction.atomic
 def seal_events(most: int = BATCH) -> int:
-    """Seal committed events, `most` at a time; returns how many. Concurrent calls wait for each other."""
+    """Seal up to `most` committed events; return how many. Concurrent calls wait for each other."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT audit_seal(%s)", [most])
         return int(cursor.fetchone()[0])
@@ -97,7 +97,7 @@ class Link:
 
 
 def links_of(events: Collection[int]) -> dict[int, Link]:
-    """The inputs of the seals of the sealed ones among these events; one query."""
+    """Return the inputs of these events' seals, without unsealed events; one query."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT id, {EVENT_TEXT}, (SELECT seal FROM audit_auditevent AS before"  # noqa: S608  a constant
@@ -109,33 +109,36 @@ def links_of(events: Collection[int]) -> dict[int, Link]:
 
 
 def head() -> Head:
-    """The last link."""
+    """Return the last link."""
     row = AuditEvent.objects.exclude(position=None).order_by("-position").first()
     return Head(row.position or 0, row.seal) if row else Head(0, "")
 
 
 def recorded_head() -> Head | None:
-    """The recorded end of the chain; None if nothing was ever sealed."""
+    """Return the recorded end of the chain; None if nothing was ever sealed."""
     row = ChainHead.objects.first()
     return Head(row.position, row.seal) if row else None
 
 
 def truncation() -> str:
-    """The contradiction between the last link and the record, as a sentence; "" if they agree. Reads two rows."""
+    """Return the contradiction between the last link and the record, as a sentence; "" if they agree.
+
+    Reads two rows.
+    """
     recorded = recorded_head()
     return _against_record(head(), recorded, recorded_head())
 
 
 def tail() -> tuple[int, datetime | None]:
-    """The number of unsealed events, and the time of the oldest; two queries of their own index."""
+    """Return the number of unsealed events, and the time of the oldest; two queries of a partial index."""
     unsealed = AuditEvent.objects.filter(position=None).order_by("id")
     return unsealed.count(), unsealed.values_list("at", flat=True).first()
 
 
 def verify(*expected: Head) -> Chain:
-    """Compute every seal again from the present events, and compare; `expected` are heads that were noted earlier.
+    """Compute every seal again and compare; `expected` are heads that were noted earlier.
 
-    The last link is compared with the record of the sealing, so that events missing at the end are noticed.
+    Also compares the last link with the record of the sealing, to notice events missing at the end.
     """
     number, oldest = tail()
     recorded = recorded_head()
@@ -145,7 +148,7 @@ def verify(*expected: Head) -> Chain:
 
 
 def _against_record(last: Head, before: Head | None, after: Head | None) -> str:
-    """What is wrong with the end of the chain, by the records from before and after it was read; "" if nothing."""
+    """Return what is wrong with the end of the chain, by the records before and after it was read; "" if nothing."""
     if before is None:
         if after is None and last.position:
             return f"The record of the chain's head was removed, although {last.position} events are sealed."
@@ -164,7 +167,7 @@ def _against_record(last: Head, before: Head | None, after: Head | None) -> str:
 
 
 def _walk(expected: Mapping[int, str]) -> tuple[Head, str]:
-    """The last valid link, and what is wrong with the next one; empty if all are valid."""
+    """Return the last valid link, and what is wrong with the next one; "" if all are valid."""
     last = Head(0, "")
     for position, number, seal, text in _links():
         if position != last.position + 1:
@@ -181,7 +184,7 @@ def _walk(expected: Mapping[int, str]) -> tuple[Head, str]:
 
 
 def _contradiction(expected: Iterable[Head]) -> str:
-    """The sentence about two noted heads that contradict each other; "" if there are none."""
+    """Return a sentence if two noted heads contradict each other, else ""."""
     seals: dict[int, str] = {}
     for noted in expected:
         if seals.setdefault(noted.position, noted.seal) != noted.seal:
@@ -190,7 +193,7 @@ def _contradiction(expected: Iterable[Head]) -> str:
 
 
 def _links() -> Iterator[tuple[int, int, str, str]]:
-    """Position, event, seal and text of all links in order, a few thousand per query."""
+    """Yield position, event, seal and text of all links in order, a few thousand per query."""
     after = 0
     while True:
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""One table of everything that was changed, written by triggers and by nobody else."""
+"""The table of all changes, which only triggers write, and the end of its chain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from registry.audit.time_travel import CREATED
 
 
 class AuditEvent(models.Model):
-    """A row that was inserted, updated or deleted, with who, through which door, and why."""
+    """A row that was inserted, updated or deleted: by whom, through which channel, and why."""
 
     at = models.DateTimeField(db_index=True)
     transaction_id = models.BigIntegerField(help_text="PostgreSQL's number of the transaction that changed the row")
@@ -33,15 +33,15 @@ class AuditEvent(models.Model):
             models.Index(fields=["id"], condition=models.Q(position=None), name="audit_not_sealed"),
             models.Index(fields=["actor", "id"], name="audit_of_an_actor"),
             models.Index(fields=["door", "id"], name="audit_of_a_door"),
-            # what was then is read from what changed since; most events are of new rows, which no such index has
+            # the past is read from later changes; most events are inserts, which this index leaves out
             models.Index(fields=["table", "at"], condition=~models.Q(operation="INSERT"), name="audit_of_changes"),
-            # rows of the other tables tell by a column when they came
+            # the rows of the other tables have a column with their time of insertion
             models.Index(
                 fields=["table", "at"],
                 condition=models.Q(operation="INSERT") & ~models.Q(table__in=sorted(CREATED)),
                 name="audit_of_arrivals",
             ),
-            # a name may be longer than a tree of names takes
+            # a name may be too long for a B-tree
             HashIndex(
                 KeyTextTransform("name", "before"),
                 condition=models.Q(table="subjects_subject", operation="DELETE"),
@@ -54,9 +54,9 @@ class AuditEvent(models.Model):
 
 
 class ChainHead(models.Model):
-    """The one row that says how far the chain of seals goes; written by the function that seals, and by nothing else.
+    """The single row with the end of the chain of seals; only the sealing function writes it.
 
-    A chain whose last events were deleted still verifies link by link. This row says that it went further.
+    A chain whose last events were deleted still verifies link by link. This row shows that it was longer.
     """
 
     position = models.BigIntegerField()

@@ -35,9 +35,9 @@ WITH RECURSIVE found(name) AS (
 
 @dataclass(frozen=True)
 class AuditFilter:
-    """A filter of events: empty means all. `text` is searched for in actor, table, reason and origin; `since` is inclusive.
+    """A filter of events: empty means all. `since` is inclusive.
 
-    `about` is a condition that another app provides.
+    `text` is searched for in actor, table, reason and origin. `about` is a condition from another app.
     """
 
     text: str = ""
@@ -52,7 +52,7 @@ class AuditFilter:
 
 @dataclass(frozen=True)
 class AuditEntry:
-    """One change of one row; `before` and `after` hold only the columns that differ in an update."""
+    """One change of one row; for an update, `before` and `after` contain only the columns that differ."""
 
     id: int
     transaction_id: int
@@ -73,7 +73,7 @@ class AuditEntry:
 def list_events(
     *, chosen: AuditFilter | None = None, before_id: int | None = None, limit: int = 50, after_id: int = 0
 ) -> list[AuditEntry]:
-    """The newest events first, `limit` at most, older than `before_id`, and newer than `after_id`."""
+    """List events, newest first, `limit` at most, older than `before_id` and newer than `after_id`."""
     rows = _rows(chosen or AuditFilter()).order_by("-id")
     if before_id is not None:
         rows = rows.filter(id__lt=before_id)
@@ -83,7 +83,7 @@ def list_events(
 
 
 def newest_event(*, until: datetime | None = None) -> int:
-    """The number of the newest event, or of the newest before a time; 0 if there is none; one query."""
+    """Return the id of the newest event, or of the newest before a time; 0 if there is none. One query."""
     rows = (
         AuditEvent.objects.order_by("-id") if until is None else AuditEvent.objects.filter(at__lt=until).order_by("-at")
     )
@@ -91,9 +91,9 @@ def newest_event(*, until: datetime | None = None) -> int:
 
 
 def stream_events(chosen: AuditFilter) -> Iterator[dict[str, Any]]:
-    """All present events, oldest first, as JSON-ready rows, read a few thousand at a time.
+    """Yield all matching events, oldest first, as JSON-ready rows, read a few thousand at a time.
 
-    Each statement reads only a part of the log, however few of its events match, so that none runs for long.
+    Each statement reads only a part of the log, however few events match, so that none runs for long.
     """
     rows, numbers = _rows(chosen).order_by("id"), AuditEvent.objects.order_by("id").values_list("id", flat=True)
     after, last, step = (numbers.first() or 0) - 1, numbers.last() or 0, LOOKED_AT
@@ -108,7 +108,7 @@ def stream_events(chosen: AuditFilter) -> Iterator[dict[str, Any]]:
 
 
 def events_of_rows(rows: Mapping[str, Collection[int]], *, limit: int) -> list[AuditEntry]:
-    """The events of these rows (table → numbers), oldest first, `limit` at most; one query."""
+    """Return the events of these rows (table → ids), oldest first, `limit` at most; one query."""
     condition = Q(pk__in=())
     for table, numbers in rows.items():
         condition |= Q(table=table, row_id__in=[str(number) for number in numbers])
@@ -116,7 +116,7 @@ def events_of_rows(rows: Mapping[str, Collection[int]], *, limit: int) -> list[A
 
 
 def columns_of_rows(events: Collection[int], columns: Collection[str]) -> dict[int, dict[str, str | None]]:
-    """Event → these columns of its row after the event, or before a deletion, as texts; one query.
+    """Map each event to these columns of its row after the event, or before a deletion, as texts; one query.
 
     A column that the table doesn't have is None. The rest of the row, such as a schema's text, isn't read.
     """
@@ -126,7 +126,7 @@ def columns_of_rows(events: Collection[int], columns: Collection[str]) -> dict[i
 
 
 def tables_of_audit() -> list[str]:
-    """The tables that have events, sorted, by a loose scan of the index on table and row."""
+    """Return the tables that have events, sorted, by a loose scan of the index on table and row."""
     with connection.cursor() as cursor:
         cursor.execute(_TABLES)
         return [str(table) for (table,) in cursor.fetchall()]
@@ -168,7 +168,7 @@ class Export:
 
 
 def export_events(chosen: AuditFilter, form: str) -> Export:
-    """All matching events as a file, oldest first. Raises InvalidInput for an unknown format."""
+    """Export all matching events as a file, oldest first. Raises InvalidInput for an unknown format."""
     if form not in FORMS:
         raise InvalidInput(f"The audit log can be exported as {' or '.join(FORMS)}, not as {form[:20]!r}.")
     media, write = FORMS[form]

@@ -1,21 +1,22 @@
-"""The database as it was at a moment: views in separate schemas that precede the tables and have their names.
+"""The database as it was at a moment: views with the names of the tables, in schemas that precede theirs.
 
-The views are made of the catalogue after every migration. Each governed table has two: the one in the schema `past` is
-always right (the rows of now but for those that changed since, and of these what was before the first change). The other,
-in a schema of the table's own, is for a moment since which rows came at most: a single table with a condition at most, so
-that PostgreSQL plans as for the present. `past.path(moment)` says which may stand first, of one snapshot. The first kind
-has no conditions inside its union, so that PostgreSQL reaches through it by index.
+The views are made from the catalogue after every migration. Each governed table has two. The one in the schema `past`
+is always right: it has the current rows that didn't change since, and of the others the values before their first
+change. It has no conditions inside its union, so that PostgreSQL can use an index through it. The second view, in a
+schema of the table's own, is for a moment since which rows were only added: it reads a single table, with at most one
+condition, so that PostgreSQL plans as for the present. `past.path(moment)` says which second views are right for one
+snapshot.
 
 Inside `as_of(at)` every query finds the views first, so the code that reads the present also reads the past. There are
 three kinds of tables:
 
-- governed tables, whose changes are all in the audit: a row without later changes is as it was, for another one the first
-  later change has the former values, and a row that was inserted later is left out;
-- tables that are derived from those: their app defines how (`hooks.derived_tables`);
-- tables without history (scans, the search index, drafts) are empty, so that nothing of today appears in the past.
+- governed tables, whose changes are all in the audit: a row without later changes is as it was, a changed row has the
+  values before its first later change, and a row that was inserted later is left out;
+- tables that are derived from those: their app defines the query (`hooks.derived_tables`);
+- tables without history (scans, the search index, drafts) are empty, so that nothing from today appears in the past.
 
 Accounts, rights and the audit itself have no views: today's rights decide who may read. A moment within a transaction
-shows the part of it that was done by then.
+shows the part of it that was done until then.
 """
 
 from __future__ import annotations
@@ -38,14 +39,14 @@ from registry.errors import InvalidInput
 from registry.hooks import derived_tables
 
 SCHEMA: Final = "past"
-#: before a table's name: the schema of its second view
+#: prefix of a table's name in the name of its second view's schema
 OF: Final = "past_of_"
 MOMENT: Final = "current_setting('schemadesk.as_of')::timestamptz"
-#: tables whose name begins so have a past; of the rest of these, what isn't governed is empty
+#: prefixes of tables with a past; those that are neither governed nor derived are empty
 WITH_A_PAST: Final = ("subjects_", "promotions_", "access_ownership")
-#: tables whose name begins so are empty in the past
+#: prefixes of tables that are empty in the past
 WITHOUT: Final = ("drift_", "streams_", "search_")
-#: what came after the moment is known by a column: changes alone are looked for in the audit, which are few
+#: columns that show which rows were added later; so the audit is searched only for changes, which are few
 CREATED: Final[Mapping[str, str]] = {
     "subjects_context": "created_at",
     "subjects_schema": "created_at",
@@ -56,9 +57,9 @@ CREATED: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class DerivedTable:
-    """A table that is worked out: the query that does it from the views before it, and when it needn't be.
+    """A derived table: its query, which reads the views made before it, and when the table itself will do.
 
-    In `unchanged`, a condition, `$1` is the moment.
+    `unchanged` is a condition on the moment, `$1`.
     """
 
     query: str
@@ -66,10 +67,10 @@ class DerivedTable:
 
 
 def by_then(column: str) -> str:
-    """The condition that a time of a row is not after the moment, for many rows: the moment is read once.
+    """Return the condition that a row's time isn't after the moment, for many rows: the moment is read once.
 
-    It is written so that PostgreSQL expects it of nearly all rows, as of `<>`. Of a `<=` with a moment that it doesn't
-    know yet it would expect a third of them, and plan for that.
+    Written so that PostgreSQL expects it of nearly all rows, as of `<>`. For `<=` with an unknown moment it would
+    expect a third of them, and plan for that.
     """
     return f"sign(timestamptz_cmp({column}, (SELECT {MOMENT}))) <> 1"
 
@@ -116,7 +117,7 @@ _GRANTS: Final = ("GRANT USAGE ON SCHEMA {schema} TO {role}", "GRANT SELECT ON A
 
 @dataclass(frozen=True)
 class _Table:
-    """A table of the present: its columns, its key's type, and whether the audit has all of its changes."""
+    """A current table: its columns, its key's type, and whether the audit has all of its changes."""
 
     name: str
     columns: Sequence[str]
@@ -133,25 +134,28 @@ class _Table:
         return self.name in derived_tables.hooks or (self.governed and self.name.startswith(WITH_A_PAST))
 
     def view(self) -> str | None:
-        """The query of its view; None where it has none."""
+        """Return the query of its view; None if it has none."""
         if self.name in derived_tables.hooks:
             return derived_tables.hooks[self.name].query
         if self.has_a_past:
             return self._reconstructed()
         if self.name.startswith((*WITH_A_PAST, *WITHOUT)):
-            # the offset keeps it from being a view that could be written through
+            # the offset makes the view not updatable
             return f"SELECT {self._listed('x')} FROM public.{_quoted(self.name)} x WHERE false OFFSET 0"  # noqa: S608
         return None
 
     def unchanged(self) -> str:
-        """When nothing but rows that came since has to be left out, if these are known by a column; of $1."""
+        """Return the condition on the moment, `$1`, under which the second view is right.
+
+        It allows later inserts if a column shows them.
+        """
         if self.name in derived_tables.hooks:
             return derived_tables.hooks[self.name].unchanged
         operations = ("<> 'INSERT'",) if self.created else ("<> 'INSERT'", "= 'INSERT'")
         return " AND ".join(_UNCHANGED.format(name=self.name, operation=operation) for operation in operations)
 
     def view_of_unchanged(self) -> str:
-        """The query of the view for such a moment."""
+        """Return the query of the second view."""
         came = f" WHERE {by_then(f'x.{self.created}')}" if self.created else ""
         return f"SELECT {self._listed('x')} FROM public.{_quoted(self.name)} x{came}"  # noqa: S608
 
@@ -173,14 +177,14 @@ class _Table:
 
 
 def forget_views(*, using: str, plan: Sequence[Any] = (), **_signal: Any) -> None:
-    """Receiver of pre_migrate: no view may hold a column that a migration changes."""
+    """Drop the views, since none may hold a column that a migration changes; a receiver of pre_migrate."""
     if plan:
         with connections[using].cursor() as cursor:
             _drop(cursor)
 
 
 def make_views(*, using: str, **_signal: Any) -> None:
-    """Receiver of post_migrate: the views as the tables are now, where they aren't already."""
+    """Make the views for the current tables, unless they are there already; a receiver of post_migrate."""
     with transaction.atomic(using=using), connections[using].cursor() as cursor:
         statements = _statements(cursor)
         mark = hashlib.sha256("\n".join(statements).encode()).hexdigest()
@@ -190,11 +194,11 @@ def make_views(*, using: str, **_signal: Any) -> None:
             for statement in statements:
                 cursor.execute(statement)
             cursor.execute(sql.SQL("COMMENT ON SCHEMA past IS {}").format(sql.Literal(mark)))
-        _grant(cursor)  # of views that were there too: the role may be new
+        _grant(cursor)  # also if the views were there: the role may be new
 
 
 def _statements(cursor: CursorWrapper) -> list[str]:
-    """Those of the governed tables first: the derived ones are made of them."""
+    """Return the statements that make the views, those of governed tables first: derived ones read them."""
     cursor.execute(_GOVERNED)
     tables = sorted(
         (_Table(*row) for row in cursor.fetchall()), key=lambda table: (table.name in derived_tables.hooks, table.name)
@@ -244,7 +248,7 @@ STEADY: Final = frozenset({"repeatable read", "serializable"})
 
 @dataclass(frozen=True, slots=True)
 class _Travel:
-    """The moment that is shown, and the former search path."""
+    """The moment that is shown, and the original search path."""
 
     at: datetime
     path: str
@@ -254,18 +258,18 @@ _travel: Final[ContextVar[_Travel | None]] = ContextVar("travel", default=None)
 
 
 def moment() -> datetime | None:
-    """The moment that is shown; None for the present."""
+    """Return the moment that is shown; None for the present."""
     travel = _travel.get()
     return travel.at if travel else None
 
 
 def present() -> datetime:
-    """The moment that is shown, or now."""
+    """Return the moment that is shown, or now."""
     return moment() or timezone.now()
 
 
 def moment_of(text: str) -> datetime:
-    """The moment in a URL: ISO 8601, in UTC if it has no zone. Raises InvalidInput."""
+    """Parse the moment in a URL: ISO 8601, in UTC if it has no zone. Raises InvalidInput."""
     try:
         # an unencoded + has become a space
         parsed = datetime.fromisoformat(text.strip()[:40].replace(" ", "+" if "T" in text else "T"))
@@ -311,7 +315,7 @@ def _state(cursor: CursorWrapper) -> tuple[str, str, str]:
 
 
 def _path(cursor: CursorWrapper, travel: _Travel, *, is_steady: bool) -> str:
-    """The search path: the views of unchanged tables, then those that are always right."""
+    """Return the search path: the second views that are right, then the views that always are."""
     quick = ""
     if is_steady:
         cursor.execute("SELECT past.path(%s)", [travel.at])

@@ -1,14 +1,14 @@
 """Triggers and grants in the database, with the migration operations that set them up.
 
 `govern` puts a table under the audit trigger. Its function runs as its owner (SECURITY DEFINER), so the application's
-role needs no right to write the audit table, and has none: neither a bulk update nor raw SQL slips by, and nothing that
-was written can be changed through that role. `grant_to_application` sets that role's rights after every migration.
+role needs no right to write the audit table, and has none: bulk updates and raw SQL are audited too, and that role
+can't change the audit. `grant_to_application` sets that role's rights after every migration.
 
-`tell` puts a table under a trigger that says what a change touches, whoever made it: to its own transaction by the setting
-`schemadesk.changed`, and at commit to all who listen to the channel `schemadesk_changed`. Caches go by it
-(dashboard/response_cache/epoch.py). `*` is anything. `+` is a registration, and after it come the groups of the subjects
-that got a version: numbers, each the hash of a name. `tell_registrations` puts tables that only grow with a registration
-under the trigger that says so.
+`tell` gives a table a trigger that announces what a change affects, whoever made it: to its own transaction in the
+setting `schemadesk.changed`, and at commit on the channel `schemadesk_changed`. Caches rely on it
+(dashboard/response_cache/epoch.py). `*` is anything. `+` is a registration, followed by the groups of the subjects that
+got a version: numbers, each the hash of a name. `tell_registrations` gives such a trigger to tables that grow only by
+registrations.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ EVERY_CHANGE = "INSERT OR UPDATE OR DELETE"
 
 
 def govern(table: str, *, hide: tuple[str, ...] = (), events: str = EVERY_CHANGE) -> RunSQL:
-    """The migration operation that writes a table's changes to the audit, without the hidden columns.
+    """Return the migration operation that audits a table's changes, without the hidden columns.
 
-    `events` narrows it where a column is bookkeeping that changes all the time (a counter, a position):
-    `INSERT OR UPDATE OF state OR DELETE`.
+    `events` limits it if a column is bookkeeping that changes all the time (a counter, a position): `INSERT OR UPDATE
+    OF state OR DELETE`.
     """
     arguments = ", ".join(f"'{column}'" for column in hide)
     return RunSQL(
@@ -77,7 +77,7 @@ BEGIN
 END $$
 """
 
-#: a transaction that registers under so many names that its setting gets longer touches anything
+#: if a transaction registers under so many names that its setting gets longer, it is `*`
 LONGEST_TOLD = 1000
 #: the number of a subject's group, as dashboard/response_cache/epoch.py computes it
 SUBJECT_GROUP = "('x' || substr(md5({name}), 1, 8))::bit(32)::bigint % 117"
@@ -107,7 +107,7 @@ END $$
 
 
 def tell(table: str, columns: Sequence[str] = (), events: str = "INSERT OR DELETE OR TRUNCATE") -> RunSQL:
-    """The migration operation by which a table's changes are told; of updates those of some columns (none named: all)."""
+    """Return the migration operation that announces a table's changes; of updates those of some columns (none: all)."""
     named = ", ".join(f'"{column}"' for column in columns)
     update = f"UPDATE OF {named}" if named else "UPDATE"
     return RunSQL(
@@ -118,7 +118,7 @@ def tell(table: str, columns: Sequence[str] = (), events: str = "INSERT OR DELET
 
 
 def tell_registrations(table: str, event: str = "INSERT") -> RunSQL:
-    """The migration operation by which the rows that a registration adds are told, or those that it updates."""
+    """Return the migration operation that announces the rows that a registration adds, or those that it updates."""
     name = f"tell_{event.lower()}"
     return RunSQL(
         f'CREATE TRIGGER {name} AFTER {event} ON "{table}" REFERENCING NEW TABLE AS new_rows'
@@ -128,17 +128,17 @@ def tell_registrations(table: str, event: str = "INSERT") -> RunSQL:
 
 
 class CreateTables(Operation):
-    """Creates the tables of models, each after those that it refers to.
+    """Migration operation that creates the tables of models, each after those that it refers to.
 
-    As `CreateModel` for each would, but for this: with every `CreateModel` Django makes the classes anew of all models
-    that the new one leads to, of other apps too. Here they are made once, when all are known.
+    It does the same as a `CreateModel` for each, but faster: for every `CreateModel`, Django builds the classes of all
+    related models again, in other apps too. Here they are built once, when all are known.
     """
 
     def __init__(self, *models: CreateModel) -> None:
         self.models = models
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
-        """Add the models; their classes are made when they are asked for."""
+        """Add the models; their classes are built on first use."""
         state.__dict__.pop("apps", None)
         for model in self.models:
             model.state_forwards(app_label, state)
@@ -153,12 +153,12 @@ class CreateTables(Operation):
     def database_backwards(
         self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
-        """Drop the tables, the last one first."""
+        """Drop the tables, in reverse order."""
         for model in reversed(self.models):
             model.database_backwards(app_label, schema_editor, from_state, to_state)
 
     def describe(self) -> str:
-        """What `migrate --plan` says."""
+        """Return the line for `migrate --plan`."""
         return f"Create models {', '.join(model.name for model in self.models)}"
 
 
@@ -176,10 +176,10 @@ GRANTS = (
 
 
 def grant_to_application(*, using: str, **_signal: Any) -> None:
-    """Receiver of post_migrate: the application's role reads and writes everything but the audit, which it reads.
+    """Grant the application's role all but writing the audit; a receiver of post_migrate.
 
-    Does nothing where the role doesn't exist: an operator who runs with one role has no append-only
-    promise, and `manage.py check --deploy` says so.
+    Does nothing if the role doesn't exist: an operator who runs with one role has no append-only guarantee, and
+    `manage.py check --deploy` says so.
     """
     role = settings.DATABASE_APPLICATION_ROLE
     with connections[using].cursor() as cursor:

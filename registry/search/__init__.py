@@ -1,1 +1,1 @@
-"""Search over subjects, fields, ids, types, docs, tags and requests: the query's language, the index, and what it finds."""
+"""Search over subjects, fields, ids, types, docs, tags and requests: the query language, the index, and the results."""

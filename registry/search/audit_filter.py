@@ -1,4 +1,4 @@
-"""Which audit events are about a subject or a registry, and which of them an actor may read, as conditions of SQL."""
+"""Which audit events are about a subject or a registry, and which of them an actor may read, as SQL conditions."""
 
 from __future__ import annotations
 
@@ -52,19 +52,20 @@ from registry.subjects.models.registries import qualified
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-#: rows of a kind that a subject's trail follows, the newest: a bound for what anybody can ask for
+#: rows of each model whose events belong to a subject, newest first: a bound for what anybody can ask for
 MOST: Final = 2_000
 _PARTS: Final[tuple[type[Model], ...]] = (RequestItem, Review, Acknowledgement, Thread, ApplyStep, Release)
 _PARTS_OF_SUBJECT: Final[tuple[type[Model], ...]] = (SchemaVersion, SubjectNote, Association, Client)
 
 
 def events_about(*, registry: str = "", subject: str = "") -> Q | None:
-    """The events of a subject (a qualified name), of a registry, or of a subject in a registry; None for all events.
+    """Return the condition of a subject's (qualified name) or registry's events, or a subject's in a registry.
 
-    A subject's events are those of its own row, its versions, their standings, its description, its compatibility and
-    mode, what is associated with it, its declared clients, its least version, the findings at it, and of its requests with all that was said
-    and decided there. What was removed for good is found by the events of its removal: versions by their subject, a
-    subject by its name. A constant number of queries. Raises RegistryNotFound, InvalidName.
+    None means all events. A subject's events are those of its row, its versions and their statuses, its description,
+    its compatibility and mode, its associations, its declared clients, its least version, its findings, and its
+    requests with all that was said and decided there. What was deleted permanently is found by the events of its
+    deletion: versions by their subject, a subject by its name. A constant number of queries. Raises RegistryNotFound,
+    InvalidName.
     """
     registry_row = get_registry(registry) if registry else None
     if subject:
@@ -85,24 +86,24 @@ def _of_subject(registry: Registry | None, name: SubjectName) -> Q:
     events = Q(pk__in=())
     for model, numbers in row_ids.items():
         events |= rows_of(model, numbers)
-    for model in (Config, Mode):  # a row goes when its setting is taken back: it is found by what it was
+    for model in (Config, Mode):  # removing a setting deletes its row, which is found by its former values
         events |= Q(table=table_of(model)) & holds("context_id", contexts) & holds("subject_name", [name.subject])
     copies = Q(table=table_of(KeptCopy)) & holds("name", [name.qualified])
     events |= copies if registry is None else copies & holds("registry_id", [registry.pk])
-    for gone in (RenameDecision, LeastVersion):  # one goes when it is taken back
+    for gone in (RenameDecision, LeastVersion):  # withdrawing one deletes its row
         events |= Q(table=table_of(gone)) & holds("subject_id", subjects)
     return events | Q(table=table_of(VersionStanding)) & holds("version_id", versions)
 
 
 def _gone_subjects(contexts: Collection[int], name: str) -> list[int]:
-    """Subjects of the name that were removed for good, the last ones: a name may be taken again."""
+    """Return permanently deleted subjects of the name, latest first: a name can be used again."""
     events = AuditEvent.objects.alias(name=KeyTextTransform("name", "before"))
     gone = events.filter(table=table_of(Subject), operation="DELETE", name=name, before__context_id__in=list(contexts))
     return [int(number) for number in gone.order_by("-pk").values_list("row_id", flat=True)[:MOST]]
 
 
 def _gone_versions(subjects: Collection[int]) -> list[int]:
-    """Versions of the subjects that were removed for good, the last ones."""
+    """Return permanently deleted versions of the subjects, latest first."""
     events = AuditEvent.objects.alias(subject=KeyTextTransform("subject_id", "before"))
     gone = events.filter(
         ~Q(operation="INSERT"), table=table_of(SchemaVersion), subject__in=[str(pk) for pk in subjects]
@@ -117,7 +118,7 @@ def _findings(registry: Registry | None, name: SubjectName) -> QuerySet[Finding]
 
 
 def _requests(registry: Registry | None, name: SubjectName) -> dict[type[Model], list[int]]:
-    """The requests that carry the subject, from or to the registry, and the rows of all their parts."""
+    """Return the requests with the subject, from or to the registry, and the rows of all their parts."""
     items = RequestItem.objects.filter(context_name=name.context, subject_name=name.subject)
     if registry is not None:
         items = items.filter(Q(request__source__registry=registry) | Q(request__target__registry=registry))
@@ -127,7 +128,7 @@ def _requests(registry: Registry | None, name: SubjectName) -> dict[type[Model],
 
 
 def _of_registry(registry: Registry) -> Q:
-    """Anything in a registry, by what a row refers to."""
+    """Return the condition of everything in a registry, by what a row refers to."""
     contexts = list(Context.objects.filter(registry=registry).values_list("pk", flat=True))
     environments = list(Environment.objects.filter(registry=registry).values_list("pk", flat=True))
     sources = list(Source.objects.filter(registry=registry).values_list("pk", flat=True))
@@ -146,25 +147,28 @@ def _of_registry(registry: Registry) -> Q:
 
 
 def rows_of(model: type[Model], numbers: Iterable[int]) -> Q:
-    """Events of the rows of a model with these numbers."""
+    """Return the condition of events of a model's rows with these ids."""
     return Q(table=table_of(model), row_id__in=[str(number) for number in numbers])
 
 
 def holds(column: str, values: Collection[Any]) -> Q:
-    """Events whose row has one of the values in the column, after it or, where it is gone, before it."""
+    """Return the condition of events whose row has one of the values in the column.
+
+    The row is that after the event, or before a deletion.
+    """
     return Q(**{f"after__{column}__in": list(values)}) | Q(
         after__isnull=True, **{f"before__{column}__in": list(values)}
     )
 
 
 def refers(column: str, rows: QuerySet[Any]) -> Q:
-    """Events whose row refers to one of these; only for tables whose column is a number."""
+    """Return the condition of events whose row refers to one of these; only for tables whose column is a number."""
     number = Cast(KeyTextTransform(column, Coalesce(OuterRef("after"), OuterRef("before"))), BigIntegerField())
     return Q(Exists(rows.filter(pk=number)))
 
 
 def _newest(querysets: Sequence[QuerySet[Any]]) -> dict[type[Model], list[int]]:
-    """Model → the numbers of its newest rows, of rows of several models; one query."""
+    """Map each model to the ids of its newest rows; one query."""
     first, *others = (
         rows.order_by("-pk").annotate(of=Value(position)).values_list("of", "pk")[:MOST]
         for position, rows in enumerate(querysets)
@@ -176,21 +180,21 @@ def _newest(querysets: Sequence[QuerySet[Any]]) -> dict[type[Model], list[int]]:
 
 
 def table_of(model: type[Model]) -> str:
-    """A model's table, as events name it."""
+    """Return a model's table, as events name it."""
     return model._meta.db_table
 
 
 READ: Final = "audit.read"
-#: tables by the column that says whose their rows are
+#: tables by the column that says what their rows belong to
 _OF_REGISTRY: Final = (Context, Config, Mode, Association, KeptCopy, Environment, Source, Deployment, Mute)
 _OF_CONTEXT: Final = (Subject, Schema)
 _OF_ENVIRONMENT: Final = (ReviewRule, FreezeWindow, RecurringFreeze, BreakGlass)
 _OF_SOURCE: Final = (Connector, Finding)
 _OF_SUBJECT: Final = (SchemaVersion, SubjectNote, Association, Client, RenameDecision, LeastVersion)
 _OF_REQUEST: Final = (RequestItem, Review, Acknowledgement, Thread, ApplyStep, Release)
-#: of a source too; the app that has it isn't one that is asked from here
+#: belongs to a source too; named here because this app may not import the table's
 _STORES: Final = "streams_checkpointstore"
-#: tables that the audit's page lets somebody choose from who may not read all of it
+#: the tables that people can choose on the audit's page if they may not read all of it
 TABLES: Final = tuple(
     sorted(
         {
@@ -203,7 +207,7 @@ TABLES: Final = tuple(
 
 
 def events_shown(by: Actor, *, registry: str = "", subject: str = "") -> Q | None:
-    """What somebody may read of the events about a subject or a registry, as `events_about` has them; None for all.
+    """Return the condition of the readable events about a subject or a registry, as in `events_about`; None for all.
 
     Raises NotSignedIn, NotAllowed, RegistryNotFound, InvalidName.
     """
@@ -212,9 +216,9 @@ def events_shown(by: Actor, *, registry: str = "", subject: str = "") -> Q | Non
 
 
 def events_for(by: Actor, *, registry: str = "") -> Q | None:
-    """The events that somebody may read, None for all; a constant number of queries.
+    """Return the condition of the events that the actor may read, None for all; a constant number of queries.
 
-    Raises NotSignedIn, NotAllowed where there are none, in the `registry` where one is named.
+    Raises NotSignedIn or NotAllowed if there are none, in the `registry` if one is named.
     """
     require_extent(by, READ, registry=registry)
     extent = require_extent(by, READ)
@@ -245,7 +249,7 @@ def _of_registries(extent: Extent) -> Q:
 
 
 def _of_subjects(extent: Extent) -> Q:
-    """Of subjects alone; those of whole registries are there already."""
+    """Return the condition of single subjects; those of whole registries are covered already."""
     some = Extent(tuple(part for part in extent.parts if part.patterns))
     if not some.parts:
         return NOTHING
@@ -261,7 +265,7 @@ def _of_subjects(extent: Extent) -> Q:
 
 
 def _contexts(some: Extent, column: str) -> Any:
-    """The contexts in which the subject that the event's row names in a column is one of these."""
+    """Return the contexts in which the extent covers the subject that a column of the event's row names."""
     named = Context.objects.alias(text=_text(column)).filter(text__isnull=False)
     return named.alias(qualified=qualified(F("name"), F("text"))).filter(some.subjects("registry__name", "qualified"))
 
@@ -276,18 +280,21 @@ def _of_requests(by: Actor) -> Q:
 
 
 def _names_versions() -> Q:
-    """Findings whose sentence may name other subjects: the audit shows a row as it is, so these stay out of sight."""
+    """Return the condition of findings whose sentence may name other subjects.
+
+    The audit shows rows unchanged, so these stay hidden.
+    """
     return Q(after__rule__in=NAMING_RULES) | Q(before__rule__in=NAMING_RULES)
 
 
 def _names_aliases() -> Q:
-    """Configs that name another subject."""
+    """Return the condition of configs that name another subject."""
     texts = [Q(**{f"{side}__{name}__gt": ""}) for side in ("before", "after") for name in ("alias", "alias_for_deks")]
     return reduce(or_, texts)
 
 
 def _text(column: str) -> Any:
-    """What the event's row has in a column, as a text."""
+    """Return a column of the event's row, as text."""
     return KeyTextTransform(column, Coalesce(OuterRef("after"), OuterRef("before")))
 
 

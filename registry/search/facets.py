@@ -1,7 +1,7 @@
-"""How many subjects each value of a filter would leave, with all the other filters as they are.
+"""How many subjects each value of a filter would leave, with the other filters unchanged.
 
-Two queries: what has rows of its own (levels that are set, standings, findings, requests, tags) is counted from those;
-for owners each name is held against their patterns. The formats alone count every subject, from an index.
+Takes two queries. Levels that are set, statuses, findings, requests and tags have rows of their own, which are counted;
+for owners, each name is matched with their patterns. Only the formats count every subject, from an index.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from registry.subjects.models import Subject, SubjectActivity
 from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, DEFAULT_MODE, MIRROR_MODE
 from registry.subjects.versions.lookup import Registry, among
 
-#: what a page that somebody waits for may count: so many looks, of which each subject takes some and one a pattern
+#: lookups for a page that somebody waits for; each subject takes a fixed number, and one for each pattern
 MOST_LOOKS: Final = 300_000
 _LOOKS_OF_EACH: Final = 10
-#: facet → the rows of (facet, value, count), some of which have the same value; {rows} are those that the other filters leave
+#: facet → its query of (facet, value, count), in which a value may repeat; {rows} are what the other filters leave
 _PARTS: Final = {
     "format": "SELECT 'format', schema_type, count(*) FROM ({rows}) kept GROUP BY 2",
     "level": """
@@ -94,7 +94,7 @@ SELECT 'tag', lower(said.tag), count(DISTINCT note.subject_id)
 FROM subjects_subjectnote note CROSS JOIN LATERAL unnest(note.tags) AS said(tag)
 WHERE note.subject_id IN (SELECT subject_id FROM ({rows}) kept) GROUP BY 2""",
 }
-#: what the registry itself sets, with what counts where it sets nothing
+#: the settings of the registry itself, with their defaults
 _WIDE: Final = {"registry's level": DEFAULT_LEVEL, "registry's mode": DEFAULT_MODE}
 _SET: Final = """
 SELECT 'registry''s level', compatibility_level, 1 FROM subjects_config
@@ -103,10 +103,10 @@ UNION ALL SELECT 'registry''s mode', mode, 1 FROM subjects_mode WHERE registry_i
 _WHOLE: Final = "SELECT 'whole', '{of}', count(*) FROM ({rows}) kept"
 _UNUSED: Final = """
 SELECT 'use', 'unused', count(*) FROM ({rows}) kept WHERE subject_id <> ALL (%(needed)s::bigint[])"""
-#: facets of which a value counts all that the rows don't tell
+#: facets in which one value also counts the subjects without rows
 _WITH_THE_REST: Final = ("level", "mode", "level_from")
 _NAMED: Final = "SELECT 'attention', '{value}', count(*) FROM ({rows}) kept WHERE subject_id IN ({named})"
-#: the qualified name of each is made once, and held against each pattern once, however many facets that is for
+#: each qualified name is built once, and matched with each pattern once, for all facets
 _NAMES: Final = """
 SELECT kept.subject_id, CASE
     WHEN s.context_id = (SELECT id FROM subjects_context WHERE registry_id = %(registry)s AND name = '.') THEN s.name
@@ -124,9 +124,9 @@ _NOTHING: Final = "SELECT NULL::bigint AS subject_id, NULL::text AS schema_type 
 
 @dataclass(frozen=True)
 class Facets:
-    """How many all the filters leave, None where that wasn't counted; and facet → value → how many that would leave.
+    """The number of subjects that all filters leave (None: not counted), and facet → value → number.
 
-    A facet that isn't named wasn't counted, and of `attention` a value that isn't; of any other facet such a value leaves
+    A missing facet wasn't counted, nor was a missing value of `attention`; a missing value of another facet leaves
     none.
     """
 
@@ -140,7 +140,7 @@ class Facets:
 
 
 def are_quick(registry: Registry, patterns: int) -> bool:
-    """Whether a page has the time to count the registry's subjects, where owners have so many patterns."""
+    """Return whether a page has the time to count the registry's subjects, with this number of owners' patterns."""
     most = MOST_LOOKS // (_LOOKS_OF_EACH + patterns)
     return SubjectActivity.objects.filter(registry_id=registry.pk).order_by()[: most + 1].count() <= most
 
@@ -148,10 +148,10 @@ def are_quick(registry: Registry, patterns: int) -> bool:
 def facet_counts(
     registry: Registry, chosen: SubjectFilter, *, signs: Signs | None = None, seconds: float | None = None
 ) -> Facets:
-    """The counts of every facet, and of what all the filters leave; without what takes longer than so many seconds.
+    """Count every facet, and what all the filters leave, but nothing that takes longer than `seconds`.
 
-    `signs` are those of the registry, where they were read already. Of soft-deleted subjects nothing is counted, as they
-    are another list. Raises InvalidInput for a value that is none.
+    `signs` are those of the registry, if they were read already. Soft-deleted subjects aren't counted, as they are
+    another list. Raises InvalidInput for an invalid value.
     """
     if chosen.state == DELETED:
         return Facets()
@@ -172,7 +172,7 @@ def facet_counts(
     if owners is not None:
         named = _by_facet(("owner", "attention"), owners)
         counts["owner"] = named["owner"]
-        # whoever has an owner that is chosen isn't without one
+        # no subject of a chosen owner is without one
         counts["attention"][UNOWNED] = named["attention"][UNOWNED]
     return Facets(total, counts)
 
@@ -185,7 +185,7 @@ def _by_facet(facets: Iterable[str], rows: Iterable[tuple[str, str, int]]) -> di
 
 
 def _read(facets: _Facets, seconds: float | None) -> tuple[list[Any] | None, list[Any] | None]:
-    """The usual rows of (facet, value, number) and those by names; None for those that the database would take longer for."""
+    """Return the rows; None if the database would take longer."""
     began, query, usual = time.monotonic(), facets.usual(), None
     if seconds is None:
         return rows_of(*query), rows_of(*facets.by_names())
@@ -199,7 +199,7 @@ def _read(facets: _Facets, seconds: float | None) -> tuple[list[Any] | None, lis
 
 
 class _Facets:
-    """The facets of one list. Each leaves out its own filter; so the rows are those of all filters for most."""
+    """The facets of one list. Each leaves out its own filter, so for most the rows are those of all filters."""
 
     def __init__(self, registry: Registry, chosen: SubjectFilter, signs: Signs) -> None:
         self.registry, self.chosen, self.signs = registry, chosen, signs
@@ -208,7 +208,7 @@ class _Facets:
         self.tables: dict[str, str] = {}
 
     def usual(self) -> tuple[str, Mapping[str, Any]]:
-        """The query of all facets but what owners' patterns tell, with its parameters."""
+        """Return the query of all facets except those from owners' patterns, with its parameters."""
         parts = [sql.replace("{rows}", self._rows(facet)) for facet, sql in _PARTS.items()]
         needed = needed_subjects(self.registry)
         if needed is not None:
@@ -221,7 +221,7 @@ class _Facets:
         return self._query([*parts, _SET, *self._named()])
 
     def by_names(self) -> tuple[str, Mapping[str, Any]]:
-        """The query of owners, and of those without one, with its parameters."""
+        """Return the query of owners, and of subjects without one, with its parameters."""
         self.tables = {}
         owners = self.signs.owners
         owned = {owner: owners.patterns_of(*owner) for owner in owners.names}
@@ -236,7 +236,7 @@ class _Facets:
         return self._query(parts)
 
     def _owned(self, facet: str) -> tuple[str, str]:
-        """The tables of what the facet's rows are called, and of who owns which of them."""
+        """Return the tables of the names of the facet's rows, and of their owners."""
         rows = self._rows(facet)
         table = facet if getattr(self.chosen, facet) else "all"
         names, owned = f"names_{table}", f"owned_{table}"
@@ -249,7 +249,7 @@ class _Facets:
         return f"{f'WITH {tables} ' if tables else ''}{' UNION ALL '.join(parts)}", self.parameters
 
     def _left(self, facet: str) -> QuerySet[SubjectActivity]:
-        """What the filters beside the facet's own leave."""
+        """Return what the filters other than the facet's own leave."""
         without: dict[str, dict[str, Any]] = {
             "format": {"schema_type": ""}, "level": {"level": ""}, "state": {"standing": ""}, "tag": {"tag": ""},
             "owner": {"owned": None}, "attention": {"unowned": None, "among": None}, "": {},
@@ -276,7 +276,7 @@ class _Facets:
             yield _NAMED.format(value=value, rows=rows, named=self._named_sql(value, subjects))
 
     def _named_sql(self, name: str, rows: QuerySet[Any, Any]) -> str:
-        """A query of Django's with its parameters among ours."""
+        """Return a query of Django's as SQL, with its parameters among ours."""
         try:
             sql, values = rows.query.sql_with_params()
         except EmptyResultSet:

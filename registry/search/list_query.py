@@ -1,4 +1,4 @@
-"""The search operators in a registry's list of subjects: which subjects they leave, as a condition."""
+"""The search operators in a registry's list of subjects, as conditions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.versions.lookup import among
 from registry.subjects.versions.qualified_names import parse_subject
 
-#: what the index answers
+#: operators that read the index
 OF_THE_INDEX: Final = ("field", "type", "doc", "tag", "ref")
-#: terms that are gone through, and fields and subjects that are found, before there are too many
+#: limits of the terms that are read, and of the fields and subjects that are found
 MOST_TERMS: Final = 20_000
 MOST_FIELDS: Final = 25_000
-#: the database's time for those fields
+#: the database's time to find those fields
 _SECONDS: Final = 1.0
 _KINDS: Final = {"type": TYPE, "doc": DOC, "tag": TAGS}
 _SUBJECT_COLUMNS: Final = {DOC: "doc", TAGS: "tags"}
@@ -34,7 +34,7 @@ _TERMS: Final = "SELECT id FROM search_searchterm WHERE kind = '{kind}' AND fold
 _SUBJECTS: Final = """
 SELECT e.subject_id AS id FROM search_indexedsubject e
 WHERE e.registry_id = %(registry)s AND e.folded_{column} <> '' AND e.folded_{column} LIKE {pattern}"""
-#: as text, which goes back into the next statement as it came
+#: as text, which is put into the next statement unchanged
 _LISTS: Final = "SELECT {number}, array_agg(id)::text, count(*) FROM (SELECT id FROM ({rows}) every LIMIT {most}) found"
 _FITTING: Final = """
 WITH fitting AS MATERIALIZED (
@@ -50,7 +50,7 @@ _HAS_ONE: Final = """
 
 @dataclass(frozen=True)
 class Indexed:
-    """The condition, and whether it is too wide for all that it leaves to be counted."""
+    """The condition, and whether it matches too many fields to count the subjects."""
 
     condition: Condition
     is_wide: bool = False
@@ -58,18 +58,18 @@ class Indexed:
 
 @dataclass
 class _Lists:
-    """Numbers of terms and of subjects that are looked up together; a list is named by its place."""
+    """Lists of ids of terms and of subjects that are read together; a list is named by its index."""
 
     sql: Sql
     rows: list[str] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
 
     def terms(self, kind: str, pattern: str, label: str) -> int:
-        """The terms of a kind."""
+        """Add the terms of a kind; return the list's index."""
         return self._add(_TERMS.format(kind=kind, pattern=self.sql.give(pattern)), label)
 
     def subjects(self, column: str, pattern: str, label: str) -> int:
-        """The subjects that say it themselves."""
+        """Add the subjects whose own text matches; return the list's index."""
         return self._add(_SUBJECTS.format(column=column, pattern=self.sql.give(pattern)), label)
 
     def _add(self, rows: str, label: str) -> int:
@@ -78,7 +78,7 @@ class _Lists:
         return len(self.rows) - 1
 
     def read(self) -> list[str]:
-        """Each as PostgreSQL writes a list. Raises InvalidInput where one is too long."""
+        """Return each list in PostgreSQL's notation. Raises InvalidInput if one is too long."""
         parts = [_LISTS.format(number=number, rows=rows, most=MOST_TERMS + 1) for number, rows in enumerate(self.rows)]
         rows = rows_of(" UNION ALL ".join(parts), self.sql.parameters)
         for number, _, count in rows:
@@ -88,12 +88,15 @@ class _Lists:
         return [lists[number] for number in range(len(self.rows))]
 
 
-#: a column and the list it is in; any of them will do
+#: alternatives: a column, and the list that it must be in
 _Any = Sequence[tuple[str, int]]
 
 
 def indexed_subjects(registry: int, query: Query) -> Indexed:
-    """The condition of a query that asks the index alone; two queries. Raises InvalidInput where too much fits."""
+    """Return the condition of a query that only reads the index; two queries.
+
+    Raises InvalidInput if too much matches.
+    """
     lists = _Lists(Sql(parameters={"registry": registry}))
     of_fields = _of_fields(query, lists)
     theirs = [] if query.of("field") or query.of("type") else _subject_texts(query, lists)
@@ -127,7 +130,7 @@ def indexed_subjects(registry: int, query: Query) -> Indexed:
 
 
 def _of_fields(query: Query, lists: _Lists) -> list[_Any]:
-    """What one field must fit; the first part is by which fields are found."""
+    """Return what one field must match; the first part drives the search for fields."""
     parts: list[_Any] = []
     field_paths = [split_path(value) for value in query.of("field")]
     names = [("name_id", lists.terms(NAME, contains(path.name), f"field:{path.name}")) for path in field_paths]
@@ -151,7 +154,7 @@ def _of_fields(query: Query, lists: _Lists) -> list[_Any]:
 
 
 def _subject_texts(query: Query, lists: _Lists) -> list[int]:
-    """Descriptions and tags that a subject may have itself."""
+    """Return the lists of subjects whose own description or tags match."""
     terms = [(operator, value) for operator in ("doc", "tag") for value in query.of(operator)]
     return [
         lists.subjects(_SUBJECT_COLUMNS[_KINDS[operator]], pattern_of(_KINDS[operator], value), f"{operator}:{value}")
@@ -160,12 +163,15 @@ def _subject_texts(query: Query, lists: _Lists) -> list[int]:
 
 
 def _in(column: str, listed: str) -> str:
-    """IS TRUE keeps it one table that each is looked up in, as in `fields`; a plain list is weighed number by number."""
+    """Return the condition that a column is in a list.
+
+    IS TRUE keeps it a lookup in one table, as in `fields`; PostgreSQL would estimate a plain list number by number.
+    """
     return f"({column} IN (SELECT unnest('{listed}'::bigint[]))) IS TRUE"
 
 
 def _union(lists: Sequence[str]) -> str:
-    """In the order of the indexes that they are looked up in, which is quicker."""
+    """Merge lists, in the order of the indexes that they are looked up in, which is quicker."""
     numbers = {number for listed in lists for number in listed.strip("{}").split(",") if number}
     return f"{{{','.join(sorted(numbers, key=int))}}}"
 
@@ -211,9 +217,9 @@ _OPERATORS: Final = re.compile(rf'(?:^|[\s"])(?:{"|".join(OPERATORS)}):', re.IGN
 
 @dataclass(frozen=True)
 class ListQuery:
-    """What a text asks: words that the name has, and conditions.
+    """A parsed text: words of the name, and conditions.
 
-    `is_wide`: so many fields fit that each subject of the list is asked for its own; how many fit at all isn't counted then.
+    `is_wide`: so many fields match that each listed subject's own fields are checked; then the matches aren't counted.
     """
 
     name_part: str
@@ -223,14 +229,14 @@ class ListQuery:
 
 
 def has_operators(text: str) -> bool:
-    """Whether a text is one of the search's language; else it is a part of a name, whatever signs it has."""
+    """Return whether a text has operators; else it is a part of a name, whatever characters it has."""
     return bool(_OPERATORS.search(text))
 
 
 def list_query_of(registry: Registry, text: str) -> ListQuery:
-    """What a text asks of the subjects of a registry; two queries of the index where it is asked.
+    """Translate a text into conditions on the subjects of a registry; two queries if it reads the index.
 
-    Raises InvalidInput for what can't be read or answered.
+    Raises InvalidInput for what can't be parsed or answered.
     """
     if not has_operators(text):
         return ListQuery(text)

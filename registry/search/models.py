@@ -1,4 +1,4 @@
-"""The index: its tables, and texts as it keeps them. Made from the latest live version of each subject."""
+"""The index: its tables, and texts as it stores them. Built from the latest live version of each subject."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _trigrams(kind: str, name: str) -> GinIndex:
 
 
 class SearchTerm(models.Model):
-    """A text that fields have: a name, the path of what it is in, a type, a description, or tags (one a line)."""
+    """A text of fields: a name, the path before it, a type, a description, or tags (one per line)."""
 
     id = models.AutoField(primary_key=True)
     kind = models.CharField(max_length=1)
@@ -45,7 +45,7 @@ class SearchTerm(models.Model):
 
 
 class IndexedSubject(models.Model):
-    """A subject as it is searched for. `problem` says why its schema couldn't be read; then it has no fields."""
+    """A subject in the index. `problem` says why its schema couldn't be read; then it has no fields."""
 
     subject_id = models.BigIntegerField(primary_key=True)
     registry_id = models.BigIntegerField()
@@ -95,7 +95,10 @@ class IndexedSubject(models.Model):
 
 
 class IndexedField(models.Model):
-    """A field of that version; `position` is its row in the version's structure, from 1. The others are terms."""
+    """A field of that version; `position` is its row in the version's structure, from 1.
+
+    The other columns are terms.
+    """
 
     pk = models.CompositePrimaryKey("subject_id", "position")
     subject_id = models.BigIntegerField()
@@ -131,7 +134,7 @@ class IndexedField(models.Model):
 
 
 class StaleSubject(models.Model):
-    """A subject whose entry must be made anew; written by triggers in the transaction of the change, so none is lost."""
+    """A subject to index again; triggers write it in the transaction of the change, so none is lost."""
 
     subject_id = models.BigIntegerField(db_index=True)
 
@@ -139,41 +142,41 @@ class StaleSubject(models.Model):
         return str(self.subject_id)
 
 
-#: characters that are kept of each kind
+#: characters that are stored of each kind
 LONGEST: Final[Mapping[str, int]] = {NAME: 500, PARENT: 1_500, TYPE: 500, DOC: 2_000, TAGS: 2_000}
 
 
 def stored_text(kind: str, value: str) -> str:
-    """As much of a text as is kept, as it is kept."""
+    """Return a text as it is stored: cleaned and cut."""
     return clean(value)[: LONGEST[kind]]
 
 
 def clean(text: str) -> str:
-    """The text as PostgreSQL can hold it: replacement signs for NUL and for half characters."""
+    """Make a text storable in PostgreSQL: replace NUL and lone surrogates."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
 def fold(text: str) -> str:
-    """The text as it is searched: without upper case, by the same rules as the words of a query."""
+    """Return the text as it is searched: case-folded, by the same rules as the words of a query."""
     return text.casefold()
 
 
 def lines(texts: Iterable[str]) -> str:
-    """The words, one a line, with a line end before the first and after the last: so a whole one can be searched for."""
+    """Join words, one per line, with a line end before the first and after the last, to match whole words."""
     single_lines = [word.replace("\n", " ") for word in texts]
     return "\n" + "".join(f"{word}\n" for word in single_lines) if single_lines else ""
 
 
 def split_lines(text: str) -> tuple[str, ...]:
-    """The words that `lines` has put together."""
+    """Split what `lines` has joined."""
     return tuple(filter(None, text.split("\n")))
 
 
 def digest(value: str) -> uuid.UUID:
-    """The key of a kept text."""
+    """Return the key of a stored text."""
     return uuid.UUID(bytes=hashlib.sha256(value.encode()).digest()[:16])
 
 
 def term_digest(kind: str, value: str) -> uuid.UUID:
-    """The key of a text of a kind."""
+    """Return the key of a text of a kind."""
     return digest(stored_text(kind, value))

@@ -1,6 +1,6 @@
-"""The language of the search box: words, "quoted words" and operators such as `field:email`. Pure.
+"""The query language of the search box: words, "quoted words" and operators such as `field:email`. Pure.
 
-Whatever is written means itself: `%`, `_`, `*` and the like have no meaning of their own.
+There are no wildcards: `%`, `_` and `*` match themselves.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_ID: Final = 2**31 - 1
 
 @dataclass(frozen=True)
 class Operator:
-    """What an operator finds, for people, with an example."""
+    """An operator: what it finds, in words, and an example."""
 
     name: str
     finds: str
@@ -42,7 +42,7 @@ OPERATORS: Final[Mapping[str, Operator]] = {
         Operator("ref", "subjects that refer to another schema", "ref:Address"),
     )
 }
-#: what fields answer to; the others are questions to subjects
+#: operators on fields; the others are on subjects
 OF_FIELDS: Final = ("field", "type", "doc", "tag")
 
 _OPERATOR: Final = re.compile(r"([A-Za-z][A-Za-z_-]*):")
@@ -61,7 +61,7 @@ class Term:
 
     @property
     def text(self) -> str:
-        """As it is written in a query, quoted where it has to be."""
+        """The term as it is written in a query, quoted if necessary."""
         head = f"{self.operator}:" if self.operator else ""
         bare = _PLAIN.fullmatch(self.value) and (head or not _OPERATOR.match(self.value))
         if bare:
@@ -72,18 +72,18 @@ class Term:
 
 @dataclass(frozen=True)
 class Query:
-    """All its terms hold together."""
+    """A query: all its terms must match."""
 
     terms: tuple[Term, ...]
 
     @property
     def text(self) -> str:
-        """The query as text; read again it is the same."""
+        """The query as text; parsing it gives the same query."""
         return " ".join(term.text for term in self.terms)
 
     @property
     def plain_words(self) -> tuple[str, ...]:
-        """What was written without an operator."""
+        """The words without an operator."""
         return self.of("")
 
     @property
@@ -92,16 +92,16 @@ class Query:
         return any(term.operator for term in self.terms)
 
     def of(self, operator: str) -> tuple[str, ...]:
-        """The values of an operator."""
+        """Return the values of an operator."""
         return tuple(term.value for term in self.terms if term.operator == operator)
 
     def without(self, number: int) -> Query:
-        """The query without one of its terms."""
+        """Return the query without the term at an index."""
         return Query(self.terms[:number] + self.terms[number + 1 :])
 
 
 def parse_query(text: str) -> Query:
-    """The query that a text is. Raises InvalidInput, which says what is wrong, where, and which operators there are."""
+    """Parse a query. Raises InvalidInput, which says what is wrong and where, and lists the operators."""
     if len(text) > MAX_CHARACTERS:
         raise InvalidInput(
             f"The query has {len(text):,} characters. At most {MAX_CHARACTERS:,} are allowed. Paste schemas and "
@@ -139,7 +139,7 @@ def _terms(text: str) -> Iterator[Term]:
 
 
 def _value(text: str, position: int) -> tuple[str, int]:
-    """A word, or what stands in quotes, and where it ends."""
+    """Return the word or quoted text at a position, and where it ends."""
     if text[position : position + 1] != '"':
         match = _PLAIN.match(text, position)
         return (match[0], match.end()) if match else ("", position)
@@ -179,17 +179,17 @@ def _id(value: str) -> str:
 
 
 def is_id(value: str) -> bool:
-    """Whether a text is a schema id, a GUID or a fingerprint."""
+    """Return whether a text is a schema id, a GUID or a fingerprint."""
     return as_number(value) is not None or as_guid(value) is not None or bool(_FINGERPRINT.fullmatch(value.lower()))
 
 
 def as_number(value: str) -> int | None:
-    """The schema id that a text is, or None."""
+    """Return the text as a schema id; None if it isn't one."""
     return int(value) if re.fullmatch(r"[0-9]{1,10}", value) and 1 <= int(value) <= MAX_ID else None
 
 
 def as_guid(value: str) -> uuid.UUID | None:
-    """The GUID that a text is, or None: as it is usually written, with hyphens."""
+    """Return the text as a GUID; None unless it is written with hyphens, as usual."""
     return uuid.UUID(value) if re.fullmatch(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", value) else None
 
 

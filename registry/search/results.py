@@ -1,4 +1,4 @@
-"""What a search finds, as values."""
+"""The results of a search, as values."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Final, Literal
 
 SUBJECTS, FIELDS, TYPES, DOCS, IDS, REQUESTS, TAGS = "subjects", "fields", "types", "docs", "ids", "requests", "tags"
 GROUPS: Final = (SUBJECTS, FIELDS, TYPES, DOCS, IDS, REQUESTS, TAGS)
-#: counted to here; beyond it is "1,000+"
+#: the limit of counts; beyond it is "1,000+"
 MOST_COUNTED: Final = 1_000
 MAX_LIMIT: Final = 100
 
 
 @dataclass(frozen=True)
 class SubjectHit:
-    """A subject; `similar` where its name is only like what was asked for. `problem` says why it has no fields."""
+    """A subject; `similar` if its name is only similar to the query. `problem` says why it has no fields."""
 
     registry: str
     subject: str
@@ -26,7 +26,7 @@ class SubjectHit:
     tags: tuple[str, ...] = ()
     problem: str = ""
     similar: bool = False
-    #: how much of the pasted schema's fields it has, and how many
+    #: how many of the pasted schema's fields it has, and their share of the fields of both
     shared: int = 0
     share: float = 0.0
     equal: bool = False
@@ -50,7 +50,7 @@ class FieldHit:
 
 @dataclass(frozen=True)
 class TypeHit:
-    """A type that fields have, and how many (up to MOST_COUNTED, then `more`)."""
+    """A type, and how many fields have it (up to MOST_COUNTED, then `more`)."""
 
     type: str
     field_count: int
@@ -97,7 +97,7 @@ Hit = SubjectHit | FieldHit | TypeHit | IdHit | RequestHit | TagHit
 
 @dataclass(frozen=True)
 class Group:
-    """A part of what is found. `total` is None on later pages; `more`: there are more than `total`.
+    """One group of results. `total` is None on later pages; `more`: there are more than `total`.
 
     `cursor` gives the next page, "" on the last one.
     """
@@ -111,7 +111,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Mark:
-    """What a pasted message says of its schema."""
+    """The schema id or GUID in a pasted message."""
 
     kind: Literal["id", "guid"]
     value: str
@@ -119,7 +119,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Pasted:
-    """A pasted schema or message: what it was taken for, what is wrong with it, and the subjects equal and near."""
+    """A pasted schema or message: what it was recognized as, what is wrong with it, and equal and similar subjects."""
 
     what: Literal["schema", "message"]
     schema_type: str = ""
@@ -134,21 +134,21 @@ class Pasted:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """All that a search found; `suggestions` are names to try instead, where nothing was found."""
+    """All results of a search; `suggestions` are names to try instead, if nothing was found."""
 
     query: str
     groups: tuple[Group, ...] = ()
     suggestions: tuple[str, ...] = ()
     pasted: Pasted | None = None
-    #: whether subjects wait for being indexed; told to those who may read everything
+    #: whether subjects wait to be indexed; set only for people who may read everything
     indexing: bool = False
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was found at all."""
+        """Whether nothing was found."""
         return self.pasted is None and not any(group.hits for group in self.groups)
 
 
 def counted(keys: Sequence[Any], more: bool = False) -> tuple[int, bool]:
-    """How many rows there are, of up to one more than are counted, and whether there are more."""
+    """Return the number of rows, at most MOST_COUNTED, and whether there are more; `keys` has up to one row more."""
     return min(len(keys), MOST_COUNTED), more or len(keys) > MOST_COUNTED

@@ -1,4 +1,4 @@
-"""Keeping the index: queued subjects are read and written anew, in batches, by any number of workers; and how far it is behind."""
+"""Updates of the index: any number of workers index queued subjects in batches; and the size of the backlog."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from registry.subjects.versions.qualified_names import SubjectName
 logger = logging.getLogger(__name__)
 
 BATCH: Final = 100
-#: how much of a run
+#: limits of a run
 MAX_SUBJECTS: Final = 2_000
 MAX_SECONDS: Final = 20.0
-#: of a schema's root
+#: characters of a subject's descriptions and of its references
 LONGEST_DOC: Final = 20_000
-#: the advisory lock that indexing shares and pruning has alone
+#: the advisory lock that indexing shares and pruning holds exclusively
 _TERMS_LOCK: Final = 7_265_318_402
 
 _CLAIM: Final = """
@@ -60,7 +60,7 @@ _KNOWN: Final = """
 SELECT t.kind, t.digest, t.id FROM search_searchterm t
 JOIN unnest(%(kinds)s::text[], %(digests)s::uuid[]) AS given(kind, digest) ON t.kind = given.kind AND t.digest = given.digest
 """
-# In one order, so that two workers don't wait for each other in a circle.
+# In a fixed order, so that two workers don't deadlock.
 _ADD: Final = """
 INSERT INTO search_searchterm (kind, value, folded, digest)
 SELECT * FROM unnest(%(kinds)s::text[], %(values)s::text[], %(folded)s::text[], %(digests)s::uuid[])
@@ -73,7 +73,7 @@ INSERT INTO search_indexedfield (subject_id, position, name_id, parent_id, type_
 SELECT * FROM unnest(%(subjects)s::bigint[], %(positions)s::smallint[], %(names)s::int[], %(parents)s::int[],
                      %(types)s::int[], %(docs)s::int[], %(tags)s::int[])
 """
-# What no trigger told of: rows that were restored without them, and schemas that couldn't be read for want of time.
+# What no trigger queued: rows that were restored without triggers, and schemas that couldn't be read in time.
 _MISSING: Final = """
 INSERT INTO search_stalesubject (subject_id)
 SELECT coalesce(newest.subject_id, entry.subject_id)
@@ -98,13 +98,13 @@ _COLUMNS: Final[Mapping[str, str]] = {
     NAME: "name_id", PARENT: "parent_id", TYPE: "type_id", DOC: "doc_id", TAGS: "tags_id",
 }  # fmt: skip
 
-#: a kind and a text of it
+#: a kind and a text
 _Text = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class _Field:
-    """A field with its texts; `doc` and `tags` None where it has none."""
+    """A field with its texts; `doc` and `tags` are None if it has none."""
 
     name: _Text
     parent: _Text
@@ -119,7 +119,7 @@ class _Field:
 
 @dataclass(frozen=True)
 class _Read:
-    """What a subject's newest version says; `problem` where it can't be read."""
+    """The content of a subject's newest version; `problem` says why it can't be read."""
 
     version: SchemaVersion
     fields: tuple[_Field, ...] = ()
@@ -130,7 +130,7 @@ class _Read:
 
 
 def index_stale(*, most: int = MAX_SUBJECTS, seconds: float = MAX_SECONDS) -> int:
-    """Make anew the entries of subjects that changed, within a time; gives how many were."""
+    """Index changed subjects again, within a time; return how many."""
     end, done = time.monotonic() + seconds, 0
     while done < most and time.monotonic() < end:
         count = _index_batch(min(BATCH, most - done), end)
@@ -141,14 +141,14 @@ def index_stale(*, most: int = MAX_SUBJECTS, seconds: float = MAX_SECONDS) -> in
 
 
 def queue_missing() -> int:
-    """Queue the subjects whose entry isn't of what is there; gives how many."""
+    """Queue the subjects whose entry is out of date; return how many."""
     with connection.cursor() as cursor:
         cursor.execute(_MISSING, {"again": timezone.now() - timedelta(days=1)})
         return int(cursor.rowcount)
 
 
 def prune_terms() -> int:
-    """Delete the terms that no field has; nothing while a batch is written. Gives how many."""
+    """Delete the terms that no field has, unless a batch is being written; return how many."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_TERMS_LOCK])
         (is_alone,) = cursor.fetchone() or (False,)
@@ -166,7 +166,7 @@ def prune_terms() -> int:
 
 @transaction.atomic
 def _index_batch(most: int, end: float) -> int:
-    """The next subjects of the queue; gives how many were done. Those that aren't come to stay in it."""
+    """Index the next subjects of the queue; return how many. Those that there is no time for stay queued."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock_shared(%s)", [_TERMS_LOCK])
         cursor.execute(_CLAIM, {"most": most})
@@ -195,7 +195,7 @@ def _newest(subjects: Sequence[int]) -> dict[int, SchemaVersion]:
 
 
 def _read_all(versions: Mapping[int, SchemaVersion], end: float) -> dict[int, _Read]:
-    """What the versions say, at least one and as many as there is time for; none where no process is free to read."""
+    """Read the versions, at least one and as many as there is time for; skip one if no process is free to read it."""
     refs: dict[int, list[str]] = {}
     schemas = [version.schema_id for version in versions.values()]
     for row in SchemaReference.objects.filter(schema__in=schemas).order_by("schema", "position"):
@@ -223,7 +223,7 @@ def _read(version: SchemaVersion, refs: tuple[str, ...]) -> _Read:
     except SchemadeskError as error:
         return _Read(version, refs=refs, problem=error.placed, note=note)
     except Exception as error:
-        # Whatever a schema does to us, the others are to be found.
+        # Whatever goes wrong with a schema, the others must be found.
         logger.exception("subject %s can't be read for the search", version.subject_id)
         return _Read(version, refs=refs, problem=f"It can't be read: {type(error).__name__}.", note=note)
 
@@ -254,7 +254,7 @@ def _text(kind: str, value: str) -> _Text:
 
 
 def _write(subjects: Sequence[int], read: Mapping[int, _Read]) -> None:
-    """The entries of the subjects as they were read; those without a live version go."""
+    """Write the entries of the subjects as they were read; delete those without a live version."""
     IndexedField.objects.filter(subject_id__in=subjects).delete()
     IndexedSubject.objects.filter(pk__in=[subject for subject in subjects if subject not in read]).delete()
     terms = _terms({text for entry in read.values() for row in entry.fields for text in row.texts})
@@ -309,7 +309,7 @@ def _entry(subject: int, read: _Read) -> IndexedSubject:
 
 
 def _terms(texts: set[_Text]) -> dict[_Text, int]:
-    """The numbers of the texts, new ones for those that had none."""
+    """Return the ids of the texts, new ones for new texts."""
     digests = {text: digest(text[1]) for text in texts}
     term_ids = _stored_term_ids(digests)
     missing = {text: key for text, key in digests.items() if text not in term_ids}
@@ -324,7 +324,7 @@ def _terms(texts: set[_Text]) -> dict[_Text, int]:
                     "digests": list(missing.values()),
                 },
             )
-        term_ids |= _stored_term_ids(missing)  # those of another worker too, which were waited for
+        term_ids |= _stored_term_ids(missing)  # also those that another worker added meanwhile
     return term_ids
 
 
@@ -339,5 +339,5 @@ MOST = 10_000
 
 
 def backlog() -> int:
-    """Entries that are to be made anew; counted to ten thousand. One query."""
+    """Count the subjects to index again, up to ten thousand. One query."""
     return StaleSubject.objects.order_by()[:MOST].count()

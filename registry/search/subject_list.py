@@ -1,4 +1,4 @@
-"""The list of subjects with all its filters, and how healthy subjects are, worst first."""
+"""The list of subjects with all its filters, and the problems of subjects, worst first."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from registry.subjects.selectors import SubjectRow, SubjectRows, subject_rows
 from registry.subjects.versions.lookup import Registry, among, fits
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-#: what is wrong with a subject: open drift; an open request with a failing check, or that breaks; nothing checked in
-#: production; nobody who answers for it
+#: problems of a subject: open drift; an open request that breaks or fails a check; no compatibility checks in
+#: production; no owner
 OPEN_DRIFT, REQUEST, UNCHECKED, NO_OWNER = "drift", "request", "unchecked", "unowned"
 WORST_FIRST: Final = (OPEN_DRIFT, REQUEST, UNCHECKED, NO_OWNER)
 NO_CHECKS: Final = "NONE"
@@ -50,7 +50,7 @@ NO_CHECKS: Final = "NONE"
 
 @dataclass(frozen=True)
 class Signs:
-    """What tells the health of a registry's subjects: those of findings and of open requests, and the owners."""
+    """The data behind the problems of a registry's subjects: findings, open requests and owners."""
 
     registry: Registry
     findings: Mapping[str, int]
@@ -65,11 +65,11 @@ class Signs:
 
     @cached_property
     def owned(self) -> tuple[str, ...]:
-        """The patterns of what has an owner."""
+        """The patterns of all ownerships."""
         return self.owners.patterns
 
     def of(self, row: SubjectRow) -> tuple[str, ...]:
-        """What is wrong with a subject, worst first; empty where nothing is."""
+        """Return the problems of a subject, worst first; empty if it has none."""
         name = row.subject.qualified
         problems = {
             OPEN_DRIFT: name in self.findings,
@@ -80,7 +80,7 @@ class Signs:
         return tuple(sign for sign in WORST_FIRST if problems[sign])
 
     def subjects_that_need(self, attention: str) -> list[SubjectName] | None:
-        """Those with open findings or an open request; None for what isn't told by names."""
+        """Return the subjects with open findings or an open request; None for other kinds of attention."""
         if attention == DRIFT:
             return [parse_subject(name) for name in self.findings]
         return list(self.pending) if attention == PENDING else None
@@ -100,7 +100,10 @@ class Signs:
 
 
 def signs_of(registry: Registry, order: list[str] | None = None) -> Signs:
-    """What tells the health of its subjects; four queries, one less with the environments' names in `order`."""
+    """Read the data behind the problems of its subjects.
+
+    Four queries, one less with the environments' names in `order`.
+    """
     order = list_environments() if order is None else order
     return Signs(
         registry=registry,
@@ -117,11 +120,11 @@ DRIFT, PENDING, UNOWNED = "drift", "pending", "unowned"
 OWN, INHERITED = "own", "inherited"
 REFERS, REFERRED = "refers", "referred"
 UNUSED: Final = "unused"
-#: so many that changed last are held against so many patterns in all, to find those that nobody owns
+#: limits of looking for subjects without an owner: subjects, last changed first, and matches with patterns in all
 MOST_LOOKED: Final = 10_000
 MOST_LOOKS: Final = 100_000
 _COLUMNS: Final = {BY_CHANGE: CHANGED_AT, BY_VERSIONS: LIVE_VERSIONS}
-#: the database's time for each part of a list of which each subject is asked for its fields
+#: the database's time for each statement of a list if each subject's fields must be checked
 _SECONDS: Final = 1.0
 #: filter → its values
 VALUES: Final = {
@@ -137,15 +140,17 @@ VALUES: Final = {
 
 @dataclass(frozen=True)
 class SubjectFilter:
-    """Which subjects; empty means all.
+    """Which subjects to list; empty means all.
 
-    `text` are words of the name, and operators of the search (`field:email`; see `registry.search.query`).
-    `owner` is `user:NAME` or `group:NAME`; `state` the standing of a live version, or `deleted` for subjects of which
-    nothing but soft-deleted versions is left; `attention` is `drift` (open findings), `pending` (an open request) or
-    `unowned`. `mode` is the one that counts; `level_from` whether the level is the subject's `own` or `inherited`;
-    `references` whether a live version `refers` to another schema or the subject is `referred` to by another; `use` is
-    `unused` for what nothing is known to need, which where no topic was looked at is none. What needs attention most comes first, or in `sort`: by `name`, the last change first (`changed`), the most
-    `versions` first; deleted ones are by name always.
+    `text` has words of the name, and operators of the search (`field:email`; see `registry.search.query`). `owner` is
+    `user:NAME` or `group:NAME`; `state` the status of a live version, or `deleted` for subjects with only soft-deleted
+    versions; `attention` is `drift` (open findings), `pending` (an open request) or `unowned`. `mode` is the effective
+    one; `level_from` says whether the level is the subject's `own` or `inherited`; `references` whether a live version
+    `refers` to another schema or the subject is `referred` to by another; `use` is `unused` for subjects that nothing
+    is known to need, which are none if no topic was scanned.
+
+    What needs attention most comes first, unless `sort` is `name`, `changed` (last change first) or `versions` (most
+    first). Deleted subjects are always sorted by name.
     """
 
     text: str = ""
@@ -164,7 +169,7 @@ class SubjectFilter:
 
 @dataclass(frozen=True)
 class Page:
-    """Which page: the cursor that the one before or after gave."""
+    """A page of a list, by the cursor of the page before or after it."""
 
     after: str = ""
     before: str = ""
@@ -180,11 +185,11 @@ def find_subjects(
     total: int | None = None,
     list_query: ListQuery | None = None,
 ) -> SubjectRows:
-    """A page of the list; a constant number of queries.
+    """Return a page of the list, in a constant number of queries.
 
-    For who knows them already: what tells the health, how many the filters leave, and what the text asks.
-    Raises InvalidInput for a value that a filter doesn't have, for a text that can't be answered and for a cursor that is
-    none, InvalidName.
+    Callers that know them already pass `signs`, the `total` that the filters leave, and the parsed text as
+    `list_query`. Raises InvalidInput for an invalid filter value or cursor and for a text that can't be answered,
+    InvalidName.
     """
     for name, values in VALUES.items():
         value = getattr(chosen, name)
@@ -227,7 +232,7 @@ def _read(
 
 
 def _newest(registry: Registry, number: int) -> datetime | None:
-    """When the last of so many changed, the last change first; None where there are no more."""
+    """Return the time of the change at an index, last change first; None if there are fewer."""
     rows = SubjectActivity.objects.filter(registry_id=registry.pk).order_by("-changed_at", "subject_id")
     return rows.values_list("changed_at", flat=True)[number : number + 1].first()
 
@@ -235,7 +240,10 @@ def _newest(registry: Registry, number: int) -> datetime | None:
 def narrowing_of(
     registry: Registry, chosen: SubjectFilter, list_query: ListQuery | None = None, signs: Signs | None = None
 ) -> Narrowing:
-    """What the filters mean; but for soft-deleted subjects, which are another list. Raises InvalidInput as `list_query_of`."""
+    """Translate the filters, without that for soft-deleted subjects, which are another list.
+
+    Raises InvalidInput as `list_query_of` does.
+    """
     kind, _, name = chosen.owner.partition(":")
     if chosen.owner or chosen.attention:
         signs = signs or signs_of(registry, [])
@@ -259,7 +267,7 @@ def narrowing_of(
 
 
 def _also(registry: Registry, chosen: SubjectFilter) -> dict[str, Condition]:
-    """The conditions of the filters that ask other tables, by their names."""
+    """Return the conditions of the filters that query other tables, by their names."""
     conditions: dict[str, Condition] = {}
     if chosen.mode:
         conditions["mode"] = lambda at: of_mode(registry, chosen.mode, at)

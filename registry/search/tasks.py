@@ -1,4 +1,4 @@
-"""What Celery runs. Delivered twice, none of it does harm."""
+"""The Celery tasks. They are safe to deliver twice."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from registry.search import services
 
 @shared_task
 def index_stale() -> None:
-    """Make anew the entries of subjects that changed, as many as one run may."""
+    """Index changed subjects again, as many as one run may."""
     services.index_stale()
 
 
 @shared_task
 def sweep_index() -> None:
-    """Queue what no trigger told of, and drop terms that no field has any more."""
+    """Queue what no trigger queued, and delete terms that no field has."""
     services.queue_missing()
     services.prune_terms()

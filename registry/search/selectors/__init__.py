@@ -1,4 +1,4 @@
-"""What a search finds, group by group; `search` asks them all."""
+"""The results of a search, group by group; `search` combines them."""
 
 from registry.search.selectors.all_groups import find_pasted, looks_pasted, search, search_group
 

@@ -1,4 +1,4 @@
-"""One search over all groups, a further page of one of them, and a search by a pasted schema or message."""
+"""A search over all groups, a further page of one of them, and a search by a pasted schema or message."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _FINDERS: Final[Mapping[str, _Find]] = {
 
 
 def search(text: str, *, by: Actor, limit: int = PREVIEW) -> SearchResult:
-    """What a query finds, the beginning of each group; of what somebody may read alone.
+    """Search all groups; return the first results of each that the actor may read.
 
     Raises NotSignedIn, NotAllowed, InvalidInput.
     """
@@ -87,7 +87,7 @@ def search(text: str, *, by: Actor, limit: int = PREVIEW) -> SearchResult:
 
 
 def search_group(text: str, group: str, *, by: Actor, cursor: str = "", limit: int = 50) -> Group:
-    """A page of one group; `cursor` is what the page before gave. Raises NotSignedIn, NotAllowed, InvalidInput."""
+    """Return a page of one group; `cursor` is from the page before. Raises NotSignedIn, NotAllowed, InvalidInput."""
     sight = sight_of(by)
     if group not in GROUPS:
         raise InvalidInput(f"{group[:40]!r} is not a group. The groups are {', '.join(GROUPS)}.")
@@ -96,7 +96,7 @@ def search_group(text: str, group: str, *, by: Actor, cursor: str = "", limit: i
 
 
 def _is_tried(query: Query) -> bool:
-    """Whether the group of fields has looked for names like what is asked already, by nothing else than that."""
+    """Return whether the group of fields has already looked for similar names without other conditions."""
     return all(term.operator in ("", "field") and "." not in term.value for term in query.terms)
 
 
@@ -105,7 +105,7 @@ def _limit(limit: int) -> int:
 
 
 def _is_indexing(sight: Sight) -> bool:
-    """Whether subjects wait to be indexed; of whom is nobody's business who can't see them all."""
+    """Return whether subjects wait to be indexed; False for actors who may not read all of them."""
     return sight.whole and StaleSubject.objects.exists()
 
 
@@ -114,7 +114,7 @@ MOST_EQUAL: Final = 20
 MOST_NEAREST: Final = 10
 #: names of a pasted schema that are compared
 MOST_NAMES: Final = 500
-#: of each name as many fields are looked at to find subjects that may be near
+#: subjects of each name that are candidates for similar ones
 MOST_OF_A_NAME: Final = 500
 MOST_CANDIDATES: Final = 60
 
@@ -128,7 +128,7 @@ JOIN search_indexedsubject e ON e.subject_id = v.subject_id
 WHERE sc.fingerprint = {fingerprint} AND {where}
 ORDER BY e.subject_id LIMIT %(most)s
 """
-#: subjects by how many of the names they have, those counted more that few have
+#: subjects by how many of the names they have; rare names count more
 _CANDIDATES: Final = """
 WITH names AS MATERIALIZED (
     SELECT id FROM search_searchterm WHERE kind = '{kind}' AND digest = ANY(%(digests)s::uuid[])
@@ -150,23 +150,26 @@ GROUP BY f.subject_id
 
 
 def looks_pasted(text: str) -> bool:
-    """Whether a text is rather a schema or a message than a query."""
+    """Return whether a text looks like a schema or a message rather than a query."""
     return looks_like_schema(text) or looks_like_message(text)
 
 
 def looks_like_message(text: str) -> bool:
-    """Whether a text is the bytes of a message that begins with a schema's mark, as hexadecimal or base64."""
+    """Return whether a text is a message in hexadecimal or base64 that begins with a schema id or GUID."""
     compact = "".join(text.split())
     return bool(_HEX.fullmatch(compact.replace("\\x", "")) or _BASE64.fullmatch(compact))
 
 
 def looks_like_schema(text: str) -> bool:
-    """Whether a text looks like a schema of any format."""
+    """Return whether a text looks like a schema of any format."""
     return any(item.recognizes(text) for item in FORMATS.values())
 
 
 def find_pasted(text: str, *, by: Actor) -> Pasted:
-    """What a pasted text is, and what has it. Raises NotSignedIn, NotAllowed, InvalidInput for what is neither."""
+    """Find what has a pasted schema or the schema of a pasted message.
+
+    Raises NotSignedIn, NotAllowed, InvalidInput if the text is neither.
+    """
     sight = sight_of(by)
     if len(text) > MAX_PASTED:
         raise InvalidInput(f"The text has {len(text):,} characters. At most {MAX_PASTED:,} are allowed.")
@@ -186,7 +189,7 @@ def find_pasted(text: str, *, by: Actor) -> Pasted:
 
 
 def _message(text: str, sight: Sight, by: Actor) -> Pasted:
-    """The mark of a message, and the versions that have its schema."""
+    """Return the schema id or GUID in a message, and the versions that have its schema."""
     try:
         frame = frame_of(read_pasted(text).data, {}, "value")
     except InvalidInput as error:
@@ -231,7 +234,7 @@ def _schema(text: str, sight: Sight, by: Actor) -> Pasted:
 
 
 def _parsed(text: str) -> ParsedSchema:
-    """The schema that a text is, by its looks: of the last registered format that says so. Raises InvalidSchema."""
+    """Parse a text in the last registered format that recognizes it. Raises InvalidSchema."""
     names = [name for name, item in FORMATS.items() if item.recognizes(text)]
     return schema_engine.parse(names[-1], text, is_new=False)
 
@@ -243,7 +246,7 @@ def _equal(fingerprint: str, where: Sql) -> list[int]:
 
 
 def _nearest(names: Sequence[str], where: Sql, sight: Sight) -> list[tuple[int, int, float]]:
-    """Subjects with how many of the names they have, and what share that is of all that either has; nearest first."""
+    """Return subjects, how many of the names each has, and the share of the names of both; nearest first."""
     if not names:
         return []
     in_sight = "TRUE" if sight.whole else f"f.subject_id IN (SELECT e.subject_id FROM search_indexedsubject e WHERE {where.where})"  # fmt: skip

@@ -23,9 +23,9 @@ from registry.subjects.policy.effective_policy import DEFAULT_LEVEL
 
 @dataclass(frozen=True)
 class Sight:
-    """The registries that are searched, by number, and the condition on `e.registry_id` and `e.name` (qualified).
+    """The searched registries, id → name, and the condition of what is readable, on `e.registry_id` and `e.name`.
 
-    `whole`: nothing is out of sight, and the condition is always true.
+    `e.name` is qualified. `whole`: everything is readable, and the condition is always true.
     """
 
     registries: Mapping[int, str]
@@ -34,18 +34,18 @@ class Sight:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def on(self, registry: str, name: str) -> str:
-        """The condition on other columns."""
+        """Return the condition on other columns."""
         return self.condition.replace("e.registry_id", registry).replace("e.name", name)
 
 
 def require_sight(by: Actor) -> None:
-    """Raise NotSignedIn or NotAllowed where somebody may read nothing at all."""
+    """Raise NotSignedIn or NotAllowed if the actor may read nothing at all."""
     if not may_somewhere(by, READ):
         require(by, READ)
 
 
 def sight_of(by: Actor) -> Sight:
-    """What somebody may search through: subjects of the registries that have pages. Raises NotSignedIn, NotAllowed."""
+    """Return what the actor may search: subjects of the registries that have pages. Raises NotSignedIn, NotAllowed."""
     require_sight(by)
     rows = list(Registry.objects.order_by("pk").values_list("pk", "name", "project", "location"))
     here = {key: name for key, name, *parent in rows if parent == [settings.DEFAULT_PROJECT, settings.DEFAULT_LOCATION]}
@@ -71,10 +71,10 @@ def sight_of(by: Actor) -> Sight:
 
 MAX_SWAPPED: Final = 12
 _RUN: Final = re.compile(r"\w{3}")
-#: what PostgreSQL calls a statement that took longer than it may
+#: PostgreSQL's SQLSTATE for a statement that reached its time limit
 _CANCELLED: Final = "57014"
 
-#: the subjects of an id, soft-deleted versions left out
+#: the subjects of an id, without soft-deleted versions
 _OF_ID: Final = """
 SELECT v.subject_id FROM subjects_schema sc JOIN subjects_schemaversion v ON v.schema_id = sc.id
 WHERE v.deleted_at IS NULL AND {which}
@@ -93,44 +93,44 @@ WHERE own.subject_name IS NOT NULL AND own.compatibility_level {which}
 
 @dataclass
 class Sql:
-    """Conditions that hold together, with their parameters, which each get a name of their own."""
+    """Conditions joined by AND, with their parameters, each of which has a name of its own."""
 
     conditions: list[str] = field(default_factory=list)
     parameters: dict[str, Any] = field(default_factory=dict)
 
     def give(self, value: Any) -> str:
-        """The placeholder of a value."""
+        """Add a value; return its placeholder."""
         name = f"p{len(self.parameters)}"
         self.parameters[name] = value
         return f"%({name})s"
 
     def add(self, condition: str) -> None:
-        """One more condition."""
+        """Add a condition."""
         self.conditions.append(condition)
 
     @property
     def where(self) -> str:
-        """All of them."""
+        """All conditions, joined by AND."""
         return " AND ".join(self.conditions) or "TRUE"
 
 
 def contains(text: str) -> str:
-    """The pattern of what contains a text; of one or two characters, which have no trigram, of what begins with it."""
+    """Return the pattern of texts that contain a text; without three word characters in a row, that begin with it."""
     return anywhere(text) if _RUN.search(text) else begins(text)
 
 
 def anywhere(text: str) -> str:
-    """The pattern of what contains a text, however short it is."""
+    """Return the pattern of texts that contain a text, however short it is."""
     return f"%{escaped(fold(text))}%"
 
 
 def begins(text: str) -> str:
-    """The pattern of what begins with a text."""
+    """Return the pattern of texts that begin with a text."""
     return f"{escaped(fold(text))}%"
 
 
 def swapped_letters(word: str) -> list[str]:
-    """The word with two neighbours that changed places, each pair in turn; trigrams alone don't see that they are alike."""
+    """Return the word with each pair of neighbouring letters swapped in turn; trigrams miss such typing errors."""
     if not 3 <= len(word) <= MAX_SWAPPED:
         return []
     pairs = (word[:at] + word[at + 1] + word[at] + word[at + 2 :] for at in range(len(word) - 1))
@@ -138,12 +138,12 @@ def swapped_letters(word: str) -> list[str]:
 
 
 def whole_line(text: str) -> str:
-    """The pattern of texts that have it as one of their lines."""
+    """Return the pattern of texts that have this text as one of their lines."""
     return f"%\n{escaped(fold(text))}\n%"
 
 
 def of_subjects(query: Query, sight: Sight) -> Sql | None:
-    """What a query asks of subjects `e`, and what may be seen of them; None where that is everything."""
+    """Return the conditions on subjects `e`: the query's operators and what is readable; None if there are none."""
     sql = Sql(parameters=dict(sight.parameters))
     if not sight.whole:
         sql.add(sight.condition)
@@ -160,7 +160,7 @@ def of_subjects(query: Query, sight: Sight) -> Sql | None:
 
 def _which_id(value: str, sql: Sql) -> str:
     if (number := as_number(value)) is not None:
-        # the key begins with the context: with all of them it is an index that is asked, not the table
+        # the index begins with the context: it is used only if the contexts are given, here all of them
         return f"sc.schema_id = {sql.give(number)} AND sc.context_id IN (SELECT id FROM subjects_context)"
     if (guid := as_guid(value)) is not None:
         return f"sc.guid = {sql.give(guid)}"
@@ -171,7 +171,7 @@ which_id = _which_id
 
 
 def _add_level(sql: Sql, level: str) -> None:
-    """Those that set the level themselves, and those that set none in contexts where it is what they inherit."""
+    """Add the condition for subjects that set the level, or set none in a context that has it."""
     rows = Config.objects.filter(subject_name=None).values_list("registry_id", "context_id", "compatibility_level")
     own_levels: dict[tuple[int, int | None], str] = {(registry, context): own for registry, context, own in rows if own}
     contexts = [
@@ -187,14 +187,14 @@ def _add_level(sql: Sql, level: str) -> None:
 
 
 def rows_of(sql: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """The rows of a query."""
+    """Run a query; return its rows."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         return list(cursor.fetchall())
 
 
 def numbers_in(cursor: str, count: int) -> list[int]:
-    """The numbers of a cursor. Raises InvalidInput."""
+    """Parse the numbers in a cursor. Raises InvalidInput."""
     parts = cursor.split(".")
     if len(parts) != count or not all(re.fullmatch(r"[0-9]{1,18}", part) for part in parts):
         raise InvalidInput("The cursor is not from a search in this group. Start without a cursor.")
@@ -202,7 +202,7 @@ def numbers_in(cursor: str, count: int) -> list[int]:
 
 
 class TookTooLong(Exception):
-    """The database would have taken longer than it may."""
+    """A statement that reached its time limit."""
 
 
 _TIMEOUT: Final = "SELECT current_setting('statement_timeout'), set_config('statement_timeout', %s, true)"
@@ -214,9 +214,9 @@ def _milliseconds(seconds: float) -> str:
 
 @contextmanager
 def in_time(seconds: float) -> Iterator[Callable[[float], None]]:
-    """Each statement of the block has so long; an error takes the limit back with the savepoint. Raises TookTooLong.
+    """Limit the seconds of each statement in the block; raises TookTooLong.
 
-    It gives what sets another limit for the statements that follow.
+    An error restores the limit with the savepoint.
     """
     try:
         with transaction.atomic(), connection.cursor() as cursor:

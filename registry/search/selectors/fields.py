@@ -1,7 +1,8 @@
 """Fields by name, place, type, description and tag.
 
-The terms that drive a search are found first, the best fitting first, and the fields of each by an index; what else is
-asked is a set of numbers that each field's are looked up in. So a page costs as much as it shows, whatever there is.
+A search first finds the terms that drive it, the best matches first, and then the fields of each by an index; every
+other condition is a set of ids in which each field's are looked up. So a page costs as much as it shows, whatever the
+size of the index.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from registry.search.selectors.conditions import (
     whole_line,
 )
 
-#: terms that are gone through; beyond, a query is too wide to be counted
+#: terms that are read; beyond, a query is too wide to be counted
 MOST_TERMS: Final = 1_000
-#: names that are only like what was asked for
+#: names that are only similar to the query
 MOST_SIMILAR: Final = 20
 COLUMNS: Final = {NAME: "name_id", TYPE: "type_id", DOC: "doc_id", TAGS: "tags_id"}
 
@@ -46,7 +47,7 @@ CROSS JOIN LATERAL (
 ORDER BY n.ord, f.subject_id, f.position
 LIMIT %(most)s
 """
-#: the keys, and where there are more the subjects of all; in one, so that the tables before them are made once
+#: the keys and, if there are more, the subjects of all; in one query, so that the tables before them are built once
 _WITH_SUBJECTS: Final = """
 WITH {tables}, keys AS MATERIALIZED ({keys}), subjects AS MATERIALIZED (
     SELECT n.id, f.subject_id, n.size, n.ord
@@ -82,14 +83,14 @@ ORDER BY wanted.ord
 
 @dataclass
 class Search:
-    """A search for fields: the tables before it, the column of its driver, and the conditions on `f` and `n`."""
+    """A search for fields: the tables before it, the column of its driving term, and the conditions on `f` and `n`."""
 
     sql: Sql
     tables: list[str]
     column: str = ""
 
     def terms(self, kind: str, pattern: str) -> str:
-        """A table of the terms of a kind that fit a pattern; gives its name."""
+        """Add a table of the terms of a kind that match a pattern; return its name."""
         name = f"terms_{len(self.tables)}"
         self.tables.append(
             f"{name} AS MATERIALIZED (SELECT id FROM search_searchterm WHERE kind = '{kind}' AND folded LIKE"
@@ -98,7 +99,7 @@ class Search:
         return name
 
     def subjects(self, condition: str) -> str:
-        """A table of subjects; gives its name."""
+        """Add a table of subjects; return its name."""
         name = f"subjects_{len(self.tables)}"
         self.tables.append(
             f"{name} AS MATERIALIZED (SELECT e.subject_id AS id FROM search_indexedsubject e WHERE {condition})"
@@ -108,31 +109,31 @@ class Search:
 
 @dataclass(frozen=True)
 class FieldPath:
-    """What a name must contain, and what the path before it; `is_plain`: the subject's name will do too."""
+    """What a name and the path before it must contain; `is_plain`: the subject's name may match instead."""
 
     name: str
     parent: str = ""
     is_plain: bool = False
 
 
-#: the first keys of a query: term, subject, position, and how many terms there are
+#: the first fields of a query: term, subject, position, and how many terms there are
 Keys = list[tuple[int, int, int, int]]
 
 
 class FirstKeys:
-    """The first fields that fit a query, as many as are counted; looked up once for all groups of a search."""
+    """The first fields that match a query, as many as are counted; looked up once for all groups of a search."""
 
     def __init__(self) -> None:
         self._keys_by_query: dict[Query, Keys] = {}
 
     def of(self, query: Query, prepared: Search) -> Keys:
-        """Those of a query, in the order of its fields."""
+        """Return the first fields of a query, in order."""
         if query not in self._keys_by_query:
             self._keys_by_query[query] = _keys(prepared, most=MOST_COUNTED + 1)
         return self._keys_by_query[query]
 
     def subjects_of(self, query: Query, prepared: Search) -> tuple[list[int], bool]:
-        """The subjects of a query's fields, in the order of those, and if there may be more."""
+        """Return the subjects of a query's fields, in the order of the fields, and whether there may be more."""
         most_rows = 5 * MOST_COUNTED
         parts = {"column": prepared.column, "conditions": prepared.sql.where}
         sql = _WITH_SUBJECTS.format(tables=", ".join(prepared.tables), keys=_KEYS.format(after="", **parts), **parts)
@@ -146,9 +147,9 @@ class FirstKeys:
 def find_fields(
     query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str = "", group: str = FIELDS, first: FirstKeys
 ) -> Group:
-    """A page of the fields that fit; of the group `docs` those that have the words in their description.
+    """Return a page of the matching fields; in the group `docs`, those with the words in their description.
 
-    Where no name fits, those with a name like it.
+    If no name matches, return those with a similar name.
     """
     group_query = _for_docs(query) if group == DOCS else query
     prepared = _prepared(group_query, sight)
@@ -166,12 +167,15 @@ def find_fields(
 
 
 def _for_docs(query: Query) -> Query:
-    """The same with its words as descriptions."""
+    """Return the query with its words as descriptions."""
     return Query(tuple(Term("doc", term.value) if not term.operator else term for term in query.terms))
 
 
 def subjects_with_fields(query: Query, sight: Sight, first: FirstKeys) -> tuple[list[int], bool]:
-    """The numbers of the subjects that have a field that fits all that is asked of fields, best first, and if there are more."""
+    """Return the ids of subjects with a field that matches all operators on fields, best first.
+
+    Also return whether there are more.
+    """
     field_query = Query(tuple(term for term in query.terms if term.operator))
     prepared = _prepared(field_query, sight)
     if prepared is None:
@@ -180,7 +184,7 @@ def subjects_with_fields(query: Query, sight: Sight, first: FirstKeys) -> tuple[
 
 
 def _keys(prepared: Search, *, most: int, after: Sequence[int] = ()) -> Keys:
-    """The first fields, or those after one: its term, subject and position."""
+    """Return the first fields, or those after a term, subject and position."""
     parameters = {**prepared.sql.parameters, "most": most}
     conditions, following = prepared.sql.where, ""
     if after:
@@ -196,7 +200,7 @@ def _keys(prepared: Search, *, most: int, after: Sequence[int] = ()) -> Keys:
 
 
 def _is_wide(keys: Keys) -> bool:
-    """Whether more terms fit than are gone through."""
+    """Return whether more terms match than are read."""
     return bool(keys) and keys[0][3] >= MOST_TERMS
 
 
@@ -217,7 +221,7 @@ def _positions(keys: Keys) -> list[tuple[int, int]]:
 
 
 def hits_of(keys: Sequence[tuple[int, int]], sight: Sight, by: Actor) -> tuple[FieldHit, ...]:
-    """The fields at those places, in their order, but what was deleted meanwhile."""
+    """Return the fields at those places, in their order, without those deleted meanwhile or not readable."""
     if not keys:
         return ()
     rows = rows_of(
@@ -244,7 +248,10 @@ def hits_of(keys: Sequence[tuple[int, int]], sight: Sight, by: Actor) -> tuple[F
 
 
 def _prepared(query: Query, sight: Sight, *, similar: bool = False) -> Search | None:
-    """The search that a query is, by names where it has any, else by tag, type or description; None where it asks nothing."""
+    """Prepare the search of a query: by names if it has any, else by tag, type or description.
+
+    Return None if it has no conditions on fields.
+    """
     field_paths = [split_path(value) for value in query.of("field")] + [
         FieldPath(value, is_plain=True) for value in query.plain_words
     ]
@@ -264,7 +271,7 @@ def _prepared(query: Query, sight: Sight, *, similar: bool = False) -> Search | 
         if kind is None:
             return None
         search.column = COLUMNS[kind]
-        # a field has one term of a kind: what is asked of it holds of that one
+        # a field has one term of each kind, which must match all values
         _driver(search, kind, rest.pop(kind))
     for kind, values in rest.items():
         for value in values:
@@ -273,18 +280,21 @@ def _prepared(query: Query, sight: Sight, *, similar: bool = False) -> Search | 
 
 
 def _among(column: str, table: str) -> str:
-    """The condition that a number is in a table; IS TRUE keeps it a look-up of each, a join would sort the table each time."""
+    """Return the condition that an id is in a table.
+
+    IS TRUE keeps it a lookup for each row; a join would sort the table each time.
+    """
     return f"(({column} IN (SELECT id FROM {table})) IS TRUE)"
 
 
 def split_path(value: str) -> FieldPath:
-    """A path's last part is the name, what is before it the path to it."""
+    """Split a path into its last part, the name, and the path before that."""
     parent, dot, name = value.rpartition(".")
     return FieldPath(name, parent) if dot and name and parent else FieldPath(value)
 
 
 def _driver(search: Search, kind: str, values: Sequence[str]) -> None:
-    """The terms of a kind that fit all values, short ones first."""
+    """Add the table of terms of a kind that match all values, short ones first."""
     fits = " AND ".join(f"folded LIKE {search.sql.give(pattern_of(kind, value))}" for value in values)
     search.tables.append(f"""driver AS MATERIALIZED (
     SELECT id, row_number() OVER () AS ord, count(*) OVER () AS size FROM (
@@ -296,14 +306,14 @@ def _driver(search: Search, kind: str, values: Sequence[str]) -> None:
 
 
 def pattern_of(kind: str, value: str) -> str:
-    """What the terms of a kind must be like: a tag is a whole line, of the others a part will do."""
+    """Return the pattern for terms of a kind: a tag must be a whole line, the others must contain the value."""
     return whole_line(value) if kind == TAGS else contains(value)
 
 
 def _names(search: Search, field_paths: Sequence[FieldPath]) -> None:
-    """The names that contain a word, those with all of them first, then whole ones, beginnings, short ones.
+    """Add the table of names that contain a word: with all words first, then whole ones, beginnings, short ones.
 
-    A name without one of the words is left out where nothing else can have that word for it.
+    A name without one of the words is left out if nothing else can match that word for it.
     """
     give = search.sql.give
     fits = [f"folded LIKE {give(contains(path.name))}" for path in field_paths]
@@ -325,7 +335,7 @@ def _names(search: Search, field_paths: Sequence[FieldPath]) -> None:
 
 
 def _elsewhere(search: Search, field_paths: Sequence[FieldPath], number: int) -> list[str]:
-    """The condition of a word on fields; gives the tables of what may have the word where the name hasn't."""
+    """Add a word's condition on fields; return the tables of what may match the word instead of the name."""
     path = field_paths[number]
     if path.parent:
         parents = search.terms(PARENT, anywhere(path.parent))
@@ -343,9 +353,9 @@ def _elsewhere(search: Search, field_paths: Sequence[FieldPath], number: int) ->
 
 
 def _similar_names(search: Search, field_paths: Sequence[FieldPath]) -> None:
-    """The names that are like a word by their trigrams, or but for two letters that changed places; the likest first.
+    """Add the table of names similar to a word by trigrams, or with two letters swapped; most similar first.
 
-    Each is found by itself: of all together every name that is like one would be compared with the others.
+    Each word is a query of its own: together they would compare every similar name with all words.
     """
     give = search.sql.give
     alternatives = [
@@ -372,7 +382,10 @@ def _similar_names(search: Search, field_paths: Sequence[FieldPath]) -> None:
 
 
 def _also(search: Search, kind: str, value: str, *, with_subject: bool) -> None:
-    """A condition beside the driver; where that is a name, a description or tag of the subject will do too."""
+    """Add a condition beside the driving term.
+
+    If that is a name, the description or a tag of the subject may match instead.
+    """
     terms = search.terms(kind, pattern_of(kind, value))
     condition = _among(f"f.{COLUMNS[kind]}", terms)
     column = {DOC: "doc", TAGS: "tags"}.get(kind)
@@ -384,7 +397,7 @@ def _also(search: Search, kind: str, value: str, *, with_subject: bool) -> None:
 
 
 def field_names_like(names: Sequence[str], sight: Sight, *, most: int) -> list[str]:
-    """Names of fields that are like a word and that somebody may read; the likest first."""
+    """Return names of readable fields that are similar to a word, most similar first."""
     query = Query(tuple(Term("", word) for word in names))
     prepared = _prepared(query, sight, similar=True)
     if prepared is None:

@@ -43,7 +43,7 @@ CROSS JOIN LATERAL (
 WHERE found.count > 0
 ORDER BY length(t.value), t.value COLLATE "C"
 """
-#: with a table of what is seen only where something isn't: it costs a look at every subject
+#: the table of readable subjects; used only if some aren't, because it reads every subject
 _SEEN: Final = "f.subject_id IN (SELECT e.subject_id FROM search_indexedsubject e WHERE {condition})"
 
 _IDS: Final = """
@@ -90,7 +90,7 @@ UNION ALL
 
 
 def find_types(query: Query, sight: Sight, *, limit: int = MOST_TYPES) -> Group:
-    """The types with a word in them, as many as a page has, and how many fields have each."""
+    """Return the types that contain a word, up to one page, and how many fields have each."""
     if len(query.plain_words) != 1 or query.has_operators:
         return Group(TYPES)
     parameters = {
@@ -109,7 +109,7 @@ def _in_sight(sight: Sight) -> str:
 
 
 def find_ids(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str = "") -> Group:
-    """The versions whose schema has one of the ids, GUIDs or fingerprints, soft-deleted ones too."""
+    """Return the versions whose schema has one of the ids, GUIDs or fingerprints, soft-deleted ones too."""
     identifiers = [*query.of("id"), *(word for word in query.plain_words if is_id(word))]
     if not identifiers or (query.has_operators and not query.of("id")):
         return Group(IDS)
@@ -140,7 +140,7 @@ def _id_hits(rows: Sequence[tuple[Any, ...]], sight: Sight, by: Actor) -> tuple[
 
 
 def find_requests(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str = "") -> Group:
-    """The promotion requests with that number, or with every word in a subject's name, the reason or as a label; newest first."""
+    """Return promotion requests by id, or with every word in a subject's name, the reason or a label; newest first."""
     if not query.plain_words or query.has_operators:
         return Group(REQUESTS)
     (before,) = numbers_in(cursor, 1) if cursor else (2**62,)
@@ -197,7 +197,7 @@ def _request_hits(numbers: Sequence[int]) -> tuple[RequestHit, ...]:
 
 
 def find_tags(query: Query, sight: Sight, *, limit: int = MOST_TAGS) -> Group:
-    """The tags with a word in them, of subjects and of fields, and how many subjects have each."""
+    """Return the tags that contain a word, of subjects and of fields, and how many subjects have each."""
     if len(query.plain_words) != 1 or query.has_operators:
         return Group(TAGS)
     word = query.plain_words[0].casefold()

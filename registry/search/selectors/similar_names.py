@@ -1,4 +1,4 @@
-"""Fields with one name in other subjects, and subjects whose names are close to a misspelled one."""
+"""Fields with the same name in other subjects, and subjects with names similar to a misspelled one."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from registry.access.roles import Actor, may
 from registry.search.models import NAME, PARENT, TYPE, fold, stored_text, term_digest
 from registry.search.selectors.conditions import rows_of, sight_of
 
-#: types that are told, those of the most fields first
+#: types that are returned, those of the most fields first
 MAX_TYPES: Final = 20
-#: fields of each type that are told
+#: fields of each type that are returned
 MAX_FIELDS: Final = 10
-#: fields that are looked at
+#: fields that are read
 MAX_LOOKED_AT: Final = 20_000
 
-#: the number of a Protobuf field, which stands behind its type and isn't part of it
+#: the number of a Protobuf field, which follows its type and isn't part of it
 _NUMBER: Final = re.compile(" = [0-9]+$")
 
 _NAMESAKES: Final = """
@@ -50,7 +50,7 @@ LIMIT %(rows)s
 
 @dataclass(frozen=True)
 class Namesake:
-    """A field of the same name in the latest live version of a subject; `parent` is the path of what it is in."""
+    """A field of the same name in the latest live version of a subject; `parent` is the path to it."""
 
     registry: str
     subject: str
@@ -60,7 +60,7 @@ class Namesake:
 
 @dataclass(frozen=True)
 class OtherType:
-    """A type that fields of the name have elsewhere, how many, and some of them."""
+    """A type of fields with the same name elsewhere, how many have it, and some of them."""
 
     type: str
     many: int
@@ -68,7 +68,7 @@ class OtherType:
 
 
 def namesakes_of_other_types(name: str, type_: str, *, by: Actor) -> tuple[OtherType, ...]:
-    """The types other than `type_` that fields called `name` have in what somebody may read, the most frequent first.
+    """Return the types other than `type_` of readable fields called `name`, the most frequent first.
 
     Two queries. Raises NotSignedIn, NotAllowed.
     """
@@ -98,9 +98,9 @@ def namesakes_of_other_types(name: str, type_: str, *, by: Actor) -> tuple[Other
 
 
 MOST: Final = 5
-#: of trigrams in common; below it `-value` alone makes names alike
+#: share of trigrams in common; below it `-value` alone makes names similar
 LEAST: Final = 0.35
-#: names of more characters aren't sought: what is like them is no slip of the keyboard
+#: characters of a name that is looked up; longer ones aren't typing errors
 LONGEST: Final = 200
 _NEAREST: Final = """
 SELECT e.registry_id, e.name FROM search_indexedsubject e
@@ -112,9 +112,9 @@ ORDER BY similarity(e.folded_name, %(folded)s) DESC, e.name LIMIT {most}
 
 
 def nearest_subjects(registry: int, name: str, *, by: Actor) -> tuple[str, ...]:
-    """Qualified names of the registry that are like `name`, the likest first; those that somebody may read alone.
+    """Return the readable subjects of the registry with names similar to `name`, most similar first.
 
-    Raises NotSignedIn, NotAllowed for whoever may read nothing.
+    The names are qualified. Raises NotSignedIn or NotAllowed if the actor may read nothing.
     """
     sight = sight_of(by)
     if registry not in sight.registries or not name or len(name) > LONGEST:

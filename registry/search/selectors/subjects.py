@@ -1,4 +1,4 @@
-"""Subjects by name, description and tag, and by what is asked of them or of their fields."""
+"""Subjects by name, description and tag, and by operators on them or on their fields."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from registry.search.selectors.conditions import (
 from registry.search.selectors.fields import FirstKeys, subjects_with_fields
 
 MOST_SIMILAR: Final = 10
-#: of a word to a part of a name; 0.6, as PostgreSQL has it, forgives one wrong letter in long words alone
+#: of a word to a part of a name; PostgreSQL's default, 0.6, forgives one wrong letter only in long words
 LEAST_SIMILAR: Final = "0.4"
 _COLUMNS: Final = (
     "e.subject_id, e.registry_id, e.name, e.schema_type, e.version, e.field_count, e.doc, e.tags, e.problem"
 )
 _LIVE: Final = "EXISTS (SELECT 1 FROM subjects_schemaversion v WHERE v.id = e.version_pk AND v.deleted_at IS NULL)"
-#: how many fit, up to what is sorted, and how many of those begin with the first word
+#: how many match, up to what is sorted, and how many of those begin with the first word
 _COUNT: Final = """
 SELECT count(*), count(*) FILTER (WHERE begins)
 FROM (SELECT {begins} AS begins FROM search_indexedsubject e WHERE {where} LIMIT %(sorted)s) found
 """
-#: a part of a page: all that fit are found and sorted, and then as many looked at as are shown
+#: a part of a page: finds and sorts all matches, and then reads as many as are shown
 _SORTED: Final = """
 WITH fitting AS MATERIALIZED (
     SELECT e.subject_id, e.name FROM search_indexedsubject e WHERE {where} AND {part}
@@ -48,12 +48,12 @@ SELECT {number} AS part, {columns} FROM (SELECT * FROM fitting ORDER BY name, su
 JOIN search_indexedsubject e ON e.subject_id = fitting.subject_id
 WHERE {live} AND {after} ORDER BY fitting.name, fitting.subject_id LIMIT %(most)s
 """
-#: the same where many fit: by name, until there are enough
+#: the same for many matches: reads by name, until there are enough
 _WALKED: Final = """
 SELECT {number} AS part, {columns} FROM search_indexedsubject e WHERE {where} AND {part} AND {live} AND {after}
 ORDER BY e.name, e.subject_id LIMIT %(most)s
 """
-#: subjects that are found before they are sorted; going through all by name until some fit would cost more
+#: subjects that are found and then sorted; reading all by name until some match would cost more
 MOST_SORTED: Final = 10_000
 _CHOSEN: Final = """
 SELECT 0, {columns} FROM unnest(%(numbers)s::bigint[]) WITH ORDINALITY AS wanted(subject_id, ord)
@@ -65,7 +65,7 @@ _CONTAINING: Final = """
 SELECT 0, {columns} FROM search_indexedsubject e WHERE {where} AND {live} AND ({any})
 ORDER BY {many} DESC, e.name, e.subject_id LIMIT %(most)s
 """
-#: names that are like a word, or but for two letters; each is found by itself: of all together every name would be compared
+#: names that are similar to a word or have two letters swapped; one query for each, as together they'd read every name
 _ALIKE: Final = """
 WITH {tables}
 SELECT 0, {columns} FROM ({near}) near JOIN search_indexedsubject e ON e.subject_id = near.subject_id
@@ -79,7 +79,7 @@ _PIECE: Final = 200
 
 
 def find_subjects(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str = "", first: FirstKeys) -> Group:
-    """A page of the subjects that fit; where no name fits, those with a name like it."""
+    """Return a page of the matching subjects; if no name matches, those with a similar name."""
     if not query.terms:
         return Group(SUBJECTS)
     if any(query.of(operator) for operator in OF_FIELDS):
@@ -93,7 +93,7 @@ def find_subjects(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: 
 
 
 def _where(query: Query, sight: Sight) -> Sql:
-    """What may be seen, fits the questions to subjects, and says every word in its name, description or tags."""
+    """Return the conditions: readable, operators on subjects, and every word in its name, description or tags."""
     sql = of_subjects(query, sight) or Sql()
     for word in query.plain_words:
         pattern = sql.give(contains(word))
@@ -105,11 +105,11 @@ def _where(query: Query, sight: Sight) -> Sql:
 
 
 def _page(query: Query, where: Sql, sight: Sight, by: Actor, *, limit: int, cursor: str) -> Group:
-    """Names that begin with the first word, then the others, both by name."""
+    """Return names that begin with the first word, then the others, both by name."""
     parameters: dict[str, Any] = {**where.parameters, "most": limit + 1, "sorted": MOST_SORTED + 1}
     starts = f"e.folded_name LIKE {_give(parameters, begins(query.plain_words[0]))}" if query.plain_words else "TRUE"
     ((count, beginning),) = rows_of(_COUNT.format(where=where.where, begins=starts), parameters)
-    # where many fit, what was counted is of some of them
+    # if many match, only some of them were counted
     is_wide = count > MOST_SORTED
     part, after = 0, "TRUE"
     if cursor:
@@ -142,13 +142,16 @@ def _part(
 
 
 def _with_fields(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str, first: FirstKeys) -> Group:
-    """Those with a field that fits all that is asked of fields; for descriptions and tags alone, those that have them."""
+    """Return subjects with a field that matches all operators on fields.
+
+    If these are only `doc:` and `tag:`, also return subjects whose own description and tags match.
+    """
     numbers, more = subjects_with_fields(query, sight, first)
     if not query.of("field") and not query.of("type"):
         numbers = list(dict.fromkeys([*_saying(query, sight), *numbers]))
     where = _where(query, sight)
     if query.plain_words or where.conditions:
-        # of all that fit the fields, those that may be seen and fit the rest, in the same order
+        # of the subjects with matching fields, those that are readable and match the rest, in the same order
         sql = _CHOSEN.format(columns="e.subject_id", where=where.where, live=_LIVE)
         parameters = {**where.parameters, "numbers": numbers, "most": len(numbers)}
         numbers = [number for _, number in rows_of(sql, parameters)]
@@ -167,7 +170,7 @@ def _with_fields(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: s
 
 
 def _saying(query: Query, sight: Sight) -> list[int]:
-    """The subjects that have all of the descriptions and tags themselves."""
+    """Return the subjects whose own description and tags match all of the query's."""
     filters = of_subjects(query, sight) or Sql()
     for value in query.of("doc"):
         filters.add(f"e.folded_doc <> '' AND e.folded_doc LIKE {filters.give(contains(value))}")
@@ -178,12 +181,12 @@ def _saying(query: Query, sight: Sight) -> list[int]:
 
 
 def subjects_of(numbers: Sequence[int], sight: Sight, by: Actor) -> tuple[SubjectHit, ...]:
-    """The subjects of those numbers, in their order, but what was deleted meanwhile or can't be seen."""
+    """Return the subjects with those ids, in their order, without those deleted meanwhile or not readable."""
     return tuple(hit for _, hit in numbered_subjects(numbers, sight, by))
 
 
 def numbered_subjects(numbers: Sequence[int], sight: Sight, by: Actor) -> list[tuple[int, SubjectHit]]:
-    """The same, each with its number."""
+    """Return the same, each with its id."""
     if not numbers:
         return []
     sql = _CHOSEN.format(columns=_COLUMNS, where="TRUE", live=_LIVE)
@@ -192,7 +195,7 @@ def numbered_subjects(numbers: Sequence[int], sight: Sight, by: Actor) -> list[t
 
 
 def _similar(query: Query, sight: Sight, by: Actor) -> tuple[SubjectHit, ...]:
-    """Names that contain some of several words, and after them those that are like one."""
+    """Return names that contain some of several words, and after them those that are similar to one."""
     where = of_subjects(query, sight) or Sql()
     rows = _containing(query.plain_words, where) if len(query.plain_words) > 1 else []
     if len(rows) < MOST_SIMILAR:
@@ -262,7 +265,7 @@ def _give(parameters: dict[str, Any], value: Any) -> str:
 
 
 def _cursor(row: tuple[Any, ...]) -> str:
-    """Part, number and name of a row, in signs that an address can hold."""
+    """Encode part, id and name of a row in characters that a URL can contain."""
     part, number, _, name, *_ = row
     return base64.urlsafe_b64encode(f"{part}.{number}.{name}".encode()).decode().rstrip("=")
 

@@ -1,4 +1,4 @@
-"""`manage.py verify_audit`: whether the audit is the one that was written."""
+"""`manage.py verify_audit`: check that the audit is the one that was written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from registry.audit.hash_chain import Head, seal_events, verify
 
 
 def head_of(text: str) -> Head:
-    """A head as `verify_audit` prints it: POSITION:SEAL. Raises ArgumentTypeError."""
+    """Parse a head as `verify_audit` prints it: POSITION:SEAL. Raises ArgumentTypeError."""
     match = re.fullmatch(r"([0-9]{1,18}):([0-9a-f]{64})", text)
     if match is None:
         raise ArgumentTypeError("a head is POSITION:SEAL, as this command and the worker's log print it")
@@ -22,7 +22,10 @@ def head_of(text: str) -> Head:
 
 
 def anchors_of(path: Path) -> list[Head]:
-    """The heads of a file with one JSON object a line; none where the file doesn't exist yet. Raises CommandError."""
+    """Return the heads in a file with one JSON object per line; none if the file doesn't exist yet.
+
+    Raises CommandError.
+    """
     if not path.exists():
         return []
     heads = []
@@ -37,7 +40,7 @@ def anchors_of(path: Path) -> list[Head]:
 
 
 class Command(BaseCommand):
-    """Makes every seal again and compares."""
+    """The command: computes every seal again and compares."""
 
     help = (
         "Verify the audit's chain of seals. Ends with 1 if an event was changed, inserted or removed, at the end of the"
@@ -45,7 +48,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """--expect, --anchors and --seal."""
+        """Add --expect, --anchors and --seal."""
         parser.add_argument("--expect", type=head_of, metavar="HEAD", help="a head that was noted earlier")
         parser.add_argument(
             "--anchors", type=Path, metavar="FILE",
@@ -54,7 +57,7 @@ class Command(BaseCommand):
         parser.add_argument("--seal", action="store_true", help="seal what waits first")
 
     def handle(self, *args: object, **options: object) -> None:
-        """Print the head and the unsealed tail."""
+        """Print the head and the number of unsealed events."""
         path = options["anchors"]
         expected = anchors_of(path) if isinstance(path, Path) else []
         if isinstance(options["expect"], Head):
