@@ -97,10 +97,7 @@ class _Delivery:
 
 
 def produce(
-    bootstrap: str,
-    registry_url: str,
-    auth: tuple[str, str] | None = None,
-    on_line: Callable[[str], object] = print,
+    bootstrap: str, registry_url: str, auth: tuple[str, str] | None = None, on_line: Callable[[str], object] = print
 ) -> DemoMessages:
     """Write the `orders` and `customers` topics in two schema versions each, and the five kinds of bad messages.
 

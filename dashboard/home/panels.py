@@ -199,10 +199,7 @@ def affected_rows(
 def impact_in_words(info: RequestInfo) -> str:
     """What it breaks and who is affected, from the last run of the checks; "" if nothing is."""
     concerned = [check for check in impact_of(info.checks) if check["verdict"] in (FAIL, WARN)]
-    failing, warning = (
-        len(info.failing),
-        sum(check["verdict"] == WARN for check in info.checks),
-    )
+    failing, warning = (len(info.failing), sum(check["verdict"] == WARN for check in info.checks))
     parts = [gettext("breaking change")] if info.is_breaking else []
     parts += [counted(failing, "%(n)s failed check", "%(n)s failed checks")] if failing else []
     parts += [counted(warning, "%(n)s warning", "%(n)s warnings")] if warning else []

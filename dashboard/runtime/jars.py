@@ -59,8 +59,7 @@ class JarSet:
 
 SETS = {
     "kafka": JarSet(
-        (("org.apache.kafka", "kafka_2.13", "4.1.2"), ("org.slf4j", "slf4j-simple", "1.7.36")),
-        transitive=True,
+        (("org.apache.kafka", "kafka_2.13", "4.1.2"), ("org.slf4j", "slf4j-simple", "1.7.36")), transitive=True
     ),
     # PySpark ships the rest. Spark's own kafka-clients would do; these are the versions that are known to work together.
     "spark": JarSet(

@@ -47,11 +47,7 @@ _ROWS = (
     EventType(
         "promotion.commented", "Promotion commented", "The promotion of {subject} to {registry} has a new comment."
     ),
-    EventType(
-        "promotion.affects",
-        "Clients affected",
-        "A promotion of {subject} to {registry} affects its clients.",
-    ),
+    EventType("promotion.affects", "Clients affected", "A promotion of {subject} to {registry} affects its clients."),
     EventType(
         "promotion.acknowledged",
         "Promotion acknowledged",
@@ -66,10 +62,7 @@ _ROWS = (
     EventType("promotion.scheduled", "Promotion scheduled", "The promotion of {subject} to {registry} was scheduled."),
     EventType("promotion.applied", "Promotion applied", "{subject} was promoted to {registry}."),
     EventType(
-        "promotion.failed",
-        "Promotion failed",
-        "The promotion of {subject} to {registry} failed.",
-        "promotion.apply",
+        "promotion.failed", "Promotion failed", "The promotion of {subject} to {registry} failed.", "promotion.apply"
     ),
     EventType("promotion.withdrawn", "Promotion withdrawn", "The request for {subject} in {registry} was withdrawn."),
     EventType("breakglass.opened", "Break-glass opened", "Break-glass was opened in {registry}.", "registry.manage"),

@@ -105,9 +105,7 @@ class DigestWish(models.Model):
                 name="digest_due_where_wanted",
             ),
         ]
-        indexes = [
-            models.Index(fields=["next_at"], condition=models.Q(next_at__isnull=False), name="digests_due"),
-        ]
+        indexes = [models.Index(fields=["next_at"], condition=models.Q(next_at__isnull=False), name="digests_due")]
 
     def __str__(self) -> str:
         return f"{self.user_id}: {self.every}"
@@ -137,7 +135,7 @@ class Digest(models.Model):
                 fields=["next_attempt_at"],
                 condition=models.Q(state__in=("queued", "sending")),
                 name="digests_under_way",
-            ),
+            )
         ]
 
     def __str__(self) -> str:

@@ -194,10 +194,7 @@ def _people(type_ids: Iterable[str], numbers: Collection[int]) -> dict[int, Acto
     own = RoleGrant.objects.filter(Q(user__in=numbers) | Q(role__in=roles), user__is_active=True)
     by_group = GroupGrant.objects.filter(Q(group__user__in=numbers) | Q(role__in=roles), group__user__is_active=True)
     grants: dict[int, list[Grant]] = {}
-    for number, *scope in (
-        *own.values_list("user", *_PLACE),
-        *by_group.values_list("group__user", *_PLACE),
-    ):
+    for number, *scope in (*own.values_list("user", *_PLACE), *by_group.values_list("group__user", *_PLACE)):
         grants.setdefault(number, []).append(Grant(*scope))
     return {number: Actor(str(number), "task", number, tuple(own_grants)) for number, own_grants in grants.items()}
 

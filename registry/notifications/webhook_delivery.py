@@ -244,11 +244,7 @@ def finish(claim: DeliveryClaim, outcome: Outcome) -> str:
             row.state, row.next_attempt_at = QUEUED, now + delay_before(row.attempts + 1)
         row.save()
         Attempt.objects.create(
-            delivery=row,
-            status=outcome.status,
-            error=outcome.error,
-            excerpt=outcome.excerpt,
-            seconds=outcome.seconds,
+            delivery=row, status=outcome.status, error=outcome.error, excerpt=outcome.excerpt, seconds=outcome.seconds
         )
         _note_health(row.webhook_id, outcome, now)
     return row.state

@@ -27,12 +27,7 @@ from registry.formats.report import PROFILES, Report
 from registry.formats.suggested_edits import SuspectedRename
 from registry.promotions.board.readiness import Reason
 from registry.promotions.requests.level_simulation import RequestsUnder, requests_under
-from registry.promotions.requests.preconditions import (
-    CONFIG,
-    MODE,
-    SettingsPreconditions,
-    settings_preconditions,
-)
+from registry.promotions.requests.preconditions import CONFIG, MODE, SettingsPreconditions, settings_preconditions
 from registry.subjects import selectors
 from registry.subjects.comparison.simulation import Hazards as HazardsFound
 from registry.subjects.history.level_history import MAX_SUBJECTS, SubjectTrial, WhatIf, what_if

@@ -224,13 +224,7 @@ def schedule(*, request_id: int, by: Actor, at: datetime, move_on: bool = False)
             raise WrongState(f"Request {request.pk} is {request.state}. Only an approved request can be scheduled.")
         at = _open_time(request, at, move_on=move_on)
         record(by=by, why=f"schedule request {request.pk} for {at.isoformat()}")
-        values = {
-            "apply_at": at,
-            "applied_by_id": person(by),
-            "failure": "",
-            "claim_tag": "",
-            "claim_until": None,
-        }
+        values = {"apply_at": at, "applied_by_id": person(by), "failure": "", "claim_tag": "", "claim_until": None}
         if request.state == PromotionRequest.SCHEDULED:
             for name, value in values.items():
                 setattr(request, name, value)

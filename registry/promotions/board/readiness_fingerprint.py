@@ -106,9 +106,7 @@ _CANDIDATE = CANDIDATE.format(subject="source.id")
 _BASIS_OF_ALL = _BASIS_OF.format(candidate=_CANDIDATE, along=_ALONG, wanted="")
 #: an index finds the subjects of a page by name
 _BASIS_OF_WANTED = _BASIS_OF.format(
-    candidate=_CANDIDATE,
-    along=_ALONG,
-    wanted="JOIN wanted ON wanted.context = c.name AND wanted.subject = s.name",
+    candidate=_CANDIDATE, along=_ALONG, wanted="JOIN wanted ON wanted.context = c.name AND wanted.subject = s.name"
 )
 
 

@@ -185,10 +185,7 @@ def _readiness(environments: Sequence[Environment], subjects: Sequence[SubjectNa
     if not pairs or not subjects:
         return {}
     basis, parameters = basis_query(pairs, subjects)
-    rows = {
-        "source_ids": [pair.source.pk for pair in pairs],
-        "target_ids": [pair.target.pk for pair in pairs],
-    }
+    rows = {"source_ids": [pair.source.pk for pair in pairs], "target_ids": [pair.target.pk for pair in pairs]}
     with connection.cursor() as cursor:
         cursor.execute(_FRESH.format(basis=basis), parameters | rows)
         return {

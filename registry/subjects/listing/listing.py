@@ -260,9 +260,7 @@ def _latest_by_registry(registry: Registry, names: list[str]) -> _Newest:
     """Over the registries of the same project and location; each found from the index, as there may be any number."""
     live = SchemaVersion.objects.filter(subject=OuterRef("pk"), deleted_at=None).order_by("-version")
     rows = Subject.objects.filter(
-        name__in=names,
-        context__registry__project=registry.project,
-        context__registry__location=registry.location,
+        name__in=names, context__registry__project=registry.project, context__registry__location=registry.location
     ).annotate(
         newest=Subquery(live.values("version")[:1]), fingerprint=Subquery(live.values("schema__fingerprint")[:1])
     )
