@@ -34,6 +34,7 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.urls import get_resolver
 
+from dashboard.database.circuit_breaker import REPLIES
 from dashboard.wsgi import application as django_application
 from registry.api.google.base import refusal as google_refusal
 from registry.api.product.base import refusal as product_refusal
@@ -62,6 +63,9 @@ WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]
 # Together not above the pool of database connections in the settings: a thread without a connection would only wait.
 THREADS = 8
 STREAM_THREADS = 2  # that make what is sent piece by piece
+READY_THREADS = 1  # that say whether the database answers
+APART_THREADS = 2  # that need no database
+STATIC = b"/ui/static/"
 MAX_BODY = 8 * 1024 * 1024
 IN_MEMORY = 512 * 1024  # of a request's body; what is longer goes to a temporary file
 # The server tells of a malformed body as of a client that went away, and answers 500 itself if nobody does.
@@ -118,6 +122,7 @@ class WsgiBridge:
         max_body: int = MAX_BODY,
         at_start: Callable[[], None] | None = None,
         refusals: Mapping[bytes, Refusal] = {},
+        static: bytes = b"/ui/static/",
     ) -> None:
         """`refusals` maps the beginning of a path to what makes the JSON or HTML of a refusal there, of status and message."""
         self._application = application
@@ -126,6 +131,8 @@ class WsgiBridge:
         self._max_body = max_body
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="request")
         self._makers = ThreadPoolExecutor(STREAM_THREADS, thread_name_prefix="stream")
+        self._ready = ThreadPoolExecutor(READY_THREADS, thread_name_prefix="ready")
+        self._apart = ThreadPoolExecutor(APART_THREADS, thread_name_prefix="apart")
         self._streaming = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -141,7 +148,8 @@ class WsgiBridge:
         loop = asyncio.get_running_loop()
         with body:
             environ = build_environ(scope, body, length)
-            response = await loop.run_in_executor(self._threads, _respond, self._application, environ)
+            threads = self._threads_for(scope["raw_path"])
+            response = await loop.run_in_executor(threads, _respond, self._application, environ)
         if response.parts is None:
             await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
             await send({"type": "http.response.body", "body": response.body, "more_body": False})
@@ -154,6 +162,12 @@ class WsgiBridge:
         else:
             loop.run_in_executor(self._makers, _close, response.parts)
             await self._refuse(RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, BUSY), scope, receive, send)
+
+    def _threads_for(self, path: bytes) -> ThreadPoolExecutor:
+        """Threads that don't all wait for a service that hangs, for what says so and what needs none."""
+        if path == b"/readyz":
+            return self._ready
+        return self._apart if path == b"/healthz" or path.startswith(STATIC) else self._threads
 
     async def _stream(self, parts: Iterable[bytes], response: BridgeResponse, receive: Receive, send: Send) -> None:
         """Send what a thread makes; a stream that is cut short has no end by which its client could take it for whole."""
@@ -434,6 +448,7 @@ def _no_write(data: bytes) -> None:
 
 def _begin() -> None:
     schema_workers.prestart()
+    REPLIES.watch(settings.DATABASE_WAIT)
     settle()
     # The server listens only after this.
     asyncio.get_running_loop().call_later(1.0, limit_unread)

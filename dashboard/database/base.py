@@ -131,7 +131,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         """
         lost = self.connection is not None and bool(self.connection.closed)
         super()._close()  # type: ignore[misc]
-        if lost and self.pool:
+        if lost and self.pool and not REACH.is_away():
             self.pool.check()
 
     @contextmanager

@@ -10,11 +10,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+
+import psutil
 
 from benchmarks.endurance_site import signed_in
 from benchmarks.site import closed_web_command, issued_token, product
@@ -75,6 +77,20 @@ class Site:
         os.kill(child.pid, signal.SIGQUIT)
         until(lambda: child.ended() is not None)
         end_children([child])
+
+    @contextmanager
+    def hanging(self, name: str) -> Iterator[None]:
+        """A part and its processes do nothing meanwhile, and keep their connections."""
+        found = psutil.Process(self.children[name].pid)
+        processes = [found, *found.children(recursive=True)]
+        for process in processes:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in processes:
+                with suppress(psutil.NoSuchProcess):
+                    process.resume()
 
     def end(self) -> None:
         for name in reversed(PARTS):

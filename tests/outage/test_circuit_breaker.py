@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import socket
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -13,7 +16,15 @@ from django.db import connection
 from psycopg_pool import ConnectionPool
 
 from dashboard.database import circuit_breaker
-from dashboard.database.circuit_breaker import DatabaseUnreachable, LogThrottle, Reach, is_ended
+from dashboard.database.circuit_breaker import (
+    DatabaseUnreachable,
+    LogThrottle,
+    Reach,
+    Replies,
+    WatchedConnection,
+    hangs,
+    is_ended,
+)
 from tests.waiting import PATIENCE, ends_soon, until
 
 pytestmark = pytest.mark.requirement("CARD-1")
@@ -96,6 +107,40 @@ def test_the_pool_tries_again_without_a_growing_pause_until_it_is_back(
             known.wait(PATIENCE)
             with pool.connection(PATIENCE) as found:
                 assert found.execute("SELECT 1").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("is_hung", [False, True])
+def test_a_long_statement_goes_on_unless_the_server_hangs(
+    parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch, is_hung: bool
+) -> None:
+    reach = Reach()
+    replies = Replies(reach)
+    monkeypatch.setattr(circuit_breaker, "REPLIES", replies)
+    monkeypatch.setattr(circuit_breaker, "OVERDUE", 0.1)
+    with WatchedConnection.connect(**parameters) as connection, ThreadPoolExecutor(1) as threads:
+        lasting = threads.submit(connection.execute, "SELECT pg_sleep(%s)", [PATIENCE if is_hung else 0.5])
+        if is_hung:
+            monkeypatch.setattr(circuit_breaker, "hangs", lambda address, seconds: True)
+        while not (lasting.done() or reach.is_away()):
+            replies.look(2)
+            time.sleep(0.05)
+        if not is_hung:
+            assert lasting.result().fetchone() == ("",) and not reach.is_away()
+            return
+        with ends_soon(), pytest.raises(psycopg.OperationalError):
+            lasting.result()
+        with pytest.raises(DatabaseUnreachable), ends_soon():
+            reach.wait(0.01)
+        monkeypatch.setattr(circuit_breaker, "hangs", lambda address, seconds: False)
+        replies.look(2)
+        reach.wait(0.01)
+
+
+def test_a_server_hangs_that_takes_a_connection_and_says_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = (silent.family, silent.getsockname())
+        assert hangs(address, 0.05)
+    assert not hangs(address, 0.05), "it has ended"
 
 
 def test_a_connection_that_the_server_ended_is_found_without_asking_it(parameters: dict[str, Any]) -> None:

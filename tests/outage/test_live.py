@@ -160,6 +160,24 @@ def test_a_crash_is_told_like_a_shutdown(site: Site) -> None:
     until(lambda: site.ask("GET", "/subjects/known-1/versions/1").status == 200, BACK)
 
 
+def test_a_database_that_hangs_holds_up_nobody_for_long(site: Site) -> None:
+    """Requests are refused in time, and what needs no database is answered while they wait."""
+    warm = site.ask_at_once(MANY, lambda number: f"/subjects/known-{number}/versions/1?warmer")
+    assert {answer.status for answer in warm} == {200}
+    paths = [*(f"/subjects/absent-{number}/versions" for number in range(MANY)), "/healthz", "/ui/static/app.js"]
+    with site.hanging("postgres"):
+        *refused, alive, static = site.ask_at_once(len(paths), paths.__getitem__)
+        assert {answer.status for answer in refused} == {503}
+        assert max(answer.seconds for answer in refused) < SOON
+        assert (alive.status, static.status) == (200, 200)
+        assert max(alive.seconds, static.seconds) < min(BACK, max(answer.seconds for answer in refused))
+        assert site.ask("POST", "/subjects/hung/versions", schema(1)).status == 503
+        ready = site.ask("GET", "/readyz")
+        assert ready.status == 503 and ready.json["database"].startswith("doesn't answer")
+        print(f"refused after at most {max(answer.seconds for answer in refused):.2f} s, /readyz {ready.seconds:.2f} s")
+    until(lambda: site.ask("POST", "/subjects/hung/versions", schema(1)).status == 200, BACK)
+
+
 def test_what_was_answered_before_goes_on(site: Site) -> None:
     """As long as nothing was committed since: each try ends with PostgreSQL back, and the first without a commit counts."""
     shared = site.layout.data / "run" / "generation"
