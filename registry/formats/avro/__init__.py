@@ -1,4 +1,4 @@
-"""Avro 1.12: the format's verbs over the modules of this package."""
+"""Avro 1.12: the SchemaFormat that delegates to the modules of this package."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from registry.formats.tags import EntityTags, TagChange
 
 
 class AvroFormat(SchemaFormat):
-    """Avro as a SchemaFormat; has no state."""
+    """Avro as a stateless SchemaFormat."""
 
     name = "AVRO"
     title = "Avro"
@@ -52,9 +52,9 @@ class AvroFormat(SchemaFormat):
     measures = staticmethod(cost.avro_measures)
 
     def parse(self, text: str, references: Sequence[ResolvedReference] = (), *, is_new: bool = True) -> ParsedSchema:
-        """The schema in `text`; raises InvalidSchema with line and column.
+        """Parse `text`; raises InvalidSchema with line and column.
 
-        What isn't new may have defaults that don't match their type, as other registries took them.
+        A text that isn't new may have defaults that don't match their type, because other registries accepted them.
         """
         try:
             model = parse_schema(text, references, validate_defaults=is_new)
@@ -78,19 +78,19 @@ class AvroFormat(SchemaFormat):
         )
 
     def normalize(self, parsed: ParsedSchema) -> str:
-        """The text that `normalize=true` registers."""
+        """Return the text that `normalize=true` registers."""
         return canonical.normalized_text(_model(parsed))
 
     def diff(self, old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
-        """All changes, for people, in the order of the text."""
+        """Return all changes, for people, in the order of the text."""
         return diff_types(_model(old).root, _model(new).root)
 
     def outline(self, parsed: ParsedSchema) -> tuple[OutlineField, ...]:
-        """The fields as a flat list, nested ones after their parent."""
+        """Return the fields as a flat list, nested ones after their parent."""
         return outline(_model(parsed).root)
 
     def self_contained(self, parsed: ParsedSchema) -> str:
-        """The text with the definitions of its references inside."""
+        """Return the text with the definitions of its references included."""
         model = _model(parsed)
         try:
             return canonical.canonical_text(AvroSchema(model.root, model.named, frozenset(), ()))
@@ -98,15 +98,15 @@ class AvroFormat(SchemaFormat):
             raise InvalidSchema("with its references included, the schema is nested too deeply for one text") from None
 
     def judge(self, reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
-        """All breaks, equal to Java's SchemaCompatibility, and all hazards."""
+        """Return all breaks, equal to those of Java's SchemaCompatibility, and all hazards."""
         return findings.judge(_model(reader).root, _model(writer).root)
 
     def truth(self, reader: ParsedSchema, writer: ParsedSchema) -> Truth:
-        """What the covering data of the writer say, decoded with the reader by fastavro and as Java's decoder does it."""
+        """Check the writer's covering data with the reader, decoded by fastavro and by Java's rules."""
         return truth_of(_model(reader), _model(writer))
 
     def witness(self, reader: ParsedSchema, writer: ParsedSchema, finding: Incompatibility | None = None) -> Witness:
-        """Data that show one finding, or (None) any data of the writer that the reader can't decode."""
+        """Return data that shows one finding, or (None) any data of the writer that the reader can't decode."""
         if finding is not None:
             return witness_of(_model(reader), _model(writer), finding)
         witness = any_witness(_model(reader), _model(writer))
@@ -117,65 +117,65 @@ class AvroFormat(SchemaFormat):
         return witness
 
     def example(self, parsed: ParsedSchema) -> Any:
-        """A datum in Avro's JSON encoding; raises InvalidDatum where none can be made."""
+        """Return a datum in Avro's JSON encoding; raises InvalidDatum if none can be made."""
         return decoding.example(_model(parsed))
 
     def resolve(self, reader: ParsedSchema, writer: ParsedSchema, datum: Any) -> Resolution:
-        """What the reader makes of a datum in Avro's JSON encoding; raises InvalidDatum if it isn't the writer's."""
+        """Read a datum in Avro's JSON encoding with the reader; raises InvalidDatum if it is invalid for the writer."""
         return decoding.resolve(_model(reader), _model(writer), datum)
 
     def repair(
         self, schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool
     ) -> Edit | None:
-        """The smallest edit of `schema` that removes the finding against `other`; None where there is none."""
+        """Return the smallest edit of `schema` that removes the finding against `other`; None if there is no edit."""
         return repair(schema, other, finding, is_reader=is_reader)
 
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
-        """The edit of `new` that adds the old name as an alias; None where the difference is no rename."""
+        """Return the edit of `new` that adds the old name as an alias; None if the difference isn't a rename."""
         return accept_rename(old, new, suspected)
 
     def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
-        """Advice on the schema alone, warnings first; none of it decides anything."""
+        """Return advice on the schema alone, warnings first; it affects no verdict."""
         return findings_at(lint_violations(_model(parsed)), lambda pointer: self.position(parsed, pointer))
 
     def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
-        """Line and column (from 1) in the text of what a pointer leads to, None where there is no such place."""
+        """Return line and column (from 1) of a pointer's target in the text; None if there is no such place."""
         return position_of(parsed.text, pointer)
 
     def tags(self, parsed: ParsedSchema) -> tuple[EntityTags, ...]:
-        """The tagged records and fields with their tags, in the order of the text."""
+        """Return the tagged records and fields with their tags, in the order of the text."""
         return schema_outline.tags(_model(parsed))
 
     def with_tags(self, parsed: ParsedSchema, changes: Sequence[TagChange]) -> str:
-        """The text with changed tags; raises InvalidSchema for an entity that it doesn't define."""
+        """Return the text with changed tags; raises InvalidSchema for an entity that it doesn't define."""
         return schema_outline.with_tags(parsed.text, _model(parsed), changes)
 
     def has_top_level_field(self, parsed: ParsedSchema, name: str) -> bool:
-        """Whether the schema is a record with a field of that name."""
+        """Return whether the schema is a record with a field of that name."""
         return schema_outline.has_top_level_field(_model(parsed), name)
 
     def recognizes(self, text: str) -> bool:
-        """Whether a text is JSON that isn't a plain word; JSON Schema looks closer."""
+        """Return whether the text is a JSON object or array; JSON Schema checks more closely."""
         return text.lstrip()[:1] in ("{", "[")
 
     def documentation(self, canonical: str) -> str:
-        """The `doc` of the type at the root."""
+        """Return the `doc` of the type at the root."""
         return json_documentation(canonical, "doc")
 
     def record_name(self, parsed: ParsedSchema) -> str:
-        """The full name of the type at the root, if it has one."""
+        """Return the full name of the root type, if it has one."""
         root = parsed.model and parsed.model.root
         return root.full_name if isinstance(root, Named) else ""
 
     def decode_body(self, schema: ParsedSchema, body: bytes, indexes: tuple[int, ...] | None = None) -> DecodedBody:
-        """The body in Avro's binary encoding, decoded."""
+        """Decode a body in Avro's binary encoding."""
         check_size(body)
         root = _model(schema).root
         value = plain(decoding.decode_body(_model(schema), body))
         return DecodedBody(value, root.full_name if isinstance(root, Record) else root.kind)
 
     def replay_of(self, reader: ParsedSchema, writer: ParsedSchema) -> BodyReplay:
-        """Reads bodies of the writer with the reader."""
+        """Return a function that reads the writer's bodies with the reader."""
 
         def replay(body: bytes, indexes: tuple[int, ...] | None) -> Resolution:
             check_size(body)

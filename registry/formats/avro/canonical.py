@@ -1,7 +1,7 @@
-"""The texts of an Avro schema: as Java writes it, normalized, and the parsing canonical form.
+"""The texts of an Avro schema: Java's form, the normalized form, and single definitions.
 
-The canonical text keeps all that a person wrote (doc, defaults, aliases, order, properties) and drops white space,
-comments and redundant namespaces: it equals `Schema.toString()` of Java's Avro 1.12, which is what Confluent's
+The canonical text keeps everything that a person wrote (doc, defaults, aliases, order, properties) and drops
+whitespace, comments and redundant namespaces. It equals `Schema.toString()` of Java's Avro 1.12, which Confluent's
 registry compares. Types that references define are written by name.
 """
 
@@ -26,7 +26,7 @@ from registry.formats.avro.model import (
     Union,
 )
 
-# A simple name of these would be read as Avro's own type, so it is written with its namespace.
+# A type with one of these simple names would be read as Avro's own, so it is written with its namespace.
 _AVRO_NAMES: Final = PRIMITIVES | {"record", "enum", "array", "map", "union", "fixed"}
 _SHORT_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _ESCAPES: Final = {ord(c): s for c, s in _SHORT_ESCAPES.items()} | {
@@ -35,42 +35,42 @@ _ESCAPES: Final = {ord(c): s for c, s in _SHORT_ESCAPES.items()} | {
 
 
 def canonical_text(schema: AvroSchema) -> str:
-    """The text that is equal for schemas which differ in white space, comments and redundant namespaces alone."""
+    """Return the text that is equal for schemas that differ only in whitespace, comments and redundant namespaces."""
     return "".join(_CanonicalWriter(schema.external).type(schema.root, ""))
 
 
 def document_text(schema: AvroSchema, document: Document) -> str:
-    """The canonical text of what a schema refers to: what the document defines itself in full, the rest by name."""
+    """Return the canonical text of a referenced document: its own definitions in full, the rest by name."""
     return "".join(_CanonicalWriter(frozenset(schema.named) - document.own_names).type(document.root, ""))
 
 
 def normalized_text(schema: AvroSchema) -> str:
-    """The text that `normalize=true` registers: full names, attributes in a fixed order, properties sorted."""
+    """Return the text that `normalize=true` registers: full names, fixed order of attributes, sorted properties."""
     return "".join(_NormalizedWriter(schema.external).type(schema.root, ""))
 
 
 def definition(type_: AvroType) -> str:
-    """The canonical text of one type with all that it uses, the types of references included."""
+    """Return the canonical text of one type with everything that it uses, including types from references."""
     return "".join(_CanonicalWriter(frozenset()).type(type_, ""))
 
 
 def type_source(type_: AvroType, namespace: str, defined: frozenset[str]) -> str:
-    """The text of a type that stands in a namespace of another schema, which knows some names already."""
+    """Return the text of a type for a namespace of another schema, which already defines some names."""
     return "".join(_CanonicalWriter(defined).type(type_, namespace))
 
 
 def field_source(field: RecordField, namespace: str, defined: frozenset[str]) -> str:
-    """The text of a field as a record of another schema takes it over."""
+    """Return the text of a field for a record of another schema."""
     return "".join(_CanonicalWriter(defined).field(field, namespace))
 
 
 def quoted(text: str) -> str:
-    """A JSON string as Jackson writes it: only quotes, backslashes and control characters are escaped."""
+    """Return a JSON string in Jackson's form: only quotes, backslashes and control characters are escaped."""
     return f'"{text.translate(_ESCAPES)}"'
 
 
 def json_text(value: Any, *, is_sorted: bool = False) -> str:
-    """A JSON value without white space, numbers as Java writes them."""
+    """Return a JSON value without whitespace, with numbers in Java's form."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -88,7 +88,7 @@ def json_text(value: Any, *, is_sorted: bool = False) -> str:
 
 
 def java_double(number: float) -> str:
-    """A finite double as Java's Double.toString writes it: 1.0, 1.0E10, 1.0E-5."""
+    """Return a finite double in the form of Java's Double.toString: 1.0, 1.0E10, 1.0E-5."""
     magnitude = abs(number)
     if magnitude == 0 or 1e-3 <= magnitude < 1e7:
         text = repr(number)
@@ -97,7 +97,7 @@ def java_double(number: float) -> str:
 
 
 def _scientific(number: float) -> str:
-    """The shortest mantissa, with a decimal point, and the decimal exponent of a double that isn't 0."""
+    """Return the shortest mantissa, with a decimal point, and the decimal exponent of a nonzero double."""
     sign = "-" if number < 0 else ""
     text = repr(abs(number))
     digits, _, exponent_text = text.partition("e")
@@ -111,13 +111,13 @@ def _scientific(number: float) -> str:
 
 
 class _SchemaWriter:
-    """Writes types; a named one in full where it first stands, by name from then on."""
+    """A writer of types: a named type is in full at its first use, and by name after that."""
 
     def __init__(self, defined: frozenset[str]) -> None:
         self._known = set(defined)
 
     def type(self, type_: AvroType, namespace: str) -> list[str]:
-        """The parts of the text of a type that stands in a namespace."""
+        """Return the parts of the text of a type in a namespace."""
         if isinstance(type_, Named):
             if type_.full_name in self._known:
                 return [self.name(type_, namespace)]
@@ -141,20 +141,20 @@ class _SchemaWriter:
         return [f'{{"type":"{type_.kind}"{properties}}}' if properties else f'"{type_.kind}"']
 
     def name(self, named: Named, namespace: str) -> str:
-        """How an already defined type is named inside of a namespace."""
+        """Return the name of an already defined type, relative to a namespace."""
         raise NotImplementedError
 
     def named(self, named: Named, namespace: str) -> list[str]:
-        """A named type in full."""
+        """Return a named type in full."""
         raise NotImplementedError
 
     def properties(self, props: Mapping[str, Any]) -> str:
-        """The properties that Avro doesn't know, each with a comma before it."""
+        """Return the properties that aren't Avro's own, each with a leading comma."""
         raise NotImplementedError
 
 
 class _CanonicalWriter(_SchemaWriter):
-    """As Java's Schema.toString()."""
+    """The form of Java's Schema.toString()."""
 
     def name(self, named: Named, namespace: str) -> str:
         short = named.namespace == namespace and named.namespace != "" and named.simple not in _AVRO_NAMES
@@ -188,7 +188,7 @@ class _CanonicalWriter(_SchemaWriter):
         return parts
 
     def field(self, field: RecordField, namespace: str) -> list[str]:
-        """The parts of the text of a field of a record in a namespace."""
+        """Return the parts of the text of a record's field."""
         return [f'{{"name":"{field.name}","type":', *self.type(field.type, namespace), self._field_attributes(field)]
 
     def _field_attributes(self, field: RecordField) -> str:
@@ -206,24 +206,24 @@ class _CanonicalWriter(_SchemaWriter):
         return "".join(parts)
 
     def kind(self, named: Named) -> str:
-        """The word of the type: a record that is an error says so."""
+        """Return the keyword of the type; `error` for a record that is an error."""
         return "error" if isinstance(named, Record) and named.is_error else named.kind
 
     def doc(self, named: Named) -> str | None:
-        """The doc of a named type that is written, None for none."""
+        """Return the doc of a named type; None if none is written."""
         return named.doc
 
     def aliases(self, aliases: tuple[str, ...]) -> Iterable[str]:
-        """Aliases in the order in which they are written."""
+        """Return the aliases in the order in which they are written."""
         return aliases
 
     def default(self, field: RecordField) -> str:
-        """The text of a field's default."""
+        """Return the text of a field's default."""
         return json_text(field.default)
 
     @staticmethod
     def _alias(alias: str, namespace: str) -> str:
-        """An alias without a namespace in a type that has one keeps its leading dot, so that it stays itself."""
+        """Keep the leading dot of an alias without a namespace, so that a type's namespace doesn't apply to it."""
         space, _, simple = alias.rpartition(".")
         if space == namespace and simple not in _AVRO_NAMES:
             return f'"{simple}"'
@@ -234,10 +234,10 @@ class _CanonicalWriter(_SchemaWriter):
 
 
 class _NormalizedWriter(_CanonicalWriter):
-    """As the canonical text, after what doesn't matter is put in order.
+    """The canonical form with irrelevant differences removed.
 
-    Properties and aliases are sorted, an empty doc of a named type is dropped, an error is written as a record, whole
-    numbers as defaults of floats get their decimal point, and a decimal's scale of 0, which is the default, is dropped.
+    Properties and aliases are sorted; an empty doc of a named type is dropped; an error is written as a record; integer
+    defaults of floats get a decimal point; a decimal's scale of 0, which is the default, is dropped.
     """
 
     def kind(self, named: Named) -> str:
@@ -267,5 +267,5 @@ def _is_redundant_scale(key: str, props: Mapping[str, Any]) -> bool:
 
 
 def compact(value: Any) -> str:
-    """A JSON value on one line, for messages."""
+    """Return a JSON value on one line, for messages."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

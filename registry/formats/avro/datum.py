@@ -1,4 +1,4 @@
-"""Data of a schema: encoded and decoded by fastavro, and read and written as Avro's JSON encoding."""
+"""Data of a schema: encoding and decoding by fastavro, and reading and writing Avro's JSON encoding."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from registry.formats.avro.model import (
 )
 
 _NO_NAMESPACE: Final = "no_namespace__"
-# A record around every schema adds no byte, and lets fastavro keep what it knows of a root that is no record itself.
+# A record around every schema adds no bytes, and lets fastavro cache a root that isn't a record.
 _ROOT: Final = "no_namespace__.root__"
 _VALUE: Final = "value"
 _EMPTY_UNION: Final = "no_namespace__.empty_union"
@@ -39,9 +39,9 @@ _ADDED: Final = re.compile(r"\bno_namespace__\.|__kind_(?:record|enum|fixed)\b")
 
 
 class Codec:
-    """Encodes and decodes data of one schema; errors of fastavro come out as they are.
+    """Encodes and decodes data of one schema; doesn't wrap fastavro's errors.
 
-    `weight` is how many types and fields the schema has: fastavro looks at all of them in each call.
+    `weight` is the schema's number of types and fields, all of which fastavro visits in each call.
     """
 
     def __init__(self, schema: AvroSchema) -> None:
@@ -52,11 +52,11 @@ class Codec:
             fastavro.parse_schema(self._weighed(_Plain(defined).of(document.root)), named_schemas=named)
         root = {"type": "record", "name": _ROOT, "fields": [{"name": _VALUE, "type": _Plain(defined).of(schema.root)}]}
         self.schema: Any = fastavro.parse_schema(self._weighed(root), named_schemas=named)
-        # fastavro resolves nothing between two equal schemas: the doc makes this one another than any writer's.
+        # fastavro skips resolution between equal schemas; the doc makes this one differ from any writer's.
         self._as_reader: Any = {**self.schema, "doc": "reader"}
 
     def _weighed(self, plain: Any) -> Any:
-        """The schema, after its parts are counted."""
+        """Return the schema after adding its parts to `weight`."""
         stack = [plain]
         while stack:
             item = stack.pop()
@@ -71,13 +71,13 @@ class Codec:
         return plain
 
     def encode(self, datum: Any) -> bytes:
-        """The bytes of a datum; the branch of a union is named by a tuple (type name, value)."""
+        """Return the bytes of a datum; a tuple (type name, value) selects the branch of a union."""
         buffer = io.BytesIO()
         fastavro.schemaless_writer(buffer, self.schema, {_VALUE: datum}, strict=True)
         return buffer.getvalue()
 
     def decode(self, encoded: bytes, reader: Codec | None = None) -> Any:
-        """The datum in the bytes, resolved to the reader's schema if there is one; all bytes must be used."""
+        """Return the datum in the bytes, resolved to the reader's schema if given; all bytes must be used."""
         buffer = io.BytesIO(encoded)
         read: Any = fastavro.schemaless_reader(buffer, self.schema, None if reader is None else reader._as_reader)
         if buffer.tell() != len(encoded):
@@ -87,12 +87,12 @@ class Codec:
 
 @lru_cache(maxsize=256)
 def codec(schema: AvroSchema) -> Codec:
-    """The codec of a schema; the last few are kept."""
+    """Return the codec of a schema; cached."""
     return Codec(schema)
 
 
 def are_one(reader: AvroSchema, writer: AvroSchema) -> bool:
-    """Whether fastavro takes two schemas for one, and so resolves nothing: they are equal with docs and all."""
+    """Return whether fastavro skips resolution because the two schemas are equal, including docs."""
     if reader.root is writer.root:
         return True
     try:
@@ -107,14 +107,14 @@ def _whole(schema: AvroSchema) -> AvroSchema:
 
 @lru_cache(maxsize=256)
 def refusal(schema: AvroSchema) -> Refusal | None:
-    """Where fastavro refuses a schema because of its attributes and defaults, None if it takes it."""
+    """Return where fastavro rejects a schema for its attributes or defaults; None if it accepts the schema."""
     error = _why_refused(schema.root)
     return None if error is None else _located(schema.root, error)
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """fastavro's error, the fields that lead to what it refuses, and the type that it refuses."""
+    """fastavro's error, the fields on the path to the rejected type, and that type."""
 
     error: str
     fields: tuple[RecordField, ...]
@@ -122,7 +122,7 @@ class Refusal:
 
 
 def _located(root: AvroType, error: str) -> Refusal:
-    """Goes down to the innermost type that is refused by itself."""
+    """Find the innermost type that is rejected on its own."""
     fields: list[RecordField] = []
     type_ = root
     visited = {id(root)}
@@ -155,7 +155,7 @@ def _fields(type_: AvroType) -> tuple[RecordField, ...]:
 
 
 def _why_refused(type_: AvroType) -> str | None:
-    """fastavro's error at a type with all its attributes."""
+    """Return fastavro's error for a type with all its attributes; None if it is accepted."""
     return _why_not_parsed({"name": _VALUE, "type": _Plain(has_attributes=True).of(type_)})
 
 
@@ -166,23 +166,23 @@ def _why_field_refused(field: RecordField) -> str | None:
 def _why_not_parsed(field: dict[str, Any]) -> str | None:
     try:
         fastavro.parse_schema({"type": "record", "name": _ROOT, "fields": [field]}, named_schemas={})
-    except Exception as error:  # noqa: BLE001 - fastavro refuses schemas with errors of many types
+    except Exception as error:  # noqa: BLE001 - fastavro rejects schemas with errors of many types
         return plain_error(error)
     return None
 
 
 def branch_name(type_: AvroType) -> str:
-    """How a tuple names a branch of a union to `Codec.encode`."""
+    """Return the name that selects a branch of a union in `Codec.encode`."""
     return _name(type_.full_name, type_.kind) if isinstance(type_, Named) else type_.kind
 
 
 def plain_name(text: str) -> str:
-    """A name, or a text with names, as the schema has it: without what this module adds."""
+    """Return a name, or a text with names, without what this module adds to names."""
     return _ADDED.sub("", text)
 
 
 def plain_error(error: BaseException) -> str:
-    """An error's message in the schema's own names, at most 500 characters."""
+    """Return an error's message with the schema's own names, at most 500 characters."""
     text = plain_name(f"{type(error).__name__}: {error}"[:2_000])
     return text if len(text) <= 500 else text[:499] + "…"
 
@@ -193,14 +193,14 @@ def _name(full_name: str, kind: str) -> str:
 
 
 class _Plain:
-    """Writes types for fastavro, each named one where it comes first; with their attributes if these are asked for."""
+    """A converter of types to fastavro's JSON; a named type is defined at its first use; attributes are optional."""
 
     def __init__(self, defined: set[str] | None = None, *, has_attributes: bool = False) -> None:
         self._known = set() if defined is None else defined
         self._has_attributes = has_attributes
 
     def of(self, type_: AvroType) -> Any:
-        """A type as JSON."""
+        """Return a type as JSON."""
         if isinstance(type_, Named):
             name = _name(type_.full_name, type_.kind)
             if name in self._known:
@@ -220,7 +220,7 @@ class _Plain:
         return dict(type_.props) if self._has_attributes else {}
 
     def _nothing(self) -> Any:
-        """A union without branches, which fastavro would take for no reader at all: a type that matches no other."""
+        """Return a type that matches no other, for a union without branches: fastavro would treat that as no reader."""
         if _EMPTY_UNION in self._known:
             return _EMPTY_UNION
         self._known.add(_EMPTY_UNION)
@@ -241,7 +241,7 @@ class _Plain:
         return plain
 
     def field(self, field: RecordField) -> dict[str, Any]:
-        """A field as JSON."""
+        """Return a field as JSON."""
         plain: dict[str, Any] = {"name": field.name, "type": self.of(field.type)}
         if field.aliases:
             plain["aliases"] = list(field.aliases)
@@ -265,22 +265,22 @@ _SIMPLE: Final[Mapping[str, str]] = {
 
 
 def datum_from_json(type_: AvroType, value: Any, path: str) -> Any:
-    """The datum that a JSON value stands for; raises InvalidDatum with the path and what is expected there.
+    """Convert a JSON value to a datum; raises InvalidDatum with the path and the expected value.
 
-    A union's value is {"branch": value}, or the plain value where one branch alone takes it. A field that is left out
-    has its default.
+    A union's value is {"branch": value}, or the plain value if only one branch accepts it. A missing field gets its
+    default.
     """
     return _JsonReader().read(type_, value, path, 0)
 
 
 class _JsonReader:
-    """Reads one value; the work is bounded, as unions of unions would multiply it."""
+    """A reader of one JSON value with a step limit, because unions of unions would multiply the work."""
 
     def __init__(self) -> None:
         self._steps_left = MAX_STEPS
 
     def read(self, type_: AvroType, value: Any, path: str, depth: int) -> Any:
-        """The datum of a type; raises InvalidDatum."""
+        """Return the datum of a type; raises InvalidDatum."""
         self._steps_left -= 1
         if self._steps_left < 0:
             raise _TooMuch(f"{path}: the record takes too long to match with the unions: name their branches")
@@ -342,7 +342,7 @@ class _JsonReader:
         )
 
     def _taken(self, union: Union, value: Any, path: str, depth: int) -> list[tuple[str, Any]]:
-        """The branches that take a plain value, with what they make of it."""
+        """Return the branches that accept a plain value, each with the resulting datum."""
         taken = []
         for branch in union.branches:
             try:
@@ -355,7 +355,7 @@ class _JsonReader:
 
     @staticmethod
     def _named_branch(union: Union, value: Any) -> AvroType | None:
-        """The branch that an object of one key names: by its full name, else by a simple name that only one has."""
+        """Return the branch that an object's only key names: by full name, otherwise by a unique simple name."""
         if not isinstance(value, dict) or len(value) != 1:
             return None
         name = next(iter(value))
@@ -367,7 +367,7 @@ class _JsonReader:
 
 
 class _TooMuch(InvalidDatum):
-    """The budget is used up: no further branch is tried."""
+    """The step limit is exceeded; no further branch is tried."""
 
 
 def _leaf(type_: AvroType, value: Any, path: str) -> Any:
@@ -412,7 +412,7 @@ def _expected(path: str, what: str, value: Any) -> InvalidDatum:
 
 
 def datum_from_default(type_: AvroType, value: Any) -> Any:
-    """The datum that a field's default (JSON, already checked) stands for; a union's takes the first fitting branch."""
+    """Convert a field's default (JSON, already checked) to a datum; a union uses the first branch that fits."""
     if isinstance(type_, Union):
         branch = next((item for item in type_.branches if why_no_part(item, value) is None), type_.branches[0])
         return (branch_name(branch), datum_from_default(branch, value))
@@ -430,7 +430,7 @@ def datum_from_default(type_: AvroType, value: Any) -> Any:
 
 
 def datum_to_json(value: Any) -> Any:
-    """A datum in Avro's JSON encoding: branches as {"type": value}, bytes as U+0000 to U+00FF, NaN as "NaN"."""
+    """Convert a datum to Avro's JSON encoding: branches as {"type": value}, bytes as U+0000 to U+00FF, NaN as "NaN"."""
     if isinstance(value, tuple):
         name, inner = value
         return None if inner is None else {plain_name(name): datum_to_json(inner)}
@@ -442,7 +442,7 @@ def datum_to_json(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A datum as people read it: as its JSON, without the names of branches."""
+    """Convert a datum to its JSON without the names of branches, for people."""
     if isinstance(value, tuple):
         return plain(value[1])
     if isinstance(value, dict):
@@ -453,7 +453,7 @@ def plain(value: Any) -> Any:
 
 
 def leaf_to_json(value: Any) -> Any:
-    """Bytes and numbers that JSON doesn't have as strings; everything else as it is."""
+    """Convert bytes and numbers that JSON lacks to strings; other values stay."""
     if isinstance(value, bytes):
         return value.decode("latin-1")
     if isinstance(value, float) and not math.isfinite(value):
@@ -462,7 +462,7 @@ def leaf_to_json(value: Any) -> Any:
 
 
 def written_value(type_: AvroType, datum: Any) -> Any:
-    """A datum as it is on the wire: floats rounded to the 32 bits that they have there."""
+    """Return the datum as it is encoded: floats rounded to 32 bits."""
     if isinstance(type_, Union):
         return (datum[0], written_value(type_.branches[branch_position(type_, datum[0])], datum[1]))
     if isinstance(type_, Record):
@@ -475,14 +475,14 @@ def written_value(type_: AvroType, datum: Any) -> Any:
 
 
 def stored(type_: AvroType, value: Any) -> Any:
-    """A number as its type holds it: a float has 32 bits, whatever Python would keep."""
+    """Round a number to what its type can hold: a float has 32 bits, unlike Python's."""
     if type_.kind != "float" or not isinstance(value, float):
         return value
     return struct.unpack("<f", struct.pack("<f", value))[0]
 
 
 def rounded(type_: AvroType, value: float) -> float:
-    """As `stored`, and infinite where the number is too large for a float, as Java casts it."""
+    """Round as `stored`, but return infinity for a number too large for a float, like Java's cast."""
     try:
         return float(stored(type_, value))
     except OverflowError:
@@ -490,7 +490,7 @@ def rounded(type_: AvroType, value: float) -> float:
 
 
 def change_of_default(type_: AvroType, meant: Any, read: Any) -> str:
-    """How a value that a decoder filled in differs from the datum that the default stands for; empty if it doesn't."""
+    """Describe how a default that a decoder filled in differs from the intended datum; empty if it doesn't."""
     if isinstance(type_, Union):
         return change_of_default(type_.branches[branch_position(type_, meant[0])], meant[1], read)
     if isinstance(type_, Record):
@@ -525,7 +525,7 @@ def _change_of_record(record: Record, meant: Any, read: Any) -> str:
 
 
 def _is_near(type_: AvroType, meant: float, read: Any) -> bool:
-    """Whether two numbers are one in the type's bits."""
+    """Return whether two numbers have the same bits in the type."""
     if math.isnan(meant):
         return isinstance(read, float) and math.isnan(read)
     near = rounded(type_, meant)
@@ -533,7 +533,7 @@ def _is_near(type_: AvroType, meant: float, read: Any) -> bool:
 
 
 def branch_position(union: Union, name: str) -> int:
-    """Where the branch that a datum names stands in the union."""
+    """Return the position in the union of the branch that a datum names."""
     return _positions(union)[name]
 
 

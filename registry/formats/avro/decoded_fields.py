@@ -1,4 +1,4 @@
-"""What became of a datum that a reader decoded: the outcome of each field, and the value as the reader has it."""
+"""The result of decoding a datum with a reader: the outcome of each field, and the reader's value."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NUMBERS: Final = frozenset({"int", "long", "float", "double"})
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A value that isn't the same any more: the reason and the place as a finding has them, and both values."""
+    """A changed value: the reason and place of the finding, and the values before and after."""
 
     reason: Reason
     pair: Pair
@@ -45,11 +45,11 @@ class Loss:
 
 
 class UnexpectedReading(Exception):
-    """The decoder's value isn't of the shape that its rules lead to."""
+    """The decoder's value doesn't have the shape that its rules imply."""
 
 
 def field_sources(reader: Record, writer: Record) -> dict[str, RecordField]:
-    """For each field of the reader that a decoder fills from the data: the writer's field that it takes."""
+    """Map each of the reader's fields that a decoder fills from the data to the writer's field."""
     left = dict(reader.by_name)
     by_alias = {alias: field for field in reader.fields for alias in field.aliases}
     sources: dict[str, RecordField] = {}
@@ -62,27 +62,27 @@ def field_sources(reader: Record, writer: Record) -> dict[str, RecordField]:
 
 
 class Decoder(Protocol):
-    """What a decoder takes of a reader's schema for a writer's type: the branch of a union, the source of a field."""
+    """The choices of a decoder for a writer's type: the branch of a union, the source of a field."""
 
     def branch(
         self, reader: Union, writer: AvroType, around: tuple[Union, int] | None = None
     ) -> tuple[int, AvroType] | None:
-        """The reader's branch, None if there is none; `around` is the writer's union and the position in it."""
+        """Return the reader's branch, None if there is none; `around` is (writer's union, position in it)."""
 
     def sources(self, reader: Record, writer: Record) -> Mapping[str, RecordField]:
-        """For each field of the reader that is filled from the data: the writer's field."""
+        """Map each of the reader's fields that is filled from the data to the writer's field."""
 
     def is_taken_by_order(self, reader: AvroType, writer: AvroType) -> bool:
-        """Whether the branch that is taken depends on the order of the branches, although one has the same type."""
+        """Return whether the branch depends on the order of branches, although one has the writer's type."""
 
     def meant(self, reader: Union, writer: Named, around: tuple[Union, int] | None) -> int | None:
-        """The position of the branch that a named type should be read as, None where any will do."""
+        """Return the position of the branch that a named type should be read as; None if any will do."""
 
 
 class Fastavro:
-    """fastavro's choices, which are those of the specification.
+    """fastavro's choices, which follow the specification.
 
-    Where names don't decide which of several branches is meant, it is the one that the decoder `beside` takes.
+    If names don't decide which branch is meant, it is the one that the decoder `beside` chooses.
     """
 
     def __init__(self, beside: Decoder | None = None) -> None:
@@ -91,19 +91,19 @@ class Fastavro:
     def branch(
         self, reader: Union, writer: AvroType, around: tuple[Union, int] | None = None
     ) -> tuple[int, AvroType] | None:
-        """The first branch that matches."""
+        """Return the first branch that matches."""
         return first_match(reader, writer)
 
     def sources(self, reader: Record, writer: Record) -> Mapping[str, RecordField]:
-        """A field by its name before its aliases."""
+        """Match a field by its name before its aliases."""
         return field_sources(reader, writer)
 
     def is_taken_by_order(self, reader: AvroType, writer: AvroType) -> bool:
-        """Whether a branch of another type comes before the one of the same type."""
+        """Return whether a branch of another type precedes the one of the same type."""
         return is_taken_by_order(reader, writer)
 
     def meant(self, reader: Union, writer: Named, around: tuple[Union, int] | None) -> int | None:
-        """The branch of the full name or an alias, else the one of the decoder beside."""
+        """Return the branch with the full name or an alias, otherwise the choice of the decoder `beside`."""
         if not has_namesakes(reader, writer):
             return None
         position = meant_branch(reader, writer)
@@ -114,24 +114,24 @@ class Fastavro:
 
 
 class Unresolved(Fastavro):
-    """fastavro's choices where both schemas are one: it resolves nothing."""
+    """fastavro's choices for two equal schemas, between which it resolves nothing."""
 
     def branch(
         self, reader: Union, writer: AvroType, around: tuple[Union, int] | None = None
     ) -> tuple[int, AvroType] | None:
-        """The branch in which the data stand."""
+        """Return the branch that the data has."""
         return first_match(reader, writer) if around is None else (around[1], reader.branches[around[1]])
 
     def is_taken_by_order(self, reader: AvroType, writer: AvroType) -> bool:
-        """Never."""
+        """Return False."""
         return False
 
 
 class Reading:
-    """Compares one datum with what the reader got; `value` is that in the form of a datum of the reader.
+    """A comparison of a datum with the decoded result; `value` is the result as a datum of the reader.
 
-    `decoder` says how the reader's branches and fields were taken. With `is_general` the paths of outcomes have no
-    indexes and no keys of maps, which are data too.
+    `decoder` has the choice of the reader's branches and fields. With `is_general`, the paths of outcomes have neither
+    indexes nor map keys, which are data too.
     """
 
     def __init__(
@@ -316,7 +316,7 @@ class Reading:
         return value
 
     def _tell(self, path: str, written: Any, value: Any, noted: int) -> None:
-        """Tells of a field as a whole; what was noted inside of it makes it converted."""
+        """Record the outcome of a field as a whole; notes from inside it make it converted."""
         notes = list(dict.fromkeys(self._notes[noted:]))
         del self._notes[noted:]
         note = "; ".join(notes[:5]) + ("; …" if len(notes) > 5 else "")
@@ -328,7 +328,7 @@ _SUFFIXES: Final = {"ENUM_SYMBOL_DEFAULTED": "/symbols"}
 
 
 def _change(reader: AvroType, writer: AvroType, written: Any, read: Any) -> tuple[str, str]:
-    """What happened to a value, in words, and the rule of the loss; both empty where it stays what it was."""
+    """Describe the change of a value, and name the rule of the loss; both are empty if nothing changed."""
     if isinstance(reader, Enum):
         return ("", "") if written == read else (f"{written} is read as the default {read}", "ENUM_SYMBOL_DEFAULTED")
     if writer.kind in _NUMBERS and reader.kind != writer.kind:
@@ -356,7 +356,7 @@ def _logical_change(reader: AvroType, writer: AvroType, written: Any, read: Any)
 
 
 def _values(rule: str, pair: Pair) -> tuple[object, ...]:
-    """What a finding of the rule says besides its place."""
+    """Return the values of the rule's finding besides its place."""
     if isinstance(pair.reader, Enum) and isinstance(pair.writer, Enum) and rule == "ENUM_SYMBOL_DEFAULTED":
         return (sorted(pair.writer.symbol_set - pair.reader.symbol_set),)
     return ()

@@ -1,4 +1,4 @@
-"""Bytes and data read with a schema: decoded, exchanged between writer and reader; errors name the field and the byte."""
+"""Decoding of bytes, and resolution of data from writer to reader; errors name the field and the byte."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from registry.formats.base import FieldOutcome, Resolution
 
 
 def resolve(reader: AvroSchema, writer: AvroSchema, value: Any) -> Resolution:
-    """What the reader makes of a JSON value of the writer; raises InvalidDatum if it isn't one."""
+    """Read a writer's JSON value with the reader; raises InvalidDatum if it isn't valid for the writer."""
     try:
         return _resolve(reader, writer, value)
     except RecursionError:
@@ -54,7 +54,7 @@ def _resolve(reader: AvroSchema, writer: AvroSchema, value: Any) -> Resolution:
     is_one = are_one(reader, writer)
     try:
         decoded = write.decode(encoded, None if is_one else read)
-    except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the answer
+    except Exception as error:  # noqa: BLE001 - any failure of the decoder is the answer
         return Resolution(shown, encoded.hex(), error=plain_error(error))
     location = PairLocation("", root_path(reader.root), "", "", None, None)
     try:
@@ -75,7 +75,7 @@ def _codec(schema: AvroSchema, side: str) -> Codec:
 
 
 def example(schema: AvroSchema) -> Any:
-    """A datum of the schema in Avro's JSON encoding, with no null where something else can stand; raises InvalidDatum."""
+    """Return a datum in Avro's JSON encoding, without null where another value is possible; raises InvalidDatum."""
     try:
         coverage = _Example(schema.root)
         if coverage.is_empty:
@@ -88,9 +88,9 @@ def example(schema: AvroSchema) -> Any:
 
 
 class _Example(Coverage):
-    """The first covering datum, with the branches and values that people expect.
+    """The first covering datum, with branches and values that people expect.
 
-    A field that has a default gets another value where its type has one, so that it can be told from a filled one.
+    A field with a default gets another value if its type has one, to distinguish it from a filled field.
     """
 
     def _branch(self, union: Union, index: int, entered: dict[int, int], depth: int) -> Any:
@@ -124,9 +124,9 @@ _MAX_VARINT_BYTES: Final = 10
 
 
 def decode_body(schema: AvroSchema, body: bytes) -> Any:
-    """The datum in the bytes, in the form that `Codec.encode` takes; all bytes must be used.
+    """Return the datum in the bytes, in the form that `Codec.encode` takes; all bytes must be used.
 
-    Raises InvalidDatum with `path` and `byte` (from 0, of the body).
+    Raises InvalidDatum with `path` and `byte` (from 0, in the body).
     """
     reader = _Body(body)
     try:
@@ -141,20 +141,20 @@ def decode_body(schema: AvroSchema, body: bytes) -> Any:
 
 
 def resolve_body(reader: AvroSchema, writer: AvroSchema, body: bytes) -> Resolution:
-    """What the reader makes of bytes of the writer, the paths without indexes and keys of maps.
+    """Read the writer's bytes with the reader; paths have neither indexes nor map keys.
 
-    Raises InvalidDatum if the bytes aren't the writer's.
+    Raises InvalidDatum if the bytes aren't valid for the writer.
     """
     datum = decode_body(writer, body)
     try:
         write, read = codec(writer), codec(reader)
-    except Exception as error:  # fastavro refuses schemas with errors of many types
+    except Exception as error:  # fastavro rejects schemas with errors of many types
         raise InvalidDatum(f"fastavro rejects one of the schemas: {plain_error(error)}") from error
     shown = datum_to_json(datum)
     is_one = are_one(reader, writer)
     try:
         decoded = write.decode(body, None if is_one else read)
-    except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the answer
+    except Exception as error:  # noqa: BLE001 - any failure of the decoder is the answer
         return Resolution(shown, "", error=plain_error(error))
     location = PairLocation("", root_path(reader.root), "", "", None, None)
     decoder = Unresolved() if is_one else Fastavro()
@@ -167,7 +167,7 @@ def resolve_body(reader: AvroSchema, writer: AvroSchema, body: bytes) -> Resolut
 
 
 class _Body:
-    """Reads one datum; `at` is the next byte."""
+    """A decoder of one datum; `at` is the offset of the next byte."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -175,11 +175,11 @@ class _Body:
         self.at = 0
 
     def wrong(self, path: str, what: str) -> InvalidDatum:
-        """The error for this place."""
+        """Return the error for this place."""
         return InvalidDatum(f"{path}, byte {self.at}: {what}", path=path, byte=self.at)
 
     def value(self, type_: AvroType, path: str, depth: int) -> Any:
-        """The next value of a type."""
+        """Return the next value of a type."""
         self._values_left -= 1
         if self._values_left < 0:
             raise self.wrong(path, f"the body declares more than {MAX_VALUES:,} values")
@@ -235,7 +235,7 @@ class _Body:
         return entries
 
     def _block(self, path: str) -> int:
-        """The number of items in the next block; a negative one has the block's size in bytes after it."""
+        """Return the number of items in the next block; after a negative count, the block's size in bytes follows."""
         count = self._long(path)
         if count < 0:
             count = -count

@@ -1,4 +1,4 @@
-"""Defaults of fields: whether a JSON value is valid for a type, and a default for a field that has none."""
+"""Defaults of fields: whether a JSON value is valid for a type, and initial defaults for fields without one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOO_DEEP: Final = (
     f"it is nested more than {_MAX_DEPTH} levels deep: set a value for the field in which the record contains itself"
 )
 
-# Java's parser takes these strings for floats and writes them back as strings.
+# Java's parser accepts these strings as floats and writes them back as strings.
 NON_FINITE: Final[Mapping[str, str]] = {
     "NaN": "NaN",
     "Infinity": "Infinity",
@@ -27,7 +27,7 @@ NON_FINITE: Final[Mapping[str, str]] = {
 
 
 def float_default(value: Any, type_: AvroType) -> Any:
-    """A float's or double's default given as a string, as the number it spells; any other value unchanged."""
+    """Return the number that a string default of a float or double spells; any other value unchanged."""
     if not isinstance(value, str) or type_.kind not in ("float", "double"):
         return value
     text = value.strip()
@@ -41,26 +41,26 @@ def float_default(value: Any, type_: AvroType) -> Any:
 
 
 def why_invalid(type_: AvroType, value: Any, *, is_strict: bool = False) -> str | None:
-    """Why the value can't be a default of the type, None if it can; strictly, a union's is of its first branch."""
+    """Return why the value can't be the type's default, or None; strict mode allows only a union's first branch."""
     if _is_non_finite(type_, value):
         return None
     return why_no_part(type_, value, is_strict=is_strict)
 
 
 def why_no_part(type_: AvroType, value: Any, *, is_strict: bool = False) -> str | None:
-    """As `why_invalid`, of a value inside of a default: there a text is no number, as Java's parser has it."""
+    """Like `why_invalid`, for a value inside a default: there, as in Java's parser, a string isn't a number."""
     return _DefaultCheck(is_strict=is_strict).why_not(type_, value, 0)
 
 
 class _DefaultCheck:
-    """Checks one default; each value is held against each type once, as unions of unions would multiply the work."""
+    """A check of one default; tests each value and type once, because unions of unions would multiply the work."""
 
     def __init__(self, *, is_strict: bool) -> None:
         self._is_strict = is_strict
         self._known: dict[tuple[int, int], str | None] = {}
 
     def why_not(self, type_: AvroType, value: Any, depth: int) -> str | None:
-        """Why the value doesn't fit the type, None if it does."""
+        """Return why the value doesn't fit the type; None if it does."""
         if type_.kind in _SIMPLE:
             return _why_not_simple(type_, value)
         if depth > _MAX_DEPTH:
@@ -187,7 +187,7 @@ _VALUES: Final[Mapping[str, Any]] = {
 
 
 def initial_value(type_: AvroType, depth: int = 0) -> Any:
-    """The JSON value of a default; raises NoSuchPlace where the type has no value that a text should hold."""
+    """Return a JSON value for a new default; raises NoSuchPlace if the type has none suitable for a text."""
     if depth > _MAX_DEFAULT_DEPTH:
         raise NoSuchPlace("default")
     if isinstance(type_, Union):

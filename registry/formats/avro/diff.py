@@ -1,4 +1,4 @@
-"""All differences between two Avro schemas: typed, with pointers and paths, in the order of the text."""
+"""All differences between two Avro schemas, with pointers and paths, in the order of the text."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ _LOGICAL_PROPERTIES: Final = frozenset({"logicalType", "precision", "scale"})
 
 @dataclass(frozen=True, slots=True)
 class DiffLocation:
-    """Where two types meet: the path, and the pointers of both sides."""
+    """The place where two types are compared: the path, and the pointers of both sides."""
 
     path: str
     old: str
     new: str
 
     def inside(self, *tokens: str | int) -> DiffLocation:
-        """The same tokens further on both sides."""
+        """Return the location with the tokens appended on both sides."""
         return DiffLocation(self.path, join(self.old, *tokens), join(self.new, *tokens))
 
     def in_old(self, *tokens: str | int) -> DiffLocation:
-        """Further on the old side alone: what the new one lacks."""
+        """Return the location with the tokens appended on the old side, for a part that the new side lacks."""
         return DiffLocation(self.path, join(self.old, *tokens), self.new)
 
     def in_new(self, *tokens: str | int) -> DiffLocation:
-        """Further on the new side alone: what the old one lacks."""
+        """Return the location with the tokens appended on the new side, for a part that the old side lacks."""
         return DiffLocation(self.path, self.old, join(self.new, *tokens))
 
 
@@ -63,7 +63,7 @@ def difference(
     effect: str = "",
     cure: str = "",
 ) -> Difference:
-    """A difference with its sentence; `only` names the side that has a pointer, where the other has no such place."""
+    """Return a difference with its sentence; `only` names the only side with such a place."""
     row = DIFFERENCE_RULES[rule]
     return Difference(
         rule=rule,
@@ -82,7 +82,7 @@ def difference(
 
 
 def field_difference(rule: str, path: str, field: RecordField) -> Difference:
-    """A field that only one side has: FIELD_ADDED or FIELD_REMOVED."""
+    """Return the difference for a field that only one side has: FIELD_ADDED or FIELD_REMOVED."""
     is_added = rule == "FIELD_ADDED"
     label = type_label(field.type)
     message = DIFFERENCE_RULES[rule].sentence.format(name=field.name, before=label, after=label)
@@ -102,7 +102,7 @@ def field_difference(rule: str, path: str, field: RecordField) -> Difference:
 
 
 def default_differences(old: RecordField, new: RecordField, location: DiffLocation) -> Iterator[Difference]:
-    """Of the defaults of a field."""
+    """Yield the differences of a field's default."""
     if old.has_default and new.has_default:
         if json_text(old.default) != json_text(new.default):
             yield difference("DEFAULT_CHANGED", location.inside("default"), old.default, new.default)
@@ -113,7 +113,7 @@ def default_differences(old: RecordField, new: RecordField, location: DiffLocati
 
 
 def symbol_differences(old: Enum, new: Enum, location: DiffLocation) -> Iterator[Difference]:
-    """Of the symbols and the default symbol of an enum."""
+    """Yield the differences of an enum's symbols and default symbol."""
     for position, symbol in enumerate(old.symbols):
         if symbol not in new.symbol_set:
             yield difference("ENUM_SYMBOL_REMOVED", location.in_old("symbols", position), symbol, None, only="old")
@@ -127,19 +127,19 @@ def symbol_differences(old: Enum, new: Enum, location: DiffLocation) -> Iterator
 
 
 def logical_differences(old: AvroType, new: AvroType, location: DiffLocation) -> Iterator[Difference]:
-    """Of valid logical types; an invalid one is a property."""
+    """Yield the differences of valid logical types; an invalid one is a property."""
     before = None if old.logical is None else str(old.logical)
     after = None if new.logical is None else str(new.logical)
     yield from _attribute("LOGICAL_TYPE", location, "logicalType", before, after)
 
 
 def doc_differences(old: str | None, new: str | None, location: DiffLocation) -> Iterator[Difference]:
-    """Of documentation."""
+    """Yield the differences of documentation."""
     yield from _attribute("DOC", location, "doc", old, new)
 
 
 def alias_differences(old: tuple[str, ...], new: tuple[str, ...], location: DiffLocation) -> Iterator[Difference]:
-    """Of aliases, one by one; their order means nothing to Avro, and a change of it alone is told as well."""
+    """Yield the differences of aliases one by one; also if only their order changed, which has no meaning in Avro."""
     if old == new:
         return
     before, after = set(old), set(new)
@@ -156,7 +156,7 @@ def alias_differences(old: tuple[str, ...], new: tuple[str, ...], location: Diff
 def property_differences(
     old: Mapping[str, Any], new: Mapping[str, Any], location: DiffLocation, has_logical_difference: bool
 ) -> Iterator[Difference]:
-    """Of the properties beyond Avro's own; those of a logical type only where it isn't told already."""
+    """Yield the differences of custom properties; those of a logical type only if not reported already."""
     if old is new:
         return
     for key in [*old, *(key for key in new if key not in old)]:
@@ -173,7 +173,7 @@ def property_differences(
 
 
 def _attribute(rule: str, location: DiffLocation, key: str, old: Any, new: Any) -> Iterator[Difference]:
-    """The difference of an attribute that is None where it is absent."""
+    """Yield the difference of an attribute that is None if absent."""
     if old == new:
         return
     if old is None:
@@ -193,7 +193,7 @@ Work = Difference | tuple[AvroType, AvroType, DiffLocation]
 
 
 def diff_types(old: AvroType, new: AvroType) -> tuple[Difference, ...]:
-    """All differences between two root types."""
+    """Return all differences between two root types."""
     differences: list[Difference] = []
     visited: set[tuple[int, int]] = set()
     stack: list[Work] = [(old, new, DiffLocation(root_path(new), "", ""))]
@@ -297,7 +297,7 @@ def _is_reordered(old: Union, new: Union) -> bool:
 
 
 def _may_be_one(old: AvroType, new: AvroType) -> bool:
-    """Whether the only branch that went and the only one that came are told as a change of one type."""
+    """Return whether the only removed and the only added branch are reported as a change of one type."""
     return old.kind == new.kind or _type_rule(old, new) != "TYPE_CHANGED"
 
 
@@ -359,7 +359,7 @@ def _fields(old: Record, new: Record, location: DiffLocation) -> Iterator[Work]:
 
 
 def matched_fields(old: Record, new: Record) -> dict[str, RecordField]:
-    """For each field of the new record that has one: the field of the old, by name, else by alias."""
+    """Map each field of the new record to the old record's field with that name, otherwise with one of its aliases."""
     matched = {field.name: old.by_name[field.name] for field in new.fields if field.name in old.by_name}
     taken = set(matched)
     for field in new.fields:

@@ -1,4 +1,4 @@
-"""What really happens to the data of a pair: sample data encoded with the writer and decoded with the reader."""
+"""The data check of a pair: sample data encoded with the writer and decoded with the reader."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from registry.formats.avro.resolution import Edge, Pair, Reason, Resolution, fir
 from registry.formats.avro.sample_data import MAX_DEPTH, Coverage, TooMuchData, record_of, with_this_alone
 from registry.formats.base import Incompatibility, Judgement, Witness
 
-# How many types, fields and bytes all encoding and decoding may look at: some 1 to 2 seconds.
+# The most types, fields and bytes that all encoding and decoding may visit: about 1 to 2 seconds.
 MAX_WORK: Final = 1_500_000
-# Making a codec looks at every type and field several times.
+# Making a codec visits every type and field several times.
 _WORK_OF_CODEC: Final = 8
 _MAX_SHOWN_FIELDS: Final = 200
 
@@ -37,17 +37,17 @@ Key = tuple[str, str | None, str | None, str | None, str | None]
 
 
 class _CodecRefused(Exception):
-    """fastavro doesn't take a part of a schema that it took as a whole."""
+    """fastavro rejects a part of a schema that it accepts as a whole."""
 
 
 class Examination:
-    """The evidence of one pair of schemas, gathered when it is made; not changed afterwards.
+    """The evidence for one pair of schemas, gathered by the constructor and not changed afterwards.
 
-    `found` has each break and each loss with its witness, in the order in which they were met; `inner` has those inside
-    of a union's branches that are causes of the union's own, `parted` those where fastavro goes by the order of a
-    union's branches, and `java` those of data that fastavro keeps and Java's decoder doesn't. `decoders` says for each
-    whom it is about, `is_kept` for each decoder whether it reads all data unchanged, `is_refused` whether fastavro
-    refuses one of the schemas as a whole. `hindrance` says why not all data were looked at.
+    `found` has each break and loss with its witness, in the order found. `inner` has those inside a union's branches
+    that are causes of the union's own. `parted` has those for which fastavro depends on the order of a union's
+    branches, and `java` those of data that fastavro keeps and Java's decoder doesn't. `decoders` names the affected
+    decoders of each. `is_kept` says for each decoder whether it reads all data unchanged, `is_refused` whether fastavro
+    rejects one of the schemas as a whole. `hindrance` says why not all data was checked.
     """
 
     def __init__(self, reader: AvroSchema, writer: AvroSchema) -> None:
@@ -67,7 +67,8 @@ class Examination:
         self._kept: list[AvroType] = []
         self._seen: dict[tuple[int, str, bytes], bool] = {}
         self._work_left = MAX_WORK
-        # What the datum at hand breaks; what each part that was looked at before breaks, and each that is looked at now.
+        # Findings that the current datum breaks, then those of each part checked before, and of each part being checked
+        # now.
         self._told_now: set[Key] = set()
         self._told_by_part: dict[tuple[int, str, bytes], set[Key]] = {}
         self._telling: list[set[Key]] = []
@@ -77,7 +78,7 @@ class Examination:
         self._java = JavaDecoder(reader.root, writer.root)
         self._is_resolved = not are_one(reader, writer)
         self._fastavro = Fastavro(self._java) if self._is_resolved else Unresolved(self._java)
-        # Of the parts of the datum at hand that are being looked at, whether Java's decoder keeps each.
+        # For each part of the current datum that is being checked: whether Java's decoder keeps it.
         self._java_keeps: list[bool] = []
         self._is_changed_now = False
         self._gather(resolution.root, reader, writer)
@@ -86,7 +87,7 @@ class Examination:
         location = PairLocation("", root_path(root.reader), "", "", None, None)
         try:
             self._codecs[id(reader.root)], self._codecs[id(writer.root)] = codec(reader), codec(writer)
-        except Exception as error:  # noqa: BLE001 - fastavro refuses schemas with errors of many types
+        except Exception as error:  # noqa: BLE001 - fastavro rejects schemas with errors of many types
             self.hindrance = f"fastavro rejects one of the schemas: {plain_error(error)}"
             return
         try:
@@ -108,7 +109,7 @@ class Examination:
             self.hindrance = "the covering data is nested too deeply"
 
     def _note_refusals(self, root: Pair, location: PairLocation, sides: Mapping[str, AvroSchema], datum: Any) -> None:
-        """Notes where fastavro refuses a schema for its attributes: under it no datum is readable."""
+        """Record where fastavro rejects a schema for its attributes; with that schema no datum is readable."""
         for side, schema in sides.items():
             refused = refusal(schema)
             if refused is None:
@@ -120,7 +121,7 @@ class Examination:
             self.is_kept[FASTAVRO], self.is_refused = False, True
 
     def _look_at(self, root: Pair, location: PairLocation, datum: Any) -> None:
-        """Notes what each decoder makes of a datum of the whole schema."""
+        """Record the result of each decoder for a datum of the whole schema."""
         self._told_now.clear()
         self._is_changed_now = False
         by_java = self._by_java(root, location, datum)
@@ -138,7 +139,7 @@ class Examination:
                 self.java.setdefault(key, item)
 
     def _by_java(self, pair: Pair, location: PairLocation, datum: Any) -> list[Incompatibility]:
-        """What Java's decoder stops at or changes in a datum, each with its witness; empty if it keeps the datum."""
+        """Return what fails or changes in Java's decoder, each with its witness; empty if it keeps the datum."""
         try:
             value = self._java.decode(pair.reader, pair.writer, datum, location)
             reading = Reading(pair.reader, pair.writer, datum, value, location, decoder=self._java)
@@ -160,7 +161,7 @@ class Examination:
         ]
 
     def _examine(self, pair: Pair, location: PairLocation, datum: Any, *, is_inner: bool) -> bool:
-        """Whether fastavro decodes the datum; what breaks or changes is noted, and whether Java's decoder does so too."""
+        """Return whether fastavro decodes the datum; record breaks and changes, and whether Java's decoder has them."""
         self._java_keeps.append(self._java_keeps[-1] or not self._by_java(pair, location, datum))
         try:
             return self._examine_by_fastavro(pair, location, datum, is_inner=is_inner)
@@ -179,7 +180,7 @@ class Examination:
         self._seen[key] = False
         try:
             value = write.decode(encoded, read if self._is_resolved else None)
-        except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the proof
+        except Exception as error:  # noqa: BLE001 - any failure of the decoder is the proof
             witness = Witness(True, datum_to_json(datum), encoded.hex(), plain_error(error), path=_part_path(location))
             self._telling.append(set())
             self._locate(pair, location, datum, encoded, witness, is_inner)
@@ -195,13 +196,13 @@ class Examination:
             raise TooMuchData("the search for breaking changes was stopped because the schemas are too large")
 
     def _tell(self, key: Key) -> None:
-        """Notes that the datum at hand breaks what a finding says."""
+        """Record that the current datum shows the finding."""
         self._told_now.add(key)
         for keys in self._telling:
             keys.add(key)
 
     def _widen(self, root: Pair, datum: Any) -> None:
-        """Shows on the whole datum what breaks in it: the only place, or the one that the decoder stops at first."""
+        """Use the whole datum as witness for what breaks in it: the only finding, or the one that fails first."""
         parts = {key: part for key in self._told_now if (part := self.found[key].witness) is not None and part.path}
         is_large = isinstance(datum, dict) and len(datum) > _MAX_SHOWN_FIELDS
         if not parts or (is_large and len(self._told_now) > 1):
@@ -211,7 +212,7 @@ class Examination:
         self._spend(write.weight + read.weight + len(encoded))
         try:
             write.decode(encoded, read)
-        except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the proof
+        except Exception as error:  # noqa: BLE001 - any failure of the decoder is the proof
             whole = Witness(True, datum_to_json(datum), encoded.hex(), plain_error(error))
             for key, part in parts.items():
                 if len(self._told_now) == 1 or part.error == whole.error:
@@ -243,7 +244,7 @@ class Examination:
     def _locate(
         self, pair: Pair, location: PairLocation, datum: Any, encoded: bytes, witness: Witness, is_inner: bool
     ) -> None:
-        """Finds what in a datum breaks: the parts that break by themselves, and the reasons of the pair itself."""
+        """Find what breaks in a datum: the parts that break on their own, and the reasons of the pair itself."""
         if is_taken_by_order(pair.reader, pair.writer):
             self._note(self._finding(_BY_ORDER, pair, location), witness, is_inner)
             return
@@ -253,7 +254,7 @@ class Examination:
             self._note(union, witness, is_inner)
         parts = list(_parts(pair, location, datum))
         if any(part in self._open for part, _, _ in parts) and pair.options is not None and not has_union_finding:
-            return  # it breaks only because the record around it does, which is told there
+            return  # it breaks only because the enclosing record does, and is reported there
         self._open.append(pair)
         results = [
             self._examine(part, there, item, is_inner=is_inner or has_union_finding) for part, there, item in parts
@@ -268,17 +269,17 @@ class Examination:
         if not has_finding:
             parted = _by_order(pair, location, datum)
             if parted is not None:
-                # By itself the part is read with its own schema, which is equal on both sides and needs no choice.
+                # On its own the part is read with its own schema, which is equal on both sides and needs no choice.
                 self._note(finding(_BY_ORDER, *parted), witness, is_inner)
                 return
-            # A place that only the data refuse: the hazard of the pair says why, where there is one.
+            # Only the data shows this break. The pair's hazard, if there is one, says why.
             rule = next((hazard for hazard in pair.hazards), ("NOT_DECODED", "", None, ()))
             self._note(replace(self._finding(rule, pair, location), severity="break"), witness, is_inner)
 
     def _proof(
         self, reason: Reason, pair: Pair, datum: Any, encoded: bytes, witness: Witness, location: PairLocation
     ) -> Witness | None:
-        """The datum under a reader that has nothing but this reason against it; None if that decodes it."""
+        """Return the datum decoded by a reader with only this problem; None if that succeeds."""
         rule, _, field, _ = reason
         key = (id(pair), rule, None if field is None else field.name)
         if key not in self._alone:
@@ -288,17 +289,17 @@ class Examination:
             return witness
         write, alone, path = self._codec(pair.writer), self._codec(reader), _part_path(location)
         if isinstance(pair.writer, Record) and reason[0] == "FIELD_WITHOUT_DEFAULT" and len(datum) > _MAX_SHOWN_FIELDS:
-            # Of a large record the fields that the reader skips are left out.
+            # Leave out the fields of a large record that the reader skips.
             write, datum, encoded, path = self._codec(record_of((), pair.writer)), {}, b"", location.path
         self._spend(write.weight + alone.weight + len(encoded))
         try:
             write.decode(encoded, alone)
-        except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the proof
+        except Exception as error:  # noqa: BLE001 - any failure of the decoder is the proof
             return Witness(True, datum_to_json(datum), encoded.hex(), plain_error(error), path=path)
         return None
 
     def _finding(self, reason: Reason, pair: Pair, location: PairLocation) -> Incompatibility:
-        """As `finding`, each made once: every symbol of an enum comes here."""
+        """Like `finding`, but cached, because every symbol of an enum ends up here."""
         rule, _, field, _ = reason
         key = (id(pair.reader), id(pair.writer), location, rule, None if field is None else field.name)
         if key not in self._findings:
@@ -306,7 +307,7 @@ class Examination:
         return self._findings[key]
 
     def _note(self, data_finding: Incompatibility, witness: Witness, is_inner: bool) -> None:
-        """Keeps the first witness of each finding; one that the rules tell too is told in their words."""
+        """Keep the first witness of each finding; a finding of the rules keeps their wording."""
         key = key_of(data_finding)
         self.decoders.setdefault(key, set()).update({FASTAVRO} if self._java_keeps[-1] else {FASTAVRO, JAVA})
         store = self.inner if is_inner else self.found
@@ -334,17 +335,17 @@ class Examination:
 
 @lru_cache(maxsize=16)
 def examination(reader: AvroSchema, writer: AvroSchema) -> Examination:
-    """The examination of a pair; the last few are kept, as a report asks for many witnesses of one pair."""
+    """Return the examination of a pair; cached, because a report asks for many witnesses of one pair."""
     return Examination(reader, writer)
 
 
 def key_of(item: Incompatibility) -> Key:
-    """What two tellings of one finding have in common; a named type that is used twice breaks in one place."""
+    """Return the identity of a finding; a named type that is used twice breaks in one place."""
     return item.rule, item.reader_pointer, item.writer_pointer, item.reader_source, item.writer_source
 
 
 def _part_path(location: PairLocation) -> str:
-    """The path of a part whose datum stands for itself; empty for the whole schema."""
+    """Return the path of a part whose datum is encoded alone; empty for the whole schema."""
     return location.path if location.location else ""
 
 
@@ -357,7 +358,7 @@ def _with_causes(judgement: Judgement) -> Iterator[Incompatibility]:
 
 
 def _parts(pair: Pair, location: PairLocation, datum: Any) -> Iterable[tuple[Pair, PairLocation, Any]]:
-    """The pairs directly inside of one that a decoder meets in the datum, each with its part of it."""
+    """Yield the pairs directly inside one that a decoder visits for the datum, each with its part of the datum."""
     if isinstance(pair.writer, Union):
         name, inner = datum
         for edge in pair.edges:
@@ -380,7 +381,7 @@ def _parts(pair: Pair, location: PairLocation, datum: Any) -> Iterable[tuple[Pai
 
 
 def _equal_unions(pair: Pair, location: PairLocation, datum: Any) -> Iterator[tuple[Pair, PairLocation, Any]]:
-    """The fields whose types are one union on both sides, in which a resolution sees nothing to compare."""
+    """Yield fields whose type is the same union on both sides, for which a resolution has nothing to compare."""
     if isinstance(pair.reader, Record) and isinstance(pair.writer, Record):
         resolved_fields = {edge.reader_field for edge in pair.edges}
         for name, source in field_sources(pair.reader, pair.writer).items():
@@ -391,7 +392,7 @@ def _equal_unions(pair: Pair, location: PairLocation, datum: Any) -> Iterator[tu
 
 
 def _by_order(pair: Pair, location: PairLocation, datum: Any) -> tuple[Pair, PairLocation] | None:
-    """The first union below, in which a decoder's choice of the branch depends on their order."""
+    """Return the first union inside for which the decoder's choice depends on the order of branches."""
     todo = [(pair, location, datum)]
     while todo:
         current, here, part = todo.pop()

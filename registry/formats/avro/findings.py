@@ -1,4 +1,4 @@
-"""From a resolution to findings: each with its path, its sentence, pointers and values of both sides, its reason and cure."""
+"""Findings of a resolution, each with its path, sentence, pointers and values of both sides, reason and cure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from registry.formats.base import Incompatibility, Judgement, Rule
 
 @dataclass(frozen=True, slots=True)
 class PairLocation:
-    """Where a pair stands: `location` as the reference implementation writes it, and the pointers of both sides."""
+    """The place of a pair: `location` in the reference implementation's notation, and the pointers of both sides."""
 
     location: str
     path: str
@@ -31,7 +31,7 @@ class PairLocation:
 def finding(
     reason: Reason, pair: Pair, location: PairLocation, causes: tuple[Incompatibility, ...] = ()
 ) -> Incompatibility:
-    """A reason in its place, with its sentence, its pointers, its explanation and its cures."""
+    """Return the finding for a reason at a place, with its sentence, pointers, explanation and cures."""
     rule_id, suffix, field, values = reason
     rule = RULES[rule_id]
     sides = _Sides.of(rule_id, pair, field, values)
@@ -65,7 +65,7 @@ def finding(
 
 
 def _refused(rule: Rule, side: str, refused: Refusal, location: PairLocation) -> Incompatibility:
-    """The finding of a schema that a decoder refuses as a whole: it stands at what is refused, on that side alone."""
+    """Return the finding for a schema that a decoder rejects as a whole, placed at the rejected part of that side."""
     path = ".".join((location.path, *(field.name for field in refused.fields)))
     pointer, source, label = refused.type.pointer, refused.type.source, type_label(refused.type)
     if refused.fields and not pointer:
@@ -92,7 +92,7 @@ def _refused(rule: Rule, side: str, refused: Refusal, location: PairLocation) ->
 
 
 def _cure_in_reader(rule: Rule, pair: Pair, field: RecordField | None, names: dict[str, str]) -> str:
-    """The rule's cure; for a field that the writer seems to have under another name, the alias first."""
+    """Return the rule's cure; if the writer seems to have the field under another name, suggest the alias first."""
     reader, writer = pair.reader, pair.writer
     if rule.id == "FIELD_WITHOUT_DEFAULT" and isinstance(reader, Record) and isinstance(writer, Record) and field:
         source = likely_sources(reader, writer).get(field.name)
@@ -102,7 +102,7 @@ def _cure_in_reader(rule: Rule, pair: Pair, field: RecordField | None, names: di
 
 
 def _pointers(pair: Pair, location: PairLocation, rule_id: str, field: RecordField | None) -> tuple[str, str]:
-    """Where the finding stands on both sides: the use of a type, or the part of its definition that is meant."""
+    """Return the pointers of a finding on both sides: the use of a type, or the affected part of its definition."""
     if field is not None:
         return field.pointer, location.writer_pointer
     part = {"ENUM_SYMBOL_MISSING": "symbols", "ENUM_SYMBOL_DEFAULTED": "symbols", "FIXED_SIZE_CHANGED": "size"}
@@ -113,7 +113,7 @@ def _pointers(pair: Pair, location: PairLocation, rule_id: str, field: RecordFie
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """What a finding says of its two sides: labels for the sentence, JSON values for before and after."""
+    """The two sides of a finding: labels for the sentence, and JSON values for before and after."""
 
     reader: str
     writer: str
@@ -150,7 +150,7 @@ def _fields(value: object) -> list[RecordField]:
 
 
 def _detail(kind: str, pair: Pair, field: RecordField | None, sides: _Sides) -> str:
-    """The message that the reference implementation gives for its kind."""
+    """Return the reference implementation's message for its kind."""
     reader, writer = pair.reader, pair.writer
     if kind == "READER_FIELD_MISSING_DEFAULT_VALUE" and field is not None:
         return field.name
@@ -176,12 +176,12 @@ _MAX_ALL_CAUSES: Final = 2_000
 
 
 def judge(reader: AvroType, writer: AvroType) -> Judgement:
-    """All breaks and hazards of reading the writer's data with the reader; raises InvalidSchema beyond MAX_PAIRS."""
+    """Return all breaks and hazards of reading writer data with the reader; raises InvalidSchema beyond MAX_PAIRS."""
     return findings_of(Resolution(reader, writer))
 
 
 def findings_of(resolution: Resolution) -> Judgement:
-    """All breaks and hazards of a resolution."""
+    """Return all breaks and hazards of a resolution."""
     if not resolution.root.is_broken and not resolution.has_hazards:
         return _CLEAN
     root = PairLocation("", root_path(resolution.root.reader), "", "", None, None)
@@ -193,15 +193,15 @@ _CLEAN: Final = Judgement()
 
 
 def root_path(type_: AvroType) -> str:
-    """What a path begins with: the simple name of the root type, or its kind."""
+    """Return the start of every path: the simple name of the root type, or its kind."""
     return type_.simple if isinstance(type_, Named) else type_.kind
 
 
 class _BreakWalk:
-    """Walks what is broken, in the order of the reader's text: depth first, on a stack of its own.
+    """A walk over what is broken, in the order of the reader's text: depth first, with an explicit stack.
 
-    A pair that is being walked counts as compatible for the unions inside of it: a branch that breaks only because
-    the record around it does is no finding of its own.
+    A pair that is being walked counts as compatible for the unions inside it: a branch that breaks only because the
+    enclosing record breaks isn't a finding of its own.
     """
 
     def __init__(self) -> None:
@@ -211,11 +211,11 @@ class _BreakWalk:
         self._causes_left = _MAX_ALL_CAUSES
 
     def breaks(self, root: Pair, location: PairLocation) -> Iterator[Incompatibility]:
-        """The findings below a pair."""
+        """Yield the findings below a pair."""
         return self._breaks(root, location, 0, set())
 
     def _breaks(self, root: Pair, location: PairLocation, depth: int, visited: set[int]) -> Iterator[Incompatibility]:
-        """As `breaks`; `depth` counts the unions whose causes are being told."""
+        """Like `breaks`; `depth` counts the enclosing unions whose causes are being collected."""
         stack: list[tuple[Pair | Reason | None, Pair, PairLocation]] = [(root, root, location)]
         closing: dict[int, Pair] = {}
         count = 0
@@ -245,7 +245,7 @@ class _BreakWalk:
         self._open_types.discard((id(pair.reader), id(pair.writer)))
 
     def _union_finding(self, pair: Pair, location: PairLocation, depth: int, visited: set[int]) -> Incompatibility:
-        """A union that breaks, with the reasons inside of the branches that were meant to read the datum."""
+        """Return the finding for a broken union, with the reasons in the branches that should have read the datum."""
         causes: list[Incompatibility] = []
         inner = set() if depth == 0 else visited
         if depth < _MAX_CAUSE_DEPTH:
@@ -260,9 +260,9 @@ class _BreakWalk:
         return finding(("UNION_BRANCH_MISSING", "", None, ()), pair, location, tuple(causes))
 
     def _breaks_by_itself(self, pair: Pair) -> bool:
-        """Whether a union breaks even if all pairs that are being walked are taken as compatible.
+        """Return whether a union breaks even if all pairs that are being walked count as compatible.
 
-        In a schema where finding that out would take too long, every union that breaks is told.
+        If a schema is too large to find out, every broken union is reported.
         """
         if isinstance(pair.reader, Union) and isinstance(pair.writer, Record):
             writer = id(pair.writer)
@@ -299,7 +299,7 @@ class _BreakWalk:
 
 
 def _parts(pair: Pair, location: PairLocation) -> list[tuple[Pair | Reason, PairLocation]]:
-    """What is broken in a pair and directly inside of it, in the order of the reader's fields."""
+    """Return the broken parts of a pair and those directly inside it, in the order of the reader's fields."""
     parts: list[tuple[int, Pair | Reason, PairLocation]] = [
         (reason[2].position if reason[2] is not None else -1, reason, location) for reason in pair.reasons
     ]
@@ -313,7 +313,7 @@ def _parts(pair: Pair, location: PairLocation) -> list[tuple[Pair | Reason, Pair
 
 
 def _hazards(root: Pair, location: PairLocation) -> Iterator[Incompatibility]:
-    """What changes values in the pairs that a decoder would take."""
+    """Yield the value changes in the pairs that a decoder would take."""
     visited: set[int] = set()
     stack = [(root, location)]
     count = 0
@@ -333,17 +333,17 @@ def _hazards(root: Pair, location: PairLocation) -> Iterator[Incompatibility]:
 
 
 def _has_broken_option(pair: Pair) -> bool:
-    """Whether some, not all, of the branches that match by name break."""
+    """Return whether some, but not all, of the branches that match by name break."""
     return not pair.is_broken and any(option.is_broken for option in pair.options or ())
 
 
 def _is_misread(pair: Pair) -> bool:
-    """Whether the first branch that matches by name isn't the one that the writer's type means, all else being fine."""
+    """Return whether the first branch that matches by name isn't the intended one, and nothing is broken."""
     return not pair.is_broken and is_misnamed(pair.reader, pair.writer)
 
 
 def _was_seen(pair: Pair, visited: set[int]) -> bool:
-    """Only pairs of named types can come again in one place; the others are shared by many places."""
+    """Return whether a pair of named types was visited; other pairs can't recur in one place but are shared by many."""
     if not (isinstance(pair.reader, Named) and isinstance(pair.writer, Named)):
         return False
     if id(pair) in visited:
@@ -353,7 +353,7 @@ def _was_seen(pair: Pair, visited: set[int]) -> bool:
 
 
 def _taken(pair: Pair) -> tuple[int, Pair] | None:
-    """The branch that a decoder takes: the one of the same type, else the first that reads the writer's."""
+    """Return the branch that a decoder takes: that of the same type, else the first that can read the writer's."""
     options = zip(pair.positions, pair.options or (), strict=True)
     open_options = [(position, option) for position, option in options if not option.is_broken]
     same = (item for item in open_options if _same(item[1].reader, pair.writer))
@@ -367,7 +367,7 @@ def _same(reader: AvroType, writer: AvroType) -> bool:
 
 
 def inside(pair: Pair, edge: Edge, location: PairLocation) -> PairLocation:
-    """The place of a pair inside of another."""
+    """Return the place of a pair inside another."""
     reader, writer = pair.reader, pair.writer
     if edge.reader_field is not None and edge.writer_field is not None:
         return PairLocation(
@@ -399,7 +399,7 @@ def inside(pair: Pair, edge: Edge, location: PairLocation) -> PairLocation:
 
 
 def option_place(pair: Pair, position: int, location: PairLocation) -> PairLocation:
-    """The place of a branch of the reader's union."""
+    """Return the place of a branch of the reader's union."""
     pointer = f"{pair.reader.pointer}/{position}"
     return PairLocation(
         location.location, location.path, pointer, location.writer_pointer, pair.reader.source, location.writer_source

@@ -1,12 +1,12 @@
-"""What Java's decoder makes of a datum: the rules of `GenericDatumReader` in Avro 1.12, followed without Java.
+"""A simulation of Java's decoder: the rules of `GenericDatumReader` in Avro 1.12, without Java.
 
-The two decoders in wide use, Java's and fastavro, resolve schemas differently in three things. Java first renames the
-writer's types and fields by all aliases of the reader, whatever else has the new name, and stops if two fields then have
-one name. It never compares the names of two records outside a union. And in a reader's union it takes the branch of the
-same type, of the same full name or, for a record, of a structure that fits, before one that needs a promotion; two
-unions that are written alike are matched by position.
+Java's decoder and fastavro, the two in wide use, resolve schemas differently in three ways. First, Java renames the
+writer's types and fields by all aliases of the reader, even if the new name is taken, and fails if two fields then have
+one name. Second, it never compares the names of two records outside a union. Third, in a reader's union it prefers the
+branch of the same type, with the same full name or, for a record, a matching structure, to one that needs a promotion;
+two unions with equal definitions are matched by position.
 
-Source: `Schema`, `Resolver` and `FastReaderBuilder` of org.apache.avro; tests hold this module against them.
+Source: `Schema`, `Resolver` and `FastReaderBuilder` of org.apache.avro; tests compare this module with them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _NO_PAIR: Final = Pair(Union((), "", None), Union((), "", None))
 
 
 class TooManySteps(Exception):
-    """Following Java's decoder through the data takes too long."""
+    """Simulating Java's decoder for the data takes too long."""
 
 
 class JavaDecoder:
-    """Java's decoder for one reader and one writer; also says, as Reading asks, which branch and which field it takes.
+    """Java's decoder for one reader and one writer; also gives Reading the branches and fields that it chooses.
 
-    `refusal` is what it stops at before any datum, None where it begins to read.
+    `refusal` is an error before any datum is read; None if there is none.
     """
 
     def __init__(self, reader: AvroType, writer: AvroType) -> None:
@@ -46,7 +46,7 @@ class JavaDecoder:
         self.refusal = self._names.refusal
 
     def sources(self, reader: Record, writer: Record) -> Mapping[str, RecordField]:
-        """For each field of the reader that is filled from the data: the writer's field that it takes."""
+        """Map each of the reader's fields that is filled from the data to the writer's field."""
         key = (id(reader), id(writer))
         if key not in self._sources:
             names = dict(zip(self._names.fields_of(writer), writer.fields, strict=True))
@@ -56,7 +56,7 @@ class JavaDecoder:
     def branch(
         self, reader: Union, writer: AvroType, around: tuple[Union, int] | None = None
     ) -> tuple[int, AvroType] | None:
-        """The reader's branch for a type, None if there is none; `around` is the writer's union and the position in it."""
+        """Return the reader's branch for a type, or None; `around` is (writer's union, position in it)."""
         if around is not None and self._is_equivalent(around[0], reader):
             return around[1], reader.branches[around[1]]
         name = self._names.name_of(writer) if isinstance(writer, Named) else ""
@@ -78,7 +78,7 @@ class JavaDecoder:
         return next(promoted, None)
 
     def _branches(self, reader: Union) -> Mapping[tuple[str, str], int]:
-        """The first position of each kind and full name; only named types have a name."""
+        """Return the first position of each kind and full name; only named types have a name."""
         if id(reader) not in self._positions:
             positions: dict[tuple[str, str], int] = {}
             for position, branch in enumerate(reader.branches):
@@ -87,15 +87,15 @@ class JavaDecoder:
         return self._positions[id(reader)]
 
     def is_taken_by_order(self, reader: AvroType, writer: AvroType) -> bool:
-        """Never: a branch of the same type comes before others, wherever it stands."""
+        """Return False: a branch of the same type is preferred at any position."""
         return False
 
     def meant(self, reader: Union, writer: Named, around: tuple[Union, int] | None) -> int | None:
-        """The branch of the full name or an alias."""
+        """Return the branch with the full name or an alias."""
         return meant_branch(reader, writer)
 
     def decode(self, reader: AvroType, writer: AvroType, datum: Any, location: PairLocation) -> Any:
-        """The value that the reader gets, without the names of branches; raises JavaStops, or TooManySteps."""
+        """Return the reader's value, without branch names; raises JavaStops or TooManySteps."""
         self._step()
         if self.refusal is not None:
             raise self.refusal
@@ -122,7 +122,7 @@ class JavaDecoder:
         return self.decode(match[1], writer, datum, option_place(Pair(reader, writer), match[0], location))
 
     def _value(self, reader: AvroType, writer: AvroType, datum: Any, location: PairLocation) -> Any:
-        """The value of two types between which nothing stops."""
+        """Return the value for two types that have no error between them."""
         pair = Pair(reader, writer)
         if isinstance(reader, Record) and isinstance(writer, Record):
             sources = self.sources(reader, writer)
@@ -160,7 +160,7 @@ class JavaDecoder:
         return stored(reader, float(datum) if reader.kind in ("float", "double") else datum)
 
     def _error(self, reader: AvroType, writer: AvroType) -> Reason | None:
-        """What stops the decoder at two types that are no unions, whatever the datum."""
+        """Return the error for two types that aren't unions, whatever the datum."""
         if reader.kind != writer.kind:
             is_read = writer.kind in READS.get(reader.kind, ())
             return None if is_read else (mismatch_rule(reader, writer), "", None, ())
@@ -181,7 +181,7 @@ class JavaDecoder:
         return None
 
     def _fits(self, reader: Record, writer: Record) -> bool:
-        """Whether a record can be read as another one, going by it and its fields alone."""
+        """Return whether a record can be read as another, judging by the record and its fields alone."""
         self._step(_STEPS_OF_RECORDS)
         if self._error(reader, writer) is not None:
             return False
@@ -198,7 +198,7 @@ class JavaDecoder:
         return self._error(reader, writer) is not None
 
     def _is_equivalent(self, writer: AvroType, reader: AvroType) -> bool:
-        """Whether two unions are matched by position: they are written alike, going by simple names."""
+        """Return whether two unions are matched by position because their definitions are equal by simple names."""
         self._step()
         if writer.kind != reader.kind:
             return False
@@ -223,7 +223,7 @@ class JavaDecoder:
     def _are_equivalent_records(self, writer: Record, reader: Record) -> bool:
         key = (id(writer), id(reader))
         if key not in self._equal:
-            self._equal[key] = True  # until shown otherwise, so that recursion ends
+            self._equal[key] = True  # assumed until disproved, so that recursion ends
             names = tuple(field.name for field in reader.fields)
             self._equal[key] = self._names.fields_of(writer) == names and all(
                 self._is_equivalent(ours.type, theirs.type)

@@ -1,11 +1,12 @@
-"""The value that Java's decoder makes of a field's default, which isn't always the one that the default stands for.
+"""The values that Java's decoder fills in for defaults, which aren't always the declared ones.
 
-In a union Java takes the first branch that isn't a primitive or fixed of another shape of JSON: a number goes to the
-first number, and anything at all to a record, an enum, an array or a map. The value is then cast to that branch, where
-what isn't an object is an empty one. So the default null of a union of a record and null may become a record.
+In a union, Java takes the first branch that isn't a primitive or fixed of another JSON shape: a number goes to the
+first numeric type, and any value at all goes to a record, an enum, an array or a map. The value is then cast to that
+branch, and anything but an object becomes an empty one. So the default null of a union of a record and null may become
+a record.
 
-Source: `encode` of `ResolvingGrammarGenerator` and `FastReaderBuilder` of org.apache.avro 1.12; tests hold this module
-against them.
+Source: `encode` of `ResolvingGrammarGenerator` and `FastReaderBuilder` of org.apache.avro 1.12; tests compare this
+module with them.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ _SHAPES: Final = {
 
 
 class DefaultRefused(Exception):
-    """Java's parser accepts the default, and its decoder fails to make the value."""
+    """Java's parser accepts the default, but its decoder fails to make the value."""
 
 
 def java_default(field: RecordField) -> Any:
-    """The value that the field's default is filled in as, without the names of branches; raises DefaultRefused."""
+    """Return the value that Java fills in for the field's default, without branch names; raises DefaultRefused."""
     value = _field(field, field.default, 0)
     if isinstance(field.type, Union) and value == []:
         raise DefaultRefused("an empty array in a union gets the type of the union")
@@ -90,7 +91,7 @@ def _leaf(type_: AvroType, value: Any) -> Any:
 
 
 def _integer(value: Any, bits: int) -> int:
-    """As Java casts: a whole number keeps its lowest bits, a fraction is cut and held in range."""
+    """Cast like Java: an integer keeps its lowest bits, a fraction is truncated and clamped."""
     half = 1 << (bits - 1)
     if isinstance(value, float):
         return 0 if math.isnan(value) else int(max(-half, min(half - 1, value)))

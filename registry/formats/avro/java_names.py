@@ -1,9 +1,9 @@
-"""The writer's names as Java's decoder has them, after the aliases of the reader.
+"""The writer's names in Java's decoder, after the reader's aliases are applied.
 
-Java renames the types and fields of the writer's schema before it compares anything, and does so twice (once for the
-decoder, once for the resolver), unless the two schemas are equal by then. So an alias is followed into another alias,
-and two fields that swap names may be swapped or not. A renamed schema that is none (two fields of one name, two branches
-of one name in a union) stops it before any datum.
+Java renames the types and fields of the writer schema before it compares anything. It does so twice (for the decoder,
+then for the resolver), unless the two schemas are equal after the first time. So an alias can lead to another alias,
+and two fields that swap names may or may not be swapped. If the renamed schema is invalid (two fields with one name,
+two branches of a union with one name), Java fails before any datum.
 
 Source: `Schema.applyAliases` of org.apache.avro 1.12, called by `FastReaderBuilder` and again by `Resolver`.
 """
@@ -21,7 +21,7 @@ _ROUNDS: Final = 2
 
 
 class JavaStops(Exception):
-    """Java's decoder stops at a place of a datum, or (with `is_whole`) at the schemas before any datum."""
+    """Java's decoder fails at a place of a datum, or (with `is_whole`) at the schemas before any datum."""
 
     def __init__(
         self, message: str, reason: Reason, pair: Pair, location: PairLocation, *, is_whole: bool = False
@@ -34,7 +34,7 @@ class JavaStops(Exception):
 
 
 class RenamedWriter:
-    """The names of a writer's types and fields for a reader; `refusal` is what stops Java at them, None if nothing."""
+    """The names of a writer's types and fields for a reader; `refusal` is Java's error about them, or None."""
 
     def __init__(self, reader: AvroType, writer: AvroType) -> None:
         self.refusal: JavaStops | None = None
@@ -48,11 +48,11 @@ class RenamedWriter:
             self.refusal = next(self._refusals(reader, writer), None)
 
     def name_of(self, writer: Named) -> str:
-        """The full name of a writer's type."""
+        """Return the full name of a writer's type."""
         return self._names.get(id(writer), writer.full_name)
 
     def fields_of(self, writer: Record) -> tuple[str, ...]:
-        """The names of the fields of a writer's record, in its order."""
+        """Return the field names of a writer's record, in the writer's order."""
         return self._fields.get(id(writer)) or tuple(field.name for field in writer.fields)
 
     def _rename(self, writer: AvroType, aliases: _Aliases) -> None:
@@ -65,7 +65,7 @@ class RenamedWriter:
                 self._fields[id(type_)] = tuple(renamed.get(field, field) for field in self.fields_of(type_))
 
     def _refusals(self, reader: AvroType, writer: AvroType) -> Iterator[JavaStops]:
-        """What makes the renamed schema none."""
+        """Yield what makes the renamed schema invalid."""
         readers = {type_.full_name: type_ for type_ in types_of(reader) if isinstance(type_, Record)}
         for type_ in types_of(writer):
             if isinstance(type_, Record):
@@ -103,7 +103,7 @@ class RenamedWriter:
             yield JavaStops(message, reason, Pair(own, writer), location, is_whole=True)
 
     def _is_equal(self, writer: AvroType, reader: AvroType) -> bool:
-        """Whether Java takes the two schemas for one by now: equal but for docs and aliases."""
+        """Return whether Java considers the two schemas equal, apart from docs and aliases, with the current names."""
         visited: set[tuple[int, int]] = set()
         stack = [(writer, reader)]
         while stack:
@@ -122,7 +122,7 @@ class RenamedWriter:
 
 
 class _Aliases:
-    """What the reader's aliases rename: types by full name, and the fields of a type by name; a later one counts."""
+    """The renames that the reader's aliases cause: types by full name, fields by type; later ones win."""
 
     def __init__(self, reader: AvroType) -> None:
         self.names: dict[str, str] = {}
@@ -131,11 +131,11 @@ class _Aliases:
 
     @property
     def are_none(self) -> bool:
-        """Whether the reader has no alias at all."""
+        """Whether the reader has no aliases."""
         return not self.names and not self.fields
 
     def _collect(self, reader: AvroType) -> None:
-        """In the order of Java's walk: the names of a record, its fields and all below, then those fields by its aliases."""
+        """Collect in Java's order: a record's names, its fields and all below, then those fields under its aliases."""
         visited: set[int] = set()
         stack: list[tuple[AvroType, bool]] = [(reader, False)]
         while stack:
@@ -159,12 +159,12 @@ class _Aliases:
 
 
 def simple_name(full_name: str) -> str:
-    """A name without its namespace."""
+    """Return a name without its namespace."""
     return full_name.rpartition(".")[2]
 
 
 def types_of(root: AvroType) -> Iterator[AvroType]:
-    """A type and all below it, each once."""
+    """Yield a type and all types below it, each once."""
     visited: set[int] = set()
     stack = [root]
     while stack:
@@ -186,7 +186,7 @@ def _inner(type_: AvroType) -> tuple[AvroType, ...]:
 
 
 def _own_parts(type_: AvroType, name: str = "", field_names: tuple[str, ...] = ()) -> list[object]:
-    """What of a type decides equality besides the types inside; the names are those by now."""
+    """Return the parts of a type, other than inner types, that decide equality; names are the current ones."""
     parts: list[object] = [type_.kind, type_.logical, repr(dict(type_.props))]
     if isinstance(type_, Named):
         parts.append(name or type_.full_name)

@@ -1,4 +1,4 @@
-"""Strict reading of a schema's JSON: no duplicate keys, no NaN; names, docs, aliases, properties and logical types."""
+"""Strict reading of a schema's JSON (no duplicate keys, no NaN): names, docs, aliases, properties, logical types."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from registry.formats.json_pointer import (
 
 
 def read_json(text: str) -> Any:
-    """The JSON value of a text of at most MAX_TEXT_LENGTH characters; raises InvalidSchema with line and column."""
+    """Return the JSON value of a text of at most MAX_TEXT_LENGTH characters; raises InvalidSchema with a position."""
     check_text(text, "an Avro schema")
     return decode(without_comments(text), _DECODER, lambda: _refuse_duplicate(text))
 
 
 def check_depth(value: Any, pointer: str) -> None:
-    """Raises SchemaProblem if a JSON value is nested deeper than MAX_DEPTH; walks without recursion."""
+    """Raise SchemaProblem if a JSON value is nested deeper than MAX_DEPTH; without recursion."""
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [
@@ -80,7 +80,7 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def qualified(name: str, namespace: str, pointer: str) -> str:
-    """The full name; a name with dots brings its own namespace, one that starts with a dot has none."""
+    """Return the full name; a dotted name has its own namespace, and one with a leading dot has none."""
     full_name = name if "." in name or not namespace else f"{namespace}.{name}"
     if full_name.startswith("."):
         full_name = full_name[1:]
@@ -90,7 +90,7 @@ def qualified(name: str, namespace: str, pointer: str) -> str:
 
 
 def check_name(name: str, what: str, pointer: str) -> None:
-    """Raises SchemaProblem if a name isn't one of Avro's: ASCII letters, digits and _, no digit first."""
+    """Raise SchemaProblem if a name isn't valid in Avro: ASCII letters, digits and _, no leading digit."""
     if _NAME.fullmatch(name) is None:
         raise SchemaProblem(
             f'"{name[:200]}" can\'t be a {what}: a name starts with a letter A to Z, a to z or _, '
@@ -100,7 +100,7 @@ def check_name(name: str, what: str, pointer: str) -> None:
 
 
 def properties(value: dict[str, Any], reserved: frozenset[str], pointer: str) -> dict[str, Any]:
-    """What the object says beyond Avro's own attributes."""
+    """Return the members that aren't Avro's own attributes."""
     props = {key: item for key, item in value.items() if key not in reserved}
     for item in props.values():
         if isinstance(item, (dict, list)):
@@ -109,7 +109,7 @@ def properties(value: dict[str, Any], reserved: frozenset[str], pointer: str) ->
 
 
 def doc_of(value: dict[str, Any], pointer: str) -> str | None:
-    """The doc, None if there is none."""
+    """Return the doc; None if there is none."""
     doc = value.get("doc")
     if doc is not None and not isinstance(doc, str):
         raise SchemaProblem(f'a "doc" is a string, not {json_kind(doc)}', pointer + "/doc")
@@ -117,7 +117,7 @@ def doc_of(value: dict[str, Any], pointer: str) -> str | None:
 
 
 def aliases_of(value: dict[str, Any], pointer: str) -> tuple[str, ...]:
-    """The aliases as written, each once."""
+    """Return the aliases as written, each once."""
     aliases = value["aliases"]
     if not isinstance(aliases, list) or not all(isinstance(alias, str) for alias in aliases):
         raise SchemaProblem('"aliases" is an array of strings', pointer + "/aliases")
@@ -125,7 +125,7 @@ def aliases_of(value: dict[str, Any], pointer: str) -> tuple[str, ...]:
 
 
 def json_kind(value: Any) -> str:
-    """What a JSON value is, in words."""
+    """Return the kind of a JSON value in words."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -139,7 +139,7 @@ def json_kind(value: Any) -> str:
 
 _MAX_INT: Final = 2**31 - 1
 
-# Where each logical type may stand (Avro 1.12, "Logical Types"); None as size: a fixed of any size.
+# The base types of each logical type (Avro 1.12, "Logical Types").
 _PLACES: Final[Mapping[str, frozenset[str]]] = {
     "date": frozenset({"int"}),
     "time-millis": frozenset({"int"}),
@@ -160,7 +160,7 @@ _PLAIN: Final = {name: LogicalType(name) for name in _PLACES if name != "decimal
 
 
 def logical_type(type_: AvroType, attributes: Mapping[str, Any]) -> LogicalType | None:
-    """The valid logical type that the attributes give the type, None where there is none."""
+    """Return the valid logical type that the attributes give the type; None if there is none."""
     name = attributes.get("logicalType")
     if not isinstance(name, str) or type_.kind not in _PLACES.get(name, ()):
         return None
@@ -181,11 +181,11 @@ def _decimal(type_: AvroType, attributes: Mapping[str, Any]) -> LogicalType | No
 
 
 def max_precision(size: int) -> int:
-    """How many decimal digits a signed number of `size` bytes can always hold."""
+    """Return how many decimal digits a signed number of `size` bytes can always hold."""
     return max(0, math.floor(math.log10(2) * (8 * size - 1)))
 
 
 def _int(value: Any) -> int | None:
-    """The value if it is a whole number of 32 bits."""
+    """Return the value if it is a 32-bit integer; otherwise None."""
     is_int = isinstance(value, int) and not isinstance(value, bool) and -_MAX_INT - 1 <= value <= _MAX_INT
     return value if is_int else None

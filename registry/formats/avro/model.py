@@ -1,4 +1,4 @@
-"""An Avro schema as objects: what the parser makes and all other modules of this package read."""
+"""The model of an Avro schema: the parser's output, which all other modules of this package read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_PROPERTIES: Final[Mapping[str, Any]] = {}
 
 
 class Missing:
-    """The type of MISSING: no default given, which differs from a default of null."""
+    """The type of MISSING, which means no default, as opposed to a default of null."""
 
     def __repr__(self) -> str:
         return "MISSING"
@@ -24,7 +24,7 @@ MISSING: Final = Missing()
 
 
 class LogicalType:
-    """A valid logical type: its name and, for decimals, precision and scale."""
+    """A valid logical type: its name and, for decimals, its precision and scale."""
 
     __slots__ = ("name", "precision", "scale")
 
@@ -44,9 +44,10 @@ class LogicalType:
 
 
 class AvroType:
-    """Base of all types: `kind` is Avro's name of it; `pointer` leads to its definition in the text `source`.
+    """The base of all types: `kind` is Avro's name for it; `pointer` is the place of its definition in the text
+    `source`.
 
-    `source` is None for the schema's own text, else the name of the reference that defines it.
+    `source` is None for the schema's own text, otherwise the name of the reference that defines the type.
     """
 
     __slots__ = ("kind", "logical", "pointer", "props", "source")
@@ -102,7 +103,7 @@ class RecordField:
 
 
 class Record(Named):
-    """A record or, with `is_error`, an error; `by_name` finds a field."""
+    """A record or, if `is_error`, an error; `by_name` maps names to fields."""
 
     __slots__ = ("by_name", "fields", "is_error")
 
@@ -114,7 +115,7 @@ class Record(Named):
 
 
 class Enum(Named):
-    """An enum; `default` is the symbol that unknown ones are read as."""
+    """An enum; `default` is the symbol that replaces unknown ones."""
 
     __slots__ = ("default", "symbol_set", "symbols")
 
@@ -126,7 +127,7 @@ class Enum(Named):
 
 
 class Fixed(Named):
-    """A fixed; `size` in bytes."""
+    """A fixed type; `size` is in bytes."""
 
     __slots__ = ("size",)
 
@@ -156,7 +157,7 @@ class Map(AvroType):
 
 
 class Union(AvroType):
-    """One of several types; `pointers` lead to where each branch stands."""
+    """A union of `branches`."""
 
     __slots__ = ("branches",)
 
@@ -166,7 +167,7 @@ class Union(AvroType):
 
 
 class Document:
-    """A text that a schema refers to: its root type, and the full names that it defines itself."""
+    """A referenced text: its root type, and the full names that it defines itself."""
 
     __slots__ = ("own_names", "reference", "root")
 
@@ -177,9 +178,9 @@ class Document:
 
 
 class AvroSchema:
-    """A parsed Avro schema: its root type, all its named types, and which of them references define.
+    """A parsed Avro schema: its root type, all its named types, and the names that references define.
 
-    `documents` are what it refers to, directly or not, in the order in which they must be read.
+    `documents` are its direct and indirect references, in the order in which they must be read.
     """
 
     __slots__ = ("documents", "external", "named", "root")
@@ -198,9 +199,10 @@ class AvroSchema:
 
 
 def type_label(type_: AvroType) -> str:
-    """A type as people write it: `string`, `long (timestamp-millis)`, `com.example.Order`, `array<int>`, `union<…>`.
+    """Return a type as people write it: `string`, `long (timestamp-millis)`, `com.example.Order`, `array<int>`,
+    `union<…>`.
 
-    Never longer than about 200 characters, whatever the type.
+    The label is never longer than about 200 characters.
     """
     label = _label(type_, 3)
     return label if len(label) <= 200 else label[:199] + "…"
@@ -227,21 +229,21 @@ def _label(type_: AvroType, depth: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A type where it is used, with the namespace that a name without dots has there."""
+    """A type at its place of use, with the namespace that applies there to names without dots."""
 
     type: AvroType
     namespace: str
 
 
 def root_of(schema: AvroSchema, source: str | None) -> AvroType | None:
-    """The root type of the schema's own text, or of the reference of that name."""
+    """Return the root type of the schema's own text, or of the reference with that name."""
     if source is None:
         return schema.root
     return next((item.root for item in schema.documents if item.reference.name == source), None)
 
 
 def type_at(root: AvroType | None, pointer: str | None) -> Spot | None:
-    """The type that a pointer leads to, None if it leads to something else."""
+    """Return the type at a pointer; None if the pointer has another target."""
     if root is None or pointer is None:
         return None
     type_, namespace = root, ""
@@ -257,7 +259,7 @@ def type_at(root: AvroType | None, pointer: str | None) -> Spot | None:
 
 
 def field_at(root: AvroType | None, pointer: str | None) -> tuple[Record, RecordField] | None:
-    """The field that a pointer leads to, with its record; None if it leads to something else."""
+    """Return the field at a pointer, with its record; None if the pointer has another target."""
     holder, _, index = (pointer or "").rpartition("/")
     spot = type_at(root, holder.removesuffix("/fields"))
     if spot is None or not holder.endswith("/fields") or not isinstance(spot.type, Record):
@@ -266,7 +268,7 @@ def field_at(root: AvroType | None, pointer: str | None) -> tuple[Record, Record
 
 
 def _step(type_: AvroType, tokens: list[str]) -> AvroType | None:
-    """The type one step further; takes the tokens of the step away."""
+    """Return the type one step further, and remove the step's tokens."""
     part = tokens.pop(0)
     if isinstance(type_, Record) and part == "fields" and len(tokens) >= 2 and tokens[1] == "type":
         index = tokens[0]

@@ -1,4 +1,4 @@
-"""From the JSON of an Avro schema to its model: Avro 1.12, strictly, with line and column of what is wrong."""
+"""Strict parsing of the JSON of an Avro 1.12 schema into its model; errors have line and column."""
 
 from __future__ import annotations
 
@@ -52,10 +52,9 @@ _SHARED: Final[Mapping[str, Primitive]] = {kind: Primitive(kind, "", None) for k
 def parse_schema(
     text: str, references: Sequence[ResolvedReference] = (), *, validate_defaults: bool = True
 ) -> AvroSchema:
-    """The model of a schema text; raises InvalidSchema.
+    """Return the model of a schema text; raises InvalidSchema.
 
-    `validate_defaults=False` accepts defaults that don't match their type, for schemas that another registry
-    accepted long ago.
+    `validate_defaults=False` accepts defaults that don't match their type, for schemas that another registry accepted.
     """
     named: dict[str, Named] = {}
     documents = [_read_reference(reference, named, validate_defaults) for reference in _in_order(references)]
@@ -69,7 +68,7 @@ def parse_schema(
 
 
 def _in_order(references: Sequence[ResolvedReference]) -> list[ResolvedReference]:
-    """Each referenced text once, what it refers to before it; without recursion."""
+    """Return each referenced text once, after its own references; without recursion."""
     ordered: list[ResolvedReference] = []
     visited: set[tuple[str, int, str]] = set()
     stack = [(reference, False) for reference in reversed(references)]
@@ -99,7 +98,7 @@ def _read_reference(reference: ResolvedReference, named: dict[str, Named], valid
 
 
 class Parser:
-    """Reads one document; `named` collects the types of all documents and holds those of earlier ones."""
+    """A reader of one document; `named` collects the types of all documents, including earlier ones."""
 
     def __init__(self, named: dict[str, Named], source: str | None, validate_defaults: bool) -> None:
         self._named = named
@@ -111,7 +110,7 @@ class Parser:
         self._depth = 0
 
     def parse_document(self, value: Any) -> AvroType:
-        """The root type of a JSON document; raises SchemaProblem."""
+        """Return the root type of a JSON document; raises SchemaProblem."""
         root = self._type(value, "", "")
         if self._validate_defaults:
             for record, field in self._defaults:
@@ -332,7 +331,7 @@ class Parser:
         return full_name
 
     def _define(self, named: Named, pointer: str) -> Named | None:
-        """Makes the type known; gives the equal-named one of an earlier document, if there is one."""
+        """Register the type; return the type of that name from an earlier document, if there is one."""
         earlier = self._named.get(named.full_name)
         if named.full_name in self.own_names:
             raise SchemaProblem(
@@ -343,7 +342,7 @@ class Parser:
         return earlier
 
     def _check_redefinition(self, named: Named, earlier: Named | None, pointer: str) -> None:
-        """A type that a reference defines too must be the same; the first definition stays."""
+        """Raise SchemaProblem if a reference defines the type differently."""
         if earlier is None:
             return
         if definition(named) != definition(earlier):

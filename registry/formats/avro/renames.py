@@ -1,4 +1,4 @@
-"""Which removed and added fields look like one field under two names, with a score and its reasons."""
+"""Removed and added fields that look like one renamed field, with scores and reasons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from registry.formats.name_similarity import SUSPICION, rename_score, words_of
 _MAX_CANDIDATES: Final = 12
 _MAX_COMPARISONS: Final = 2_500
 _MAX_SHOWN: Final = 80
-#: each is read as those after it
+#: each type can be read as those after it
 _NUMBERS: Final = ("int", "long", "float", "double")
 
 
@@ -30,7 +30,7 @@ class Rename:
 
 
 def suspected_renames(removed: Sequence[RecordField], added: Sequence[RecordField]) -> list[Rename]:
-    """The most likely renames, each field in at most one, best first; the work is bounded for large schemas."""
+    """Return the most likely renames, best first, each field in at most one; the work is limited for large schemas."""
     if not removed or not added:
         return []
     candidates = _Candidates(added)
@@ -44,12 +44,12 @@ def suspected_renames(removed: Sequence[RecordField], added: Sequence[RecordFiel
 
 
 def effect_of(rename: Rename) -> str:
-    """What readers of both schemas get if it is a rename: a name without an alias is another field for them."""
+    """Describe the effect of a rename on readers of both schemas: without an alias, a new name is another field."""
     return f"{_effect('new', rename.new, rename.old)} {_effect('old', rename.old, rename.new)}"
 
 
 def _effect(side: str, ours: RecordField, theirs: RecordField) -> str:
-    """What readers of one side, who have `ours`, make of data that were written with `theirs`."""
+    """Describe the effect on readers with `ours` of data written with `theirs`."""
     if not ours.has_default:
         return (
             f'Readers with the {side} schema stop at every message written with "{theirs.name}": '
@@ -64,7 +64,7 @@ def _effect(side: str, ours: RecordField, theirs: RecordField) -> str:
 
 
 def cure_of(rename: Rename) -> str:
-    """What to do if it is a rename."""
+    """Return what to do if it is a rename."""
     old, new = rename.old.name, rename.new.name
     narrower = ""
     if _is_narrower(rename.old.type, rename.new.type):
@@ -78,7 +78,7 @@ def cure_of(rename: Rename) -> str:
 
 @lru_cache(maxsize=64)
 def likely_sources(reader: Record, writer: Record) -> Mapping[str, RecordField]:
-    """For the fields that only the reader has, by name: the field that only the writer has and that looks like it."""
+    """Map the fields that only the reader has, by name, to similar fields that only the writer has."""
     names = {name for field in reader.fields for name in (field.name, *field.aliases)}
     added = [
         field for field in reader.fields if not any(name in writer.by_name for name in (field.name, *field.aliases))
@@ -88,7 +88,7 @@ def likely_sources(reader: Record, writer: Record) -> Mapping[str, RecordField]:
 
 
 class _Candidates:
-    """The added fields that a removed one is compared with: those of its words, and those nearest to its position."""
+    """The added fields to compare a removed field with: those with the same words, and those nearest in position."""
 
     def __init__(self, added: Sequence[RecordField]) -> None:
         self._by_family: dict[str, list[RecordField]] = {}
@@ -99,7 +99,7 @@ class _Candidates:
             self._by_words.setdefault((family, words_of(field.name)), []).append(field)
 
     def of(self, old: RecordField, limit: int) -> list[RecordField]:
-        """At most `wanted` fields of the same family of types."""
+        """Return at most `limit` fields of the same type family."""
         family = _family(old.type)
         near = self._by_family.get(family, [])
         if len(near) > limit:
@@ -135,7 +135,7 @@ def _compare(old: RecordField, new: RecordField) -> Rename:
 
 
 def _is_narrower(old: AvroType, new: AvroType) -> bool:
-    """Whether a type of the same family lacks null or has a smaller number type."""
+    """Return whether the new type, of the same family, lacks null or has a smaller numeric type."""
     parts = [type_.branches if isinstance(type_, Union) else (type_,) for type_ in (old, new)]
     kinds = [{part.kind for part in of_type} for of_type in parts]
     widths = [max((_NUMBERS.index(kind) for kind in names if kind in _NUMBERS), default=0) for names in kinds]
@@ -143,7 +143,7 @@ def _is_narrower(old: AvroType, new: AvroType) -> bool:
 
 
 def _family(type_: AvroType) -> str:
-    """What a rename keeps of a type: null and the width of a number may change with it."""
+    """Return the part of a type that a rename preserves; nullability and numeric width may change."""
     if isinstance(type_, Union):
         branches = [branch for branch in type_.branches if branch.kind != "null"]
         if len(branches) != 1:

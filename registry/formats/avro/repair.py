@@ -1,4 +1,4 @@
-"""Edits that remove a finding: tried in order, the smallest first; the first whose text parses and passes is given."""
+"""Edits that remove a finding, tried smallest first; the first one that parses and passes is used."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from registry.formats.json_edit import NoSuchPlace, TextEdit
 
 _RESTORE: Final[tuple[Step, ...]] = (restore_type, restore_definition, restore_type_and_default)
 
-#: the steps after which readers get a value that nobody wrote in place of data
+#: the steps after which readers get a made-up value in place of data
 INVENTING: Final[frozenset[Step]] = frozenset(
     {add_default, make_optional, leave_alias_to_one_with_defaults, add_enum_default}
 )
@@ -95,19 +95,19 @@ IN_WRITER: Final[Mapping[str, tuple[Step, ...]]] = {
 }
 
 
-# Several branches of one union may have the same finding, in one place.
+# Several branches of one union may have the same finding in one place.
 _OF_BRANCHES: Final = frozenset({"UNION_BRANCH_MISSING", "UNION_BRANCH_AMBIGUOUS", "UNION_BRANCH_ORDER"})
-# In a pair with many findings each trial takes long, so that fewer steps are tried.
+# In a pair with many findings each trial takes long, so fewer steps are tried.
 _MAX_FINDINGS_TRIED: Final = 4_000
 _MAX_CAUSES: Final = 5
 _RENAMES: Final = frozenset({"FIELD_RENAME_SUSPECTED", "TYPE_RENAMED", "NAMESPACE_CHANGED"})
 
 
 def repair(schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool) -> Edit | None:
-    """The smallest edit of `schema` that removes the finding against `other`, None where no known one does.
+    """Return the smallest edit of `schema` that removes the finding against `other`; None if no known edit does.
 
     The edited text parses with the same references, the finding is gone, and there are no more breaks than before. An
-    edit that breaks the other direction is given only where there is no other.
+    edit that breaks the other direction is used only if there is no other.
     """
     own, theirs = schema.model, other.model
     if not isinstance(own, AvroSchema) or not isinstance(theirs, AvroSchema):
@@ -126,7 +126,7 @@ def repair(schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, 
             continue
         tries_left -= 1
         after = _judge(changed, theirs, is_reader)
-        most = len(before.breaks) - (item is not finding)  # what is mended inside of a union must mend the union
+        most = len(before.breaks) - (item is not finding)  # a cause inside a union must remove the union's break too
         if len(after.breaks) > most or not _is_gone((finding, item), after, is_reader):
             continue
         suggestion = Edit(title, edit.text, is_invented=step in INVENTING)
@@ -137,7 +137,7 @@ def repair(schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, 
 
 
 def _steps(finding: Incompatibility, is_reader: bool) -> Iterator[tuple[Incompatibility, Step]]:
-    """What may be tried: the causes of a union that breaks are mended before the union gets another branch."""
+    """Yield the steps to try: a broken union's causes are repaired before the union gets another branch."""
     steps = IN_READER if is_reader else IN_WRITER
     for item in (*finding.causes[:_MAX_CAUSES], finding):
         for step in steps.get(item.rule, ()):
@@ -145,7 +145,7 @@ def _steps(finding: Incompatibility, is_reader: bool) -> Iterator[tuple[Incompat
 
 
 def accept_rename(old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
-    """The edit of `new` that adds the old name of a field or a type as an alias; None where it isn't a rename."""
+    """Return the edit of `new` that adds the old name of a field or type as an alias; None if it isn't a rename."""
     model, before = new.model, old.model
     if suspected.rule not in _RENAMES or suspected.pointer_new is None:
         return None
@@ -166,15 +166,15 @@ def accept_rename(old: ParsedSchema, new: ParsedSchema, suspected: Difference) -
 
 
 def _is_known(before: AvroSchema, changed: AvroSchema, suspected: Difference) -> bool:
-    """Whether the two fields are one for readers: of all that differs, their records alone decide it."""
+    """Return whether readers treat the two fields as one; only their records decide it."""
     old, new = field_at(before.root, suspected.pointer_old), field_at(changed.root, suspected.pointer_new)
-    if old is None or new is None:  # defined in a schema that is referred to, where the edit can't be
+    if old is None or new is None:  # defined in a referenced schema, where the edit isn't possible
         return False
     return matched_fields(old[0], new[0]).get(new[1].name) is old[1]
 
 
 def _renamed(suspected: Difference) -> tuple[str, str]:
-    """Where the alias goes, and what it is."""
+    """Return the pointer for the alias, and the alias."""
     assert suspected.pointer_new is not None
     if suspected.rule == "FIELD_RENAME_SUSPECTED":
         return suspected.pointer_new, str(suspected.before)
@@ -184,7 +184,7 @@ def _renamed(suspected: Difference) -> tuple[str, str]:
 
 
 def _parsed(schema: ParsedSchema, model: AvroSchema, text: str) -> AvroSchema | None:
-    """The edited text's model; None if it doesn't parse. A schema with bad defaults may keep them."""
+    """Return the edited text's model; None if it doesn't parse. A schema with invalid defaults may keep them."""
     references = _references(schema, model)
     try:
         return parse_schema(text, references)
@@ -215,7 +215,7 @@ def _is_gone(mended: Sequence[Incompatibility], after: Judgement, is_reader: boo
 
 
 def _key(finding: Incompatibility, is_reader: bool) -> tuple[str, str, str]:
-    """What stays the same of a finding while the one side is edited."""
+    """Return the part of a finding that stays the same while one side is edited."""
     other: Any = finding.before if is_reader else finding.after
     if finding.rule in _OF_BRANCHES:
         other = [finding.before, other]

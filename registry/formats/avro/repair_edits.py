@@ -34,7 +34,7 @@ _PARTS: Final = ("/symbols", "/size")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A finding seen from the side that is edited."""
+    """A finding from the perspective of the edited side."""
 
     own: AvroSchema
     finding: Incompatibility
@@ -45,7 +45,7 @@ class Case:
 
     @classmethod
     def of(cls, own: AvroSchema, other: AvroSchema, finding: Incompatibility, *, is_reader: bool) -> Case:
-        """The case of a finding."""
+        """Return the case of a finding."""
         sides = [
             (finding.reader_pointer, finding.reader_source),
             (finding.writer_pointer, finding.writer_source),
@@ -56,22 +56,22 @@ class Case:
         return cls(own, finding, here, defined, root_of(other, other_source), other_pointer or "")
 
     def spot(self) -> Spot:
-        """The own type of the finding; raises NoSuchPlace."""
+        """Return the own side's type; raises NoSuchPlace."""
         return required(type_at(self.own.root, use_of(self.pointer)))
 
     def other(self) -> Spot:
-        """The other side's type; raises NoSuchPlace."""
+        """Return the other side's type; raises NoSuchPlace."""
         return required(type_at(self.other_root, use_of(self.other_pointer)))
 
     def definition(self) -> Named:
-        """The own named type, where the own text defines it; raises NoSuchPlace."""
+        """Return the own named type if the own text defines it; raises NoSuchPlace."""
         type_ = self.spot().type
         if not isinstance(type_, Named) or type_.source is not None:
             raise NoSuchPlace(self.pointer)
         return type_
 
     def own_field(self) -> tuple[Record, RecordField]:
-        """The own field of the finding; raises NoSuchPlace."""
+        """Return the own side's field; raises NoSuchPlace."""
         match = field_at(self.own.root, self.pointer)
         if match is None:
             raise NoSuchPlace(self.pointer)
@@ -82,21 +82,21 @@ Step = Callable[[Case, TextEdit], str]
 
 
 def use_of(pointer: str) -> str:
-    """Where the type of a finding is used, for one that points to a part of its definition."""
+    """Return the pointer to the use of a type, for a finding that points to a part of the definition."""
     for part in _PARTS:
         pointer = pointer.removesuffix(part)
     return pointer
 
 
 def required(spot: Spot | None) -> Spot:
-    """The spot; raises NoSuchPlace if there is none."""
+    """Return the spot; raises NoSuchPlace if it is None."""
     if spot is None:
         raise NoSuchPlace("type")
     return spot
 
 
 def pretty(source: str) -> str:
-    """JSON text with the spaces that people write."""
+    """Return JSON text with conventional spaces."""
     return json_source(json.loads(source))
 
 
@@ -104,7 +104,7 @@ _MAX_REMOVED_SINGLY: Final = 20
 
 
 def add_default(case: Case, edit: TextEdit) -> str:
-    """Gives the field a default of its type: null where that is allowed, else an empty value."""
+    """Give the field a default of its type: null if allowed, otherwise an empty value."""
     _, field = case.own_field()
     value = json_source(initial_value(field.type))
     edit.set_member(case.pointer, "default", value)
@@ -112,7 +112,7 @@ def add_default(case: Case, edit: TextEdit) -> str:
 
 
 def make_optional(case: Case, edit: TextEdit) -> str:
-    """Lets the field be null, and null its default."""
+    """Make the field nullable with the default null."""
     _, field = case.own_field()
     pointer = f"{case.pointer}/type"
     if isinstance(field.type, Union):
@@ -123,7 +123,7 @@ def make_optional(case: Case, edit: TextEdit) -> str:
 
 
 def _instead(case: Case, field: RecordField, value: str) -> str:
-    """What readers get by an invented default, and in place of what."""
+    """Describe the value that readers get from an invented default, and what it replaces."""
     own, other = case.own_field()[0], case.other().type
     source = likely_sources(own, other).get(field.name) if isinstance(other, Record) else None
     lost = f'instead of the data of "{source.name}"' if source is not None else "for all data written without it"
@@ -131,13 +131,13 @@ def _instead(case: Case, field: RecordField, value: str) -> str:
 
 
 def restore_former_name(case: Case, edit: TextEdit) -> str:
-    """Gives the field that was renamed with an alias its old name back, and the new name as an alias."""
+    """Give a field that was renamed with an alias its old name, and make the new name the alias."""
     other_match, record = field_at(case.other_root, case.other_pointer), case.definition()
     if other_match is None or not isinstance(record, Record):
         raise NoSuchPlace(case.other_pointer)
     old = other_match[1].name
     own = next((field for field in record.fields if old in field.aliases), None)
-    # a name that the other side has as well is needed where it is
+    # a name that the other side also has must stay
     if own is None or old in record.by_name or own.name in other_match[0].by_name:
         raise NoSuchPlace(old)
     edit.set_member(own.pointer, "name", json_source(old))
@@ -146,12 +146,12 @@ def restore_former_name(case: Case, edit: TextEdit) -> str:
 
 
 def restore_field(case: Case, edit: TextEdit) -> str:
-    """Puts a field that the other side has back into the own record."""
+    """Restore a field of the other side in the own record."""
     return _restore_field(case, edit)
 
 
 def restore_field_at_end(case: Case, edit: TextEdit) -> str:
-    """The same after all other fields, where the types that it needs are defined."""
+    """Restore the field after all others, where the types that it needs are defined."""
     return _restore_field(case, edit, is_last=True)
 
 
@@ -166,7 +166,7 @@ def _restore_field(case: Case, edit: TextEdit, *, is_last: bool = False) -> str:
 
 
 def drop_aliases(case: Case, edit: TextEdit) -> str:
-    """Takes aliases of the field away until one field of the writer at most matches it."""
+    """Remove aliases of the field until at most one field of the writer matches it."""
     record, field = case.own_field()
     writer = case.other().type
     if not isinstance(writer, Record):
@@ -181,7 +181,7 @@ def drop_aliases(case: Case, edit: TextEdit) -> str:
 
 
 def leave_alias_to_one(case: Case, edit: TextEdit) -> str:
-    """Leaves the name of a field of the writer to one field alone: the one of that name, else the first."""
+    """Leave the name of a writer's field to one field: the one with that name, otherwise the first."""
     record, _ = case.own_field()
     name = str(case.finding.before)
     fields = [field for field in record.fields if name in field.aliases and field.name != name]
@@ -192,7 +192,7 @@ def leave_alias_to_one(case: Case, edit: TextEdit) -> str:
 
 
 def leave_alias_to_one_with_defaults(case: Case, edit: TextEdit) -> str:
-    """The same, and the fields that then get nothing from the writer have a default."""
+    """Like `leave_alias_to_one`, with defaults for the fields that then get nothing from the writer."""
     record, _ = case.own_field()
     title = leave_alias_to_one(case, edit)
     filled = [
@@ -217,7 +217,7 @@ def _remove_aliases(edit: TextEdit, field: RecordField, aliases: list[str]) -> N
 
 
 def restore_type(case: Case, edit: TextEdit) -> str:
-    """Puts the other side's type in the place of the own one."""
+    """Replace the own type with the other side's."""
     own, other = _restorable(case)
     source = pretty(type_source(other.type, own.namespace, case.defined))
     edit.replace(use_of(case.pointer), source)
@@ -225,7 +225,7 @@ def restore_type(case: Case, edit: TextEdit) -> str:
 
 
 def restore_definition(case: Case, edit: TextEdit) -> str:
-    """The same with the definition written out, where the own one goes with the type that is replaced."""
+    """Like `restore_type`, with the definition in full because the replaced type contained it."""
     own, other = _restorable(case)
     inside = frozenset({own.type.full_name}) if isinstance(own.type, Named) else frozenset()
     if isinstance(other.type, Named):
@@ -236,7 +236,7 @@ def restore_definition(case: Case, edit: TextEdit) -> str:
 
 
 def _restorable(case: Case) -> tuple[Spot, Spot]:
-    """Both types; raises NoSuchPlace where one branch of the other side's union would replace the own union."""
+    """Return both types; raises NoSuchPlace if a branch of the other side's union would replace the own union."""
     own, other = case.spot(), case.other()
     around = type_at(case.other_root, parent(use_of(case.other_pointer)))
     if isinstance(own.type, Union) and around is not None and isinstance(around.type, Union):
@@ -245,7 +245,7 @@ def _restorable(case: Case) -> tuple[Spot, Spot]:
 
 
 def restore_type_and_default(case: Case, edit: TextEdit) -> str:
-    """Puts the other side's type and default in the place of the own ones, which don't fit it."""
+    """Replace the own type and its unsuitable default with those of the other side."""
     own_field, other_field = parent(use_of(case.pointer)), parent(use_of(case.other_pointer))
     other_match = field_at(case.other_root, other_field)
     if other_match is None or field_at(case.own.root, own_field) is None:
@@ -259,7 +259,7 @@ def restore_type_and_default(case: Case, edit: TextEdit) -> str:
 
 
 def add_branch(case: Case, edit: TextEdit) -> str:
-    """Lets the own type be the other side's too, as a union."""
+    """Make the own type a union that includes the other side's."""
     own, other = case.spot(), case.other()
     pointer = use_of(case.pointer)
     if isinstance(other.type, Union):
@@ -273,7 +273,7 @@ def add_branch(case: Case, edit: TextEdit) -> str:
 
 
 def add_null(case: Case, edit: TextEdit) -> str:
-    """Lets the own type be null, as the first branch; a default of another branch stays one."""
+    """Make the own type nullable, with null first; a default of another branch stays valid."""
     own, pointer = case.spot(), case.pointer
     if isinstance(own.type, Union):
         edit.insert_item(pointer, 0, '"null"')
@@ -283,7 +283,7 @@ def add_null(case: Case, edit: TextEdit) -> str:
 
 
 def drop_branch(case: Case, edit: TextEdit) -> str:
-    """Takes the branch that the other side can't read out of the own union."""
+    """Remove the branch that the other side can't read from the own union."""
     holder, _, index = case.pointer.rpartition("/")
     spot = required(type_at(case.own.root, holder))
     if not isinstance(spot.type, Union) or not index.isdigit():
@@ -291,7 +291,7 @@ def drop_branch(case: Case, edit: TextEdit) -> str:
     branch, around = spot.type.branches[int(index)], type_at(case.other_root, use_of(case.other_pointer))
     others = around.type.branches if around is not None and isinstance(around.type, Union) else ()
     if any(_are_alike(item, branch) for item in others):
-        raise NoSuchPlace(case.pointer)  # the other side has written it: what breaks is inside of it
+        raise NoSuchPlace(case.pointer)  # the other side has the branch, so the break is inside it
     if len(spot.type.branches) == 2:
         edit.replace(holder, edit.source(f"{holder}/{1 - int(index)}"))
     else:
@@ -300,14 +300,14 @@ def drop_branch(case: Case, edit: TextEdit) -> str:
 
 
 def _are_alike(one: AvroType, other: AvroType) -> bool:
-    """Whether two branches are one for readers, by name or by kind."""
+    """Return whether readers treat two branches as one, by name or kind."""
     if isinstance(one, Named) and isinstance(other, Named):
         return one.full_name == other.full_name
     return one.kind == other.kind
 
 
 def _missing_symbols(case: Case) -> tuple[Enum, list[str]]:
-    """The own enum, and the other side's symbols that it lacks."""
+    """Return the own enum, and the other side's symbols that it lacks."""
     own, other = case.definition(), case.other().type
     if not isinstance(own, Enum) or not isinstance(other, Enum):
         raise NoSuchPlace(case.pointer)
@@ -315,7 +315,7 @@ def _missing_symbols(case: Case) -> tuple[Enum, list[str]]:
 
 
 def add_symbols(case: Case, edit: TextEdit) -> str:
-    """Gives the own enum the symbols that the other side has."""
+    """Add the other side's symbols to the own enum."""
     own, missing = _missing_symbols(case)
     if missing:
         edit.append_items(f"{own.pointer}/symbols", [json_source(symbol) for symbol in missing])
@@ -323,7 +323,7 @@ def add_symbols(case: Case, edit: TextEdit) -> str:
 
 
 def add_enum_default(case: Case, edit: TextEdit) -> str:
-    """Gives the own enum a default symbol, as which unknown ones are read."""
+    """Give the own enum a default symbol, which replaces unknown ones."""
     own = case.definition()
     if not isinstance(own, Enum) or not own.symbols:
         raise NoSuchPlace(case.pointer)
@@ -332,7 +332,7 @@ def add_enum_default(case: Case, edit: TextEdit) -> str:
 
 
 def drop_symbols(case: Case, edit: TextEdit) -> str:
-    """Takes the symbols that the other side lacks out of the own enum."""
+    """Remove the symbols that the other side lacks from the own enum."""
     own, other = case.definition(), case.other().type
     if not isinstance(own, Enum) or not isinstance(other, Enum):
         raise NoSuchPlace(case.pointer)
@@ -347,7 +347,7 @@ def drop_symbols(case: Case, edit: TextEdit) -> str:
 
 
 def restore_size(case: Case, edit: TextEdit) -> str:
-    """Gives the own fixed the other side's size."""
+    """Give the own fixed type the other side's size."""
     own, other = case.definition(), case.other().type
     if not isinstance(own, Fixed) or not isinstance(other, Fixed):
         raise NoSuchPlace(case.pointer)
@@ -356,7 +356,7 @@ def restore_size(case: Case, edit: TextEdit) -> str:
 
 
 def add_type_alias(case: Case, edit: TextEdit) -> str:
-    """Gives the own type the other side's full name as an alias."""
+    """Add the other side's full name to the own type's aliases."""
     own, other = _named_sides(case)
     alias = other.full_name if other.namespace or not own.namespace else f".{other.full_name}"
     add_to_list(edit, own.pointer, "aliases", alias)
@@ -364,7 +364,7 @@ def add_type_alias(case: Case, edit: TextEdit) -> str:
 
 
 def add_to_list(edit: TextEdit, pointer: str, key: str, value: str) -> None:
-    """Adds a string to an array member of an object, which is made if it isn't there; raises NoSuchPlace."""
+    """Add a string to an object's array member, which is created if missing; raises NoSuchPlace."""
     list_pointer = f"{pointer}/{key}"
     if edit.has(list_pointer):
         edit.insert_item(list_pointer, len(edit.node(list_pointer).starts), json_source(value))
@@ -373,7 +373,7 @@ def add_to_list(edit: TextEdit, pointer: str, key: str, value: str) -> None:
 
 
 def rename_type(case: Case, edit: TextEdit) -> str:
-    """Gives the own type the other side's name."""
+    """Give the own type the other side's name."""
     own, other = _named_sides(case)
     edit.replace(f"{own.pointer}/name", json_source(other.full_name if other.namespace else other.simple))
     if not other.namespace and own.namespace:
@@ -385,7 +385,7 @@ def rename_type(case: Case, edit: TextEdit) -> str:
 
 
 def _named_sides(case: Case) -> tuple[Named, Named]:
-    """The own and the other named type; of a finding of a field: the records."""
+    """Return both named types; for a finding about a field, the records."""
     field = field_at(case.own.root, case.pointer)
     own: AvroType = case.definition() if field is None else field[0]
     other_field = field_at(case.other_root, case.other_pointer)
@@ -396,7 +396,7 @@ def _named_sides(case: Case) -> tuple[Named, Named]:
 
 
 def same_branch_first(case: Case, edit: TextEdit) -> str:
-    """Puts the branch of the other side's own type before the others."""
+    """Move the branch with the other side's type to the front of the union."""
     own, other = case.spot().type, case.other().type
     if not isinstance(own, Union):
         raise NoSuchPlace(case.pointer)

@@ -1,9 +1,8 @@
-"""Whether data of a writer can be read with a reader: all reasons against it, equal to Java's SchemaCompatibility 1.12.
+"""Whether a reader can read a writer's data: all reasons against it, equal to Java's SchemaCompatibility 1.12.
 
-The walk makes a graph of (reader type, writer type) pairs, each once, without recursion, so that neither depth nor
-cycles cost more than their size. A pair that is being looked at counts as compatible; what is found to break is then
-carried back to all pairs that need it, which gives the greatest fixpoint: a recursive type breaks only if something in
-it does.
+The walk builds a graph of (reader type, writer type) pairs, each once and without recursion, so that depth and cycles
+cost no more than their size. A pair counts as compatible while it is being examined. Each break is then propagated to
+all pairs that depend on it, which gives the greatest fixpoint: a recursive type breaks only if something in it does.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from registry.formats.avro.value_hazards import (
 
 MAX_PAIRS: Final = 50_000
 
-# What a reader's primitive can read besides itself.
+# The writer's kinds that each reader's primitive can read.
 READS: Final[dict[str, frozenset[str]]] = {
     "null": frozenset({"null"}),
     "boolean": frozenset({"boolean"}),
@@ -36,12 +35,12 @@ READS: Final[dict[str, frozenset[str]]] = {
     "string": frozenset({"string", "bytes"}),
 }
 
-# A reason inside of one pair: (rule, place below the pair, the field or None, further values).
+# A reason inside one pair: (rule, place below the pair, the field or None, further values).
 Reason = tuple[str, str, RecordField | None, tuple[object, ...]]
 
 
 class Edge:
-    """From a pair to one inside it: the reader's and the writer's field, or the index of a writer's branch."""
+    """A link from a pair to one inside it: the reader's and the writer's field, or the index of a writer's branch."""
 
     __slots__ = ("branch", "pair", "reader_field", "writer_field")
 
@@ -59,10 +58,11 @@ class Edge:
 
 
 class Pair:
-    """A reader type and a writer type that meet somewhere.
+    """A reader type and a writer type that are compared.
 
-    `edges` must all hold; `options`, where given, are the reader's branches of which one must, and `positions` where
-    they stand in the union. `reasons` are what breaks in the pair itself, `hazards` what changes values there.
+    All `edges` must be compatible. If set, `options` are the reader's branches, at least one of which must be
+    compatible; `positions` are their positions in the union. `reasons` are the breaks of the pair itself, `hazards` its
+    value changes.
     """
 
     __slots__ = (
@@ -208,7 +208,7 @@ class Resolution:
         edge.pair.parents.append(pair)
 
     def _carry_back(self) -> None:
-        """Marks as broken what needs something broken, until nothing changes."""
+        """Mark everything that depends on something broken as broken, until nothing changes."""
         todo = [
             pair for pair in self._pairs.values() if pair.reasons or (pair.options is not None and not pair.options)
         ]
@@ -228,14 +228,14 @@ class Resolution:
 
 
 class _UnionIndex:
-    """Finds the branches of a reader's union that may read a writer's type, without trying all of them."""
+    """An index of the branches of a reader's union that may read a writer's type, to avoid trying all of them."""
 
     def __init__(self, union: Union) -> None:
         self._by_kind: dict[str, list[tuple[int, AvroType]]] = {}
         self._by_name: dict[tuple[str, str], list[tuple[int, AvroType]]] = {}
         for position, branch in enumerate(union.branches):
             if isinstance(branch, Named):
-                # A name without a dot is a simple one here: full names of aliases get one, so that they don't mix.
+                # A key without a dot is a simple name; full names of aliases get a leading dot to distinguish them.
                 self._by_name.setdefault((branch.kind, branch.simple), []).append((position, branch))
                 for alias in branch.aliases:
                     self._by_name.setdefault((branch.kind, f".{alias}"), []).append((position, branch))
@@ -244,13 +244,13 @@ class _UnionIndex:
                     self._by_kind.setdefault(kind, []).append((position, branch))
 
     def namesakes(self, writer: Named) -> Iterator[tuple[int, AvroType]]:
-        """Position and branch of those that have the simple name of a named type, or an alias of its full name."""
+        """Yield (position, branch) for branches with a named type's simple name, or with its full name as an alias."""
         names = ((writer.kind, writer.simple), (writer.kind, f".{writer.full_name}"))
         found = {position: branch for name in names for position, branch in self._by_name.get(name, ())}
         return ((position, found[position]) for position in sorted(found))
 
     def candidates(self, writer: AvroType) -> Sequence[tuple[int, AvroType]]:
-        """Position and branch of those that match the writer's kind and, for a named type, its name or by an alias."""
+        """Return (position, branch) for branches that match the writer's kind and, for a named type, name or alias."""
         if not isinstance(writer, Named):
             return self._by_kind.get(writer.kind, ())
         same_name = self._by_name.get((writer.kind, writer.simple), [])
@@ -263,9 +263,9 @@ class _UnionIndex:
 
 
 def names_match(reader: Named, writer: Named) -> bool:
-    """Whether two named types count as one: equal names, whatever the namespace, or an alias of the reader.
+    """Return whether two named types match: by simple name, whatever the namespace, or by an alias of the reader.
 
-    An alias without a namespace, in a type that has one, never matches (as in the reference implementation).
+    An alias without a namespace in a type that has one never matches, as in the reference implementation.
     """
     if reader.simple == writer.simple:
         return True
@@ -273,21 +273,21 @@ def names_match(reader: Named, writer: Named) -> bool:
 
 
 def writer_fields(writer: Record, field: RecordField) -> list[RecordField]:
-    """The fields of the writer that a reader's field matches by its name and its aliases.
+    """Return the writer's fields that a reader's field matches by its name and aliases.
 
-    A field whose alias is its own name counts twice, and is ambiguous, as in the reference implementation.
+    A field with its own name as an alias counts twice and is ambiguous, as in the reference implementation.
     """
     return [writer.by_name[name] for name in (field.name, *field.aliases) if name in writer.by_name]
 
 
 def _is_plainly_equal(reader: AvroType, writer: AvroType) -> bool:
-    """Whether there is nothing to look at: equal primitives, or a union, array or map of them."""
+    """Return whether there is nothing to compare: equal primitives, or a union, array or map of them."""
     if reader.kind != writer.kind or reader.logical is not writer.logical:
         return False
     if reader.kind in PRIMITIVES:
         return True
     if isinstance(reader, Union) and isinstance(writer, Union):
-        # Plain primitives are shared objects, so that this compares identities.
+        # Plain primitives are shared objects, so this compares identities.
         is_equal = reader.branches == writer.branches and all(branch.kind in PRIMITIVES for branch in reader.branches)
         return is_equal and not has_unsure_order(reader.branches)
     if isinstance(reader, Array) and isinstance(writer, Array):
@@ -298,14 +298,14 @@ def _is_plainly_equal(reader: AvroType, writer: AvroType) -> bool:
 
 
 def _missing_field(field: RecordField) -> Reason:
-    """The reference implementation compares an enum that has a default symbol with the writer's record instead."""
+    """Return the reason; for an enum with a default symbol, the reference implementation reports a type mismatch."""
     if isinstance(field.type, Enum) and field.type.default is not None:
         return ("FIELD_WITHOUT_DEFAULT", f"/fields/{field.position}/type", field, ("TYPE_MISMATCH",))
     return ("FIELD_WITHOUT_DEFAULT", f"/fields/{field.position}", field, ())
 
 
 def mismatch_rule(reader: AvroType, writer: AvroType) -> str:
-    """The rule of two types of which the one is never read as the other."""
+    """Return the rule for two types if one can never be read as the other."""
     if writer.kind == "null":
         return "NULL_NOT_ACCEPTED"
     return "TYPE_NARROWED" if reader.kind in _WIDER.get(writer.kind, ()) else "TYPE_CHANGED"
@@ -314,11 +314,11 @@ def mismatch_rule(reader: AvroType, writer: AvroType) -> str:
 _WIDER: Final = {kind: READS[kind] - {kind} for kind in ("long", "float", "double")}
 
 
-# Which branch of a reader's union a decoder reads a type of the writer as, and which branch the type means.
+# The reader's branch that a decoder uses for a writer's type, and the branch that the type means.
 
 
 def first_match(reader: Union, writer: AvroType) -> tuple[int, AvroType] | None:
-    """The reader's branch that a decoder takes for a type: the first that matches it, as the specification says."""
+    """Return the branch of the reader that a decoder uses: the first match, as the specification says."""
     branches = _index_of(reader).namesakes(writer) if isinstance(writer, Named) else enumerate(reader.branches)
     return next(((at, branch) for at, branch in branches if matches(branch, writer)), None)
 
@@ -329,7 +329,7 @@ def _index_of(union: Union) -> _UnionIndex:
 
 
 def matches(reader: AvroType, writer: AvroType) -> bool:
-    """Whether fastavro takes the reader's type for the writer's, before it looks at the data."""
+    """Return whether fastavro matches the two types, before it sees the data."""
     while True:
         if reader.kind == "union" or writer.kind == "union":
             return True
@@ -349,7 +349,7 @@ def matches(reader: AvroType, writer: AvroType) -> bool:
 
 
 def is_taken_by_order(reader: AvroType, writer: AvroType) -> bool:
-    """Whether decoders part: the first branch that matches isn't the one of the same type, which the union has too."""
+    """Return whether decoders differ: the first matching branch isn't the one of the same type, which also exists."""
     if not isinstance(reader, Union) or isinstance(writer, Union):
         return False
     match = first_match(reader, writer)
@@ -357,7 +357,7 @@ def is_taken_by_order(reader: AvroType, writer: AvroType) -> bool:
 
 
 def meant_branch(reader: Union, writer: Named) -> int | None:
-    """The branch that a named type means: of its full name, else of an alias; None where the names don't decide."""
+    """Return the branch that a named type means: by full name, then by alias; None if the names don't decide."""
     namesakes = list(_index_of(reader).namesakes(writer))
     same = next((position for position, branch in namesakes if _same(branch, writer)), None)
     if same is not None:
@@ -367,12 +367,12 @@ def meant_branch(reader: Union, writer: Named) -> int | None:
 
 
 def has_namesakes(reader: Union, writer: Named) -> bool:
-    """Whether several branches match the simple name or an alias of a named type."""
+    """Return whether several branches match a named type by simple name or alias."""
     return sum(matches(branch, writer) for _, branch in _index_of(reader).namesakes(writer)) > 1
 
 
 def is_misnamed(reader: AvroType, writer: AvroType) -> bool:
-    """Whether a decoder that goes by order takes a named type for another one: first by name, not the one meant."""
+    """Return whether a decoder that uses the first branch by name doesn't use the intended one."""
     if not isinstance(reader, Union) or not isinstance(writer, Named) or not has_namesakes(reader, writer):
         return False
     match = first_match(reader, writer)

@@ -1,4 +1,4 @@
-"""The tables of Avro's rules: compatibility, differences, and the sentences of Confluent's `verbose` answers."""
+"""Avro's tables of rules for compatibility and differences, and the sentences of Confluent's `verbose` answers."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ _ROWS: Final = (
     ),
 )
 
-#: the cure of FIELD_WITHOUT_DEFAULT where the writer seems to have the field under another name
+#: the cure for FIELD_WITHOUT_DEFAULT if the writer seems to have the field under another name
 RENAMED_IN_READER: Final = (
     'add the alias "{old}" to "{name}", which looks like the same field: readers then get the data of '
     '"{old}"; with a default instead, they get the default in place of that data'

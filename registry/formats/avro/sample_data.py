@@ -1,4 +1,4 @@
-"""Sample data that cover a schema: every branch, symbol and element; and types with one problem isolated."""
+"""Sample data that covers a schema (every branch, symbol and element), and types with a single problem."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_BYTES_OF_FIXED: Final = 65_536
 _ENTRIES: Final = 2
 _INFINITE: Final = 1_000_000
 
-# Values that show a loss: whole numbers that no float or double holds, and bytes that are no UTF-8.
+# Values that reveal a loss: integers that no float or double holds, and bytes that aren't UTF-8.
 _VALUES: Final[Mapping[str, Any]] = {
     "null": None,
     "boolean": True,
@@ -31,13 +31,13 @@ _VALUES: Final[Mapping[str, Any]] = {
 
 
 class TooMuchData(Exception):
-    """Covering data of the schema would be too many, too large or too deep."""
+    """Covering data of the schema would be too numerous, too large or too deep."""
 
 
 class Coverage:
     """The covering data of a type, in the form that `Codec.encode` takes.
 
-    `is_cut` says that the data given so far end above what the type has deeper down.
+    `is_cut` says that the data so far ends before the type's deepest parts.
     """
 
     def __init__(self, root: AvroType) -> None:
@@ -51,11 +51,11 @@ class Coverage:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no finite datum of the type exists."""
+        """Whether the type has no finite datum."""
         return self._height(self._root) >= _INFINITE
 
     def data(self) -> Iterator[Any]:
-        """The covering data one after the other; raises TooMuchData where a limit is met."""
+        """Yield the covering data; raises TooMuchData if a limit is exceeded."""
         if self.is_empty:
             return
         for index in range(self.count):
@@ -64,7 +64,7 @@ class Coverage:
             yield self._value(self._root, index, {}, 0)
 
     def _count(self, type_: AvroType, depth: int) -> int:
-        """How many covering values a type has; 1 for one that is being counted."""
+        """Return the number of covering values of a type; 1 for a type that is being counted."""
         if isinstance(type_, Enum):
             return len(type_.symbols)
         if not isinstance(type_, (Array, Map, Union, Record)):
@@ -131,7 +131,7 @@ class Coverage:
         return self._shortest(union, depth)
 
     def _shortest(self, type_: AvroType, depth: int) -> Any:
-        """The value of a type that ends soonest."""
+        """Return the type's value with the least depth."""
         self._budget -= 1
         if self._budget < 0 or depth > 3 * MAX_DEPTH:
             raise TooMuchData("the smallest record of the schema is too large or nested too deeply")
@@ -148,7 +148,7 @@ class Coverage:
 
     @staticmethod
     def _leaf(type_: AvroType, index: int) -> Any:
-        """A value of a type without parts; a logical type has an ordinary one first, then the one that shows a loss."""
+        """Return a value of a simple type; a logical type has an ordinary value first, then one that reveals a loss."""
         if isinstance(type_, Fixed) and type_.size > MAX_BYTES_OF_FIXED:
             raise TooMuchData(f"the fixed {type_.full_name} has {type_.size:,} bytes")
         ordinary = ordinary_value(type_) if type_.logical is not None and index == 0 else None
@@ -166,7 +166,7 @@ class Coverage:
 
 
 def _heights(root: AvroType) -> dict[int, int]:
-    """For each record below a type: how deep its shortest value is, _INFINITE if it has none."""
+    """Map each record below a type to the depth of its shortest value, _INFINITE if it has none."""
     records = _records(root)
     heights = {id(record): _INFINITE for record in records}
     changed = True
@@ -193,7 +193,7 @@ def _height(type_: AvroType, heights: dict[int, int]) -> int:
 
 
 def _records(root: AvroType) -> list[Record]:
-    """All records below a type, outer ones first; without recursion."""
+    """Return all records below a type, outer ones first; without recursion."""
     records: list[Record] = []
     visited: set[int] = set()
     stack = [root]
@@ -215,7 +215,7 @@ def _records(root: AvroType) -> list[Record]:
 
 
 def with_this_alone(reason: Reason, pair: Pair) -> AvroType | None:
-    """A reader that is the pair's but for its other reasons; None where the pair has but one."""
+    """Return the pair's reader without its other reasons; None if the pair has only one."""
     rule, _, field, _ = reason
     reader, writer = pair.reader, pair.writer
     if isinstance(reader, Record) and isinstance(writer, Record):
@@ -235,7 +235,7 @@ def _field_alone(rule: str, field: RecordField) -> RecordField:
 
 
 def record_of(fields: tuple[RecordField, ...], name_of: Record) -> Record:
-    """A record with other fields under the name of another."""
+    """Return a record with the given fields and another record's name."""
     record = Record(name_of.full_name, "", None)
     record.aliases, record.alias_set = name_of.aliases, name_of.alias_set
     record.fields = fields
@@ -244,7 +244,7 @@ def record_of(fields: tuple[RecordField, ...], name_of: Record) -> Record:
 
 
 def _renamed(type_: Named, named: Named) -> AvroType:
-    """An enum or fixed under another's name."""
+    """Return an enum or fixed with another type's name."""
     if isinstance(type_, Enum):
         enum = Enum(named.full_name, "", None)
         enum.symbols, enum.symbol_set, enum.default = type_.symbols, type_.symbol_set, type_.default

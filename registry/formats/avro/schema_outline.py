@@ -1,4 +1,4 @@
-"""A schema's fields as a flat list, the tags at its records and fields, and advice on its types."""
+"""A schema's fields as a flat list, the tags of its records and fields, and advice on its types."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ MAX_DEPTH: Final = 12
 
 
 def outline(root: AvroType) -> tuple[OutlineField, ...]:
-    """At most MAX_ROWS rows, MAX_DEPTH deep; a type inside itself is named, not opened again."""
+    """Return at most MAX_ROWS rows, MAX_DEPTH deep; a type inside itself isn't expanded again."""
     rows = []
     for row in _outline_type(root, root_path(root), 0, frozenset(), ()):
         rows.append(row)
@@ -94,7 +94,7 @@ def _outline_field(
 
 
 def _shown(type_: AvroType) -> str:
-    """Like type_label, an optional type as `string?` and an enum with its symbols."""
+    """Return the label of a type, with an optional type as `string?` and an enum with its symbols."""
     if isinstance(type_, Union) and len(type_.branches) == 2 and any(b.kind == "null" for b in type_.branches):
         return f"{_shown(next(b for b in type_.branches if b.kind != 'null'))}?"
     if isinstance(type_, Enum):
@@ -108,7 +108,7 @@ def _type_doc(type_: AvroType) -> str:
 
 
 def tags(schema: AvroSchema) -> tuple[EntityTags, ...]:
-    """The tagged records and fields, each record before its fields, in the order of the text."""
+    """Return the tagged records and fields, each record before its fields, in the order of the text."""
     entities: list[EntityTags] = []
     for record in _records(schema.root):
         if own := tags_in(record.props):
@@ -122,7 +122,7 @@ def tags(schema: AvroSchema) -> tuple[EntityTags, ...]:
 
 
 def with_tags(text: str, schema: AvroSchema, changes: Iterable[TagChange]) -> str:
-    """The text with changed tags; raises InvalidSchema for an entity that it doesn't define itself."""
+    """Return the text with changed tags; raises InvalidSchema for an entity that it doesn't define itself."""
     own = [record for record in _records(schema.root) if record.source is None]
     by_full_name = {record.full_name: record for record in reversed(own)}
     by_simple_name = {record.simple: record for record in reversed(own)}
@@ -135,14 +135,14 @@ def with_tags(text: str, schema: AvroSchema, changes: Iterable[TagChange]) -> st
 
 
 def has_top_level_field(schema: AvroSchema, name: str) -> bool:
-    """Whether the schema is a record with a field of that name."""
+    """Return whether the schema is a record with a field of that name."""
     return isinstance(schema.root, Record) and name in schema.root.by_name
 
 
 def _find(
     entity: Entity, by_full_name: dict[str, Record], by_simple_name: dict[str, Record], namespace: str
 ) -> Record | RecordField:
-    """A record by its full name, or by its simple one where nothing or the schema's own namespace stands before it."""
+    """Return a record or field; a simple record name is enough without a namespace or in the schema's own namespace."""
     kind, path = entity
     name, _, field = path.rpartition(".") if kind == FIELD else (path, "", "")
     before, _, last = name.rpartition(".")
@@ -154,7 +154,7 @@ def _find(
 
 
 def _records(root: AvroType) -> Iterator[Record]:
-    """Every record once, in the order in which the text comes to it; without recursion."""
+    """Yield every record once, in the order of the text; without recursion."""
     visited: set[str] = set()
     stack = [root]
     while stack:
@@ -177,12 +177,12 @@ def _nested_types(type_: AvroType) -> Sequence[AvroType]:
     return [type_.values] if isinstance(type_, Map) else []
 
 
-#: a type, its path, and whether what is around it is tagged
+#: a type, its path, and whether an enclosing record or field is tagged
 _Spot = tuple[AvroType, str, bool]
 
 
 def lint_violations(schema: AvroSchema) -> Iterator[LintViolation]:
-    """Where the rules aren't followed, in the order of the text."""
+    """Yield the lint violations in the order of the text."""
     root, visited = schema.root, set[str]()
     if isinstance(root, Named) and not root.namespace and root.source is None:
         yield LintViolation("NO_NAMESPACE", root.simple, root.pointer, {"name": root.simple})

@@ -1,4 +1,4 @@
-"""Value changes that the check allows: lossy widenings, logical types, defaults of enums; with computed examples."""
+"""Value changes that the check allows: lossy widenings, logical types, enum defaults; with computed examples."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _LOSSY: Final = frozenset({("int", "float"), ("long", "float"), ("long", "double
 _UNSURE: Final = _LOSSY | {("bytes", "string"), ("string", "bytes")}
 _DECIMALS: Final = frozenset({"decimal", "big-decimal"})
 
-# Of these every default that is valid is the value itself.
+# For these types every decoder fills in a valid default unchanged.
 _FILLED_ALIKE: Final = frozenset({"null", "boolean", "int", "long", "string", "enum"})
 
 Hazard = tuple[str, str, RecordField | None, tuple[object, ...]]
 
 
 def pair_hazards(reader: AvroType, writer: AvroType) -> tuple[Hazard, ...]:
-    """What changes when the writer's type is read as the reader's; empty if nothing does."""
+    """Return what changes when the writer's type is read as the reader's; empty if nothing does."""
     hazards: list[Hazard] = []
     if reader.logical is not writer.logical:
         rule = logical_hazard(reader, writer)
@@ -44,18 +44,18 @@ def pair_hazards(reader: AvroType, writer: AvroType) -> tuple[Hazard, ...]:
 
 
 def has_unsure_order(branches: Sequence[AvroType]) -> bool:
-    """Whether a branch stands before one whose values it may change, so that even equal unions part decoders."""
+    """Return whether a branch precedes one whose values it may change, so decoders differ even for equal unions."""
     kinds = [branch.kind for branch in branches]
     return any((kind, before) in _UNSURE for at, kind in enumerate(kinds) for before in kinds[:at])
 
 
 def is_changed_by_order(branches: Sequence[AvroType], writer: AvroType) -> bool:
-    """Whether decoders part on a union: the first branch that reads a primitive may change its values."""
+    """Return whether decoders differ on a union: the first branch that reads a primitive may change its values."""
     return (writer.kind, branches[0].kind) in _UNSURE and any(branch.kind == writer.kind for branch in branches)
 
 
 def logical_hazard(reader: AvroType, writer: AvroType) -> str | None:
-    """The rule of what changes between two logical types, None if nothing does."""
+    """Return the rule for a change between two logical types; None if nothing changes."""
     ours, theirs = reader.logical, writer.logical
     if ours == theirs or reader.kind in ("union", "null") or writer.kind in ("union", "null"):
         return None
@@ -73,7 +73,7 @@ def logical_hazard(reader: AvroType, writer: AvroType) -> str | None:
 
 
 def field_alias_hazards(reader: Record, writer: Record) -> list[Hazard]:
-    """Aliases of fields that the check accepts and decoders don't apply as meant."""
+    """Return hazards of field aliases that the check accepts but decoders don't apply as intended."""
     hazards: list[Hazard] = []
     readers_of: dict[str, list[RecordField]] = {}
     for field in reader.fields:
@@ -90,7 +90,7 @@ def field_alias_hazards(reader: Record, writer: Record) -> list[Hazard]:
 
 
 def is_filled_differently(field: RecordField) -> bool:
-    """Whether decoders fill a field that the data don't have with different values from its default."""
+    """Return whether decoders fill in different values for a default when the data lacks the field."""
     if field.type.kind in _FILLED_ALIKE or why_invalid(field.type, field.default) is not None:
         return False
     meant = datum_from_default(field.type, field.default)
@@ -107,7 +107,7 @@ def _record_is_known_as(reader: Named, writer: Named) -> bool:
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-# The unit of a logical type as a part of a second; days are told apart by 0.
+# The fraction of a second of each unit; 0 means days.
 _PARTS: Final[Mapping[str, int]] = {"date": 0, "millis": 1_000, "micros": 1_000_000, "nanos": 1_000_000_000}
 _MANY_DIGITS: Final = Context(prec=200)
 _MAX_SHOWN_BYTES: Final = 40
@@ -124,12 +124,12 @@ TIMES: Final = frozenset(
 
 
 def parts(logical: LogicalType) -> int:
-    """How many of the units of a date or time type make a second; 0 for days."""
+    """Return how many units of a date or time type make a second; 0 for days."""
     return _PARTS[logical.name.rpartition("-")[2]]
 
 
 def ordinary_value(type_: AvroType) -> Any:
-    """A value of the type that stands for something ordinary, None where any will do."""
+    """Return a typical value of a logical type; None if any value will do."""
     logical = type_.logical
     if logical is None:
         return None
@@ -148,7 +148,7 @@ def ordinary_value(type_: AvroType) -> Any:
 
 
 def ordinary_number(logical: LogicalType) -> int:
-    """A number that stands for an ordinary date or time of the type."""
+    """Return the number of a typical date or time of the type."""
     of_second = parts(logical) if logical.name in TIMES else 1
     if of_second == 0:
         return 19_675
@@ -156,9 +156,9 @@ def ordinary_number(logical: LogicalType) -> int:
 
 
 def meaning(type_: AvroType, value: Any) -> object:
-    """What a value stands for: equal for two readings exactly if they mean the same.
+    """Return what a value means; two results are equal if and only if the values mean the same.
 
-    Whole numbers of time are instants, decimals numbers; all else means itself.
+    Integers of time types are instants, decimals are numbers; all other values mean themselves.
     """
     logical = type_.logical
     if logical is None:
@@ -173,7 +173,7 @@ def meaning(type_: AvroType, value: Any) -> object:
 
 
 def shown(type_: AvroType, value: Any) -> str:
-    """A value as people read it, by its logical type; at most about 200 characters."""
+    """Return a value for people, according to its logical type; at most about 200 characters."""
     logical = type_.logical
     if logical is not None and logical.name == "decimal" and isinstance(value, bytes):
         return _short(shown_number(logical, _unscaled(value[:_MAX_SHOWN_BYTES])))
@@ -190,7 +190,7 @@ def shown(type_: AvroType, value: Any) -> str:
 
 
 def shown_number(logical: LogicalType, number: int) -> str:
-    """What a whole number means as the logical type; empty where it means nothing that can be written."""
+    """Return what an integer means in the logical type; empty if it has no printable meaning."""
     if logical.name == "decimal":
         if logical.scale > _MAX_SHOWN_SCALE:
             return f"{number} × 10^-{logical.scale}"
@@ -208,7 +208,7 @@ def shown_number(logical: LogicalType, number: int) -> str:
 
 
 def _reduced(value: bytes, scale: int) -> tuple[object, int]:
-    """A decimal as its digits without zeros at the end, and its scale; very long ones as they stand."""
+    """Return a decimal's digits without trailing zeros, and its scale; very long ones unchanged."""
     if len(value) > _MAX_SHOWN_BYTES:
         return value, scale
     number = _unscaled(value)
@@ -228,7 +228,7 @@ def _short(text: str) -> str:
 
 
 def example(rule: str, reader: AvroType, writer: AvroType) -> str:
-    """A sentence with a changed value; empty for a rule that has no value to show."""
+    """Return a sentence with a changed value; empty for a rule without an example."""
     make = _EXAMPLES.get(rule)
     return make(reader, writer) if make is not None else ""
 

@@ -1,4 +1,4 @@
-"""Proof by data: the truth of a pair, and the witness of one finding, from the examination of its covering data."""
+"""Proof by data: the truth of a pair, and the witness of one finding, from the examination of covering data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from registry.formats.avro.sample_data import Coverage, TooMuchData
 from registry.formats.base import Incompatibility, Truth, Witness
 
 _NAMES: Final[Mapping[str, str]] = {FASTAVRO: "fastavro", JAVA: "Java's decoder"}
-# What Avro's decoders keep, and what reads their values may refuse: told beside what the data say.
+# Avro's decoders keep these values, but consumers may reject them; reported as warnings.
 _AFTER_DECODING: Final = frozenset({"STRING_READ_AS_UUID", "BYTES_READ_AS_DECIMAL", "DECIMAL_PRECISION_NARROWED"})
 # Why a finding of the rule may have no datum that breaks or changes.
 _NO_WITNESS: Final[Mapping[str, str]] = {
@@ -30,19 +30,19 @@ _NO_WITNESS: Final[Mapping[str, str]] = {
 
 
 def truth_of(reader: AvroSchema, writer: AvroSchema) -> Truth:
-    """What the covering data of the writer say: every break and every loss, each with its witness."""
+    """Check the writer's covering data: every break and every loss, each with its witness."""
     check = examination(reader, writer)
     findings = tuple(_of_decoders(item, check) for item in _decisive(check))
     warnings = tuple(item for item in check.judgement.hazards if item.rule in _AFTER_DECODING)
     if findings:
-        # That a decoder keeps the data that were looked at says nothing of those that weren't.
+        # A decoder that keeps the checked data may still change the unchecked data.
         differs = any(check.is_kept.values()) and not check.hindrance
         return Truth("differs" if differs else "no", findings, _how(check), warnings)
     return Truth("unknown" if check.hindrance else "yes", (), _how(check), warnings)
 
 
 def _decisive(check: Examination) -> Iterator[Incompatibility]:
-    """What breaks or changes data under any decoder, each once."""
+    """Yield what breaks or changes data in any decoder, each once."""
     reported: set[Key] = set()
     for key, item in (*check.found.items(), *check.parted.items(), *check.java.items()):
         if key not in reported and item.witness is not None:
@@ -51,7 +51,7 @@ def _decisive(check: Examination) -> Iterator[Incompatibility]:
 
 
 def _of_decoders(finding: Incompatibility, check: Examination) -> Incompatibility:
-    """A finding that says so where it is about one decoder alone."""
+    """Return the finding, with a note if it concerns only one decoder."""
     decoders = check.decoders.get(key_of(finding), set())
     if len(decoders) != 1:
         return finding
@@ -64,7 +64,7 @@ def _of_decoders(finding: Incompatibility, check: Examination) -> Incompatibilit
 
 
 def _how(check: Examination) -> str:
-    """In a few sentences what was looked at, what hindered it, and where the rules of Java say something else."""
+    """Describe in a few sentences what was checked, what hindered it, and where Java's rules differ."""
     parts = [
         f"{check.count:,} covering records were encoded with the writer schema, decoded with the reader schema by "
         "fastavro, and checked against the rules of Java's decoder (Avro 1.12)."
@@ -93,7 +93,7 @@ def _rules(findings: Iterable[Incompatibility]) -> str:
 
 
 def witness_of(reader: AvroSchema, writer: AvroSchema, finding: Incompatibility) -> Witness:
-    """The datum that shows one finding, of the established rules or of the data; why there is none otherwise."""
+    """Return the datum that shows one finding, of the rules or of the data check; if not found, the reason."""
     check = examination(reader, writer)
     key = key_of(finding)
     proved = check.found.get(key) or check.inner.get(key) or check.parted.get(key) or check.java.get(key)
@@ -108,13 +108,13 @@ def witness_of(reader: AvroSchema, writer: AvroSchema, finding: Incompatibility)
 
 
 def any_witness(reader: AvroSchema, writer: AvroSchema) -> Witness:
-    """A datum of the writer that the reader can't decode; one that isn't found says why.
+    """Return a datum of the writer that the reader can't decode; if not found, the reason.
 
-    Where the data can't be made, or the codec doesn't take one of the schemas, that is the reason.
+    The reason may be that the data can't be made, or that fastavro rejects one of the schemas.
     """
     try:
         write, read = codec(writer), codec(reader)
-    except Exception as error:  # noqa: BLE001 - fastavro refuses schemas with errors of many types
+    except Exception as error:  # noqa: BLE001 - fastavro rejects schemas with errors of many types
         return Witness(False, reason=f"fastavro rejects one of the schemas: {plain_error(error)}")
     count, is_one = 0, are_one(reader, writer)
     try:
@@ -126,7 +126,7 @@ def any_witness(reader: AvroSchema, writer: AvroSchema) -> Witness:
             encoded = write.encode(datum)
             try:
                 write.decode(encoded, None if is_one else read)
-            except Exception as error:  # noqa: BLE001 - whatever stops the decoder is the proof
+            except Exception as error:  # noqa: BLE001 - any failure of the decoder is the proof
                 return Witness(True, datum_to_json(datum), encoded.hex(), plain_error(error))
     except TooMuchData as limit:
         return Witness(False, reason=str(limit))
