@@ -1,8 +1,8 @@
-"""What crosses to and from Spark: the specification of a scan, and the facts that it observed, as JSON lines.
+"""The data exchanged with Spark: the specification of a scan, and the facts that it observed, as JSON lines.
 
-A fact is no judgement. Every line carries the format's version and the fact's type:
-`{"v": 7, "type": "FramedMessages", …}`. Decoding is strict: an unknown type, a missing or additional field and a
-value of another type are refused with the line they stand on. Offsets count from 0, `end` is exclusive, times are
+A fact isn't a judgement. Every line has the format's version and the fact's type:
+`{"v": 8, "type": "FramedMessages", …}`. Decoding is strict: it rejects an unknown type, a missing or additional field
+and a value of another type, and names the line. Offsets count from 0, `end` is exclusive, times are
 milliseconds since 1970 in UTC, sizes are bytes.
 """
 

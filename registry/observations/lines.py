@@ -81,7 +81,7 @@ FORMAT_VERSION = 8
 
 
 class MalformedObservation(ValueError):
-    """A line that is no scan specification or observation of this format; the message names line and field."""
+    """A line that isn't a scan specification or observation of this format; the message names line and field."""
 
 
 _OBSERVATIONS: dict[str, type[Any]] = {kind.__name__: kind for kind in typing.get_args(Observation)}
@@ -90,24 +90,24 @@ _NEVER_WRITTEN = frozenset({"password"})
 
 
 def encode_observations(observations: Iterable[Observation]) -> str:
-    """The observations as JSON lines, each ended by a newline."""
+    """Encode observations as JSON lines, each ended by a newline."""
     return "".join(f"{_line(observation)}\n" for observation in observations)
 
 
 def decode_observations(text: str) -> Iterator[Observation]:
-    """The observations of JSON lines, empty lines skipped; raises MalformedObservation with the line's number."""
+    """Yield the observations in JSON lines, without empty lines. Raises MalformedObservation with the line's number."""
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             yield _decode(line, _OBSERVATIONS, f"line {number}")
 
 
 def encode_spec(spec: ScanSpec) -> str:
-    """A scan specification as one JSON line without its newline; the password stays out."""
+    """Encode a scan specification as one JSON line without its newline; the password is left out."""
     return _line(spec)
 
 
 def decode_spec(line: str) -> ScanSpec:
-    """The scan specification of a JSON line; raises MalformedObservation."""
+    """Decode a scan specification from a JSON line. Raises MalformedObservation."""
     decoded: ScanSpec = _decode(line, _SPECS, "the specification")
     return decoded
 
@@ -158,7 +158,7 @@ def _build(kind: type[Any], plain: Any, where: str) -> Any:
 
 
 def _value(hint: Any, plain: Any, where: str) -> Any:
-    """The value of type `hint` that `plain` stands for; raises MalformedObservation for any other type."""
+    """Return `plain` as a value of type `hint`. Raises MalformedObservation for any other type."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (Union, types.UnionType):
         if plain is None and type(None) in arguments:

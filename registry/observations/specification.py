@@ -1,4 +1,4 @@
-"""What to scan: topics of a cluster, or the state of a checkpoint."""
+"""The specification of a scan: topics of a cluster, or the state of a checkpoint."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 Side = Literal["key", "value"]
-# What ends the reading of a topic early; `broker`: one went away.
+# What ends the reading of a topic early; `broker`: a broker went away.
 Bound = Literal["messages", "bytes", "groups", "deadline", "broker"]
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
-# What bytes without the five bytes of framing look like, by their ends; never the bytes themselves.
-# `cut_frame` is a zero byte with less than a schema id after it.
+# What bytes without the five bytes of framing look like, by how they begin and end; never the bytes themselves.
+# `cut_frame` is a zero byte followed by less than a schema id.
 Hint = Literal["empty", "cut_frame", "json_object", "json_array", "xml", "avro_file", "gzip", "text", "binary"]
 # How a message says which schema wrote it: with an id in its first five bytes, with a GUID (in the header
 # `__value_schema_id` or `__key_schema_id`, or in its first 17 bytes), or in the content type of Spring's converters.
 Framing = Literal["id", "guid", "content_type"]
-# Why a body counts as undecodable: its bytes aren't what its schema writes (or aren't JSON); it was decoded, and the
-# schema's rules for values forbid it; or nothing is known, since reading it was given up to keep the scan going.
+# Why a body counts as undecodable: its bytes don't fit its schema (or aren't JSON); it was decoded, but the schema's
+# rules for values forbid it; or it is unknown, because reading it was given up to keep the scan going.
 BodyProblem = Literal["malformed", "violates", "not_read"]
 # What a scan counts up to a limit: fields of messages and how deep they are nested, symbols of an enum, tables with change
 # events of one operation, Kafka Connect schemas beside payloads.
 Limit = Literal["fields", "depth", "symbols", "tables", "connect_schemas"]
 # Debezium's operations: create, update, delete, read (a snapshot's row), truncate, message.
 Operation = Literal["c", "u", "d", "r", "t", "m"]
-FIRST_SLICE: Final = 1_000  # messages that a scan reads first where no earlier one measured how fast they are read
+FIRST_SLICE: Final = 1_000  # messages that a scan reads first if no earlier one measured its speed
 
 
 @dataclass(frozen=True)
 class KafkaConnection:
-    """How to reach a cluster: typed fields alone, since free properties can read files and run code.
+    """How to reach a cluster: only typed fields, since free properties can read files and run code.
 
-    `password` never goes into a JSON line; whoever decodes a specification sets it again.
+    `password` never goes into a JSON line; the reader of a specification sets it again.
     """
 
     bootstrap: str
@@ -55,7 +55,7 @@ class PartitionRange:
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much one scan may do; what is reached is said in the totals.
+    """How much one scan may do; the totals say which bound was reached.
 
     `first_slice` is how many messages are read first. That slice may take `first_seconds` even if the deadline is
     sooner, and the single message that follows it twice as long: without them a scan keeps nothing.
@@ -71,7 +71,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class TopicRead:
-    """The ranges of one topic that are to be read."""
+    """The ranges of one topic to read."""
 
     topic: str
     ranges: tuple[PartitionRange, ...]
@@ -79,7 +79,7 @@ class TopicRead:
 
 @dataclass(frozen=True)
 class WriterSchema:
-    """A registered schema that bodies may be written with; `mark` is what stands in the message (see FramedMessages).
+    """A registered schema that may have encoded bodies; `mark` identifies it in a message (see FramedMessages).
 
     `text` is self-contained: Avro's JSON with references inlined; for Protobuf a FileDescriptorSet in base64 whose last
     file is the schema's; for JSON Schema a text with its references bundled.
@@ -93,10 +93,10 @@ class WriterSchema:
 
 @dataclass(frozen=True)
 class Profile:
-    """What a scan counts beyond framing. Nothing leaves Spark unmasked unless `reveal`, which takes a right.
+    """What a scan counts beyond framing. Nothing leaves Spark unmasked unless `reveal`, which requires a permission.
 
-    `samples` is the number of messages of each schema on a topic's side that are handed out, masked or not. `changes` reads the bodies
-    as Debezium's change events too.
+    `samples` is the number of messages that are returned for each schema on a topic's side, masked or not. `changes`
+    reads the bodies as Debezium's change events too.
     """
 
     fields: bool = True
@@ -107,7 +107,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class TopicScan:
-    """Read the committed messages of some topics of one cluster, in as few Spark jobs as can be."""
+    """A read of the committed messages of some topics of one cluster, in as few Spark jobs as possible."""
 
     connection: KafkaConnection
     topics: tuple[TopicRead, ...]
@@ -118,7 +118,7 @@ class TopicScan:
 
 @dataclass(frozen=True)
 class StateVariableRead:
-    """The rows of one state variable, as of `batch` (the newest when None).
+    """A read of the rows of one state variable, as of `batch` (None: the newest).
 
     `variable` is None for built-in operators, which have one store; `join_side` is for stream-stream joins. The kind
     `timers` reads the timers that the operator has registered.
@@ -133,7 +133,7 @@ class StateVariableRead:
 
 @dataclass(frozen=True)
 class StateScan:
-    """Read rows of a checkpoint's state; `path` is one that the Spark server can open."""
+    """A read of rows of a checkpoint's state; `path` is one that the Spark server can open."""
 
     path: str
     variables: tuple[StateVariableRead, ...]

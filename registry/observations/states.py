@@ -1,4 +1,4 @@
-"""What was observed in a checkpoint."""
+"""Observations of a checkpoint."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from registry.observations.specification import Bound
 class StateSchemaVersion:
     """One version of a state variable's schemas (Spark's StructType JSON), from the checkpoint's files.
 
-    `batch` is the first batch that wrote with it (None where Spark keeps no history), `written_at` its file's time. Internal families aren't listed.
+    `batch` is the first batch that wrote with it (None if Spark keeps no history), `written_at` its file's time.
+    Internal column families aren't listed.
     """
 
     operator: int
@@ -29,9 +30,9 @@ class StateSchemaVersion:
 
 @dataclass(frozen=True)
 class StateLimit:
-    """A limit of Spark's on state schemas: value schemas of a variable (its first counts), or schema files of an operator.
+    """A limit of Spark's: value schemas of a variable (its first counts), or schema files of an operator.
 
-    Spark refuses the restart that would go beyond `allowed`.
+    Spark refuses a restart that would exceed `allowed`.
     """
 
     limit: Literal["value_schemas", "schema_files"]
@@ -43,7 +44,7 @@ class StateLimit:
 
 @dataclass(frozen=True)
 class StateRows:
-    """How many rows a state variable holds as of a batch (entries, for list and map state)."""
+    """The number of rows of a state variable as of a batch (entries, for list and map state)."""
 
     operator: int
     variable: str | None
@@ -53,7 +54,7 @@ class StateRows:
 
 @dataclass(frozen=True)
 class StateFieldNulls:
-    """How many of a state variable's rows hold null in a field; `path` begins with `key` or `value`."""
+    """How many of a state variable's rows are null in a field; `path` begins with `key` or `value`."""
 
     operator: int
     variable: str | None
@@ -65,10 +66,10 @@ class StateFieldNulls:
 
 @dataclass(frozen=True)
 class StateKeys:
-    """How many grouping keys hold a state variable as of a batch; of lists and maps an estimate within some 2 %.
+    """The number of grouping keys with a state variable as of a batch; for lists and maps an estimate within about 2 %.
 
-    `bytes` is the size of the keys' and values' fields as they are read, None where some have no known size. Spark's
-    files are smaller: they are compressed.
+    `bytes` is the size of the keys' and values' fields as they are read, None if some have no known size. Spark's files
+    are smaller: they are compressed.
     """
 
     operator: int
@@ -80,8 +81,9 @@ class StateKeys:
 
 @dataclass(frozen=True)
 class StateFieldRange:
-    """The least and the largest value of a field of a state variable, masked: lengths, magnitudes, years; `kind` is
-    Spark's type. None where nothing may be told or nothing is there.
+    """The smallest and largest value of a field of a state variable, masked: lengths, magnitudes, years.
+
+    `kind` is Spark's type. The range is None if nothing may be shown or there are no values.
     """
 
     operator: int
@@ -96,7 +98,7 @@ class StateFieldRange:
 
 @dataclass(frozen=True)
 class StateExpiry:
-    """When entries with time to live expire: the earliest and the last, and how many have no such time."""
+    """When entries with time to live expire, the earliest and the latest, and how many have no expiry time."""
 
     operator: int
     variable: str | None
@@ -108,7 +110,7 @@ class StateExpiry:
 
 @dataclass(frozen=True)
 class StateTimers:
-    """The timers that an operator has registered as of a batch, with the earliest and the last that is due."""
+    """The timers that an operator has registered as of a batch, and when the earliest and the latest are due."""
 
     operator: int
     batch: int
@@ -129,7 +131,7 @@ class StateUnreadable:
 
 @dataclass(frozen=True)
 class StateTotals:
-    """The end of a state scan: what was read in all, and which bound stopped it early."""
+    """The end of a state scan: what was read in total, and which bound ended it early."""
 
     path: str
     variables: int

@@ -1,4 +1,4 @@
-"""What was observed in topics. Offsets count from 0, times are milliseconds since 1970 in UTC, sizes are bytes."""
+"""Observations of topics. Offsets count from 0, times are milliseconds since 1970 in UTC, sizes are bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from registry.observations.specification import BodyProblem, Bound, Framing, Hin
 
 @dataclass(frozen=True)
 class Span:
-    """A number of messages of one partition and where they lie: first and last offset (both inclusive) and time."""
+    """A number of messages of one partition and their range: first and last offset (both inclusive) and time."""
 
     messages: int
     bytes: int
@@ -23,10 +23,10 @@ class Span:
 
 @dataclass(frozen=True)
 class PartitionRead:
-    """How far a partition was read: from `start` up to `end` (exclusive), `messages` of them being there.
+    """How far a partition was read: from `start` to `end` (exclusive), with this number of `messages`.
 
-    Fewer than `end - start` is normal for compacted and transactional topics. `gaps` are offsets before the first
-    message of a slice (`end` exclusive): they hold no message, or were deleted before that slice was read.
+    Fewer than `end - start` is normal for compacted and transactional topics. `gaps` are ranges of offsets before the
+    first message of a slice (`end` exclusive): they have no message, or were deleted before that slice was read.
     """
 
     topic: str
@@ -43,9 +43,9 @@ class PartitionRead:
 class FramedMessages:
     """Messages whose key or value says which schema wrote it.
 
-    `mark` is the schema id in decimal, the GUID in its canonical form (lower case, with dashes), or
-    `prefix.subject.vN` of a content type. `hours` counts the messages by hour of their time (hours since 1970), of the
-    newest hours; the others are in none. Empty: they weren't counted.
+    `mark` is the schema id in decimal, the GUID in its canonical form (lower case, with hyphens), or
+    `prefix.subject.vN` of a content type. `hours` counts the messages by hour of their time (hours since 1970), only
+    for the newest hours. Empty: they weren't counted.
     """
 
     topic: str
@@ -58,7 +58,7 @@ class FramedMessages:
 
     @property
     def schema_id(self) -> int | None:
-        """The schema id, where the message has one."""
+        """The schema id; None if the message has none."""
         return int(self.mark) if self.framing == "id" else None
 
 
@@ -75,7 +75,7 @@ class UnframedMessages:
 
 @dataclass(frozen=True)
 class NullMessages:
-    """Messages without a key, or without a value: the latter are tombstones."""
+    """Messages without a key, or without a value (tombstones)."""
 
     topic: str
     side: Side
@@ -85,7 +85,7 @@ class NullMessages:
 
 @dataclass(frozen=True)
 class FramedTwice:
-    """Messages with a GUID in a header whose body begins with a frame as well (they are counted as framed, by GUID)."""
+    """Messages with a GUID in a header whose body also begins with a frame (counted as framed, by GUID)."""
 
     topic: str
     side: Side
@@ -97,12 +97,12 @@ class FramedTwice:
 
 @dataclass(frozen=True)
 class UndecodableMessages:
-    """Framed messages whose body their schema doesn't decode or forbids (they are counted as framed as well).
+    """Framed messages whose body their schema doesn't decode or forbids (also counted as framed).
 
-    With `framing` None and an empty `mark`: bytes that look like JSON (counted as unframed as well). `offsets` are the
-    first few of them, `reasons` what the decoder said of each of these in the same order, empty where that isn't known;
-    no content of the message. `by_reason` counts messages by reason: those that are missing there have one that isn't
-    known, or one of too many. Each `problem` of a place is an observation of its own.
+    With `framing` None and an empty `mark`: bytes that look like JSON (also counted as unframed). `offsets` are the
+    first few of them, `reasons` the decoder's reason for each of these in the same order, "" if unknown; no content of
+    the message. `by_reason` counts messages by reason, without those whose reason is unknown or one of too many. Each
+    `problem` of a place is an observation of its own.
     """
 
     topic: str
@@ -119,7 +119,7 @@ class UndecodableMessages:
 
 @dataclass(frozen=True)
 class MessageIndexes:
-    """Which message type of a Protobuf schema the bodies hold: its path of indexes, as `0` or `1.0`."""
+    """The message type of a Protobuf schema in the bodies: its path of indexes, such as `0` or `1.0`."""
 
     topic: str
     side: Side
@@ -130,33 +130,32 @@ class MessageIndexes:
     span: Span
 
 
-#: the end of a reason why JSON without a schema isn't valid: of bytes that begin as only a JSON object does
+#: the end of the reason why JSON without a schema isn't valid, if its bytes begin as only a JSON object does
 BEGINS_AS_OBJECT: Final = ", though it begins like a JSON object"
-#: the kind of a Protobuf field that isn't declared, or declared with another encoding; and its encoding where the schema
-#: leaves its number to extensions
+#: the kind of a Protobuf field that isn't declared, or declared with another encoding; and its encoding if the
+#: schema reserves its number for extensions
 UNKNOWN_KIND: Final = "unknown"
 EXTENSION: Final = "extension"
-#: among a field's values: all those that its enum doesn't list
+#: among a field's values: those that its enum doesn't list
 UNLISTED: Final = frozenset({"(unknown number)", "(not declared)"})
 
 
 @dataclass(frozen=True)
 class FieldProfile:
-    """What decoded messages hold at a path (`customer.address.zip`, `items[].sku`, `tags{}`).
+    """The contents of decoded messages at a path (`customer.address.zip`, `items[].sku`, `tags{}`).
 
-    `messages` were decoded, in `present` of them the path is there, in `nulls` of those it is null. `kinds` counts the
-    values by kind (Avro's or Protobuf's type name; of JSON: string, integer, number, boolean, object, array, null).
-    `distinct` is an estimate. `minimum` and `maximum` are masked unless the scan was allowed to reveal; `values` counts
-    the symbols of enums and booleans alone. For JSON without a schema `framing` is None and `mark` is empty.
+    Of `messages` decoded, `present` have the path, and in `nulls` of those it is null. `kinds` counts the values by
+    kind (Avro's or Protobuf's type name; of JSON: string, integer, number, boolean, object, array, null). `distinct` is
+    an estimate. `minimum` and `maximum` are masked unless the scan was allowed to reveal; `values` counts only the
+    symbols of enums and booleans. For JSON without a schema `framing` is None and `mark` is empty.
 
     A Protobuf field that the schema doesn't declare has the path `#7`; one that is declared with another encoding,
     `name#7`. Their kind is `unknown`, and `values` counts their encodings. `undeclared` is the partition and the offset
-    of a message where the schema doesn't declare the field or its value, empty where none was met. `declared` is what the
+    of a message with a field or value that the schema doesn't declare, empty if there was none. `declared` is what the
     schema declares for a field with another encoding: its type and, in brackets, the encodings of that.
 
-    `first_of_kind` is the partition and the offset of a message that has a value of the kind there, `absent` of one whose
-    object around the path lacks it: of what is decoded in Python, as far as one task of Spark saw it. `other_types` of the
-    messages are of Protobuf's message types in none of which the path was met.
+    `first_of_kind` is the partition and the offset of a message with a value of the kind, `absent` of one whose object
+    around the path lacks it: only for what is decoded in Python, as far as one task of Spark saw it.
     """
 
     topic: str
@@ -188,9 +187,9 @@ class FieldProfile:
 class ChangeEvents:
     """Debezium's change events of one table, operation and partition.
 
-    Of them, `with_before` have a row before, `newkey` and `oldkey` carry the headers of a primary key's change,
-    `snapshot` come from a snapshot, `in_transaction` name one, `unavailable` hold a value that the log didn't have.
-    A message event (`m`) has no table.
+    Of them, `with_before` have a row before, `newkey` and `oldkey` have the headers of a change of the primary key,
+    `snapshot` come from a snapshot, `in_transaction` name a transaction, `unavailable` have a value that the log didn't
+    have. A message event (`m`) has no table.
     """
 
     topic: str
@@ -210,7 +209,7 @@ class ChangeEvents:
 
 @dataclass(frozen=True)
 class ChangeShape:
-    """A distinct Kafka Connect schema that stands in JSON messages beside their payload, as its JSON text."""
+    """A distinct Kafka Connect schema beside the payload in JSON messages, as its JSON text."""
 
     topic: str
     side: Side
@@ -237,10 +236,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class SchemaNotUsed:
-    """A writer schema that Spark couldn't decode with, so that nothing is known of the bodies that carry its mark.
+    """A writer schema that Spark couldn't decode with, so that nothing is known of the bodies with its mark.
 
-    With `topic`, of that topic alone, and with `side` of that side: others may have been decoded. Of those some may have
-    been, before it was given up.
+    With `topic`, only of that topic, and with `side`, only of that side: others may have been decoded. Some of those
+    bodies may have been decoded too, before it was given up.
     """
 
     framing: Framing
@@ -252,10 +251,10 @@ class SchemaNotUsed:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What wasn't counted of a topic's side because a limit was reached: of `most` things, `number` more (None: unknown).
+    """What wasn't counted on a topic's side because of a limit: `number` beyond `most` (None: unknown).
 
-    `messages` hold such, as far as they are counted. Without `framing` it is about JSON without a schema, or about
-    several schemas.
+    `messages` have some of it, as far as they are counted. Without `framing` it is about JSON without a schema, or
+    about several schemas.
     """
 
     topic: str
@@ -270,7 +269,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class OtherGroups:
-    """What lies beyond the bound of groups: so many further combinations of ids in a partition, folded into one."""
+    """Combinations of ids in a partition beyond the bound of groups, `groups` of them, folded into one."""
 
     topic: str
     partition: int
@@ -280,9 +279,9 @@ class OtherGroups:
 
 @dataclass(frozen=True)
 class OffsetsExpired:
-    """Offsets that the cluster deleted before a scan read them, from `start` up to, not including, `end`.
+    """Offsets that the cluster deleted before a scan read them, from `start` to `end` (exclusive).
 
-    Fewer messages than `end - start` may have stood there, where the topic is compacted or transactional.
+    If the topic is compacted or transactional, there may have been fewer messages than `end - start`.
     """
 
     topic: str
@@ -293,10 +292,10 @@ class OffsetsExpired:
 
 @dataclass(frozen=True)
 class TopicRemade:
-    """A topic that was deleted and made again since a scan read it, when it was read last (milliseconds since 1970).
+    """A topic that was deleted and created again since it was last read (milliseconds since 1970).
 
-    The ids are the cluster's own, empty where it has none. `unread` is how many offsets the last scan had left, None
-    where that isn't known; what came after it nobody knows.
+    The ids are the cluster's own, "" if it has none. `unread` is how many offsets the last scan had left, None if
+    unknown; how many came after it is always unknown.
     """
 
     topic: str
@@ -308,9 +307,9 @@ class TopicRemade:
 
 @dataclass(frozen=True)
 class TopicLost:
-    """A topic that couldn't be read to its end: it was deleted meanwhile, or its reading isn't allowed.
+    """A topic that couldn't be read to its end: it was deleted meanwhile, or reading it isn't allowed.
 
-    `may_pass`: its broker is away, as in a restart. Then what was read of it counts, and has its totals beside this.
+    `may_pass`: its broker is away, as in a restart. Then what was read of it counts, and its totals are reported too.
     """
 
     topic: str
@@ -320,7 +319,7 @@ class TopicLost:
 
 @dataclass(frozen=True)
 class TopicTotals:
-    """The end of one topic: what was read of it, and which bound stopped it early (None when none did)."""
+    """The end of one topic: what was read of it, and which bound ended it early (None: none did)."""
 
     topic: str
     messages: int
@@ -330,7 +329,7 @@ class TopicTotals:
 
 @dataclass(frozen=True)
 class ScanTotals:
-    """The end of a scan of topics: what was read in all, and in which time."""
+    """The end of a scan of topics: what was read in total, and in how many seconds."""
 
     topics: int
     messages: int

@@ -1,5 +1,5 @@
 """Costly schemas are read and compared in child processes that can be killed: `Pool.run(verb, …)`.
 
-`cache` and `codec` are shared by both sides, `child` is its program and what it can do, `process` one child as its
-parent sees it, `pool` the children together.
+Both sides use `cache` and `codec`; `child` is a child's program and its verbs, `process` one child as its parent sees
+it, `pool` all children.
 """

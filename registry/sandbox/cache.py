@@ -1,4 +1,4 @@
-"""A cache that is bounded by what it holds, not by how many: one schema may be a thousand times another."""
+"""A cache bounded by the size of its values, not by their number: one schema may be a thousand times another."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Value = TypeVar("Value")
 
 
 class WeighedCache(Generic[Value]):
-    """Keeps what was used last, up to `capacity` in sum of weights; thread-safe.
+    """A thread-safe LRU cache of up to `capacity` in sum of weights.
 
-    What is heavier than a tenth of the capacity is made and not kept, so that one value doesn't push out all others.
+    A value heavier than a tenth of the capacity isn't kept, so that it doesn't push out all others.
     """
 
     def __init__(self, capacity: int, weigh: Callable[[Value], int]) -> None:
@@ -24,7 +24,7 @@ class WeighedCache(Generic[Value]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """The value of a key, made if it isn't there; two threads may make the same one. What `make` raises, it raises."""
+        """Return the value of a key, made if it is missing; two threads may both make it. Raises what `make` raises."""
         with self._lock:
             if key in self._entries:
                 return self._entries[key]
@@ -35,11 +35,11 @@ class WeighedCache(Generic[Value]):
         return value
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Remove everything."""
         with self._lock:
             self._entries.clear()
 
     @property
     def weight(self) -> int:
-        """The sum of what is held."""
+        """The sum of the weights."""
         return int(self._entries.currsize)

@@ -1,7 +1,7 @@
-"""The program of a child and what it can be asked: `python -m registry.sandbox.child PARENT MEMORY ANSWER`.
+"""The program of a child and its verbs: `python -m registry.sandbox.child PARENT MEMORY ANSWER`.
 
-Reads jobs from its standard input and writes answers to its standard output, one at a time, each with its length in
-four bytes before it. Ends when the input does. Anything that a library prints goes nowhere.
+Reads jobs from standard input and writes answers to standard output, one at a time, each preceded by its length in four
+bytes. Ends when the input does. What libraries print is discarded.
 
 Its jobs are verbs of the engines, over schemas given as text. A verb has the arguments of the engine's method of that
 name, with a `Source` for each schema.
@@ -61,7 +61,7 @@ ENGINE_VERBS: Final = frozenset(
 def _assess(
     engine: SchemaFormat, new: ParsedSchema, history: compatibility.History, level: str, source: Source, **options: Any
 ) -> assessment.Assessment:
-    """`source` is the new schema once more, unparsed: edits of it are read with its references."""
+    """Assess a new schema; `source` is that schema unparsed, whose references its edits are parsed with."""
     return assessment.assess(
         engine, new, history, level, parse=lambda text: engine.parse(text, source.references), **options
     )
@@ -85,7 +85,7 @@ _parsed: Final = WeighedCache[ParsedSchema](_KEPT_CHARACTERS, lambda parsed: len
 
 
 def perform(verb: str, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """The answer of a verb. Raises the engine's errors, LookupError for a verb or a format that doesn't exist."""
+    """Return the answer of a verb. Raises the engine's errors, LookupError for an unknown verb or format."""
     if verb == "parse":
         (source,) = arguments
         return _parse(source, **options)
@@ -105,12 +105,12 @@ def perform(verb: str, arguments: Sequence[Any], options: Mapping[str, Any]) -> 
 
 
 def forget() -> None:
-    """Frees what is kept between jobs."""
+    """Free what is kept between jobs."""
     _parsed.clear()
 
 
 def refusal_of(error: Exception) -> InvalidInput | None:
-    """The error that the caller is to see, None for one that no engine documents."""
+    """Return the error that the caller should see; None for one that no engine documents."""
     if isinstance(error, InvalidInput):
         return error
     if isinstance(error, RecursionError):
@@ -119,7 +119,7 @@ def refusal_of(error: Exception) -> InvalidInput | None:
 
 
 def refusal_values(error: InvalidInput) -> dict[str, Any]:
-    """An error as plain values; details that aren't plain stay behind."""
+    """Return an error as plain values, without details that aren't plain."""
     details = {name: value for name, value in error.details.items() if isinstance(value, str | int | float | bool)}
     values: dict[str, Any] = {"kind": type(error).__name__, "message": error.message, "details": details}
     if isinstance(error, InvalidSchema):
@@ -128,7 +128,7 @@ def refusal_values(error: InvalidInput) -> dict[str, Any]:
 
 
 def _sources(value: Any) -> Iterator[Source]:
-    """The schemas among the arguments, also those in a history."""
+    """Yield the schemas among the arguments, also those in a history."""
     if isinstance(value, Source):
         yield value
     elif isinstance(value, list | tuple):
@@ -145,9 +145,9 @@ def _ready(argument: Any) -> Any:
 
 
 def _parse(source: Source, is_new: bool = False) -> ParsedSchema:
-    """The parsed schema. It is weighed by its own text: what it refers to is in memory as long as it is.
+    """Parse a schema, unless the cache has it. It is weighed by its own text: it keeps what it refers to in memory.
 
-    What isn't new was accepted once, with defaults that Avro doesn't take any more perhaps.
+    One that isn't new was accepted once, perhaps with defaults that Avro no longer accepts.
     """
 
     def read() -> ParsedSchema:
@@ -157,7 +157,7 @@ def _parse(source: Source, is_new: bool = False) -> ParsedSchema:
 
 
 def _digest(source: Source) -> str:
-    """What tells a source from all others: its text, and every reference with where it leads."""
+    """Return what identifies a source: its text, and every reference with what it points to."""
     digest = hashlib.sha256()
 
     def add(*parts: object) -> None:
@@ -180,19 +180,19 @@ def _digest(source: Source) -> str:
 
 
 LENGTH_BYTES: Final = 4
-#: the variable of the environment with the dotted paths of further formats
+#: the environment variable with the dotted paths of additional formats
 FORMATS_VARIABLE: Final = "SCHEMA_FORMATS"
 _PR_SET_PDEATHSIG: Final = 1
 _NICENESS: Final = 5
 _OPEN_FILES: Final = 64
 _FILE_BYTES: Final = 64 * 1024 * 1024
-#: of its memory, what a child may have used at most to be given another job
+#: the share of its memory that a child may have used at most to get another job
 _FIT: Final = 0.5
 _TRACEBACK: Final = 8_000
 
 
 class _Exchange:
-    """The two ends of the pipe, out of reach of what libraries write to standard output."""
+    """The two ends of the pipe, separate from the standard output that libraries write to."""
 
     def __init__(self) -> None:
         self._input, self._output = os.dup(0), os.dup(1)
@@ -202,12 +202,12 @@ class _Exchange:
         os.close(null)
 
     def read(self) -> bytes | None:
-        """The next message, None when the parent is gone."""
+        """Return the next message; None if the parent is gone."""
         head = self._exactly(LENGTH_BYTES)
         return None if head is None else self._exactly(int.from_bytes(head, "big"))
 
     def write(self, data: bytes) -> None:
-        """Sends a message."""
+        """Send a message."""
         view = memoryview(len(data).to_bytes(LENGTH_BYTES, "big") + data)
         while view:
             view = view[os.write(self._output, view) :]
@@ -223,7 +223,7 @@ class _Exchange:
 
 
 def main(parent: int, memory: int, most_answer: int) -> None:
-    """Serves jobs until the parent is gone."""
+    """Serve jobs until the parent is gone."""
     exchange = _Exchange()
     load_formats(os.environ.get(FORMATS_VARIABLE, "").split(), installed=False)
     _end_with(parent)
@@ -241,10 +241,10 @@ def _reply(data: bytes, memory: int, most_answer: int) -> bytes:
         _limit_processor(job["seconds"])
         reply = codec.encode({"value": perform(job["verb"], job["arguments"], job["options"])} | _fitness(memory))
     except MemoryError:
-        # What was made is freed with the frames that the exception held; there is room for a short answer again.
+        # The exception's frames are gone, and their objects with them, so there is room for a short answer.
         forget()
         return codec.encode({"limit": "memory", "retire": True})
-    except Exception as error:  # noqa: BLE001 - told to the parent, which raises it
+    except Exception as error:  # noqa: BLE001 - sent to the parent, which raises it
         return codec.encode(_failure(error) | _fitness(memory))
     if len(reply) > most_answer:
         return codec.encode({"limit": "answer", "value": len(reply)} | _fitness(memory))
@@ -259,14 +259,14 @@ def _failure(error: Exception) -> dict[str, Any]:
 
 
 def _fitness(memory: int) -> dict[str, Any]:
-    """Whether this process has grown so much that the next job should get a fresh one."""
+    """Return whether this process has grown so much that the next job should get a new one."""
     return {"retire": _peak() > memory * _FIT}
 
 
 def _peak() -> int:
-    """The most memory that this program has had, in bytes."""
+    """Return the peak memory of this program, in bytes."""
     if sys.platform == "linux":
-        # ru_maxrss begins with what the parent had: a large server would never keep a child.
+        # ru_maxrss starts with the parent's value: a large server would never keep a child.
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
@@ -275,7 +275,10 @@ def _peak() -> int:
 
 
 def _end_with(parent: int) -> None:
-    """Has the kernel end this process with its parent, even amid a job; elsewhere the processor limit does it later."""
+    """Make the kernel end this process with its parent, even during a job.
+
+    Only on Linux; elsewhere the processor limit ends it later.
+    """
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -285,7 +288,7 @@ def _end_with(parent: int) -> None:
 def _restrict(memory: int) -> None:
     os.nice(_NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its children
-    # macOS takes these limits and doesn't hold them; there the time limit alone ends what grows.
+    # macOS accepts these limits but doesn't enforce them; there only the time limit ends what grows.
     kinds = [(resource.RLIMIT_DATA, memory), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_FSIZE, _FILE_BYTES)]
     for kind, amount in [*kinds, (resource.RLIMIT_NOFILE, _OPEN_FILES)]:
         _, hard = resource.getrlimit(kind)
@@ -298,7 +301,7 @@ def _restrict(memory: int) -> None:
 
 
 def _limit_processor(seconds: int) -> None:
-    """From now on so much processor time; the kernel ends what uses more (SIGXCPU)."""
+    """Allow this many further seconds of processor time; the kernel ends a process that uses more (SIGXCPU)."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     soft = int(used.ru_utime + used.ru_stime) + 1 + seconds

@@ -1,17 +1,17 @@
-"""What crosses the pipe between the server and a child: typed JSON.
+"""The messages between the server and a child: typed JSON.
 
-Not pickle: a child reads what strangers sent, with parsers in C++ and Rust, so it is the one process that may be taken
-over, and a pickle can make its reader do anything. Here the reader makes JSON values and the frozen dataclasses that
-`TYPES` lists, nothing else: a child that was taken over can lie about its schema, and no more than that.
+Not pickle: a child reads untrusted text with parsers in C++ and Rust, so it is the process that may be compromised, and
+a pickle can make its reader do anything. Here the reader makes only JSON values and the frozen dataclasses in `TYPES`:
+a compromised child can lie about its schema, and do nothing else.
 
-JSON's own values stand for themselves; everything else is an object with the key "!":
+JSON's own values are written as they are; everything else is an object with the key "!":
 
     {"!": "tuple", "v": […]}        {"!": "dict", "v": [[key, value], …]}     keys that aren't text, or the key "!"
     {"!": "bytes", "v": "00ff"}     {"!": "Report", "v": {field: value, …}}   a dataclass, without `model`
     {"!": "source", "v": {…}}       a schema to be parsed on the other side
-    {"!": "again", "v": 7}          the eighth tuple or dataclass that was finished: reports share their items
+    {"!": "again", "v": 7}          the eighth tuple or dataclass that was completed: reports share their items
 
-A source's references are a graph: a small one may be a huge tree, so each node is written once.
+A source's references are a graph: a small one may expand to a huge tree, so each node is written once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from registry.formats.policies import base as policies
 
 TAG: Final = "!"
 _PLAIN: Final = (str, int, float, bool, type(None))
-#: fields that stay where they were made
+#: fields that aren't sent
 _HOME: Final = frozenset({"model"})
 
 
@@ -55,7 +55,7 @@ class Source:
 
 
 class Unreadable(ValueError):
-    """Bytes that are no message of this codec."""
+    """Bytes that aren't a message of this codec."""
 
 
 def _dataclasses_of(*modules: ModuleType) -> dict[str, type[Any]]:
@@ -67,7 +67,7 @@ def _dataclasses_of(*modules: ModuleType) -> dict[str, type[Any]]:
     }
 
 
-#: the dataclasses that may cross, by name
+#: the dataclasses that may be sent, by name
 TYPES: Final[Mapping[str, type[Any]]] = _dataclasses_of(
     base,
     compatibility,
@@ -80,7 +80,7 @@ TYPES: Final[Mapping[str, type[Any]]] = _dataclasses_of(
     tags,
     lint,
 )
-#: what of each crosses: all fields but those that stay at home
+#: the fields of each that are sent
 _CROSSING: Final[Mapping[type[Any], tuple[str, ...]]] = {
     kind: tuple(item.name for item in dataclasses.fields(kind) if item.init and item.name not in _HOME)
     for kind in TYPES.values()
@@ -88,7 +88,7 @@ _CROSSING: Final[Mapping[type[Any], tuple[str, ...]]] = {
 
 
 def encode(value: Any) -> bytes:
-    """The bytes of a value. Raises TypeError for what can't cross, SchemaTooCostly for what is nested too deep."""
+    """Encode a value. Raises TypeError for a type that can't be sent, SchemaTooCostly for too deep nesting."""
     try:
         return json.dumps(_MessageEncoder().plain(value), ensure_ascii=True, separators=(",", ":")).encode("ascii")
     except RecursionError:
@@ -96,7 +96,7 @@ def encode(value: Any) -> bytes:
 
 
 def decode(data: bytes) -> Any:
-    """The value of those bytes. Raises Unreadable for anything that `encode` doesn't write."""
+    """Decode a value. Raises Unreadable for anything that `encode` doesn't write."""
     try:
         return _MessageDecoder().typed(json.loads(data))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
@@ -104,13 +104,13 @@ def decode(data: bytes) -> Any:
 
 
 class _MessageEncoder:
-    """Turns one value into JSON's; what it has finished already is named by the order in which it was."""
+    """An encoder of one value; it writes a tuple or dataclass that occurs again as the index of the first."""
 
     def __init__(self) -> None:
         self._finished: dict[int, int] = {}
 
     def plain(self, value: Any) -> Any:
-        """The value as JSON's own."""
+        """Return the value as JSON's own."""
         if isinstance(value, _PLAIN):
             return value
         if isinstance(value, list):
@@ -128,7 +128,7 @@ class _MessageEncoder:
             tagged = {TAG: "tuple", "v": [self.plain(item) for item in value]}
         else:
             tagged = self._dataclass(value)
-        # The value that is encoded holds all of its parts, so no other object gets this id meanwhile.
+        # The encoded value keeps all of its parts alive, so no other object gets this id meanwhile.
         self._finished[id(value)] = len(self._finished)
         return tagged
 
@@ -145,13 +145,13 @@ class _MessageEncoder:
 
 
 class _MessageDecoder:
-    """Makes one value of JSON's; keeps what it has finished, in the writer's order."""
+    """A decoder of one value; it keeps completed tuples and dataclasses, in the encoder's order."""
 
     def __init__(self) -> None:
         self._finished: list[Any] = []
 
     def typed(self, value: Any) -> Any:
-        """The value that was written."""
+        """Return the value that was encoded."""
         if isinstance(value, list):
             return [self.typed(item) for item in value]
         if not isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""The children together: handed out one job at a time, replaced when they die, and none left behind.
+"""A pool of children: each has one job at a time, is replaced when it dies, and isn't left behind.
 
 One thread, the keeper, starts all children: the kernel ends a child with the thread that started it, and a thread that
-serves a request may end at any time. After a fork the new process has no children; it starts its own when it needs them.
+serves a request may end at any time. A forked process has no children; it starts its own when it needs them.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from registry.sandbox.process import MIB, PROGRAM, ChildEnded, ChildProcess, Lim
 
 _RETRY_SECONDS: Final = 1.0
 _LABEL: Final = 60
-#: the errors that a child may have its caller raise, by name
+#: the errors that a child's reply may raise in its caller, by name
 _REFUSALS: Final[Mapping[str, type[InvalidInput]]] = {
     kind.__name__: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, InvalidInput)
 }
 
 
 class EngineFailed(RuntimeError):
-    """An engine raised in a child what it doesn't document: a fault of the product; the message is its traceback."""
+    """An undocumented error of an engine in a child: a bug of the product; the message is its traceback."""
 
 
 class Pool:
-    """Children that read and compare costly schemas. Thread-safe; starts them with the first job, or by `start`."""
+    """Children that read and compare costly schemas. Thread-safe; the first job or `start` starts them."""
 
     def __init__(self, limits: Limits | None = None, program: str = PROGRAM) -> None:
         self.limits = limits or Limits()
@@ -52,12 +52,12 @@ class Pool:
         self._fault = ""
 
     def start(self) -> None:
-        """Begins to start the children, and returns at once."""
+        """Begin to start the children, and return immediately."""
         with self._change:
             self._keep()
 
     def close(self) -> None:
-        """Ends all children, those that work too. The pool may be started again."""
+        """End all children, also busy ones. The pool can be started again."""
         with self._change:
             self._is_closed = True
             self._change.notify_all()
@@ -75,7 +75,7 @@ class Pool:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """The process numbers of the children that are ready or at work."""
+        """The process ids of the idle and busy children."""
         with self._change:
             return tuple(child.pid for child in [*self._idle, *self._busy])
 
@@ -88,11 +88,11 @@ class Pool:
         about: str = "the schema",
         seconds: float | None = None,
     ) -> Any:
-        """The answer of a verb of `registry.sandbox.child`.
+        """Return the answer of a verb of `registry.sandbox.child`.
 
         `about` names the schema in errors; `seconds` is what is left to this job of the pool's `seconds`, if it isn't
-        the first one about a schema. Raises the engine's own errors, SchemaTooCostly when a limit was met, Unavailable when all children stay busy, and
-        EngineFailed for a fault of the engine.
+        the first one about a schema. Raises the engine's own errors, SchemaTooCostly if a limit was reached,
+        Unavailable if all children stay busy, and EngineFailed for a bug of the engine.
         """
         limit = self.limits.seconds if seconds is None else seconds
         values = {"verb": verb, "arguments": list(arguments), "options": dict(options or {})}
@@ -118,7 +118,7 @@ class Pool:
     # -- whose turn it is ---------------------------------------------------------------------------------------------
 
     def _take(self) -> ChildProcess:
-        """A living child that is nobody else's; who came first is served first. Raises Unavailable."""
+        """Return a live child for this caller alone; first come, first served. Raises Unavailable."""
         began = time.monotonic()
         turn = object()
         with self._change:
@@ -178,7 +178,7 @@ class Pool:
         return self._ask_again(f"No process that reads costly schemas runs: {why}.", math.ceil(self.limits.start))
 
     def _ask_again(self, what: str, seconds: int) -> Unavailable:
-        """What happened, what didn't, and when to ask again, in the sentence and for the header Retry-After."""
+        """Return an error that says what happened and when to retry, as a sentence and for the header Retry-After."""
         unit = "second" if seconds == 1 else "seconds"
         cure = f"The server did not read the schema. Send the request again in {seconds} {unit}."
         return Unavailable(f"{what} {cure}", retry_after=seconds)
@@ -191,7 +191,7 @@ class Pool:
             self._keeper.start()
 
     def _keep_full(self) -> None:
-        """Starts a child wherever one is missing, until the pool is closed."""
+        """Start a child whenever one is missing, until the pool is closed."""
         sweep_folders()
         while True:
             with self._change:
@@ -208,7 +208,7 @@ class Pool:
                     self._change.wait(_RETRY_SECONDS)
 
     def _started(self) -> ChildProcess | None:
-        """A child that is ready; None, and the reason kept for callers, if it can't be had."""
+        """Return a new child that is ready; None, with the reason stored for callers, if it can't be started."""
         try:
             child = ChildProcess(self.limits, self._program)
         except OSError as error:
@@ -224,7 +224,7 @@ class Pool:
         return child
 
     def forget(self) -> None:
-        """In a forked process: the children are the parent's."""
+        """Forget the children in a forked process: they are the parent's."""
         inherited = [*self._idle, *self._busy]
         self._reset()
         for child in inherited:
@@ -241,7 +241,7 @@ class Pool:
         return SchemaTooCostly(f"{sentence} {_CURE}", limit=end.limit)
 
 
-#: why a child that starts is gone before it is ready
+#: why a child ended before it was ready
 _FAULTS: Final[Mapping[str, str]] = {
     "time": "it was not ready in time",
     "memory": "it took more memory than it may",

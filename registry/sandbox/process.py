@@ -1,4 +1,4 @@
-"""One child process as its parent sees it: its limits, started by exec, spoken to over two pipes, never trusted."""
+"""One child process as its parent sees it: started by exec, limited, used through two pipes, never trusted."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ MIB: Final = 1024 * 1024
 class Limits:
     """The limits of a pool and of each of its children.
 
-    `seconds` is the wall clock of one job, and how long a caller waits for a free child; a job uses at most `seconds`
-    of processor time too, rounded up. `memory` is in bytes, of a child's private data. `answer` is in bytes, as JSON.
-    A child does `jobs` jobs, then another takes its place. At most `waiting` callers wait at a time; one waits up to
-    `start` seconds where no child is at work, as then the first one is only starting.
+    `seconds` is the wall-clock time of one job, and how long a caller waits for a free child; a job also uses at most
+    `seconds` of processor time, rounded up. `memory` is in bytes, of a child's private data. `answer` is in bytes, as
+    JSON. After `jobs` jobs a child is replaced. At most `waiting` callers wait at a time. If no child is busy, the
+    first one is only starting: then a caller waits up to `start` seconds.
     """
 
     children: int = 2
@@ -49,18 +49,18 @@ _PREFIX: Final = "schemadesk-child-"
 _OLD_SECONDS: Final = 600.0
 _LAST_WORDS: Final = 4_000
 _STARTING_SECONDS: Final = 20.0
-#: what the runtimes write before they give up for want of memory
+#: what the runtimes write when they run out of memory
 _OUT_OF_MEMORY: Final = ("memory allocation", "bad_alloc", "MemoryError", "out of memory", "Cannot allocate")
 
 
 def _importable() -> dict[str, str]:
-    """Where a child finds the product and, if there are any, the formats that this process has beside the built-in ones."""
+    """Return the environment in which a child finds the product and any formats beside the built-in ones."""
     places = [str(_ROOT), *(sys.path if loaded_paths else ())]
     return {"PYTHONPATH": os.pathsep.join(places), FORMATS_VARIABLE: " ".join(loaded_paths)}
 
 
 class ChildEnded(Exception):
-    """The child is gone or was killed; `limit` is "time", "memory", "processor", "answer" or "crash"."""
+    """The child ended or was killed; `limit` is "time", "memory", "processor", "answer" or "crash"."""
 
     def __init__(self, limit: str, detail: str = "") -> None:
         super().__init__(f"{limit}: {detail}")
@@ -69,14 +69,14 @@ class ChildEnded(Exception):
 
 
 class ChildProcess:
-    """A child that does one job at a time. After ChildEnded it is of no more use; `end` cleans up."""
+    """A child that does one job at a time. After ChildEnded it can't be used; `end` cleans up."""
 
     def __init__(self, limits: Limits, program: str = PROGRAM) -> None:
         self._limits = limits
         self.jobs = 0
         self.is_fit = True
         self._folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-")
-        # What it says when it dies; bounded by its limit of the length of a file.
+        # Its last output when it dies; bounded by its limit of file sizes.
         self._errors = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed by end()
         theirs_in, self._input = os.pipe()
         self._output, theirs_out = os.pipe()
@@ -102,21 +102,21 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """Its process number."""
+        """Its process id."""
         return self._process.pid
 
     def wait_until_ready(self) -> None:
-        """Returns when it takes jobs. Raises ChildEnded."""
+        """Wait until it takes jobs. Raises ChildEnded."""
         message = self._read(time.monotonic() + _STARTING_SECONDS)
         if not isinstance(message, dict) or message.get("ready") != self.pid:
             raise ChildEnded("crash", "it did not begin as it should")
 
     def is_alive(self) -> bool:
-        """Whether it runs and is silent, as it must be between two jobs."""
+        """Return whether it runs and is silent, as it must be between two jobs."""
         return self._process.poll() is None and not select.select([self._output], [], [], 0)[0]
 
     def ask(self, job: bytes, seconds: float) -> dict[str, Any]:
-        """Its answer to an encoded job. Raises ChildEnded; then it has been killed."""
+        """Send an encoded job; return the answer. Raises ChildEnded after the child ended or was killed."""
         deadline = time.monotonic() + seconds
         self.jobs += 1
         self._write(len(job).to_bytes(LENGTH_BYTES, "big") + job, deadline)
@@ -128,12 +128,12 @@ class ChildProcess:
         return reply
 
     def end(self) -> None:
-        """Ends it and removes what it left."""
+        """End it and delete its files."""
         self._kill()
         self._close()
 
     def forget(self) -> None:
-        """In a forked process: lets go of the parent's child without ending it."""
+        """Release the parent's child without ending it, in a forked process."""
         self._process.returncode = 0
         for descriptor in (self._input, self._output):
             with suppress(OSError):
@@ -153,7 +153,7 @@ class ChildProcess:
 
     def _read(self, deadline: float) -> Any:
         size = int.from_bytes(self._exactly(LENGTH_BYTES, deadline), "big")
-        # An answer that is too long is replaced by the child; one that comes all the same is from nobody we know.
+        # Our program replaces an answer that is too long, so only a compromised child sends one.
         if size > self._limits.answer + _CHUNK:
             self._kill()
             raise ChildEnded("answer", f"{size} bytes")
@@ -185,7 +185,7 @@ class ChildProcess:
             raise ChildEnded("time")
 
     def _died(self) -> ChildEnded:
-        """Why it ended, from its status and its last words."""
+        """Return why it ended, from its status and its last output."""
         try:
             status = self._process.wait(1)
         except subprocess.TimeoutExpired:
@@ -215,7 +215,7 @@ class ChildProcess:
 
 
 def sweep_folders() -> None:
-    """Removes the folders of children whose parents were killed before they could."""
+    """Delete the folders of children whose parents were killed before they could."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         pid = folder.name.removeprefix(_PREFIX).partition("-")[0]
         with suppress(OSError):

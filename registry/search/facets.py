@@ -260,7 +260,7 @@ class _Facets:
         return narrowed(rows, self.registry, narrowing, at="subject__").order_by()
 
     def _rows(self, facet: str) -> str:
-        """The same as SQL: a table that is made once for all facets that leave the same, or nothing but the registry's."""
+        """Return the same as SQL: one table for all facets that leave the same, or the registry's without filters."""
         if self.chosen == SubjectFilter(sort=self.chosen.sort):
             return "SELECT subject_id, schema_type FROM subjects_subjectactivity WHERE registry_id = %(registry)s"
         table = f"left_{facet}" if facet and getattr(self.chosen, facet) else "left_all"

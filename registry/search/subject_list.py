@@ -86,7 +86,10 @@ class Signs:
         return list(self.pending) if attention == PENDING else None
 
     def tiers(self, *, since: datetime | None = None) -> list[Q]:
-        """The conditions of the signs in that order; who lacks an owner is looked for among those changed `since`."""
+        """Return the conditions of the problems, in that order; only subjects changed `since` are checked for owners.
+
+        Without `since`, all are.
+        """
         registry, at = self.registry, "subject__"
         nobody = Q(pk__in=())
         recent = Q() if since is None else Q(changed_at__gte=since)

@@ -6,13 +6,13 @@ from django.apps import AppConfig
 
 
 class StreamsConfig(AppConfig):
-    """Queries with their state, and checks of planned state schemas."""
+    """The streaming queries with their state, and checks of planned state schemas."""
 
     name = "registry.streams"
     label = "streams"
 
     def ready(self) -> None:
-        """Registers Spark state as a consumer: of versions, and of what promotions bring."""
+        """Register Spark state as evidence for versions and as a check of promotions."""
         from registry import hooks
         from registry.promotions.hook_points import CheckProvider
         from registry.streams.subject_usage import state_checks, state_evidence

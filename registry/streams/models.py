@@ -12,7 +12,7 @@ VERDICTS = ("fine", "loses data", "fails later", "refused", "not checked")
 
 
 class StateCheck(models.Model):
-    """What a restart would have done to a checkpoint's state, as it was when somebody asked. Never changed."""
+    """What a restart would have done to a checkpoint's state at the time of the check. Never changed."""
 
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.TextField()
@@ -31,10 +31,10 @@ class StateCheck(models.Model):
 
 
 class CheckpointStore(models.Model):
-    """Of a checkpoint in an object store: the service that has it, and as whom it is asked.
+    """The object store of a checkpoint, and the credentials for it.
 
-    Typed fields alone: free options of a file system reach other hosts and read files. The secret half of the
-    credentials is named here and kept elsewhere; without credentials the bucket is one that anybody may read.
+    Typed fields only: free options of a file system can reach other hosts and read files. `secret` names the secret
+    key, which is stored elsewhere; without credentials the bucket must be public.
     """
 
     source = models.OneToOneField("drift.Source", on_delete=models.CASCADE, related_name="store")
@@ -57,11 +57,11 @@ class CheckpointStore(models.Model):
 
 
 class StreamQueryQuerySet(RegistryScopedQuerySet["StreamQuery"]):
-    """Queries: what one holds is of no single subject."""
+    """A queryset of streaming queries, whose state isn't of a single subject."""
 
 
 class StreamQuery(models.Model):
-    """A streaming query as its checkpoint told a scan: how it runs, what it reads, what limits it has."""
+    """A streaming query as a scan read it from its checkpoint: how it runs, what it reads, and its limits."""
 
     source = models.ForeignKey("drift.Source", on_delete=models.CASCADE, related_name="queries")
     registry = models.ForeignKey("subjects.Registry", on_delete=models.CASCADE, related_name="queries")
@@ -91,7 +91,7 @@ class StreamQuery(models.Model):
 
 
 class QueryInput(models.Model):
-    """A topic that a query reads, and a subject of its messages where one is known (else empty)."""
+    """A topic that a query reads, and a subject of its messages, "" if unknown."""
 
     query = models.ForeignKey(StreamQuery, on_delete=models.CASCADE, related_name="inputs")
     topic = models.CharField(max_length=249)
@@ -111,7 +111,7 @@ class QueryInput(models.Model):
 
 
 class StateVariable(models.Model):
-    """A state variable, or what a built-in operator keeps. `rows` and `fields` are what the last reading of rows gave."""
+    """A state variable, or the state of a built-in operator. `rows` and `fields` are from the last scan of its rows."""
 
     query = models.ForeignKey(StreamQuery, on_delete=models.CASCADE, related_name="variables")
     operator = models.PositiveIntegerField()

@@ -1,4 +1,4 @@
-"""What a scan saw of a streaming query, as frozen values ready to be kept. Times are milliseconds since 1970."""
+"""What a scan saw of a streaming query, as frozen values ready to be stored. Times are milliseconds since 1970."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TIMERS: Final = "Timers_"
 
 @dataclass(frozen=True)
 class ScannedInput:
-    """A topic that the query reads; `subject` is one that its messages belong to, where that is known."""
+    """A topic that the query reads; `subject` is a subject of its messages, "" if unknown."""
 
     topic: str
     side: str = ""
@@ -51,7 +51,7 @@ class ScannedSchema:
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 of the schemas: what makes a version another one in the same file."""
+        """SHA-256 of the schemas; it distinguishes versions in the same file."""
         parts = (
             self.version.schema_id,
             self.version.key_schema,
@@ -63,7 +63,7 @@ class ScannedSchema:
 
 @dataclass(frozen=True)
 class ScannedVariable:
-    """A state variable with its versions, ascending; `rows` is None where no rows were read."""
+    """A state variable with its versions, ascending; `rows` is None if no rows were read."""
 
     operator: Operator
     variable: StateVariable
@@ -73,7 +73,7 @@ class ScannedVariable:
 
 @dataclass(frozen=True)
 class ScannedQuery:
-    """A query as a scan saw it; `timers` are the registered timers by operator, where they were read."""
+    """A query as a scan saw it; `timers` are the registered timers by operator, if they were read."""
 
     checkpoint: Checkpoint
     variables: tuple[ScannedVariable, ...]
@@ -87,7 +87,7 @@ def scanned_query(
     rows: Mapping[tuple[int, str], ScannedRows] | None = None,
     timers: Mapping[int, Mapping[str, Any]] | None = None,
 ) -> ScannedQuery:
-    """A checkpoint with what its rows gave, by operator and variable."""
+    """Combine a checkpoint with what was read of its rows, by operator and variable."""
     starts = application_starts(checkpoint)
     variables = [
         ScannedVariable(
@@ -103,9 +103,9 @@ def scanned_query(
 
 
 def application_starts(checkpoint: Checkpoint) -> dict[int, int]:
-    """Batch → the number of the application start that wrote schemas with it, counted from 1.
+    """Map batches to the number of the application start that wrote schemas with them, counted from 1.
 
-    Spark compares schemas when a query starts and writes a file with its first batch alone; a start that changed no
+    Spark compares schemas when a query starts and writes a file only with its first batch; a start that changed no
     schema leaves no trace in a checkpoint, and neither do the ids of runs.
     """
     batches = {

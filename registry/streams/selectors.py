@@ -20,7 +20,7 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 @dataclass(frozen=True)
 class StateCheckInfo:
-    """A check: `report` is docs/reference/state-check.schema.json, `text` and `markdown` say the same."""
+    """A check; `report` conforms to docs/reference/state-check.schema.json, `text` and `markdown` say the same."""
 
     id: int
     created_at: datetime
@@ -35,7 +35,7 @@ class StateCheckInfo:
 
 
 def get_state_check(check_id: int) -> StateCheckInfo:
-    """One check. Raises StateCheckNotFound."""
+    """Return one check. Raises StateCheckNotFound."""
     row = StateCheck.objects.filter(pk=check_id).first() if check_id < 2**63 else None
     if row is None:
         raise StateCheckNotFound(f"State check {check_id} doesn't exist.", check=check_id)
@@ -43,7 +43,7 @@ def get_state_check(check_id: int) -> StateCheckInfo:
 
 
 def list_state_checks(*, limit: int = 20) -> list[StateCheckInfo]:
-    """The newest checks first."""
+    """List checks, newest first."""
     return [_info(row) for row in StateCheck.objects.order_by("-id")[:limit]]
 
 
@@ -65,18 +65,18 @@ class BudgetInfo:
 
     @property
     def left(self) -> int:
-        """How many more there may be."""
+        """How many more are allowed."""
         return max(0, self.allowed - self.used)
 
     @property
     def share(self) -> float:
-        """How much is used, from 0 to 1 and beyond."""
+        """The share that is used, from 0 to 1 and beyond."""
         return self.used / max(1, self.allowed)
 
 
 @dataclass(frozen=True)
 class InputInfo:
-    """A topic that the query reads, and a subject of its messages; `subject` is None where none is known."""
+    """A topic that the query reads, and a subject of its messages; `subject` is None if unknown."""
 
     topic: str
     side: str
@@ -85,7 +85,7 @@ class InputInfo:
 
 @dataclass(frozen=True)
 class QueryInfo:
-    """A query as its last scan saw it. `worst` is its fullest budget, None where nothing can evolve."""
+    """A query as its last scan saw it. `worst` is its fullest budget, None if nothing can evolve."""
 
     id: int
     source_id: int
@@ -139,7 +139,10 @@ class SchemaInfo:
 
 @dataclass(frozen=True)
 class FieldInfo:
-    """A field of a variable's rows: nulls of rows, and a masked range. `path` begins with `key`, `map_key` or `value`."""
+    """A field of a variable's rows: numbers of rows and nulls, and a masked range.
+
+    `path` begins with `key`, `map_key` or `value`.
+    """
 
     path: str
     type: str
@@ -157,7 +160,7 @@ class FieldInfo:
 
 @dataclass(frozen=True)
 class VariableInfo:
-    """A state variable; rows and fields are of the last reading of rows (`rows` None: never)."""
+    """A state variable; rows and fields are from the last scan of its rows (`rows` None: never)."""
 
     id: int
     operator: int
@@ -188,10 +191,11 @@ PAGE: Final = 50
 def list_queries(
     *, by: Actor | None = None, offset: int = 0, after: int | None = None, limit: int = PAGE
 ) -> list[QueryInfo]:
-    """Queries with their inputs and fullest budgets, fullest first; three queries, and one for `after`.
+    """List queries with their inputs and fullest budgets, fullest first; three queries, and one for `after`.
 
-    `after` is the number of the query before the page, where that is still readable: then no query is left out because
-    others went meanwhile. Raises InvalidInput where it isn't. For `by` those of registries that they may read wholly: what a query holds is of no subject alone.
+    `after` is the id of the last query on the previous page: then no query is left out because others disappeared.
+    Raises InvalidInput if that query is no longer readable. `by` limits the list to registries that the actor may read
+    completely, since a query's state isn't of a single subject.
     """
     rows = StreamQuery.objects.select_related("registry")
     if by is not None:
@@ -218,7 +222,7 @@ def _behind(rows: QuerySet[Any], after: int) -> Q:
 
 
 def get_query(query_id: int, *, by: Actor) -> QueryInfo:
-    """One query; one that they may not read is as one that isn't there; three queries.
+    """Return one query; one that the actor may not read counts as missing. Takes three queries.
 
     Raises NotSignedIn, NotAllowed, NotFound.
     """
@@ -228,19 +232,19 @@ def get_query(query_id: int, *, by: Actor) -> QueryInfo:
 
 
 def query_of_source(source_id: int) -> int | None:
-    """The number of the query that a source's scans saw last; None before a scan; one query."""
+    """Return the id of the query that a source's scans saw last; None before a scan; one query."""
     return StreamQuery.objects.filter(source_id=source_id).order_by("-pk").values_list("pk", flat=True).first()
 
 
 def list_variables(query_id: int) -> list[VariableInfo]:
-    """The state variables of a query without their schemas, by operator and name. Raises NotFound."""
+    """List the state variables of a query without their schemas, by operator and name. Raises NotFound."""
     row = _query_row(query_id)
     variables = row.variables.annotate(versions=Count("schemas")).order_by("operator", "name")
     return [_variable(variable, row, variable.versions) for variable in variables]
 
 
 def variables_with_schemas(query_id: int) -> list[VariableInfo]:
-    """The state variables of a query with all their schemas; four queries. Raises NotFound."""
+    """List the state variables of a query with all their schemas; four queries. Raises NotFound."""
     row = _query_row(query_id)
     variables = list(row.variables.order_by("operator", "name"))
     schemas = _schemas_of(variables)
@@ -248,7 +252,7 @@ def variables_with_schemas(query_id: int) -> list[VariableInfo]:
 
 
 def get_variable(query_id: int, variable_id: int) -> VariableInfo:
-    """A variable with all its schemas; four queries. Raises NotFound."""
+    """Return a variable with all its schemas; four queries. Raises NotFound."""
     row = _query_row(query_id)
     variable = row.variables.filter(pk=variable_id).first() if 0 < variable_id <= LARGEST else None
     if variable is None:
@@ -258,8 +262,10 @@ def get_variable(query_id: int, variable_id: int) -> VariableInfo:
 
 
 def filled_of(checkpoint: str) -> dict[tuple[int, str, str], tuple[int, int]] | None:
-    """How many rows hold something in a field, of how many, by operator, variable and path ("" for the variable itself);
-    None where no rows were read. Operators of one query may call their variables the same.
+    """Map (operator, variable, path) to the numbers of rows with a value in that field and of all rows.
+
+    The path "" is the variable itself. None if no rows were read. Operators of one query may have variables of the same
+    name.
     """
     path = checkpoint.strip().rstrip("/")
     read = StateVariable.objects.filter(query__path=path, removed_at=None, rows__isnull=False)
@@ -314,7 +320,7 @@ def _query(row: StreamQuery, variables: Sequence[StateVariable], inputs: tuple[I
 
 
 def budgets_of(row: StreamQuery, variables: Sequence[StateVariable]) -> list[BudgetInfo]:
-    """The limits that count for a query: value schemas by variable, schema files by operator."""
+    """Return the limits that apply to a query: value schemas by variable, schema files by operator."""
     budgets = [budget for variable in variables if (budget := _budget(variable, row)) is not None]
     budgets += [
         BudgetInfo("schema_files", operator["number"], "", operator["schema_files"], row.allowed_schema_files)

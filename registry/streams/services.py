@@ -1,8 +1,8 @@
 """Checks of planned state before a restart, searches for checkpoints, and the stores that checkpoints are read from.
 
-A store is a folder or an object store. An object store's secret is one of `registry.access.credentials`, bound to the
-endpoint's host. It is fetched when the store is opened and kept nowhere; connections are made to the addresses that the
-egress policy approved, and to no others.
+A store is a folder or an object store. An object store's secret is one of `registry.access.http_client`, bound to the
+endpoint's host. It is read when the store is opened and not kept; connections go only to addresses that the egress
+policy allows.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ from registry.streams.models import CheckpointStore, StateCheck
 from registry.streams.selectors import filled_of
 from registry.subjects.versions.lookup import get_registry
 
-#: what a store's row takes, with the default of each
+#: the settings of a store, with their defaults
 FIELDS: Final[Mapping[str, str]] = {"endpoint": "", "region": "us-east-1", "access_key_id": "", "secret": ""}
-#: of scans, which read the same checkpoints again and again: an object store is asked only for what is new
+#: for scans, which read the same checkpoints repeatedly: only what is new is read from an object store
 CACHE: Final = ReadCache(checkpoints=500)
 
 
 @dataclass(frozen=True)
 class CheckpointLocation:
-    """A checkpoint's path or address with the roots that it has to lie in, and the opened store of an address."""
+    """A checkpoint's path or address, the roots that it must be in, and the opened store of an address."""
 
     path: str
     roots: tuple[str, ...]
@@ -65,19 +65,19 @@ class CheckpointLocation:
 
     @property
     def resolved(self) -> str:
-        """The path with its links followed, as scans keep it. Raises InvalidCheckpoint where it may not be read."""
+        """The path with its links followed, as scans store it. Raises InvalidCheckpoint if it may not be read."""
         return CheckpointFiles(self.path, self.roots, store=self.store).path
 
     @property
     def cache(self) -> ReadCache | None:
-        """The cache for scans of it; a disk needs none."""
+        """The cache for scans of it; None for a disk, which needs none."""
         return CACHE if self.store else None
 
 
 def checked_store(settings: Mapping[str, Any]) -> CheckpointStore:
-    """An unsaved row of those fields (the names are those of FIELDS). Nothing is connected to.
+    """Return an unsaved row with these settings (see FIELDS). It connects to nothing.
 
-    Raises InvalidInput for fields that aren't what they should be or don't fit together, InvalidSecret.
+    Raises InvalidInput for invalid settings and for settings that don't fit together, InvalidSecret.
     """
     unknown = sorted(set(settings) - set(FIELDS))
     if unknown:
@@ -94,7 +94,10 @@ def checked_store(settings: Mapping[str, Any]) -> CheckpointStore:
 
 
 def store_of_address(address: str) -> CheckpointStore | None:
-    """The store of the sources that have this address, None where none has. Raises InvalidInput where they differ."""
+    """Return the store of the sources with this address, None if there are none.
+
+    Raises InvalidInput if their stores differ.
+    """
     rows = list(CheckpointStore.objects.filter(source__name=address).order_by("pk")[:100])
     addresses = {(row.endpoint, row.region, row.access_key_id, row.secret) for row in rows}
     if len(addresses) > 1:
@@ -103,17 +106,17 @@ def store_of_address(address: str) -> CheckpointStore | None:
 
 
 def location_of(path: str) -> Location:
-    """The location that a path or address means, by the allowed protocols. Raises InvalidCheckpoint."""
+    """Parse a path or an address of an allowed protocol. Raises InvalidCheckpoint."""
     return parse_location(path, settings.CHECKPOINT_PROTOCOLS)
 
 
 def checkpoint_location(
     path: str, store: CheckpointStore | None = None, *, also: tuple[str, ...] = ()
 ) -> CheckpointLocation:
-    """Where to read a checkpoint, with its object store opened; `also` are roots beyond those of the settings.
+    """Return where to read a checkpoint, with its object store opened.
 
-    The roots are held against the path first, so that an address outside of them connects to nothing. Raises
-    InvalidCheckpoint, InvalidInput, InvalidSecret, AddressRefused, RemoteUnavailable.
+    `also` are roots beyond those of the settings. The roots are checked first, so that an address outside of them
+    connects to nothing. Raises InvalidCheckpoint, InvalidInput, InvalidSecret, AddressRefused, RemoteUnavailable.
     """
     location = location_of(path)
     if location.protocol == LOCAL:
@@ -133,7 +136,7 @@ def checkpoint_location(
 
 
 def known_checkpoint_location(path: str, settings: Mapping[str, Any] | None = None) -> CheckpointLocation:
-    """The same for an address whose store may be `given`, else is that of the source that has it."""
+    """Return the same; the store of an address has these `settings`, else it is that of the source with the address."""
     if settings is not None:
         return checkpoint_location(path, checked_store(settings))
     location = location_of(path)
@@ -141,8 +144,8 @@ def known_checkpoint_location(path: str, settings: Mapping[str, Any] | None = No
 
 
 def open_store(store: CheckpointStore) -> ObjectStore:
-    """The object store, once its endpoint is judged. Raises InvalidSecret, AddressRefused, RemoteUnavailable."""
-    import s3fs  # late: it is slow to load, and most deployments read folders alone
+    """Open an object store after checking its endpoint. Raises InvalidSecret, AddressRefused, RemoteUnavailable."""
+    import s3fs  # lazy: it is slow to load, and most deployments read only folders
 
     connection = _connection(store.endpoint, store.secret)
     addresses = current_policy().addresses(connection)
@@ -152,12 +155,15 @@ def open_store(store: CheckpointStore) -> ObjectStore:
 
 
 def spark_path(path: str) -> str:
-    """The checkpoint's path as the Spark server opens it. Only where `why_rows_are_not_readable` is empty."""
+    """Return the checkpoint's path as the Spark server opens it.
+
+    Call it only if `why_rows_are_not_readable` is empty.
+    """
     return as_spark_opens(path, _spark_roots())
 
 
 def why_rows_are_not_readable(path: str) -> str:
-    """Why the Spark server can't open a checkpoint, by the settings alone; empty where it can."""
+    """Return why the Spark server can't open a checkpoint, by the settings alone; "" if it can."""
     return why_not(path, _spark_roots()) or ""
 
 
@@ -173,7 +179,7 @@ def _connection(endpoint: str, secret: str) -> Connection:
 
 
 def _secret(connection: Connection) -> str:
-    """The secret key, if one is named. Raises InvalidSecret where it isn't there or isn't for this host."""
+    """Return the secret key, "" if none is named. Raises InvalidSecret if it is missing or isn't for this host."""
     if not connection.secret:
         return ""
     secret = find_secret(connection.secret)
@@ -182,19 +188,19 @@ def _secret(connection: Connection) -> str:
 
 
 MAX_REPORT: Final = 16 * 1024 * 1024  # characters of JSON
-#: somebody waits for the answer
+#: bounds of a search that somebody waits for
 SEARCH: Final = Bounds(checkpoints=200, folders=2_000, depth=6, seconds=20.0)
 
 
 def check_planned_state(
     *, checkpoint: str, plan: StatePlan, document: str, by: Actor, store: Mapping[str, Any] | None = None
 ) -> int:
-    """Check what a restart with the plan would do to a checkpoint, and keep the report; gives its number.
+    """Check what a restart with the plan would do to a checkpoint, and store the report; return its id.
 
-    `given` is the plan as it was sent, `store` the object store of an address (the names are those of stores.FIELDS)
-    that is no source; of one that is, the source tells. What the last scan of the checkpoint's rows found in each
-    field counts. Nothing is started, and the checkpoint is only read. Raises InvalidCheckpoint, InvalidInput,
-    InvalidSchema, InvalidSecret, AddressRefused, RemoteUnavailable, NotSignedIn, NotAllowed.
+    `document` is the plan as it was sent. `store` has the settings (see FIELDS) of an address's object store; for an
+    address of a source it can be None. The check uses what the last scan of the checkpoint's rows found in each field.
+    Nothing is started, and the checkpoint is only read. Raises InvalidCheckpoint, InvalidInput, InvalidSchema,
+    InvalidSecret, AddressRefused, RemoteUnavailable, NotSignedIn, NotAllowed.
     """
     location = _place(checkpoint, store, by)
     address = location.resolved
@@ -223,7 +229,7 @@ def check_planned_state(
 
 
 def check_document(*, checkpoint: str, plan: Any, by: Actor, store: Mapping[str, Any] | None = None) -> int:
-    """The same for a plan document: its JSON text, or its values. Raises what check_planned_state does."""
+    """Do the same for a plan document: its JSON text, or its values. Raises what check_planned_state does."""
     require(by, "state.check")
     read = parse_plan(plan) if isinstance(plan, str) else read_plan(plan)
     document = plan if isinstance(plan, str) else json.dumps(plan, indent=2, ensure_ascii=False)
@@ -235,16 +241,20 @@ def _texts(report: Report) -> dict[str, str]:
 
 
 def start_plan(*, checkpoint: str, by: Actor, store: Mapping[str, Any] | None = None) -> str:
-    """A plan document that declares a checkpoint's state as it is, to be changed. Raises what check_planned_state does."""
+    """Return a plan document that declares a checkpoint's state as it is, to be edited.
+
+    Raises what check_planned_state does.
+    """
     location = _place(checkpoint, store, by)
     return plan_as_is(location.path, location.roots, store=location.store)
 
 
 def discover(*, path: str, registry: str, by: Actor, store: Mapping[str, Any] | None = None) -> Discovery:
-    """Find the checkpoints at and below a folder or an address and describe each; bounded by SEARCH.
+    """Find the checkpoints in and below a folder or an address, and describe each; bounded by SEARCH.
 
-    For who may add them as sources of the registry. `store` as in check_planned_state. Raises InvalidCheckpoint,
-    InvalidInput, InvalidSecret, AddressRefused, RemoteUnavailable, RegistryNotFound, NotSignedIn, NotAllowed.
+    For people who may add them as sources of the registry. `store` is as in check_planned_state. Raises
+    InvalidCheckpoint, InvalidInput, InvalidSecret, AddressRefused, RemoteUnavailable, RegistryNotFound, NotSignedIn,
+    NotAllowed.
     """
     require(by, "source.manage", registry=get_registry(registry).name)
     location = known_checkpoint_location(path, store)
@@ -252,7 +262,7 @@ def discover(*, path: str, registry: str, by: Actor, store: Mapping[str, Any] | 
 
 
 def _place(checkpoint: str, store: Mapping[str, Any] | None, by: Actor) -> CheckpointLocation:
-    """Where to read; naming an object store, and a secret for it, is for who may do so with sources."""
+    """Return where to read; naming an object store and its secret requires the permission to manage sources."""
     require(by, "state.check")
     if store is not None:
         require(by, "source.manage")
@@ -260,7 +270,7 @@ def _place(checkpoint: str, store: Mapping[str, Any] | None, by: Actor) -> Check
 
 
 def discovery_dict(done: Discovery, sources: Mapping[str, int]) -> dict[str, Any]:
-    """A search as JSON values; `sources` has the numbers of those that are sources already, by path."""
+    """Return a search as JSON values; `sources` maps the paths that are sources already to their ids."""
     checkpoints = [
         {
             "path": item.path,

@@ -1,4 +1,4 @@
-"""A subject's schema as Spark reads it, and which version a state schema was most likely taken from. Pure."""
+"""A subject's schema as Spark reads it, and the version that a state schema was most likely taken from. Pure."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from registry.formats.policies.spark_state.struct_types import (
     parse_struct,
 )
 
-MIN_FIELDS: Final = 2  # one name alone says nothing of where it came from
-MAX_STRUCTS: Final = 200  # of one value
+MIN_FIELDS: Final = 2  # a single name doesn't show where it came from
+MAX_STRUCTS: Final = 200  # per value
 MAX_DEPTH: Final = 40
-MAX_PARTS: Final = 20_000  # of one schema, names written out
+MAX_PARTS: Final = 20_000  # per schema, with names expanded
 _PLAIN: Final = {
     "boolean": "boolean",
     "int": "integer",
@@ -42,7 +42,7 @@ _LOGICAL: Final = {
     ("long", "local-timestamp-millis"): "timestamp_ntz",
     ("long", "local-timestamp-micros"): "timestamp_ntz",
 }
-# (the subject's type, the state's): the state holds every value of the subject's, as sums and counts are meant to
+# (the subject's type, the state's): the state can hold every value of the subject's, as sums and counts should
 _WIDER: Final = frozenset(
     {
         ("integer", "long"),
@@ -58,7 +58,7 @@ _UNKNOWN: Final = Atomic("unknown")
 
 @dataclass(frozen=True)
 class VersionShape:
-    """A version of a subject as Spark's `from_avro` gives it; times are milliseconds since 1970."""
+    """A version of a subject as Spark's `from_avro` returns it; times are milliseconds since 1970."""
 
     context: str
     subject: str
@@ -69,7 +69,7 @@ class VersionShape:
 
 @dataclass(frozen=True)
 class CarriedStruct:
-    """A struct of a state value (`path`, empty for the value itself) whose fields a version has, all of them."""
+    """A struct of a state value (`path`, "" for the value itself), and a version that has all of its fields."""
 
     path: str
     fields: tuple[str, ...]
@@ -78,7 +78,7 @@ class CarriedStruct:
 
 @lru_cache(maxsize=512)
 def spark_shape(avro_text: str) -> StructType | None:
-    """The struct that Spark makes of an Avro record; None for what is no record, or can't be read without others."""
+    """Return the struct that Spark makes of an Avro record; None if it isn't one or needs other schemas to be read."""
     try:
         schema = json.loads(avro_text)
     except (ValueError, RecursionError):
@@ -88,9 +88,9 @@ def spark_shape(avro_text: str) -> StructType | None:
 
 
 class _Converter:
-    """Reads one schema; names that were defined before are looked up, a recursive one isn't followed.
+    """A converter of one schema; it looks up names defined before, and doesn't follow recursive ones.
 
-    A name that is used again counts with all that it stands for: a small text can mean an endless type.
+    A name that is used again counts with all of its parts: a small text can mean an endless type.
     """
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ class _Converter:
 
 
 def structs_of(value_schema: str) -> list[tuple[str, StructType]]:
-    """The structs of a state value with their paths, the value itself first; empty for what is no StructType."""
+    """Return the structs of a state value with their paths, the value itself first; empty if it isn't a StructType."""
     try:
         value = parse_struct(value_schema)
     except InvalidSchema:
@@ -182,18 +182,18 @@ def _below(path: str, type_: SparkType) -> Iterator[tuple[str, StructType]]:
 
 
 def names_and_types(struct: StructType) -> dict[str, str]:
-    """The fields of a struct, by name."""
+    """Return the types of a struct's fields, by name."""
     return {field.name: str(field.type) for field in struct.fields}
 
 
 def carried_versions(
     value_schema: str, written_at: int | None, versions: Sequence[VersionShape]
 ) -> list[CarriedStruct]:
-    """Which version each struct of a state value was most likely taken from, a subject at a time.
+    """Return the version that each struct of a state value was most likely taken from, for each subject.
 
-    A struct carries a version when at least MIN_FIELDS of its fields are there and the version has every one of the
-    struct's fields, by name and type. Of several such versions: one with just these fields; else the newest that was
-    registered before the schema was written; else the oldest.
+    A struct carries a version if it has at least MIN_FIELDS fields and the version has all of them, by name and type.
+    Of several, versions with exactly these fields come first; of those, the newest that was registered before the
+    schema was written, else the oldest.
     """
     carried = []
     subjects = sorted({(version.context, version.subject) for version in versions})
@@ -224,10 +224,10 @@ def _likeliest(fitting: Sequence[VersionShape], fields: int, written_at: int | N
 
 
 def departures(value_schema: str, latest: StructType) -> list[tuple[str, str, str]]:
-    """Fields that the state has as another type than the subject: (path, type in the state, type in the subject).
+    """Return fields whose type in the state isn't the subject's: (path, type in the state, type in the subject).
 
-    Only structs that share at least MIN_FIELDS names with the subject are held against it; a number that the state has
-    as a wider type is no departure.
+    Only structs that share at least MIN_FIELDS names with the subject are compared; a wider type of a number in the
+    state isn't a departure.
     """
     declared = names_and_types(latest)
     result = []

@@ -1,4 +1,4 @@
-"""The history of a query's state, which grows by what is new in a scan, in a fixed number of queries.
+"""The history of a query's state: each scan adds what is new, in a fixed number of queries.
 
 Versions of subjects are read as Spark reads them, with one query, to find which of them the state was taken from.
 """
@@ -25,9 +25,9 @@ from registry.subjects.models import Registry, SchemaVersion
 
 
 def shapes_of(registry: Registry, subjects: Collection[tuple[str, str]]) -> list[VersionShape]:
-    """All versions of those subjects (context, name) that Spark's `from_avro` reads, soft-deleted ones too, ascending.
+    """Return all versions of those subjects (context, name) that Spark's `from_avro` reads, oldest first.
 
-    Versions of JSON Schema and Protobuf are left out: what a state has of them isn't told.
+    Soft-deleted ones are included. JSON Schema and Protobuf are left out: what a state has of them is unknown.
     """
     if not subjects:
         return []
@@ -58,10 +58,11 @@ VariableKey = tuple[int, str]
 
 @transaction.atomic
 def keep_query(*, source_id: int, registry: Registry, scanned: ScannedQuery) -> int:
-    """Keep a query as a scan of `source_id` saw it; gives its number. Kept twice, it is there once.
+    """Store a query as a scan of `source_id` saw it; return its id. Idempotent.
 
-    Versions that the checkpoint's files no longer have stay: they were there. A checkpoint that was made anew under its
-    old path is another query, which begins with nothing. Variables whose rows weren't asked for keep what was read.
+    Versions that the checkpoint's files no longer have stay in the history. A checkpoint that was created again under
+    its old path is another query, whose history is empty. Variables whose rows weren't scanned keep what was read
+    before.
     """
     query = _keep_query(source_id, registry, scanned)
     variables = _keep_variables(query, scanned)
@@ -163,7 +164,7 @@ def _describe(row: StateVariable, scanned: ScannedVariable) -> None:
 def _keep_schemas(
     variables: Mapping[VariableKey, tuple[StateVariable, ScannedVariable]], scanned: ScannedQuery
 ) -> list[StateSchema]:
-    """All versions of the query, old and new; a new one gets the next number of its variable."""
+    """Store new versions; return all of the query. A new one gets the next number of its variable."""
     owners = [row.pk for row, _ in variables.values()]
     stored = list(StateSchema.objects.filter(variable__in=owners))
     by_variable: dict[int, dict[tuple[str, str], StateSchema]] = {}
@@ -220,7 +221,7 @@ def _keep_inputs(query: StreamQuery, scanned: ScannedQuery) -> None:
 
 
 def _keep_carried(query: StreamQuery, registry: Registry, schemas: Sequence[StateSchema]) -> None:
-    """Which versions the state schemas carry is found anew each time: subjects get versions, topics get subjects."""
+    """Find again which versions the state schemas carry: subjects get versions, topics get subjects."""
     names = {(row.context, row.subject) for row in query.inputs.all() if row.subject}
     versions = shapes_of(registry, names)
     rows = []
@@ -244,14 +245,14 @@ def _carried(schema: StateSchema, carried: CarriedStruct) -> CarriedVersion:
 
 
 def moment_of(milliseconds: int | None) -> datetime | None:
-    """A time; None for none, and for a number that is no time of this era."""
+    """Return a number of milliseconds as a time; None for None, and for one before 1970 or after 9999."""
     if milliseconds is None or not 0 <= milliseconds < 253_402_300_800_000:
         return None
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
 
 def clean(text: str, limit: int = 0) -> str:
-    """A text that PostgreSQL can hold; one that is too long ends in its hash, so that two stay two."""
+    """Make a text storable in PostgreSQL; one that is too long ends in its hash, so that two stay different."""
     made = _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
     if not limit or len(made) <= limit:
         return made
@@ -261,7 +262,7 @@ def clean(text: str, limit: int = 0) -> str:
 
 
 def cleaned(value: Any) -> Any:
-    """A JSON value whose texts hold nothing that PostgreSQL cannot store."""
+    """Make all texts in a JSON value storable in PostgreSQL."""
     if isinstance(value, str):
         return clean(value, 4096)
     if isinstance(value, Mapping):

@@ -1,6 +1,6 @@
-"""Streaming queries that use a subject: those that read it, and those whose state still carries one of its versions.
+"""Streaming queries that use a subject: those that read it, and those whose state carries one of its versions.
 
-Whether that state can follow a promotion is a check of the promotion: what a restart built on the new version meets.
+A check of promotions says whether that state can follow: what a restart built on the new version meets.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from registry.subjects.models import Registry
 from registry.subjects.usage.evidence import Evidence
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-#: queries that are named
+#: queries that are listed
 MOST: Final = 20
 
 
@@ -47,7 +47,10 @@ class QueryReader:
 
 
 def readers_of(registry: Registry, subject: SubjectName | None, *, topic: str = "") -> list[QueryReader]:
-    """Queries that read the topic or the subject, and those whose state carries it, by path, 20 at most; two queries."""
+    """Return queries that read the topic or the subject, or whose state carries it, by path, 20 at most.
+
+    Two queries of the database.
+    """
     topics: dict[tuple[str, int], set[str]] = {}
     versions: dict[tuple[str, int], set[int]] = {}
     condition = Q(topic=topic) if topic else Q(pk__in=())
@@ -77,10 +80,10 @@ MAX_NAMED: Final = 20
 
 
 def state_evidence(registry: Registry, subject: SubjectName, versions: Sequence[int]) -> dict[int, list[Evidence]]:
-    """What the scanned queries' state says of versions; one query. Nothing for a version that no state carries.
+    """Return what the state of scanned queries says about versions; nothing for one that no state carries; one query.
 
-    The schema that a variable is written with now is certain. Of one that it was written with before it evolved, rows
-    that were never written again are stored still; whether there are any, Spark's reader doesn't tell.
+    The schema that a variable is written with now is certain. For a schema before it evolved, rows that weren't
+    rewritten since are still stored with it; Spark's reader doesn't report whether there are any.
     """
     rows = (
         CarriedVersion.objects.filter(
@@ -126,11 +129,11 @@ MAX_NAMED_STATES: Final = 5
 
 
 def state_checks(target: Registry, steps: Sequence[PlanStep], answers: int | None = None) -> list[Check]:
-    """A check for every subject that the plan registers and whose fields some query's state has; one query.
+    """Return a check for every subject that the plan registers and whose fields some query's state has; one query.
 
-    It is held against the newest schema of each variable: its fields that came from the subject get the promoted
-    version's types, or go where the version has them no more. An application may do otherwise, so it warns; so it does
-    where that can't be compared.
+    The check compares with the newest schema of each variable: its fields that came from the subject get the promoted
+    version's types, or are removed if the version no longer has them. An application may do otherwise, so the check
+    only warns; it also warns if they can't be compared.
     """
     steps_by_subject = {parse_subject(step.subject): step for step in steps if step.adds}
     rows = _carriers(target, list(steps_by_subject))
@@ -174,7 +177,7 @@ def _check(name: SubjectName, shape: StructType | None, rows: Sequence[CarriedVe
 
 
 def _cannot_follow(row: CarriedVersion, shape: StructType | None) -> str:
-    """Why the variable can't follow, or that this isn't checked, as a sentence; empty where it can."""
+    """Return why the variable can't follow, or that this isn't checked, as a sentence; "" if it can."""
     variable = row.schema.variable
     where = f"State variable {variable.label} ({variable.query.path})"
     operator: dict[str, Any] = next(
@@ -195,8 +198,10 @@ def _cannot_follow(row: CarriedVersion, shape: StructType | None) -> str:
 
 
 def changes_to_follow(row: CarriedVersion, shape: StructType) -> tuple[StateChange, ...] | None:
-    """What changes in the struct that carries the subject when it is built on the promoted version; None where that
-    can't be compared. A field of the subject that the version no longer has may be one of its other fields now.
+    """Return what changes in the struct that carries the subject when it is built on the promoted version.
+
+    None if that can't be compared. A field of the subject that the version no longer has may now be one of its other
+    fields.
     """
     struct = dict(structs_of(row.schema.value_schema)).get(row.path)
     if struct is None:
@@ -221,7 +226,7 @@ def changes_to_follow(row: CarriedVersion, shape: StructType) -> tuple[StateChan
 
 
 def spark_json(type_: SparkType) -> Any:
-    """A type as StructType JSON has it."""
+    """Return a type as StructType JSON."""
     if isinstance(type_, StructType):
         fields = [
             {"name": field.name, "type": spark_json(field.type), "nullable": field.nullable, "metadata": {}}

@@ -1,4 +1,7 @@
-"""Pieces of SQL that the groups share: what somebody may read, patterns of folded texts, what is asked of subjects, a limit of time, and reading a cursor."""
+"""SQL shared by the groups.
+
+What is readable, patterns of folded texts, operators on subjects, a time limit, and cursors.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from registry.errors import InvalidInput, SchemadeskError
 from registry.streams.services import FIELDS, CheckpointLocation, checked_store, checkpoint_location, location_of
 
 NOT_FINE, UNUSABLE = 1, 2
-# As file: and s3: begin; a folder whose name has a colon is written ./a:b.
+# How file: and s3: addresses begin; a folder whose name has a colon is written ./a:b.
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 MAX_PLAN: Final = 4 * 1024 * 1024  # bytes
 FORMS: Final[Mapping[str, Callable[[StateCheck], str]]] = {
@@ -31,7 +31,7 @@ FORMS: Final[Mapping[str, Callable[[StateCheck], str]]] = {
 
 
 class Command(BaseCommand):
-    """Checks a plan of state variables against a checkpoint. Nothing is started, stored or changed."""
+    """The command: checks a plan of state variables against a checkpoint. It starts, stores and changes nothing."""
 
     help = (
         "Check what a restart with planned state schemas would do to a Spark checkpoint. Exit code 0: fine; 1: "
@@ -40,7 +40,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """The checkpoint, the plan, and how the report is printed."""
+        """Add the checkpoint, the plan, and the format of the report."""
         parser.add_argument("checkpoint", help="the folder or address that the query uses as its checkpointLocation")
         parser.add_argument("plan", help='a plan (.json), the application\'s Python file (.py), or "-": JSON on stdin')
         parser.add_argument("--processor", default="", help="the StatefulProcessor, if the Python file has several")
@@ -73,8 +73,10 @@ class Command(BaseCommand):
 
 
 def _place(options: dict[str, Any]) -> CheckpointLocation:
-    """Where the checkpoint is. Who may start commands can read it anyway, so it is a root of its own; links that lead
-    out of it are still not followed. Protocols and endpoints are judged as everywhere.
+    """Return where the checkpoint is.
+
+    It is a root of its own, since a person who can start commands can read it anyway; links that lead out of it still
+    aren't followed. Protocols and endpoints are checked as everywhere.
     """
     checkpoint = options["checkpoint"]
     is_address = _ADDRESS.match(checkpoint) is not None
