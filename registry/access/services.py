@@ -218,7 +218,7 @@ def lock_admins() -> None:
 
 
 def keep_an_admin(by: Actor, before: set[int]) -> None:
-    """Raise Conflict if the change leaves no active full admin, or takes that right from the person who made it."""
+    """Raise Conflict if the change leaves no active full admin, or removes that right from the person who makes it."""
     after = full_admins()
     if before and not after:
         raise Conflict("This would leave no admin. Make another person an admin of all registries first.")

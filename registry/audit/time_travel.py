@@ -10,7 +10,7 @@ snapshot.
 Inside `as_of(at)` every query finds the views first, so the code that reads the present also reads the past. There are
 three kinds of tables:
 
-- governed tables, whose changes are all in the audit: a row without later changes is as it was, a changed row has the
+- governed tables, whose changes are all in the audit: a row without later changes is unchanged, a changed row has the
   values before its first later change, and a row that was inserted later is left out;
 - tables that are derived from those: their app defines the query (`hooks.derived_tables`);
 - tables without history (scans, the search index, drafts) are empty, so that nothing from today appears in the past.
@@ -240,7 +240,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-#: how far ahead a moment in whole seconds may be
+#: how far in the future a moment, in whole seconds, may be
 SOON: Final = timedelta(seconds=2)
 #: isolation levels in which every statement of a transaction sees the same snapshot
 STEADY: Final = frozenset({"repeatable read", "serializable"})

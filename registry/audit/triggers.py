@@ -176,7 +176,7 @@ GRANTS = (
 
 
 def grant_to_application(*, using: str, **_signal: Any) -> None:
-    """Grant the application's role all but writing the audit; a receiver of post_migrate.
+    """Let the application's role write everything but the audit, which it reads; a receiver of post_migrate.
 
     Does nothing if the role doesn't exist: an operator who runs with one role has no append-only guarantee, and
     `manage.py check --deploy` says so.

@@ -20,7 +20,7 @@ class EventType:
     """An event type. `sentence` is the text of an event without its own.
 
     `concerns` names an action of registry/access/roles.py: everybody who may do it there is notified without a
-    subscription; empty: only subscribers and people whom the event names. `for_owners`: only the owners of the subject
+    subscription; empty: only subscribers and people named by the event. `for_owners`: only the owners of the subject
     are notified, without a subscription, and no webhooks.
     """
 
@@ -119,10 +119,10 @@ class RestrictedText:
 
 @dataclass(frozen=True)
 class Event:
-    """An event. `to` are people whom it names, `owners` own its subject; `by` is who caused it, if anybody did.
+    """An event. `to` are the people that it names, `owners` own its subject; `by` is the person who caused it, if any.
 
     `elsewhere` are people who are notified about the same change by another event, and not again because of their role.
-    `narrow` is the text for those who may not read the whole registry; None: everybody gets the same text.
+    `narrow` is the text for people who may not read the whole registry; None: everybody gets the same text.
     `for_subscribers`: nobody is notified because of their role.
     """
 
@@ -180,9 +180,9 @@ def is_in_sight(person: Actor | None, event: Event) -> bool:
 def people_concerned(event: Event, rules: Iterable[SubscriptionRule], people: Mapping[int, Actor]) -> list[int]:
     """Return the ids of the users to notify, sorted.
 
-    People whom the event names are always notified. An event for owners goes to them, unless they opted out. Otherwise
-    subscribers are notified, and people whom the type concerns by their role, except the one who caused the event; an
-    opt-out has precedence over both. Nobody is notified about what they may not read.
+    People named by the event are always notified. An event for owners goes to them, unless they opted out. Otherwise
+    the recipients are subscribers and people concerned by their role, except the one who caused the event; an opt-out
+    has precedence over both. Nobody is notified about what they may not read.
     """
     fitting = [
         rule

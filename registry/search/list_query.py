@@ -165,7 +165,7 @@ def _subject_texts(query: Query, lists: _Lists) -> list[int]:
 def _in(column: str, listed: str) -> str:
     """Return the condition that a column is in a list.
 
-    IS TRUE keeps it a lookup in one table, as in `fields`; PostgreSQL would estimate a plain list number by number.
+    IS TRUE keeps it a lookup in one table, as in `fields`; PostgreSQL would estimate a plain list element by element.
     """
     return f"({column} IN (SELECT unnest('{listed}'::bigint[]))) IS TRUE"
 

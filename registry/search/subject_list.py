@@ -190,7 +190,7 @@ def find_subjects(
 ) -> SubjectRows:
     """Return a page of the list, in a constant number of queries.
 
-    Callers that know them already pass `signs`, the `total` that the filters leave, and the parsed text as
+    Callers that have them already pass `signs`, the `total` that the filters leave, and the parsed text as
     `list_query`. Raises InvalidInput for an invalid filter value or cursor and for a text that can't be answered,
     InvalidName.
     """
@@ -243,7 +243,7 @@ def _newest(registry: Registry, number: int) -> datetime | None:
 def narrowing_of(
     registry: Registry, chosen: SubjectFilter, list_query: ListQuery | None = None, signs: Signs | None = None
 ) -> Narrowing:
-    """Translate the filters, without that for soft-deleted subjects, which are another list.
+    """Translate the filters, except the one for soft-deleted subjects, which are another list.
 
     Raises InvalidInput as `list_query_of` does.
     """
