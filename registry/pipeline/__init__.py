@@ -1,4 +1,4 @@
-"""Jobs on Spark: they say what is there, never whether it is right.
+"""Spark jobs: they report observations, never a judgement.
 
 `run` executes one scan specification on a Spark Connect server and returns its observations.
 """

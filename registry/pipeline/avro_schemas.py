@@ -1,8 +1,8 @@
-"""Avro schemas to read messages with: one with only what its bytes depend on, and one reader schema for several writers.
+"""Derives Avro schemas to read messages with: bare writer schemas, and one reader schema for several writers.
 
-In the reader schema, types of the same path are one type, every field may be null and is null where a writer lacks it.
-Names of records and fields are numbers, so that neither an odd name nor one that two schemas use differently is in the
-way. Pure.
+In the reader schema, a path has one type, and every field is nullable and is null if a writer lacks it. Records and
+fields are named by numbers, so that neither an odd name nor one that two schemas use differently causes a conflict.
+Pure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 MAX_DEPTH = 100
 _KEPT: Final = ("type", "name", "namespace", "fields", "items", "values", "symbols", "size")
-# The unit that a whole number counts time in; kept as a property, so that a mask can show the year alone.
+# The unit of an integer that counts time; kept as a property, so that a mask can show only the year.
 CALENDARS: Final = {
     "date": "date",
     "timestamp-millis": "ms",
@@ -28,14 +28,14 @@ CALENDARS: Final = {
 
 
 class SchemaNotUsable(ValueError):
-    """A writer schema that Spark shall not or can not decode with; the message says why."""
+    """A writer schema that Spark must not or can't decode with; the message says why."""
 
 
 def bare(writer_schema: str) -> Any:
-    """The writer's schema with nothing that its binary form doesn't depend on, but the calendar of whole numbers.
+    """Return the writer schema reduced to what its binary form depends on, plus the calendar of integers.
 
-    Without logical types and defaults, an odd but decodable value (a date out of range) is no failure. Raises
-    SchemaNotUsable for what isn't Avro's JSON and for lists whose items take no byte: a few bytes of data could
+    Without logical types and defaults, an odd but decodable value (a date out of range) doesn't fail. Raises
+    SchemaNotUsable if the text isn't an Avro schema, and for lists whose items take no byte: a few bytes of data could
     declare billions of them.
     """
     try:
@@ -76,13 +76,13 @@ def _bare_field(field: Any, depth: int) -> dict[str, Any]:
 
 
 def _refuse_empty_items(schema: Any, named: dict[str, bool], namespace: str) -> bool:
-    """Whether a value of this schema may take no byte at all; raises SchemaNotUsable for a list of such."""
+    """Return whether a value of this schema may take no byte; raises SchemaNotUsable for a list of those."""
     if isinstance(schema, str):
         return schema == "null" or named.get(_full_name(schema, namespace), named.get(schema, False))
     if isinstance(schema, list):
         for branch in schema:
             _refuse_empty_items(branch, named, namespace)
-        return False  # a union writes the number of its branch
+        return False  # a union writes the index of its branch
     kind = schema["type"]
     if kind in ("array", "map"):
         inner = schema.get("items" if kind == "array" else "values")
@@ -93,7 +93,7 @@ def _refuse_empty_items(schema: Any, named: dict[str, bool], namespace: str) -> 
     namespace = _namespace(schema, namespace)
     full_name = _full_name(str(schema.get("name", "")), namespace)
     if kind in ("record", "error"):
-        named[full_name] = False  # a record in itself can't end without another way out
+        named[full_name] = False  # a record that contains itself needs another branch to end
         fields = [_refuse_empty_items(part["type"], named, namespace) for part in schema.get("fields", ())]
         named[full_name] = all(fields)
     elif kind == "fixed":
@@ -112,7 +112,7 @@ def _full_name(name: str, namespace: str) -> str:
     return name if "." in name or not namespace else f"{namespace}.{name}"
 
 
-MOST_NODES: Final = 2_000  # of one schema written out as a tree
+MOST_NODES: Final = 2_000  # per schema expanded to a tree
 MOST_SYMBOLS: Final = 40
 _NUMBERS: Final = ("int", "long", "float", "double")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -123,14 +123,14 @@ _Name = TypeVar("_Name")
 
 
 class NotMergeable(ValueError):
-    """A schema that has no place in a common reader: a union of several types, a type within itself, or other types."""
+    """A schema that can't join a common reader: a union of several types, a recursive type, or incompatible types."""
 
 
 @dataclass
 class TypeNode:
-    """A type written out: its kind (of Avro), whether it may be null, and what lies below.
+    """A resolved type: its Avro kind, whether it is nullable, and its inner types.
 
-    `branches` are those of a writer's union in their order, True for null: the bytes begin with a branch's number.
+    `branches` are those of a writer's union in order, True for null: the bytes begin with the index of a branch.
     """
 
     kind: str
@@ -145,7 +145,7 @@ class TypeNode:
 
 @dataclass(frozen=True)
 class Path:
-    """A path of the reader: how people write it, and the columns that lead there from the decoded body."""
+    """A path of the reader: its text for people, and the columns from the decoded body to it."""
 
     path: str
     columns: tuple[str, ...]
@@ -153,17 +153,17 @@ class Path:
 
     @property
     def accessor(self) -> str:
-        """The path as an SQL expression over the column `d`."""
+        """Return the path as an SQL expression over the column `d`."""
         return ".".join(("d", *self.columns))
 
     @property
     def parent(self) -> str:
-        """The record around it, as an SQL expression."""
+        """Return the enclosing record as an SQL expression."""
         return ".".join(("d", *self.columns[:-1]))
 
 
 def tree_of(schema: Any) -> TypeNode:
-    """A bare schema written out; raises NotMergeable."""
+    """Expand a bare schema to a tree; raises NotMergeable."""
     return _Tree().node(schema, "", ())
 
 
@@ -235,7 +235,7 @@ class _Tree:
 
 
 def merged(one: TypeNode, other: TypeNode) -> TypeNode:
-    """The type that reads what both wrote; raises NotMergeable."""
+    """Return the type that reads what both wrote; raises NotMergeable."""
     nullable = one.nullable or other.nullable
     if "null" in (one.kind, other.kind):
         typed = one if other.kind == "null" else other
@@ -254,7 +254,7 @@ def merged(one: TypeNode, other: TypeNode) -> TypeNode:
 
 
 def common(trees: Mapping[_Name, TypeNode]) -> tuple[TypeNode | None, list[_Name]]:
-    """A type that reads as many of the trees as can be, the first ones first, and the names of those it reads."""
+    """Return a type that reads as many trees as possible, in order, and the names of those it reads."""
     reader: TypeNode | None = None
     names: list[_Name] = []
     for name, tree in trees.items():
@@ -267,7 +267,7 @@ def common(trees: Mapping[_Name, TypeNode]) -> tuple[TypeNode | None, list[_Name
 
 
 def paths(node: TypeNode) -> list[Path]:
-    """The paths of a reader, fields in their order; the insides of lists and maps have none."""
+    """Return the paths of a reader, fields in order; the insides of lists and maps have none."""
     return list(_paths(node, "", ("b",)))
 
 
@@ -278,7 +278,7 @@ def _paths(node: TypeNode, path: str, columns: tuple[str, ...]) -> Iterator[Path
 
 
 def kinds_below(tree: TypeNode, path: str = "") -> dict[str, TypeNode]:
-    """A writer's own types by path: what it lacks isn't there."""
+    """Return a writer's own types by path, without fields that it lacks."""
     nodes = {path: tree}
     for name, inner in tree.fields.items():
         nodes |= kinds_below(inner, f"{path}.{name}" if path else name)
@@ -286,7 +286,7 @@ def kinds_below(tree: TypeNode, path: str = "") -> dict[str, TypeNode]:
 
 
 def strings(node: TypeNode, path: str = "") -> set[str]:
-    """The paths of a reader below which a text stands: strings, lists and maps of them, and maps for their keys."""
+    """Return the paths of a reader that contain text: strings, lists and maps of them, and maps for their keys."""
     paths = {path} if node.kind in ("string", "map") or (node.inner is not None and strings(node.inner)) else set()
     for name, inner in node.fields.items():
         paths |= strings(inner, f"{path}.{name}" if path else name)
@@ -294,9 +294,9 @@ def strings(node: TypeNode, path: str = "") -> set[str]:
 
 
 def valid_texts(node: TypeNode, accessor: str, depth: int = 0) -> str:
-    """An SQL condition that all texts of a value are UTF-8; empty where it has none. What isn't there is valid.
+    """Return an SQL condition that all texts of a value are UTF-8; empty if it has none. Null is valid.
 
-    Spark takes a string's bytes as they are; decoders of other languages refuse them.
+    Spark takes a string's bytes as they are; decoders of other languages reject them.
     """
     if node.kind == "string":
         return f"coalesce(is_valid_utf8({accessor}), true)"
@@ -312,15 +312,15 @@ def valid_texts(node: TypeNode, accessor: str, depth: int = 0) -> str:
     return " AND ".join(filter(None, parts))
 
 
-#: its first byte isn't in it again: after bytes that are left over, something else stands in its place
+#: its first byte occurs only once, so bytes that are left over shift it and are detected
 END: Final = bytes.fromhex("8f53c4f1a27b0e96")
 _AFTER: Final = {"name": "e", "type": {"type": "fixed", "name": "e", "size": len(END)}}
 
 
 def reader_text(reader: TypeNode, only: frozenset[str] | None = None) -> str:
-    """The reader schema: a record of the body `b`, of `e`, the bytes after it, and of `ok`, true in whatever was decoded.
+    """Return the reader schema: a record of the body `b`, the bytes `e` after it, and `ok`, true if it was decoded.
 
-    With `only`, no other paths than these and those that lead to them: the rest is skipped while it is read.
+    With `only`, the schema has just these paths and their parents: the rest is skipped while reading.
     """
     fields = [
         {"name": "b", "type": _written(reader, reader, "b", "", only), "default": None},
@@ -331,7 +331,7 @@ def reader_text(reader: TypeNode, only: frozenset[str] | None = None) -> str:
 
 
 def writer_text(writer: TypeNode, reader: TypeNode) -> str:
-    """A writer schema with the reader's names, of a body followed by END: other bytes there are left over of the body."""
+    """Return a writer schema with the reader's names, for a body followed by END: other bytes there are left over."""
     fields = [{"name": "b", "type": _written(writer, reader, "b", "", None, writer=True)}, _AFTER]
     return json.dumps({"type": "record", "name": "r", "fields": fields})
 
@@ -339,7 +339,7 @@ def writer_text(writer: TypeNode, reader: TypeNode) -> str:
 def _written(
     node: TypeNode, reader: TypeNode, name: str, path: str, only: frozenset[str] | None, *, writer: bool = False
 ) -> Any:
-    """A type as Avro's JSON; `reader` is the common type at the same place, whose numbering holds for both."""
+    """Return a type as Avro's JSON; `reader` is the common type at the same path, whose numbering both share."""
     kind: Any = node.kind
     if kind == "record":
         fields = []
@@ -369,7 +369,7 @@ def _leads_to(path: str, only: frozenset[str]) -> bool:
 
 
 def _in_writing_order(node: TypeNode, fields: list[dict[str, Any]], reader: TypeNode) -> list[dict[str, Any]]:
-    """The bytes come in the writer's own order, not in the reader's."""
+    """Return the fields in the writer's order, which is that of the bytes."""
     numbers = {name: f"f{number}" for number, name in enumerate(reader.fields)}
     by_name = {part["name"]: part for part in fields}
     return [by_name[numbers[name]] for name in node.fields]

@@ -1,7 +1,7 @@
-"""The pass through Python: bodies that Spark's own functions can't count, in one `mapInArrow` for all topics.
+"""The pass through Python for bodies that Spark SQL functions can't count, in one `mapInArrow` for all topics.
 
-What is known to be dangerous is refused before it is decoded (`workers.schema_shapes.AvroExtent`). Should a message end
-the worker's process all the same, the messages are halved until it is the only one left, and the pass goes on without it.
+Bodies known to be dangerous are rejected before decoding (`workers.schema_shapes.AvroExtent`). If a message still kills
+the worker process, the messages are halved until it is the only one left, and the pass continues without it.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from registry.pipeline.kafka_reader import Piece
 from registry.pipeline.session import Control
 from registry.pipeline.workers.message_reader import DecodingPlan, reading
 
-LARGEST_BODY: Final = 4 * 1024 * 1024  # larger ones aren't decoded in Python, but observed as not read
-PARTITIONS: Final = 8  # of small readings, so that each has few tasks
+LARGEST_BODY: Final = 4 * 1024 * 1024  # larger bodies aren't decoded in Python but observed as not read
+PARTITIONS: Final = 8  # for small reads, so that each has few tasks
 JSON_CLASSES: Final = ("json_object", "json_array")
 _HEADERS: Final = {"newkey": "__debezium.newkey", "oldkey": "__debezium.oldkey"}
 
-# The functions go to the workers with the query: a remote server needs no copy of this package.
+# The functions are sent to the workers with the query: a remote server needs no copy of this package.
 cloudpickle.register_pickle_by_value(workers)
 
 
-Marks = dict[tuple[str, Side], dict[Framing, list[bytes]]]  # of topics and sides, as they stand in messages
+Marks = dict[tuple[str, Side], dict[Framing, list[bytes]]]  # by topic and side, as the bytes in messages
 
 
 @dataclass(frozen=True)
 class BodySelection:
-    """What is to be decoded of some pieces: marks by topic and side, and JSON without a schema where `plain`.
+    """The bodies of some pieces to decode: marks by topic and side, and JSON without a schema if in `plain`.
 
-    Where `is_share`, the bodies are counted elsewhere too: then nothing is said of those that are too large.
+    With `is_share`, the bodies are also counted elsewhere, so bodies that are too large aren't reported.
     """
 
     pieces: tuple[Piece, ...]
     marks: Marks = field(default_factory=dict)
-    indexed: dict[Framing, list[bytes]] = field(default_factory=dict)  # Protobuf's, whose indexes may be in a header
+    indexed: dict[Framing, list[bytes]] = field(default_factory=dict)  # Protobuf: indexes may be in a header
     plain: frozenset[tuple[str, Side]] = frozenset()
     is_share: bool = False
 
@@ -55,7 +55,7 @@ class BodySelection:
 def read_bodies(
     session: SparkSession, connection: KafkaConnection, selections: Sequence[BodySelection], plan: DecodingPlan
 ) -> DataFrame | None:
-    """The lines of `workers.message_reader` about all that is wanted; None when nothing is."""
+    """Return the lines of `workers.message_reader` about all selections; None if there is nothing to read."""
     selected = [
         _selected(kafka_reader.read_messages(session, connection, selection.pieces), selection)
         for selection in selections
@@ -70,20 +70,20 @@ def read_bodies(
 
 
 def read_marks(session: SparkSession, connection: KafkaConnection, selection: BodySelection) -> DataFrame:
-    """The wanted messages without their bodies, and without Python: where each stands, its size, class and mark."""
+    """Return the selected messages without bodies and without Python: their position, size, class and mark."""
     messages = _selected(kafka_reader.read_messages(session, connection, selection.pieces), selection)
     return messages.drop(*(f"{side}_body" for side in SIDES))
 
 
 def parsed(rows: Iterable[Any]) -> list[Any]:
-    """The collected lines, read."""
+    """Parse the collected lines."""
     return [json.loads(row.line) for row in rows]
 
 
 def _selected(messages: DataFrame, selection: BodySelection) -> DataFrame:
-    """Columns: topic, partition, offset, time, size, newkey, oldkey, and of each side class, mark, body and `large`.
+    """Return topic, partition, offset, time, size, newkey, oldkey, and class, mark, body and `large` of each side.
 
-    The body is null where it isn't wanted or is too large; `large` is the size of one that is wanted and too large.
+    The body is null if it isn't selected or is too large; `large` is the size of a selected body that is too large.
     """
     columns = {"size": f.expr(SIZE), "time": f.expr("unix_millis(timestamp)")}
     columns |= {name: f.expr(_has_header(header)) for name, header in _HEADERS.items()}
@@ -106,7 +106,7 @@ def _has_header(name: str) -> str:
 
 
 def _body_and_size(side: Side, selection: BodySelection) -> tuple[str, str]:
-    """The body of a wanted side, and the size of a wanted side that is too large, as SQL expressions."""
+    """Return SQL expressions for the body of a selected side, and for the size of a selected side that is too large."""
     conditions = [
         f"(topic = {text(topic)} AND {is_one_of(side, marks)})"
         for (topic, of), marks in selection.marks.items()
@@ -133,18 +133,18 @@ def _body_and_size(side: Side, selection: BodySelection) -> tuple[str, str]:
 
 logger = logging.getLogger(__name__)
 
-#: what Spark says of a task whose Python process ended, by itself or by the operating system
+#: Spark's errors for a task whose Python process ended or was killed by the operating system
 _DIED: Final = ("Python worker exited unexpectedly", "ExecutorLostFailure", "Python worker failed to connect back")
-#: messages of one schema on a topic's side that may end a process before the others aren't decoded any more
+#: after this many process crashes by messages of one schema on a topic's side, its messages are no longer decoded
 MOST_DEATHS: Final = 3
 ENDED: Final = "decoding it ended the process that did"
 GIVEN_UP: Final = f"decoding ended the process that did, {MOST_DEATHS} times; no further message of it is decoded"
-#: topic, side, framing and raw mark; both empty for JSON without a schema
+#: topic, side, framing and raw mark; the last two are empty for JSON without a schema
 _Group = tuple[str, Side, str, bytes]
 
 
 class Decoding:
-    """Decodes bodies of one scan; `writers` are kind and text by framing and raw mark."""
+    """Decodes bodies of one scan; `writers` maps (framing, raw mark) to (kind, text)."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class Decoding:
         self._deaths: Counter[_Group] = Counter()
 
     def lines(self, selections: Sequence[BodySelection]) -> list[Any]:
-        """The lines of `workers.message_reader` about all that is wanted, with those of messages that ended a process."""
+        """Return the lines of `workers.message_reader` about all selections, and about messages that ended a process."""
         left = [part for selection in selections if (part := self._without_deadly(selection)).pieces]
         try:
             return self._decode(left)
@@ -187,7 +187,7 @@ class Decoding:
         return DecodingPlan(writers, profile.fields, profile.changes, profile.samples, profile.reveal)
 
     def _blame(self, selections: Sequence[BodySelection]) -> list[Any]:
-        """The lines of a single message that ended the process: of the side that did it, and of the other one."""
+        """Return the lines of a single message that ended the process, decoding each side separately."""
         lines: list[Any] = []
         for selection in selections:
             for side in SIDES:
@@ -221,7 +221,7 @@ class Decoding:
                 logger.warning("%s: %s", group[:3], GIVEN_UP)
 
     def _without_deadly(self, selection: BodySelection) -> BodySelection:
-        """What is wanted but for the schemas of which too many messages ended the process."""
+        """Return the selection without the schemas whose messages ended the process too often."""
         deadly = {group for group, deaths in self._deaths.items() if deaths >= MOST_DEATHS}
         if not deadly:
             return selection
@@ -250,7 +250,7 @@ def _of_side(selection: BodySelection, side: Side) -> BodySelection:
 
 
 def _halves(selections: Sequence[BodySelection]) -> tuple[list[BodySelection], list[BodySelection]] | None:
-    """The messages in two halves; None for a single one."""
+    """Split the messages into two halves; None for a single message."""
     total = _size(selections)
     if total < 2:
         return None

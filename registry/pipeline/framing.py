@@ -1,12 +1,12 @@
-"""The framing of messages in Spark's own functions, and how many messages have which, by topic and partition.
+"""Detects the framing of messages with Spark SQL functions, and counts messages by topic, partition and framing.
 
-No row passes through Python. One Spark job groups all topics of a slice; the slices of a scan are added up.
+No row passes through Python. One Spark job groups all topics of a slice; a Tally adds up the slices of a scan.
 
-A key or value says which schema wrote it in one of three places: its first bytes (a zero byte and the schema id, or a
-byte 1 and the GUID's 16 bytes); the header `__key_schema_id` or `__value_schema_id` (a byte 1, the GUID's 16 bytes, and
-for Protobuf the message's indexes), where the whole of it is the body; or, for values, Spring's content type
-`application/[prefix].[subject].v[n]+avro` in the header `contentType`, in quotes where it was written as JSON.
-A header wins over the first bytes, as the established deserializers have it.
+A key or value names its writer schema in one of three places: its first bytes (a zero byte and the schema id, or a byte
+1 and the GUID's 16 bytes); the header `__key_schema_id` or `__value_schema_id` (a byte 1, the GUID's 16 bytes, and for
+Protobuf the message indexes), in which case all its bytes are the body; or, for values, Spring's content type
+`application/[prefix].[subject].v[n]+avro` in the header `contentType`, in quotes if it was written as JSON. A header
+takes precedence over the first bytes, as in the established deserializers.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ FRAMINGS: Final[tuple[Framing, ...]] = ("id", "guid", "content_type")
 
 
 def _matches(part: str, pattern: str) -> str:
-    """A condition on a part of the side's column `{0}`; the pattern is in hexadecimal, so that it needs no quoting."""
+    """Return an SQL condition on a part of the column `{0}`; the pattern is in hexadecimal, so it needs no quoting."""
     return f"CAST(substring({{0}}, {part}) AS STRING) RLIKE CAST(X'{pattern.encode().hex()}' AS STRING)"
 
 
 def _json(first: str, last: str, beginning: str) -> str:
-    """A condition that a body is meant as JSON: it begins and ends with a bracket, or begins as only JSON does.
+    """Return an SQL condition for bytes that look like JSON: in brackets, or starting as only JSON does.
 
-    A body that was cut off has no last bracket. A line of a log or a template may begin with a bracket too.
+    A truncated body has no last bracket. A log line or a template may also start with a bracket.
     """
     is_whole = f"{_matches('1, 20', f'^{_SPACE}{first}')} AND {_matches('-20', f'{last}{_SPACE}$')}"
     return f"{_BRACKET_OR_SPACE} AND ({is_whole} OR {_matches('1, 100', f'^{_SPACE}{first}{_SPACE}({beginning})')})"
@@ -56,7 +56,7 @@ _FRAMED_BY_GUID: Final = "length({0}) >= 17 AND substring({0}, 1, 1) = X'01'"
 _SPACE: Final = "[ \\t\\r\\n]*"
 _BRACKET_OR_SPACE: Final = "substring({0}, 1, 1) IN (X'7B', X'5B', X'20', X'09', X'0A', X'0D')"
 _SCALAR: Final = "(true|false|null|-?[0-9]+([.][0-9]+)?([eE][+-]?[0-9]+)?)"
-# Where `{0}` is the side's column. The first one that holds names what its bytes are.
+# `{0}` is the side's column. The first condition that holds gives the class of its bytes.
 CLASSES: Final = (
     ("null", "{0} IS NULL"),
     ("guid", "{0}_guid IS NOT NULL"),
@@ -73,7 +73,7 @@ CLASSES: Final = (
     ("text", "substring({0}, 1, 1) BETWEEN X'20' AND X'7E'"),
     ("binary", "true"),
 )
-# Without a lambda: functions with one keep Spark from compiling the query, and then each step copies every message.
+# No lambda: with one, Spark doesn't compile the query, and each step copies every message.
 _HEADER: Final = "get(headers.value, CAST(array_position(headers.key, '{0}') AS INT) - 1)"
 _CONTENT_TYPE: Final = '^"?application/([A-Za-z0-9_.$-]{1,400}[.]v[0-9]{1,9})[+]avro *(?:;[^"]*)?"?$'
 _MARKS: Final = {
@@ -84,8 +84,10 @@ _MARKS: Final = {
 
 
 def with_framing(messages: DataFrame, *columns: str) -> DataFrame:
-    """The columns `kept` of messages with headers, and of each side its class (a name of CLASSES), its raw mark,
-    and what follows a GUID in its header: the indexes of a Protobuf message, null without such a header.
+    """Return `columns`, and the class (a name in CLASSES), raw mark and header indexes of each side.
+
+    `{side}_indexes` has the bytes after a GUID in its header: the message indexes of Protobuf. Null without such a
+    header.
     """
     headers = {
         **{f"{side}_header": _header(f"__{side}_schema_id") for side in SIDES},
@@ -110,9 +112,9 @@ def with_framing(messages: DataFrame, *columns: str) -> DataFrame:
 
 
 def without_large(messages: DataFrame, largest: int) -> DataFrame:
-    """The messages with their sizes as `key_size` and `value_size`; of sides of more than `largest` bytes the ends alone.
+    """Add `key_size` and `value_size`, and keep only both ends of sides that are larger than `largest` bytes.
 
-    These say as much of the framing as all of it, and a step that copies messages doesn't fill the server's memory.
+    The ends suffice to detect the framing, and a step that copies messages doesn't fill the server's memory.
     """
     sizes = {f"{side}_size": f.expr(f"length({side})") for side in SIDES}
     ends = "concat(substring({0}, 1, 200), substring({0}, -200))"
@@ -123,7 +125,7 @@ def without_large(messages: DataFrame, largest: int) -> DataFrame:
 
 
 def body(side: Side) -> str:
-    """The bytes of a side that its schema describes, as an SQL expression over `with_framing`."""
+    """Return an SQL expression over `with_framing` for the bytes of a side that its schema describes."""
     return (
         f"CASE WHEN {side}_class = 'id' THEN substring({side}, 6) "
         f"WHEN {side}_class = 'guid' AND {side}_indexes IS NULL THEN substring({side}, 18) ELSE {side} END"
@@ -131,14 +133,14 @@ def body(side: Side) -> str:
 
 
 def mark_of(framing: str, raw: bytes) -> str:
-    """A raw mark as observations have it."""
+    """Convert a raw mark to the text that observations use."""
     if framing == "id":
         return str(int.from_bytes(raw, "big"))
     return str(uuid.UUID(bytes=bytes(raw))) if framing == "guid" else bytes(raw).decode("utf-8", "replace")
 
 
 def raw_mark(framing: Framing, mark: str) -> bytes:
-    """The bytes of a mark as they stand in a message; raises ValueError for what is no mark."""
+    """Convert a mark to its bytes in a message; raises ValueError if it is invalid."""
     if framing == "id":
         number = int(mark)
         if not 0 <= number < 2**32:
@@ -148,7 +150,7 @@ def raw_mark(framing: Framing, mark: str) -> bytes:
 
 
 def is_one_of(side: Side, marks: dict[Framing, list[bytes]]) -> str:
-    """An SQL condition: the side's schema is one of these."""
+    """Return an SQL condition: the side's writer schema is one of these."""
     conditions = [
         f"({side}_class = '{framing}' AND {side}_mark IN ({', '.join(binary(raw) for raw in sorted(raws))}))"
         for framing, raws in marks.items()
@@ -158,22 +160,22 @@ def is_one_of(side: Side, marks: dict[Framing, list[bytes]]) -> str:
 
 
 def binary(raw: bytes) -> str:
-    """Bytes as an SQL literal."""
+    """Return the bytes as an SQL literal."""
     return f"X'{raw.hex()}'"
 
 
 def text(value: str) -> str:
-    """A text as an SQL literal, whatever stands in it."""
+    """Return any text as an SQL literal."""
     return f"CAST({binary(value.encode('utf-8'))} AS STRING)"
 
 
 def as_framing(name: str) -> Framing | None:
-    """The framing that a class stands for; None for the classes of unframed bytes."""
+    """Return the framing of a class; None for the classes of unframed bytes."""
     return name if name in FRAMINGS else None
 
 
 def _header(*names: str) -> Column:
-    """The first header of one of these names; null where there is none."""
+    """Return the first header with one of these names; null if there is none."""
     candidates = ", ".join(_HEADER.format(name) for name in names)
     return f.expr(f"CASE WHEN headers IS NOT NULL THEN coalesce({candidates}) END")
 
@@ -197,17 +199,17 @@ def _mark(side: Side) -> Column:
 
 GROUPED = ("topic", "partition", *(f"{side}_{part}" for side in SIDES for part in ("class", "mark", "inner")))
 _FRAMED = f"IN ({', '.join(repr(name) for name in FRAMINGS)})"
-#: hours that are counted of a group, the newest; what a producer writes as a time may be anything
+#: the newest hours counted per group; a producer may write any time
 MOST_HOURS: Final = 24
 _HOUR = "greatest(0, unix_millis(timestamp)) DIV 3600000"
 SIZE = "coalesce(length(key), 0) + coalesce(length(value), 0)"
 
 
 def group_messages(messages: DataFrame, writers: Iterable[WriterSchema], max_groups: int) -> DataFrame:
-    """Messages counted by partition and by class and mark of both sides.
+    """Count messages by partition and by class and mark of both sides.
 
-    At most `max_groups` groups keep their marks, those of known schemas and the largest first; the others of a
-    partition become one row with `folded`, so that foreign bytes that look like ids can't make millions of rows.
+    At most `max_groups` groups keep their marks: known schemas first, then by size. The others of a partition become
+    one row with `folded`, so that foreign bytes that look like ids can't make millions of rows.
     """
     marks = marks_of(writers)
     columns = ("topic", "partition", "offset", "timestamp", "size", *SIDES)
@@ -227,7 +229,7 @@ def group_messages(messages: DataFrame, writers: Iterable[WriterSchema], max_gro
 
 
 def _with_hours(framed: DataFrame) -> DataFrame:
-    """The groups, each with its messages by hour: the newest hours alone, which are counted whole."""
+    """Group the messages and add the counts by hour: only the newest hours, each complete."""
     by_hour = framed.groupBy(*GROUPED, f.expr(_HOUR).alias("hour")).agg(
         f.count("*").alias("messages"),
         f.sum("size").alias("bytes"),
@@ -244,7 +246,7 @@ def _with_hours(framed: DataFrame) -> DataFrame:
 
 
 def _together() -> list[Column]:
-    """What groups have together that become one."""
+    """Return the aggregates that merge several groups into one."""
     return [
         f.sum("messages").alias("messages"),
         f.sum("bytes").alias("bytes"),
@@ -256,7 +258,7 @@ def _together() -> list[Column]:
 
 
 def marks_of(writers: Iterable[WriterSchema]) -> dict[Framing, list[bytes]]:
-    """The raw marks of the writers, by framing."""
+    """Return the raw marks of the writers by framing."""
     marks: dict[Framing, list[bytes]] = {}
     for writer in writers:
         marks.setdefault(writer.framing, []).append(raw_mark(writer.framing, writer.mark))
@@ -264,7 +266,7 @@ def marks_of(writers: Iterable[WriterSchema]) -> dict[Framing, list[bytes]]:
 
 
 def _inner(side: Side, ids: Iterable[bytes]) -> str:
-    """The known schema id that the bytes begin with although a header has a GUID: they were framed twice."""
+    """Return SQL for the known schema id at the start of the bytes although a header has a GUID: framed twice."""
     listed = ", ".join(binary(raw) for raw in sorted(set(ids)))
     if not listed:
         return "CAST(NULL AS BINARY)"
@@ -282,10 +284,10 @@ GroupKey = tuple[str, int, Side, str, str]
 
 @dataclass
 class Tally:
-    """The groups found so far; what lies beyond the bound of groups is folded into one a partition."""
+    """The groups found so far; groups beyond the limit are folded into one per partition."""
 
     groups: dict[GroupKey, Span] = field(default_factory=dict)
-    # hour since 1970 → messages, of each group the newest hours
+    # hour since 1970 → messages; only the newest hours of each group
     hours: dict[GroupKey, dict[int, int]] = field(default_factory=dict)
     folded: dict[tuple[str, int], tuple[int, Span]] = field(default_factory=dict)
     # topic, partition, side, GUID, schema id
@@ -296,11 +298,11 @@ class Tally:
 
     @property
     def total_bytes(self) -> int:
-        """Bytes of all keys and values counted."""
+        """Return the size in bytes of all counted keys and values."""
         return sum(self.bytes.values())
 
     def add(self, row: Any) -> None:
-        """Count one row of the grouping: for its partition, and for both of its sides."""
+        """Add one row of the grouping to its partition and to both of its sides."""
         partition, span = (row.topic, row.partition), span_of(row)
         self.partitions[partition] = self.partitions.get(partition, 0) + span.messages
         self.messages[row.topic] = self.messages.get(row.topic, 0) + span.messages
@@ -318,7 +320,7 @@ class Tally:
                 self.twice[twice] = joined(self.twice.get(twice), span)
 
     def forget(self, topic: str) -> None:
-        """Drop what was counted of a topic that was lost."""
+        """Drop all counts of a lost topic."""
         self.groups = {key: span for key, span in self.groups.items() if key[0] != topic}
         self.hours = {key: hours for key, hours in self.hours.items() if key[0] != topic}
         self.twice = {key: span for key, span in self.twice.items() if key[0] != topic}
@@ -328,9 +330,9 @@ class Tally:
         self.bytes.pop(topic, None)
 
     def fold_beyond(self, most: int, marks: frozenset[tuple[str, str]]) -> None:
-        """Keep `most` groups, those with a known mark and the largest first.
+        """Keep `most` groups: known marks first, then by size. Fold the others.
 
-        What slices found apart may be more together than each was allowed.
+        Each slice respects the limit, but together the slices may have more groups.
         """
         ranked = sorted(self.groups.items(), key=lambda item: (_is_foreign(item[0], marks), -item[1].messages))
         for key, span in ranked[most:]:
@@ -341,7 +343,7 @@ class Tally:
             self.hours.pop(key, None)
 
     def observations(self) -> Iterator[Observation]:
-        """The groups as observations, sorted."""
+        """Yield the groups as observations, sorted."""
         for (topic, partition, side, kind, mark), span in sorted(self.groups.items()):
             framing = as_framing(kind)
             if kind == "null":
@@ -359,7 +361,7 @@ class Tally:
 
 
 def keys_of(row: Any) -> Iterator[GroupKey]:
-    """The groups of both sides that a row of the grouping stands for; none for a folded one."""
+    """Yield the group of each side of a row of the grouping; nothing for a folded row."""
     if row.folded:
         return
     for side in SIDES:
@@ -368,9 +370,10 @@ def keys_of(row: Any) -> Iterator[GroupKey]:
 
 
 def newest_hours(before: Mapping[int, int], more: Iterable[Any]) -> dict[int, int]:
-    """The hours with those of one more row, the newest alone.
+    """Add the hours of one more row and return only the newest.
 
-    An hour that a row left out has as many newer ones there: it is left out here too, and what stays is counted whole.
+    An hour missing from a row is older than the newest hours of that row, so it is dropped here too. The hours that
+    remain are complete.
     """
     hours = dict(before)
     for row in more:
@@ -379,12 +382,12 @@ def newest_hours(before: Mapping[int, int], more: Iterable[Any]) -> dict[int, in
 
 
 def span_of(row: Any) -> Span:
-    """The span in the columns of a row."""
+    """Return the span in the columns of a row."""
     return Span(row.messages, row.bytes, row.first_offset, row.last_offset, row.first_time, row.last_time)
 
 
 def joined(one: Span | None, other: Span) -> Span:
-    """Two spans of one partition as one."""
+    """Merge two spans of one partition."""
     if one is None:
         return other
     return Span(

@@ -1,4 +1,4 @@
-"""Messages of Kafka topics as Spark reads them, in slices, and which of several topics make a query fail.
+"""Reads messages of Kafka topics with Spark, in slices, and finds the topics that make a query fail.
 
 Connection fields are typed, offsets are explicit, and only committed messages are read.
 """
@@ -19,7 +19,7 @@ from registry.errors import BrokerUnavailable, InvalidSource
 from registry.observations import Bounds, KafkaConnection, PartitionRange, TopicRead
 from registry.pipeline.session import first_line
 
-SMALLEST_SLICE = 1_000  # messages; below it the queries of a slice take longer than its messages
+SMALLEST_SLICE = 1_000  # messages; in smaller slices the queries take longer than the messages
 LARGEST_SLICE = 1_000_000
 
 
@@ -32,17 +32,17 @@ class Piece:
 
     @property
     def size(self) -> int:
-        """How many offsets it spans."""
+        """Return the number of offsets in the range."""
         return self.range.end - self.range.start
 
 
 def pieces(topics: Iterable[TopicRead]) -> list[Piece]:
-    """All ranges, inside their watermarks: what expired can't be read, and reading past the end would wait."""
+    """Return all ranges within their watermarks: expired messages can't be read, and reading past the end would block."""
     return [Piece(read.topic, part) for read in topics for part in clamp(read.ranges)]
 
 
 def clamp(ranges: Iterable[PartitionRange]) -> list[PartitionRange]:
-    """The ranges inside their watermarks."""
+    """Return the ranges within their watermarks."""
     clamped = []
     for part in ranges:
         start = min(max(part.start, part.low), part.high)
@@ -51,16 +51,16 @@ def clamp(ranges: Iterable[PartitionRange]) -> list[PartitionRange]:
 
 
 def left(pieces: Iterable[Piece]) -> int:
-    """How many offsets the pieces span."""
+    """Return how many offsets the pieces span."""
     return sum(piece.size for piece in pieces)
 
 
 def next_size(
     read: int, read_bytes: int, bounds: Bounds, *, last: int = 0, seconds: float = 0.0, seconds_left: float = 0.0
 ) -> int:
-    """How many messages the next slice may have, so that no bound is passed by much; 0 when one is reached.
+    """Return the size of the next slice in messages, so that no bound is exceeded by much; 0 if a bound is reached.
 
-    The `last` slice took `seconds`: at its rate, the next one takes half of the time that is left.
+    The `last` slice took `seconds`: at that rate, the next one takes half of the remaining time.
     """
     max_messages, max_bytes = bounds.max_messages, bounds.max_bytes
     if read >= max_messages or read_bytes >= max_bytes:
@@ -74,7 +74,7 @@ def next_size(
 
 
 def cut(pieces: list[Piece], size: int) -> tuple[list[Piece], list[Piece]]:
-    """A slice of at most `size` offsets, taken evenly from the front of every piece, and what is left after it."""
+    """Take a slice of at most `size` offsets evenly from the front of every piece; return it and the rest."""
     slice_, rest = [], []
     total, room = left(pieces), size
     for piece in pieces:
@@ -90,18 +90,18 @@ def cut(pieces: list[Piece], size: int) -> tuple[list[Piece], list[Piece]]:
 
 _ADDRESS: Final = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):(?P<port>\d{1,5})")
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
-_MIN_PARTITIONS: Final = 32  # for fine steps of progress; only above this many messages
+_MIN_PARTITIONS: Final = 32  # for fine steps of progress; only above _SMALL messages
 _SMALL: Final = 100_000
 
-# Found by measuring: the default wait costs half a second a partition, the default poll a third of the rate.
+# Measured: the default wait costs half a second per partition, the default poll a third of the throughput.
 _FIXED: Final = {
     "kafka.isolation.level": "read_committed",
     "kafka.fetch.max.wait.ms": "20",
     "kafka.max.poll.records": "5000",
     "kafka.request.timeout.ms": "10000",
-    "kafka.default.api.timeout.ms": "10000",  # may not be below the request's
+    "kafka.default.api.timeout.ms": "10000",  # can't be less than the request timeout
     "fetchOffset.numRetries": "1",
-    "failOnDataLoss": "false",  # messages may expire while a scan runs; how many were read is observed
+    "failOnDataLoss": "false",  # messages may expire during a scan; the number read is observed
 }
 _LOGIN_MODULES: Final = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
@@ -111,7 +111,7 @@ _LOGIN_MODULES: Final = {
 
 
 def connection_options(connection: KafkaConnection) -> dict[str, str]:
-    """Spark's options for a connection; raises InvalidSource for an address or credentials that can't be used."""
+    """Return Spark's options for a connection; raises InvalidSource for an unusable address or credentials."""
     for address in connection.bootstrap.split(","):
         match = _ADDRESS.fullmatch(address.strip())
         if match is None or not 0 < int(match["port"]) < 65536:
@@ -140,7 +140,7 @@ def _sasl_options(connection: KafkaConnection) -> dict[str, str]:
 
 
 def _quoted(text: str) -> str:
-    """A text as the login configuration's grammar takes it, so that it can't end early and add settings."""
+    """Quote a text for JAAS's grammar, so that it can't end early and add settings."""
     if any(ord(character) < 32 for character in text):
         raise InvalidSource("Kafka user names and passwords can't contain control characters")
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
@@ -148,7 +148,7 @@ def _quoted(text: str) -> str:
 
 
 def check_topic(topic: str, ranges: Sequence[PartitionRange]) -> None:
-    """Raise InvalidSource for a name that no topic has, and for ranges that don't make sense."""
+    """Raise InvalidSource for an invalid topic name or ranges that make no sense."""
     if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
         raise InvalidSource("a topic's name has 1 to 249 of the characters A-Z a-z 0-9 . _ -")
     partitions = [part.partition for part in ranges]
@@ -160,7 +160,7 @@ def check_topic(topic: str, ranges: Sequence[PartitionRange]) -> None:
 
 
 def check_topics(topics: Sequence[TopicRead]) -> None:
-    """Raise InvalidSource for names that no topic has, for one named twice, and for ranges that don't make sense."""
+    """Raise InvalidSource for invalid topic names, repeated topics, or ranges that make no sense."""
     names = [read.topic for read in topics]
     for read in topics:
         check_topic(read.topic, read.ranges)
@@ -169,7 +169,7 @@ def check_topics(topics: Sequence[TopicRead]) -> None:
 
 
 def read_messages(session: SparkSession, connection: KafkaConnection, pieces: Sequence[Piece]) -> DataFrame:
-    """The messages of `pieces`: topic, partition, offset, timestamp, key, value, headers."""
+    """Return the messages of `pieces`: topic, partition, offset, timestamp, key, value, headers."""
     assigned: dict[str, list[int]] = {}
     starts: dict[str, dict[str, int]] = {}
     ends: dict[str, dict[str, int]] = {}
@@ -191,15 +191,15 @@ def read_messages(session: SparkSession, connection: KafkaConnection, pieces: Se
 
 
 class Loss(NamedTuple):
-    """Why a topic can't be read; `may_pass` where its broker may only be away, as in a restart."""
+    """Why a topic can't be read; `may_pass` if its broker may only be away, as in a restart."""
 
     reason: str
     may_pass: bool = False
 
 
 _NO_READ: Final = Loss("its reading isn't allowed to this user; grant it Read")
-# What Kafka's client says → why a topic can't be read. Whether a topic was deleted, or its broker is away, only the
-# cluster can tell.
+# Text in the error of Kafka's client → why a topic can't be read. Only the cluster knows whether a topic was deleted or
+# its broker is away.
 _LOSSES: Final = (
     ("TopicAuthorizationException", _NO_READ),
     ("Not authorized to access topics", _NO_READ),
@@ -231,13 +231,13 @@ _NO_BROKER = (
 
 
 def loss_of(error: PySparkException) -> Loss | None:
-    """Why a topic couldn't be read, where the error is one of a topic; None for any other."""
+    """Return why a topic couldn't be read; None if the error isn't about a topic."""
     text = str(error)
     return next((loss for mark, loss in _LOSSES if mark in text), None)
 
 
 def broker_error(error: PySparkException, bootstrap: str, topics: Sequence[str]) -> BrokerUnavailable | None:
-    """The whole cluster's part in a failed query; None when it had none."""
+    """Return the error of a failed query that the whole cluster caused; None for any other error."""
     if not any(mark in str(error) for mark in _NO_BROKER):
         return None
     shown = topics[0] if len(topics) == 1 else f"{len(topics)} topics"
@@ -250,10 +250,10 @@ def broker_error(error: PySparkException, bootstrap: str, topics: Sequence[str])
 def lost_topics(
     error: PySparkException, pieces: Sequence[Piece], readable: Callable[[Sequence[Piece]], PySparkException | None]
 ) -> dict[str, Loss]:
-    """The topics that made a query over `pieces` fail, with the reason of each; empty when no topic is to blame.
+    """Return the topics that made a query over `pieces` fail, each with its reason; empty if no topic is the cause.
 
-    Those that the error names are blamed; where it names none, halves are tried apart with `readable`, which gives the
-    error of reading one message of each, or None.
+    If the error names some topics, those are the cause. Otherwise halves are tried separately: `readable` reads one
+    message of each topic and returns the error, or None.
     """
     loss = loss_of(error)
     if loss is None:

@@ -1,7 +1,8 @@
-"""The field profile of plain Avro, in Spark's own functions alone: one decoding for all schemas of a topic's side.
+"""The field profile of plain Avro in Spark SQL functions: one decoding pass for all schemas of a topic's side.
 
-Every id's bodies are read with one reader (see `superset`), then counted by id. Two groupings: by partition, where the
-undecodable ones are told with their offsets, and over all, where sketches are merged.
+All bodies of a side are read with one reader schema (`avro_schemas.common`), then counted by writer schema. There are
+two groupings: by partition, which reports undecodable bodies with their offsets, and over all partitions, which merges
+the sketches.
 """
 
 from __future__ import annotations
@@ -22,19 +23,19 @@ from registry.pipeline.framing import SIZE, binary, body, is_one_of, text, with_
 from registry.pipeline.kafka_reader import Piece
 from registry.pipeline.workers.fields import SECONDS, SHOWN, YEAR, shown_magnitude
 
-CHUNK: Final = 50  # paths that are counted in one grouping
+CHUNK: Final = 50  # paths counted in one grouping
 MOST_PATHS: Final = 600
-#: bytes; larger ones aren't decoded, but observed as not read: a few of them fill a server's memory
+#: bytes; larger bodies aren't decoded but observed as not read: a few of them fill a server's memory
 LARGEST_BODY: Final = 16 * 1024 * 1024
-SKETCH: Final = 10  # log2 of a sketch's size: distinct values within some 3 %
+SKETCH: Final = 10  # log2 of a sketch's size; the number of distinct values is within about 3 %
 MOST_OFFSETS: Final = 5
-UNREAD: Final = ("bad", "large")  # bodies that don't decode, and those that are too large to be decoded
+UNREAD: Final = ("bad", "large")  # bodies that don't decode, and bodies too large to decode
 Mark = tuple[Framing, str]
 
 
 @dataclass(frozen=True)
 class ProfileGroup:
-    """The plain schemas of one side of a topic, and what they have in common."""
+    """The plain schemas of one side of a topic, and their common reader."""
 
     topic: str
     side: Side
@@ -43,7 +44,7 @@ class ProfileGroup:
     raws: Mapping[Mark, bytes]
 
     def left_out(self) -> Iterator[tuple[Limit, int, int]]:
-        """The limits that keep fields and symbols from being counted: each with its number, and how many are left out."""
+        """Yield each limit that keeps fields or symbols from being counted, its value, and how many are left out."""
         paths = avro_schemas.paths(self.reader)
         symbols = sum(max(0, len(path.node.symbols) - MOST_SYMBOLS) for path in paths if path.node.kind == "enum")
         if len(paths) > MOST_PATHS:
@@ -52,7 +53,7 @@ class ProfileGroup:
             yield "symbols", MOST_SYMBOLS, symbols
 
     def chunks(self) -> list[list[Path]]:
-        """The paths in groups of at most CHUNK; no group ends with a record whose fields are in the next one."""
+        """Return the paths in groups of at most CHUNK; a record at a group's end moves to the group of its fields."""
         left, path_groups = avro_schemas.paths(self.reader)[:MOST_PATHS], []
         while left:
             end = min(CHUNK, len(left))
@@ -70,7 +71,7 @@ def profile_query(
     pieces: Sequence[Piece],
     reveal: bool,
 ) -> DataFrame | None:
-    """One query over all groups; its rows are for `counted`. None when there is nothing to decode."""
+    """Return one query over all groups, whose rows are for `counted`; None if there is nothing to decode."""
     query: DataFrame | None = None
     for number, group in enumerate(groups):
         own = [piece for piece in pieces if piece.topic == group.topic]
@@ -88,11 +89,11 @@ def _chunk(messages: DataFrame, group: ProfileGroup, paths: Sequence[Path], reve
     own: dict[Framing, list[bytes]] = {}
     for (framing, _), raw in {mark: group.raws[mark] for mark in group.trees}.items():
         own.setdefault(framing, []).append(raw)
-    # Whether all texts are UTF-8 is told by the first chunk alone, which reads them all; the others count their own.
+    # Only the first chunk reads all texts and checks that they are UTF-8; the others read only their own paths.
     texts = avro_schemas.strings(group.reader) if first else set()
     read = frozenset({path.path for path in paths} | texts)
     small = f"{side}_size <= {LARGEST_BODY}"
-    # Those that are too large are told by the first chunk alone, too.
+    # Only the first chunk reports bodies that are too large.
     wanted = framed.where(is_one_of(side, own) if first else f"{is_one_of(side, own)} AND {small}")
     decoded = wanted.withColumn("d", f.when(f.expr(small), _decoded(group, read)))
     is_valid = f"d.e = {binary(avro_schemas.END)}"
@@ -122,9 +123,9 @@ def _chunk(messages: DataFrame, group: ProfileGroup, paths: Sequence[Path], reve
 
 
 def _decoded(group: ProfileGroup, paths: frozenset[str]) -> Column:
-    """The body read by the reader of these paths, whichever schema wrote it; `ok` isn't true where it couldn't be.
+    """Return the body read with the reader of these paths, whatever schema wrote it; `ok` isn't true if that failed.
 
-    Spark says nothing of bytes that are left over, so END follows each body and must be what is read there.
+    Spark ignores bytes that are left over, so END is appended to each body and must be what is read there.
     """
     reader = avro_schemas.reader_text(group.reader, paths)
     by_text: dict[str, dict[Framing, list[bytes]]] = {}
@@ -143,7 +144,7 @@ def _decoded(group: ProfileGroup, paths: frozenset[str]) -> Column:
 
 
 def _unread(side: Side, small: str, *, first: bool) -> Iterator[Column]:
-    """How many messages don't decode or are too large, and where; the chunks after the first one needn't tell again."""
+    """Count messages that don't decode or are too large, and where; only the first chunk reports them."""
     conditions = (f"{small} AND NOT coalesce(d.ok, false)", f"NOT {small}") if first else ("false", "false")
     for name, condition in zip(UNREAD, conditions, strict=True):
         place = f"CASE WHEN {condition} THEN struct(offset, {side}_size AS size) END"
@@ -160,14 +161,14 @@ def _unread(side: Side, small: str, *, first: bool) -> Iterator[Column]:
 
 
 def _symbols(node: TypeNode) -> tuple[str, ...]:
-    """What a path's values are counted apart by."""
+    """Return the values of a path that are counted one by one."""
     if node.kind == "boolean":
         return ("true", "false")
     return node.symbols[:MOST_SYMBOLS] if node.kind == "enum" else ()
 
 
 def _rank(path: Path, reveal: bool) -> str | None:
-    """What the least and the largest of a path are found by."""
+    """Return the expression for the minimum and maximum of a path; None if it has none."""
     kind, value = path.node.kind, path.accessor
     if kind in ("array", "map"):
         return f"size({value})"
@@ -185,7 +186,7 @@ def _is_sketched(path: Path) -> bool:
 
 
 def _counts(number: int, path: Path, reveal: bool) -> Iterator[Column]:
-    """The grouping by partition: values there, their sketch, least and largest, and the symbols' counts."""
+    """Return the aggregates by partition: present values, their sketch, minimum and maximum, and counts of symbols."""
     value = path.accessor
     yield f.expr(f"count({value})").alias(f"c{number}")
     if _is_sketched(path):
@@ -202,7 +203,7 @@ def _counts(number: int, path: Path, reveal: bool) -> Iterator[Column]:
 
 
 def _merges(number: int, path: Path, reveal: bool) -> Iterator[Column]:
-    """The grouping over all partitions."""
+    """Return the aggregates over all partitions."""
     yield f.sum(f"c{number}").alias(f"c{number}")
     if _is_sketched(path):
         yield f.expr(f"hll_union_agg(h{number})").alias(f"h{number}")
@@ -214,7 +215,7 @@ def _merges(number: int, path: Path, reveal: bool) -> Iterator[Column]:
 
 
 def _stat(number: int, path: Path, reveal: bool) -> str:
-    """All that leaves Spark of a path, in one form for every type: masked, unless it is to be revealed."""
+    """Return all that leaves Spark for a path, in one form for every type: masked unless `reveal`."""
     sketch = f"h{number}" if _is_sketched(path) else "CAST(NULL AS BINARY)"
     counts = ", ".join(f"s{number}_{index}" for index, _ in enumerate(_symbols(path.node)))
     low, high = (_masked(name, path, reveal) for name in (f"l{number}", f"g{number}"))
@@ -231,7 +232,7 @@ _REVEALED: Final = (*_NUMBERS, "string")
 
 
 def _masked(name: str, path: Path, reveal: bool) -> str:
-    """A rank as a number that may be known of the value: a length, a size, a year, or sign and magnitude."""
+    """Return a minimum or maximum as a number that may be shown: a length, a size, a year, or sign and magnitude."""
     kind = path.node.kind
     if _rank(path, reveal) is None or (reveal and kind == "string"):
         return "CAST(NULL AS DOUBLE)"
@@ -244,12 +245,12 @@ def _masked(name: str, path: Path, reveal: bool) -> str:
     return f"CASE WHEN {number} = 0 THEN 0D ELSE signum({number}) * (floor(log10({size})) + 400) END"
 
 
-# ---- what the rows say --------------------------------------------------------------------------------------------
+# ---- from rows to facts --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class CountedField:
-    """What one schema's messages of a slice hold at a path; `row` is in the form of `workers.fields`."""
+    """The counts of one schema's messages in a slice at one path; `row` has the form of `workers.fields`."""
 
     mark: Mark
     path: str
@@ -258,9 +259,9 @@ class CountedField:
 
 @dataclass(frozen=True)
 class CountedBad:
-    """Bodies of one schema and partition that don't decode: their span, and the first ones' offsets with their sizes.
+    """Bodies of one schema and partition that don't decode: their span, and the first offsets with their sizes.
 
-    Those that `is_large` were not decoded.
+    If `is_large`, they weren't decoded.
     """
 
     mark: Mark
@@ -271,7 +272,7 @@ class CountedBad:
 
 
 def counted(group: ProfileGroup, rows: Sequence[Any], reveal: bool) -> Iterator[CountedField | CountedBad]:
-    """What the query's rows of one group say, by schema."""
+    """Convert the query's rows of one group to facts, by schema."""
     chunks = group.chunks()
     by_raw = {(framing, bytes(group.raws[framing, mark])): (framing, mark) for framing, mark in group.trees}
     for raw in {(row["class"], bytes(row["mark"])) for row in rows}:
@@ -304,7 +305,7 @@ def _fields(
         at, stat = stats[path]
         parent = path.rpartition(".")[0] if "." in path else ""
         present = decoded if not path else stats[parent][1]["filled"] if parent in stats else decoded
-        # A later chunk decodes what the first one refused for a text that isn't UTF-8.
+        # Later chunks decode bodies that the first one rejected for a text that isn't UTF-8.
         filled = min(stat["filled"], present)
         nulls = present - filled
         kinds = {own.kind: filled} | ({"null": nulls} if nulls else {})
@@ -319,7 +320,7 @@ def _fields(
 
 
 def _shown(node: TypeNode, rank: float | None, text: str | None, reveal: bool) -> list[Any] | None:
-    """The rank and the text for people, as `workers.fields` has them."""
+    """Return the sort rank and the text for people, as in `workers.fields`."""
     if text is not None:
         return [text if rank is None else rank, text]
     if rank is None:

@@ -1,8 +1,8 @@
 """What a scan counts beyond framing, slice by slice.
 
-Avro whose types are plain is counted by Spark's own functions (`native`). Everything else goes through Python: JSON,
-Protobuf, change events, Avro that has no common reader; and of plain Avro the first messages of every slice, for the
-insides of lists and maps, reasons, and samples.
+Spark SQL functions count plain Avro (`native_profile`). Everything else goes through Python: JSON, Protobuf, change
+events, and Avro without a common reader. Of plain Avro, the first messages of every slice go through Python too: for
+the insides of lists and maps, reasons, and samples.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from registry.pipeline.workers.message_reader import BODIES, MOST_FIRSTS, MOST_G
 
 logger = logging.getLogger(__name__)
 
-SHARE: Final = 20_000  # messages of plain Avro in a slice that go through Python too
+SHARE: Final = 20_000  # messages of plain Avro in a slice that also go through Python
 GROUPS_IN_MEMORY: Final = 2_000
-MOST_REREAD: Final = 10  # undecodable bodies of a partition in a slice that are looked at once more, for the reason
+MOST_REREAD: Final = 10  # undecodable bodies of a partition in a slice that are read again for the reason
 
 
 @dataclass
 class Profiled:
-    """What one slice gave: facts of the native pass by owner, and the lines of the pass through Python."""
+    """The profile of one slice: facts of the native pass by group, and the lines of the pass through Python."""
 
     counted: list[tuple[ProfileGroup, list[CountedField | CountedBad]]] = field(default_factory=list)
     lines: list[Any] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Profiled:
 
 @dataclass(frozen=True)
 class _ProfileWriter:
-    """A schema to decode with; `tree` where Spark's own functions can."""
+    """A schema to decode with; has a `tree` if Spark SQL functions can decode it."""
 
     kind: str
     text: str
@@ -72,7 +72,7 @@ class Profiler:
         self._profiles = Profiles()
         self._profiles_fields = spec.profile.fields or spec.profile.changes or spec.profile.samples > 0
         self._writers: dict[Mark, _ProfileWriter] = {}
-        # Of a topic's side, the schemas counted natively, in the order in which they were met, and those that can't be.
+        # By topic and side: the schemas counted natively, in the order they were found, and those that can't be.
         self._native: dict[tuple[str, Side], dict[Mark, TypeNode]] = {}
         self._apart: set[tuple[str, Side, Mark]] = set()
         for writer in spec.writers if self._profiles_fields else ():
@@ -88,11 +88,11 @@ class Profiler:
         self._decoding = Decoding(session, spec, control, texts)
 
     def profile(self, pieces: Sequence[Piece], rows: Sequence[Any]) -> Profiled:
-        """The profile of a slice, whose groups are `rows`; counts for nothing until it is given to `add`."""
+        """Profile a slice with the groups `rows`; it doesn't count until passed to `add`."""
         profiled = Profiled()
         marks = {(key[0], *key[2:]) for row in rows for key in keys_of(row)} if self._profiles_fields else set()
         groups = self._groups(marks)
-        if groups:  # else a grouping of more keys than 128 is sorted, with all of its sketches
+        if groups:  # otherwise Spark sorts a grouping of more than 128 keys, with all its sketches
             self._session.conf.set("spark.sql.objectHashAggregate.sortBased.fallbackThreshold", str(GROUPS_IN_MEMORY))
         query = profile_query(self._session, self._spec.connection, groups, pieces, self._spec.profile.reveal)
         if query is not None:
@@ -106,7 +106,7 @@ class Profiler:
         return profiled
 
     def _groups(self, groups_met: set[tuple[str, Side, str, str]]) -> list[ProfileGroup]:
-        """The groups that are counted natively; a schema stays on the side where it was first put."""
+        """Return the groups that are counted natively; a schema stays native or not once that is decided for its side."""
         now: dict[tuple[str, Side], set[Mark]] = {}
         for topic, side, kind, mark in sorted(groups_met):
             framing = as_framing(kind)
@@ -129,7 +129,7 @@ class Profiler:
         return groups
 
     def _whole(self, pieces: Sequence[Piece], groups_met: set[tuple[str, Side, str, str]]) -> BodySelection:
-        """What goes through Python in whole: JSON without a schema, and the schemas that aren't counted natively."""
+        """Select the bodies that all go through Python: JSON without a schema, and schemas not counted natively."""
         marks: Marks = {}
         indexed: dict[Framing, list[bytes]] = {}
         plain: set[tuple[str, Side]] = set()
@@ -149,7 +149,7 @@ class Profiler:
         return BodySelection(some, marks, indexed, frozenset(plain))
 
     def _share(self, pieces: Sequence[Piece], groups: Sequence[ProfileGroup]) -> BodySelection:
-        """The first messages of the slice, of the schemas that are counted natively."""
+        """Select the first messages of the slice with natively counted schemas."""
         topics = {group.topic for group in groups}
         some, _ = kafka_reader.cut([piece for piece in pieces if piece.topic in topics], SHARE)
         marks: Marks = {(group.topic, group.side): _by_framing(group.raws) for group in groups}
@@ -158,9 +158,9 @@ class Profiler:
     def _unexplained(
         self, profiled: Profiled, pieces: Sequence[Piece], share: BodySelection
     ) -> Iterator[BodySelection]:
-        """The undecodable bodies whose offsets will be kept, for the reason of each.
+        """Select undecodable bodies whose offsets will be kept, to find their reasons.
 
-        Those alone: a good body would be counted twice. What the share decodes anyway is left out.
+        Only those: a good body would be counted twice. Bodies that the share decodes anyway are left out.
         """
         by_partition = {(piece.topic, piece.range.partition): piece for piece in pieces}
         share_ranges = {(piece.topic, piece.range.partition): piece.range for piece in share.pieces}
@@ -179,7 +179,7 @@ class Profiler:
                         if share_range is None or not share_range.start <= offset < share_range.end
                     )
             marks: Marks = {(group.topic, group.side): _by_framing(group.raws)}
-            # Of every schema the first ones first, where there are many.
+            # If there are many, the first ones of every schema come first.
             runs = {
                 partition: _runs(offset for _, offset in sorted(ranked)[:MOST_REREAD])
                 for partition, ranked in candidates.items()
@@ -194,7 +194,7 @@ class Profiler:
                     yield BodySelection(tuple(some), marks, is_share=True)
 
     def add(self, profiled: Profiled) -> None:
-        """Count a slice's profile."""
+        """Add a slice's profile."""
         for group, facts in profiled.counted:
             for limit, most, number in group.left_out():
                 self._profiles.leave_out(((group.topic, group.side, None, ""), limit), most, number=number)
@@ -213,17 +213,17 @@ class Profiler:
             getattr(self, f"_add_{name}")(key, what)
 
     def forget(self, topic: str) -> None:
-        """Drop what is known of a topic that was lost."""
+        """Drop all counts of a lost topic."""
         self._profiles.forget(topic)
 
     def observations(self) -> Iterator[Observation]:
-        """All that was found in the slices."""
+        """Return everything found in the slices."""
         return self._profiles.observations(self._estimates())
 
     def _estimates(self) -> dict[tuple[Owner, str], int]:
-        """The number of distinct values by Spark's sketches, those of all slices merged.
+        """Return the numbers of distinct values from Spark's sketches, merged over all slices.
 
-        Of fields beside the number nothing hangs on it: where Spark has no time for it, it isn't known.
+        Nothing else depends on them: if Spark has no time left, they stay unknown.
         """
         sketches = list(self._profiles.sketches().items())
         if not sketches:
@@ -260,7 +260,7 @@ class Profiler:
         is_counted = self._is_native(owner)
         kind = cast("BodyProblem", "malformed" if is_counted else problem)
         bad = self._profiles.bad.setdefault((owner, partition, kind), BadBodies())
-        if is_counted:  # natively, where it didn't decode there
+        if is_counted:  # counted natively, as it didn't decode there
             bad.explain(offsets)
         else:
             bad.add(Span(*what["span"]), offsets, what["reasons"])
@@ -310,7 +310,7 @@ class Profiler:
 
 
 def _writer(writer: WriterSchema, *, changes: bool) -> _ProfileWriter:
-    """A schema to decode with; raises SchemaNotUsable. Debezium's envelopes go through Python when they are asked for."""
+    """Return a schema to decode with; raises SchemaNotUsable. Debezium's envelopes go through Python if `changes`."""
     if writer.kind not in BODIES:
         raise avro_schemas.SchemaNotUsable(format_of(writer.kind).unavailable.removesuffix("."))
     if writer.kind != "AVRO":
@@ -333,7 +333,7 @@ def _by_framing(raws: Mapping[Mark, bytes]) -> dict[Framing, list[bytes]]:
 
 
 def _runs(offsets: Iterable[int]) -> list[tuple[int, int]]:
-    """Offsets as ranges of neighbours, each up to but not including its end."""
+    """Return the offsets as ranges of neighbours; the ends are exclusive."""
     ranges: list[tuple[int, int]] = []
     for offset in sorted(set(offsets)):
         if ranges and ranges[-1][1] == offset:

@@ -1,4 +1,4 @@
-"""What the slices of a scan say of bodies, merged, and handed out as observations."""
+"""Merges the profiles of a scan's slices and yields them as observations."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from registry.pipeline.workers.fields import HASHES, SKETCH
 
 MOST_OFFSETS: Final = 5
 MOST_SHAPES: Final = 200
-MOST_REASONS: Final = 20  # of one place of bad bodies, told apart by number
-LONGEST_REASON: Final = 700  # characters: a schema's own names may be of any length
-LONGEST_PATH: Final = 400  # bytes: a message's own names may be of any length, and statistics are kept by path
+MOST_REASONS: Final = 20  # per place of bad bodies; more are counted without their reason
+LONGEST_REASON: Final = 700  # characters: a schema's names may have any length
+LONGEST_PATH: Final = 400  # bytes: a message's names may have any length, and statistics are kept by path
 _CONTAINERS: Final = frozenset({"record", "error", "object", "message"})
 # topic, side, framing or None, mark
 Owner = tuple[str, Side, Framing | None, str]
@@ -39,9 +39,9 @@ Estimates = Mapping[tuple[Owner, str], int]
 
 @dataclass
 class FieldSum:
-    """A path's counts so far. `sketches` are Spark's, `hashes` the smallest ones that the workers saw."""
+    """The counts of a path so far. `sketches` are Spark's, `hashes` the smallest that the workers saw."""
 
-    messages: int | None = None  # None: as many as its owner's
+    messages: int | None = None  # None: the number of messages of its owner
     present: int = 0
     nulls: int = 0
     kinds: dict[str, int] = field(default_factory=dict)
@@ -54,10 +54,10 @@ class FieldSum:
     declared: str = ""
     first_of_kind: dict[str, list[int]] = field(default_factory=dict)
     absent: list[int] | None = None
-    message_types: set[str] = field(default_factory=set)  # of Protobuf, in which the path was met
+    message_types: set[str] = field(default_factory=set)  # the Protobuf message types in which the path was found
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Count a row in the form of `workers.fields.Node.row`."""
+        """Add a row in the form of `workers.fields.Node.row`."""
         self.present += row["present"]
         self.nulls += row["nulls"]
         for mine, theirs in ((self.kinds, row["kinds"]), (self.values, row["values"])):
@@ -76,7 +76,7 @@ class FieldSum:
             self.high = row["high"] if self.high is None else _last(self.high, row["high"])
 
     def distinct(self, estimate: int | None) -> int | None:
-        """The estimated number of distinct values, `estimate` by Spark's sketches; None where they weren't counted."""
+        """Return the number of distinct values, `estimate` if Spark's sketches counted them; None if not counted."""
         if self.sketches:
             return estimate
         if self.values:
@@ -90,8 +90,8 @@ class FieldSum:
 class BadBodies:
     """Bodies of one place that their schema doesn't decode.
 
-    `offsets` are the first of them, with the reason of each, empty where it isn't known. `counts` are those that were
-    counted by reason; of the others, counted without one, `unexplained` are offsets whose reason may be found yet.
+    `offsets` are the first ones with the reason of each, empty if unknown. `counts` are bodies by reason. `unexplained`
+    are offsets of bodies that were counted without a reason, which may still be found.
     """
 
     span: Span | None = None
@@ -100,7 +100,7 @@ class BadBodies:
     unexplained: set[int] = field(default_factory=set)
 
     def add(self, span: Span, offsets: Mapping[int, str], counts: Mapping[str, int]) -> None:
-        """Count so many more, the first of them at these offsets, so many of each reason."""
+        """Add bodies: their span, the first offsets with reasons, and counts by reason."""
         self.span = joined(self.span, span)
         self._keep(offsets)
         for reason, number in counts.items():
@@ -108,18 +108,18 @@ class BadBodies:
             self.counts[short] = self.counts.get(short, 0) + number
 
     def add_unexplained(self, span: Span, offsets: Iterable[int]) -> None:
-        """Count so many more whose reasons nobody has told."""
+        """Add bodies whose reasons are unknown."""
         self.span = joined(self.span, span)
         self._keep(dict.fromkeys(offsets, ""))
         self.unexplained = {*self.unexplained, *offsets} & self.offsets.keys()
 
     def explain(self, offsets: Mapping[int, str]) -> None:
-        """Take the reasons of offsets that were counted without one."""
+        """Set the reasons of offsets that were counted without one."""
         for offset in self.unexplained & offsets.keys():
             self.offsets[offset] = short_reason(offsets[offset])
 
     def by_reason(self) -> dict[str, int]:
-        """Messages by reason, as far as it is known; the most frequent reasons of a great many."""
+        """Return the number of messages by known reason; at most MOST_REASONS, the most frequent."""
         counts = dict(self.counts)
         for offset in self.unexplained & self.offsets.keys():
             reason = self.offsets[offset]
@@ -135,10 +135,10 @@ class BadBodies:
 
 @dataclass
 class Profiles:
-    """Everything known of bodies, by topic first, so that a lost topic can be forgotten."""
+    """All counts of bodies; keys begin with the topic, so that a lost topic can be dropped."""
 
     fields: dict[tuple[Owner, str], FieldSum] = field(default_factory=dict)
-    messages: dict[Owner, dict[str, int]] = field(default_factory=dict)  # by Protobuf's message type, else empty
+    messages: dict[Owner, dict[str, int]] = field(default_factory=dict)  # by Protobuf message type, else empty
     bad: dict[tuple[Owner, int, BodyProblem], BadBodies] = field(default_factory=dict)
     indexes: dict[tuple[Owner, int, str], Span] = field(default_factory=dict)
     changes: dict[tuple[Any, ...], tuple[Span, list[int]]] = field(default_factory=dict)
@@ -147,11 +147,11 @@ class Profiles:
     samples: dict[Owner, list[tuple[Sample, bool]]] = field(default_factory=dict)
     unusable: dict[tuple[Framing, str], str] = field(default_factory=dict)
     given_up: dict[Owner, str] = field(default_factory=dict)
-    # what a limit left out: the limit's number, how many things and in how many messages, where that is known
+    # what a limit left out: the limit, and the number of fields or symbols and of messages, if known
     left_out: dict[tuple[Owner, Limit], tuple[int, int | None, int | None]] = field(default_factory=dict)
 
     def forget(self, topic: str) -> None:
-        """Drop what is known of a topic."""
+        """Drop all counts of a topic."""
         self.fields = {key: value for key, value in self.fields.items() if key[0][0] != topic}
         self.bad = {key: value for key, value in self.bad.items() if key[0][0] != topic}
         self.indexes = {key: value for key, value in self.indexes.items() if key[0][0] != topic}
@@ -164,9 +164,10 @@ class Profiles:
     def add_field(
         self, owner: Owner, path: str, row: Mapping[str, Any], *, natively: bool, message_type: str = ""
     ) -> None:
-        """Count what was found at a path. What the workers found is of as many messages as their root of this owner.
+        """Add the counts of a path. Counts from the workers refer to all messages of their owner's root.
 
-        Of what is counted natively too, the workers' part is what lies inside of lists and maps.
+        If the path is also counted natively, the workers' counts are dropped: they only add the insides of lists and
+        maps.
         """
         if natively:
             counted = self.fields.setdefault((owner, path), FieldSum(0))
@@ -184,18 +185,18 @@ class Profiles:
     def leave_out(
         self, key: tuple[Owner, Limit], most: int, *, number: int | None = None, messages: int | None = None
     ) -> None:
-        """Take note of what a slice left out: the same things as others before, of further messages."""
+        """Record what a slice left out: the same fields or symbols as before, in more messages."""
         _, before, messages_before = self.left_out.get(key, (most, None, None))
         if messages is not None:
             messages += messages_before or 0
         self.left_out[key] = (most, max(number, before or 0) if number is not None else before, messages)
 
     def sketches(self) -> dict[tuple[Owner, str], list[bytes]]:
-        """Spark's sketches that are to be merged, by owner and path."""
+        """Return Spark's sketches to merge, by owner and path."""
         return {key: field.sketches for key, field in self.fields.items() if field.sketches}
 
     def observations(self, estimates: Estimates) -> Iterator[Observation]:
-        """All of it, sorted; `estimates` are the merged sketches' numbers of distinct values."""
+        """Yield all of it, sorted; `estimates` are the numbers of distinct values from the merged sketches."""
         for (owner, partition, problem), bad in sorted(self.bad.items(), key=_by_text):
             topic, side, framing, mark = owner
             if bad.span is not None:
@@ -268,7 +269,7 @@ class Profiles:
 
 
 def short_path(path: str) -> str:
-    """The path, or the beginning of a very long one with a digest of all of it: different paths stay different."""
+    """Return the path, or the start of a very long one with a digest of all of it: different paths stay different."""
     whole = path.encode(errors="replace")
     if len(whole) <= LONGEST_PATH:
         return path
@@ -276,12 +277,12 @@ def short_path(path: str) -> str:
 
 
 def short_reason(reason: str) -> str:
-    """The reason, or the beginning of a very long one, which says that it goes on."""
+    """Return the reason, truncated with `…` if it is very long."""
     return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1]}…"
 
 
 def owner_of(topic: str, side: Side, framing: str, raw: str) -> Owner:
-    """The owner that a worker's line names: its framing may be empty, its mark is in hexadecimal."""
+    """Return the owner of a worker's line: its framing may be empty, its mark is in hexadecimal."""
     name = as_framing(framing)
     return topic, side, name, mark_of(name, bytes.fromhex(raw)) if name is not None else ""
 
@@ -291,7 +292,7 @@ def _by_text(item: tuple[Any, Any]) -> str:
 
 
 def _earlier(one: list[int] | None, other: list[int] | None) -> list[int] | None:
-    """Of two places of messages, or none, the first."""
+    """Return the earlier of two message positions, either of which may be None."""
     return min(one, other) if one is not None and other is not None else one or other
 
 
@@ -304,5 +305,5 @@ def _last(one: list[Any], other: list[Any]) -> list[Any]:
 
 
 def _rank(pair: list[Any]) -> tuple[bool, Any]:
-    """Numbers before texts, where a path has both."""
+    """Sort numbers before texts, if a path has both."""
     return isinstance(pair[0], str), pair[0]

@@ -1,4 +1,4 @@
-"""Replay: real messages of a topic, decoded with a proposed schema as the reader, in Spark's Python workers."""
+"""Replay: decode real messages of a topic with a proposed schema as the reader, in Spark's Python workers."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from registry.pipeline.replay_worker import archive_of_engines, counting
 from registry.pipeline.session import USER_ID, Control, OnProgress, close_session, open_session
 
 MAX_MESSAGES: Final = 20_000
-#: rows that a worker gets at a time: of bodies of MAX_BODY each at most
+#: rows per batch of a worker, each with a body of at most MAX_BODY
 _BATCH_ROWS: Final = 128
 
-# The function goes to the workers with the query: a remote server needs no copy of this package.
+# The function is sent to the workers with the query: a remote server needs no copy of this package.
 cloudpickle.register_pickle_by_value(replay_worker)
 
 
 @dataclass(frozen=True)
 class TopicReplay:
-    """The ranges of a topic to read, of MAX_MESSAGES offsets at most, with whose schemas and with which reader.
+    """The ranges of a topic to read (at most MAX_MESSAGES offsets), the writer schemas and the reader schema.
 
-    Each worker stops decoding after `seconds`; the whole ends after `deadline_seconds`: a server that has just started
-    takes half a minute for its first query.
+    Each worker stops decoding after `seconds`. The replay ends after `deadline_seconds`: the first query of a server
+    that has just started takes half a minute.
     """
 
     connection: KafkaConnection
@@ -49,7 +49,7 @@ class TopicReplay:
 
 @dataclass(frozen=True)
 class Replayed:
-    """What was found, in so many seconds."""
+    """The result of a replay, and its duration in seconds."""
 
     tally: ReplayTally
     seconds: float
@@ -58,7 +58,7 @@ class Replayed:
 def replay(
     spec: TopicReplay, *, remote: str, on_progress: OnProgress | None = None, tag: str | None = None
 ) -> Replayed:
-    """Read the messages with the reader, on the Spark Connect server at `remote`.
+    """Read the messages with the reader schema, on the Spark Connect server at `remote`.
 
     Raises InvalidSource, BrokerUnavailable, SparkUnavailable, and ScanInterrupted at the deadline.
     """
@@ -116,7 +116,7 @@ def _collect(session: SparkSession, spec: TopicReplay, pieces: list[kafka_reader
 
 
 def _by_raw_mark(writers: Mapping[Key, ReplaySchema]) -> dict[tuple[str, bytes], tuple[str, str, str]]:
-    """The writers by framing and the bytes that stand in a message."""
+    """Return the writers by framing and by the mark's bytes in a message."""
     return {
         (framing, raw_mark(cast("Framing", framing), mark)): (mark, schema.kind, schema.text)
         for (framing, mark), schema in writers.items()

@@ -1,7 +1,7 @@
-"""What a replay runs in Spark's Python workers.
+"""The part of a replay that runs in Spark's Python workers.
 
-It is sent with the query, by value, and so is an archive of the engines: where the workers have no copy of this package
-they unpack that one. They need pyarrow and the libraries of the formats, as the rest of this package does.
+It is sent by value with the query, with an archive of the format engines: workers without this package unpack it. They
+need pyarrow and the libraries of the formats, like the rest of this package.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-#: what of the package the engines are
+#: the files of the package that contain the engines
 _SHIPPED = ("__init__.py", "errors.py", "formats")
 _SUFFIXES = (".py", ".proto")
 
 
 @lru_cache(maxsize=1)
 def archive_of_engines() -> bytes:
-    """The engines with their files as a zip archive, some 0.4 MB."""
+    """Return the engines as a zip archive of about 0.4 MB."""
     root = Path(__file__).resolve().parent.parent
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -39,9 +39,9 @@ def counting(
     writers: Mapping[tuple[str, bytes], tuple[str, str, str]],
     seconds: float,
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """The function for `mapInArrow`: batches of messages → one line a task.
+    """Return the function for `mapInArrow`: batches of messages → one line per task.
 
-    `reader` is kind and text, `writers` are mark, kind and text by framing and the mark's bytes.
+    `reader` is (kind, text); `writers` maps (framing, raw mark) to (mark, kind, text).
     """
 
     def count(batches: Iterable[Any]) -> Iterator[Any]:
@@ -68,7 +68,7 @@ def counting(
 
 
 def provide_engines(archive: bytes) -> None:
-    """Makes `registry.formats` importable: unpacks the archive where it isn't."""
+    """Make `registry.formats` importable: unpack the archive if it isn't installed."""
     import atexit
     import importlib.util
     import shutil

@@ -30,16 +30,16 @@ from registry.pipeline.profile import Profiler
 from registry.pipeline.session import USER_ID, Control, OnProgress, close_session, open_session
 from registry.pipeline.state_store import scan_state
 
-MOST_TRIES: Final = 3  # of a slice that can't be read though its topics seem to be there
-CLOSING_SECONDS: Final = 30.0  # what slices found is put together though the deadline be over
+MOST_TRIES: Final = 3  # for a slice that can't be read although its topics seem to exist
+CLOSING_SECONDS: Final = 30.0  # for merging the slices, even after the deadline
 
 
 @dataclass
 class _ScanProgress:
-    """How far a scan has come: what is left, what was lost, and the bound that ended it.
+    """The progress of a scan: what is left, what was lost, and the bound that ended it.
 
-    `kept_away` is what isn't read of the topics whose broker is away; `tries` counts how often a slice failed.
-    The `last` slice took `seconds`. `is_slow` says that a first slice didn't end in its time.
+    `kept_away` has the unread pieces of topics whose broker is away; `tries` counts failures of the current slice. The
+    `last` slice took `seconds`. `is_slow` means that a first slice didn't finish in its time.
     """
 
     rest: list[Piece]
@@ -54,7 +54,7 @@ class _ScanProgress:
     gaps: dict[tuple[str, int], list[tuple[int, int]]] = field(default_factory=dict)
 
     def note_gaps(self, piece: Sequence[Piece], rows: Sequence[Any]) -> None:
-        """Keep which offsets at the beginning of each part of a slice have no message."""
+        """Record the offsets without a message at the start of each part of a slice."""
         first: dict[tuple[str, int], int] = {}
         for row in rows:
             partition = (row.topic, row.partition)
@@ -67,14 +67,14 @@ class _ScanProgress:
                 gaps.append((part.range.start, end))
 
     def next_size(self, read_bytes: int, bounds: Bounds, control: Control) -> int:
-        """How many messages the next slice has; 0 where a bound is reached, a single one where the first was too slow."""
+        """Return the size of the next slice in messages: 0 if a bound is reached, 1 if the first slice was too slow."""
         size = kafka_reader.next_size(
             self.done, read_bytes, bounds, last=self.last, seconds=self.seconds, seconds_left=control.seconds_left
         )
         return min(size, 1) if self.is_slow and not self.done else size
 
     def limit(self, bounds: Bounds, control: Control) -> AbstractContextManager[None]:
-        """The time that the next slice has. Of a first one that is half of all, so that a smaller one can follow it."""
+        """Limit the time of the next slice. A first one gets half of it, so that a smaller one can follow."""
         if self.done:
             return nullcontext()
         left = control.seconds_left
@@ -83,11 +83,11 @@ class _ScanProgress:
         )
 
     def note_slice(self, size: int, seconds: float, rest: list[Piece]) -> None:
-        """Count a slice that was read."""
+        """Record a slice that was read."""
         self.done, self.last, self.seconds, self.rest, self.tries = self.done + size, size, seconds, rest, 0
 
     def note_deadline(self, error: ScanInterrupted, size: int, *, is_closed: bool) -> None:
-        """End the scan with what was read, or go on with a smaller first slice; raises the error where neither can be."""
+        """End the scan with what was read, or retry with a smaller first slice; raises the error if neither works."""
         if error.details.get("reason") != "deadline":
             raise error
         if self.done:
@@ -99,7 +99,7 @@ class _ScanProgress:
             raise error
 
     def lose(self, lost: dict[str, Loss]) -> None:
-        """Read nothing more of these topics."""
+        """Stop reading these topics."""
         self.lost |= lost
         self.kept_away += [piece for piece in self.rest if piece.topic in lost and lost[piece.topic].may_pass]
         self.rest = [piece for piece in self.rest if piece.topic not in lost]
@@ -108,10 +108,9 @@ class _ScanProgress:
 def scan_topics(session: SparkSession, spec: TopicScan, control: Control) -> Iterator[Observation]:
     """Observe the messages of the topics' ranges, until they end or a bound is reached.
 
-    A topic that is deleted meanwhile or refused is observed as lost; the others are read without it. Of one whose
-    broker goes away, what was read by then is observed too. Raises
-    InvalidSource, BrokerUnavailable, ScanInterrupted (when not even one message could be read in time),
-    SparkUnavailable, and what the caller's `on_progress` raised.
+    A topic that is deleted during the scan or refused is observed as lost; the scan continues without it. If a topic's
+    broker goes away, what was read before is observed too. Raises InvalidSource, BrokerUnavailable, ScanInterrupted (if
+    not even one message could be read in time), SparkUnavailable, and what the caller's `on_progress` raised.
     """
     started = time.monotonic()
     kafka_reader.check_topics(spec.topics)
@@ -129,7 +128,7 @@ def scan_topics(session: SparkSession, spec: TopicScan, control: Control) -> Ite
 
 
 def nothing_to_read(spec: TopicScan) -> list[Observation]:
-    """The observations of a scan whose ranges are all empty."""
+    """Return the observations of a scan whose ranges are all empty."""
     pieces = kafka_reader.pieces(spec.topics)
     return [*_read_so_far(pieces, _ScanProgress([]), Tally()), *_totals(spec, _ScanProgress([]), Tally(), 0.0)]
 
@@ -143,7 +142,7 @@ def _read_slices(
     tally: Tally,
     profiler: Profiler,
 ) -> None:
-    """Read slice after slice into `tally` and `profiler`; what is left unread stays in `reading`, with its bound."""
+    """Read slices into `tally` and `profiler`; what is left unread stays in `reading`, with the bound that was reached."""
     bounds, total = spec.bounds, kafka_reader.left(reading.rest)
     while reading.rest and not reading.bound:
         size = reading.next_size(tally.total_bytes, bounds, control)
@@ -172,7 +171,7 @@ def _read_slices(
                 return
             reading.lose(lost)
             for topic in (topic for topic, loss in lost.items() if not loss.may_pass):
-                tally.forget(topic)  # nothing half-read is said of it: the next scan reads it from where the last ended
+                tally.forget(topic)  # not reported half-read: the next scan starts where the last one ended
                 profiler.forget(topic)
             continue
         for row in rows:
@@ -191,7 +190,7 @@ def _read_slice(
     total: int,
     profiler: Profiler,
 ) -> tuple[list[Any], Any]:
-    """One slice: its groups, and its profile where one is asked for; neither counts before both are there."""
+    """Read one slice: its groups, and its profile if requested; neither counts until both are complete."""
     topics = sorted({part.topic for part in piece})
     shown = topics[0] if len(topics) == 1 else f"{len(topics)} topics"
     last = int(first.replace(",", "")) + kafka_reader.left(piece) - 1
@@ -210,9 +209,9 @@ def _blamed(
     error: PySparkException,
     reading: _ScanProgress,
 ) -> dict[str, Loss]:
-    """The topics that made the slice fail, none where it is to be read again.
+    """Return the topics that made the slice fail; empty if it should be read again.
 
-    Raises BrokerUnavailable, or the error again when no topic is to blame.
+    Raises BrokerUnavailable, or the error again if no topic is the cause.
     """
 
     def readable(some: Sequence[Piece]) -> PySparkException | None:
@@ -234,12 +233,12 @@ def _blamed(
     reading.tries += 1
     suspected = [part for part in piece if part.topic in lost] or list(piece)
     if reading.tries < MOST_TRIES and readable(suspected) is None:
-        return {}  # what failed can be read now: the slice is read again
+        return {}  # what failed can be read now: retry the slice
     return lost or {part.topic: loss._replace(may_pass=True) for part in piece}
 
 
 def _read_so_far(pieces: Sequence[Piece], reading: _ScanProgress, tally: Tally) -> Iterator[Observation]:
-    """How far each partition was read; nothing is said of topics that were lost."""
+    """Yield how far each partition was read, without lost topics."""
     stopped = {(piece.topic, piece.range.partition): piece.range.start for piece in (*reading.rest, *reading.kept_away)}
     for piece in pieces:
         part, partition = piece.range, (piece.topic, piece.range.partition)
@@ -252,7 +251,7 @@ def _read_so_far(pieces: Sequence[Piece], reading: _ScanProgress, tally: Tally) 
 
 
 def _counts(topic: str, reading: _ScanProgress, tally: Tally) -> bool:
-    """Whether something was read of a lost topic that counts."""
+    """Return whether the messages read of a lost topic count."""
     return reading.lost[topic].may_pass and tally.messages.get(topic, 0) > 0
 
 
@@ -281,11 +280,11 @@ def run(
     session_id: str | None = None,
     user_id: str = USER_ID,
 ) -> list[Observation]:
-    """Execute `spec` on the Spark Connect server at `remote` (`sc://…`) and return all that it observed.
+    """Execute `spec` on the Spark Connect server at `remote` (`sc://…`) and return all observations.
 
-    `deadline` is the seconds allowed (the specification's own when None). `on_progress(done, total, phase)` counts
-    Spark tasks, and may be called from another thread; what it raises ends the scan and is raised from here. With `tag`,
-    `session_id` (a UUID) and `user_id` another process can end the scan through `interrupt`. Raises InvalidSource,
+    `deadline` is in seconds (None: the specification's own). `on_progress(done, total, phase)` counts Spark tasks and
+    may be called from another thread; an exception in it ends the scan and is raised from here. With `tag`,
+    `session_id` (a UUID) and `user_id`, another process can end the scan through `interrupt`. Raises InvalidSource,
     BrokerUnavailable, SparkUnavailable and ScanInterrupted.
     """
     if isinstance(spec, TopicScan):

@@ -1,7 +1,7 @@
 """Sessions of a Spark Connect server, and the control of a scan that runs in one.
 
-Sessions are opened with bounded retries, and joined and interrupted from another process. A control has the scan's
-deadline, its tag, and the progress that Spark reports.
+Sessions are opened with bounded retries, and can be joined and interrupted from another process. A control has the
+scan's deadline, its tag, and the progress that Spark reports.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _GRPC_DETAILS = re.compile(r'^\s*details = "(.+)"$', re.MULTILINE)
 
 @dataclass(frozen=True)
 class RemoteAddress:
-    """A Spark Connect address in its parts; the token is never shown."""
+    """The parts of a Spark Connect address; the token is never shown."""
 
     host: str
     port: int
@@ -43,14 +43,14 @@ class RemoteAddress:
 
     @property
     def shown(self) -> str:
-        """The address without its parameters, for messages."""
+        """Return the address without its parameters, for messages."""
         return f"sc://{self.host}:{self.port}"
 
     def url(self, **overrides: str) -> str:
-        """The address as Spark's client takes it.
+        """Return the address for Spark's client.
 
-        A token without TLS is accepted by the client for the host name `localhost` alone, so loopback addresses
-        are written that way.
+        The client accepts a token without TLS only for the host name `localhost`, so loopback addresses are written
+        that way.
         """
         parameters = dict(self.parameters) | overrides
         plain_token = "token" in parameters and parameters.get("use_ssl", "").lower() != "true"
@@ -60,7 +60,7 @@ class RemoteAddress:
 
 
 def parse_remote(remote: str) -> RemoteAddress:
-    """Take `sc://host[:port][/;name=value;…]` apart; raises InvalidSource for anything else."""
+    """Parse `sc://host[:port][/;name=value;…]`; raises InvalidSource for anything else."""
     rest = remote.removeprefix("sc://")
     if rest == remote:
         raise InvalidSource("a Spark address begins with sc://, such as sc://localhost:15002")
@@ -78,7 +78,7 @@ def parse_remote(remote: str) -> RemoteAddress:
 
 
 def probe(address: RemoteAddress, seconds: float = PROBE_SECONDS) -> None:
-    """Raise SparkUnavailable when nothing listens at the address: Spark's own client would retry for ten minutes."""
+    """Raise SparkUnavailable if nothing listens at the address: Spark's own client would retry for ten minutes."""
     try:
         socket.create_connection((address.host, address.port), timeout=seconds).close()
     except OSError as error:
@@ -89,12 +89,12 @@ def probe(address: RemoteAddress, seconds: float = PROBE_SECONDS) -> None:
 
 
 def probe_remote(remote: str, seconds: float = PROBE_SECONDS) -> None:
-    """Raise SparkUnavailable when nothing listens at `remote`, InvalidSource when it is no Spark address."""
+    """Raise SparkUnavailable if nothing listens at `remote`, InvalidSource if it isn't a Spark address."""
     probe(parse_remote(remote), seconds)
 
 
 def open_session(remote: str, *, session_id: str | None = None, user_id: str = USER_ID) -> SparkSession:
-    """A session of its own at `remote`, or the one named by `session_id` (a UUID); raises SparkUnavailable."""
+    """Open a new session at `remote`, or join `session_id` (a UUID); raises SparkUnavailable."""
     address = parse_remote(remote)
     probe(address)
     identity = {"session_id": session_id or str(uuid.uuid4()), "user_id": user_id}
@@ -112,7 +112,7 @@ def open_session(remote: str, *, session_id: str | None = None, user_id: str = U
 
 
 def close_session(session: SparkSession) -> None:
-    """Release the session on the server; one that is gone already (a restarted server) is as good as released."""
+    """Release the session on the server; a session that is already gone (a restarted server) counts as released."""
     if session.client.is_closed:
         return
     with suppress(PySparkException):
@@ -121,9 +121,9 @@ def close_session(session: SparkSession) -> None:
 
 
 def interrupt(remote: str, session_id: str, user_id: str, tag: str) -> list[str]:
-    """End what runs under `tag` in another process's session; returns the ids of the ended operations.
+    """End what runs under `tag` in another process's session; return the ids of the ended operations.
 
-    Raises SparkUnavailable when the server doesn't answer or no longer knows the session.
+    Raises SparkUnavailable if the server doesn't answer or no longer knows the session.
     """
     session = open_session(remote, session_id=session_id, user_id=user_id)
     try:
@@ -133,7 +133,7 @@ def interrupt(remote: str, session_id: str, user_id: str, tag: str) -> list[str]
 
 
 def first_line(error: BaseException, limit: int = 300) -> str:
-    """What an error says, in one line cut to `limit` characters; of a gRPC error its details."""
+    """Return the first line of an error, truncated to `limit` characters; for a gRPC error, of its details."""
     text = str(error)
     details = _GRPC_DETAILS.search(text)
     if details is not None:
@@ -145,8 +145,8 @@ def first_line(error: BaseException, limit: int = 300) -> str:
 logger = logging.getLogger(__name__)
 
 INTERRUPT_EVERY = 0.5  # seconds: an interrupt between two operations ends nothing, so it is repeated
-# Spark takes one interrupt an operation. One that comes while a cold server still compiles the query works late (11 s
-# were seen) or is lost, and no second one is taken: then the session is given up, so that the caller goes on.
+# Spark takes one interrupt per operation. While a cold server still compiles the query, it takes effect late (11 s were
+# measured) or is lost, and a second one is ignored: then the session is given up, so that the caller continues.
 GIVE_UP_AFTER = 20.0  # seconds
 CANCELED = "OPERATION_CANCELED"
 LOST = ("StatusCode.UNAVAILABLE", "INVALID_HANDLE.SESSION")
@@ -155,10 +155,10 @@ T = TypeVar("T")
 
 
 class Control(ProgressHandler):
-    """Runs Spark actions of one scan under a tag, interrupts them at the deadline, passes their progress on.
+    """Runs Spark actions of one scan under a tag, interrupts them at the deadline, and passes on their progress.
 
-    Use as a context manager around the actions. `seconds` is counted from entering it. An exception that
-    `on_progress` raises ends the scan: it is kept, what runs is interrupted, and it is raised from `run`.
+    Use as a context manager around the actions. `seconds` counts from entering it. An exception in `on_progress` ends
+    the scan: the running action is interrupted, and `run` raises the exception.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ class Control(ProgressHandler):
         self._finished = threading.Event()
         self._action_over = threading.Event()  # of the last action
         self._action_over.set()
-        self._ending = threading.Lock()  # while what runs is interrupted
+        self._ending = threading.Lock()  # held while an action is interrupted
         self._ends = time.monotonic() + seconds
 
     def __enter__(self) -> Self:
@@ -192,17 +192,17 @@ class Control(ProgressHandler):
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the deadline; negative after it."""
+        """Return the seconds until the deadline; negative after it."""
         return self._ends - time.monotonic()
 
     def allow(self, seconds: float) -> None:
-        """Leave at least so many seconds from now, though the deadline be over: for what ends a scan and is short."""
+        """Allow at least this many seconds from now, even after the deadline: for the short steps that end a scan."""
         if self.seconds_left < seconds:
             self._end_at(time.monotonic() + seconds)
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
-        """Let what runs inside take up to so many seconds; afterwards the deadline is what it was."""
+        """Allow what runs inside this many seconds, then restore the deadline."""
         ends = self._ends
         self._end_at(time.monotonic() + seconds)
         try:
@@ -216,11 +216,13 @@ class Control(ProgressHandler):
         self._start_watch()
 
     def run(self, phase: str, action: Callable[[], T]) -> T:
-        """Do one Spark action; raises ScanInterrupted at the deadline or when cancelled, SparkUnavailable when the
-        server is lost, what `on_progress` raised, and Spark's own PySparkException for anything else.
+        """Run one Spark action.
+
+        Raises ScanInterrupted at the deadline or if cancelled, SparkUnavailable if the server is lost, what
+        `on_progress` raised, and Spark's own PySparkException for anything else.
         """
         self._phase = phase
-        with self._ending:  # an interrupt on its way to the last action mustn't end this one
+        with self._ending:  # a pending interrupt of the last action mustn't end this one
             self._raise_if_ended()
         over = self._action_over = threading.Event()
         try:
@@ -259,7 +261,7 @@ class Control(ProgressHandler):
     def __call__(
         self, stages: Iterable[StageInfo] | None, inflight_tasks: int, operation_id: str | None, done: bool
     ) -> None:
-        """Spark's progress handler: called with exactly these names, and an exception in it would fail the query."""
+        """Handle Spark's progress: called with exactly these names; an exception here would fail the query."""
         counted = [(stage.num_completed_tasks, stage.num_tasks) for stage in stages or ()]
         if counted:
             self._notify(sum(completed for completed, _ in counted), sum(total for _, total in counted))
@@ -269,7 +271,7 @@ class Control(ProgressHandler):
             return
         try:
             self._on_progress(done, total, self._phase)
-        except Exception as error:  # noqa: BLE001  whatever the caller's own code raises ends the scan and goes back to it
+        except Exception as error:  # noqa: BLE001  any exception of the caller's code ends the scan and is re-raised
             self._refused = error
             threading.Thread(target=self._end, name=f"end of {self._tag}", daemon=True).start()
 
@@ -278,13 +280,13 @@ class Control(ProgressHandler):
 
     def _watch(self, ends: float) -> None:
         if self._finished.wait(max(0.0, ends - time.monotonic())) or ends != self._ends:
-            return  # over, or the deadline was moved, which another thread watches
+            return  # finished, or another thread watches the new deadline
         self._end(ends)
 
     def _end(self, ends: float | None = None) -> None:
-        """Interrupt the action that runs until it has ended; give the session up when it doesn't.
+        """Interrupt the running action until it ends; give up the session if it doesn't.
 
-        An action that runs under another deadline than `ends` is left alone.
+        An action under another deadline than `ends` is left alone.
         """
         give_up, over = time.monotonic() + GIVE_UP_AFTER, self._action_over
         while not (over.is_set() or self._finished.is_set()):
@@ -299,6 +301,6 @@ class Control(ProgressHandler):
             over.wait(INTERRUPT_EVERY)
 
     def _interrupt(self) -> None:
-        # Where the server is gone or the session closed meanwhile, the action itself ends with that error.
+        # If the server is gone or the session closed, the action itself fails with that error.
         with suppress(PySparkException, ValueError):
             self._session.interruptTag(self._tag)

@@ -1,6 +1,6 @@
-"""The scan of a checkpoint's state through Spark's `statestore` source: rows and fields of variables, and timers.
+"""Scans a checkpoint's state through Spark's `statestore` source: rows and fields of state variables, and timers.
 
-One pass counts the rows of a variable. Nothing of a value leaves Spark but lengths, magnitudes and the like.
+One pass counts the rows of a variable. Of values, only lengths, magnitudes and the like leave Spark.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ from registry.observations import (
 from registry.pipeline.session import Control, first_line
 from registry.pipeline.workers.fields import shown_magnitude
 
-MAX_FIELDS = 500  # of one variable; beyond it, only the first ones are counted
-# the source's own columns → what they hold; the others are counted as they come
+MAX_FIELDS = 500  # per variable; only the first ones are counted
+# the source's columns → what they hold; other columns aren't counted
 PARTS = {
     "key": "key",
     "value": "value",
@@ -63,7 +63,7 @@ PARTS = {
     "user_map_value": "value",
 }
 
-WRAPPED = ["value", "ttlExpirationMs"]  # what Spark makes of a value that expires
+WRAPPED = ["value", "ttlExpirationMs"]  # the fields that Spark writes for a value that expires
 
 
 class CountedField(NamedTuple):
@@ -75,12 +75,12 @@ class CountedField(NamedTuple):
 
 
 def start_coordinator(session: SparkSession) -> None:
-    """In a session that never streamed, reading state fails for want of a coordinator, which this call starts."""
+    """Start the state store coordinator: reading state fails without it in a session that never ran a stream."""
     _ = session.streams.active
 
 
 def read_rows(session: SparkSession, path: str, read: StateVariableRead) -> DataFrame:
-    """The rows of a state variable, one an entry for list and map state."""
+    """Return the rows of a state variable; one row per entry for list and map state."""
     reader = session.read.format("statestore").option("path", path).option("operatorId", read.operator)
     if read.variable is not None:
         reader = reader.option("stateVarName", read.variable).option("flattenCollectionTypes", "true")
@@ -92,15 +92,16 @@ def read_rows(session: SparkSession, path: str, read: StateVariableRead) -> Data
 
 
 def read_timers(session: SparkSession, path: str, operator: int, batch: int | None) -> DataFrame:
-    """The timers that an operator has registered: key and `expiration_timestamp_ms`, one row a timer."""
+    """Return the timers registered by an operator: key and `expiration_timestamp_ms`, one row per timer."""
     reader = session.read.format("statestore").option("path", path).option("operatorId", operator)
     reader = reader.option("readRegisteredTimers", "true")
     return (reader if batch is None else reader.option("batchId", batch)).load()
 
 
 def with_distinct_names(rows: DataFrame) -> DataFrame:
-    """The rows with structs in which no name stands twice, as `max` does in the state of an aggregation with two maxima:
-    Spark finds none of those by name. A cast goes by position.
+    """Rename repeated fields of structs, such as `max` in an aggregation with two maxima.
+
+    Spark can't find those by name. A cast matches by position.
     """
     for part in rows.schema.fields:
         kind = part.dataType
@@ -110,7 +111,7 @@ def with_distinct_names(rows: DataFrame) -> DataFrame:
 
 
 def expiry_column(schema: StructType) -> Column | None:
-    """When an entry expires, in milliseconds since 1970; None for a variable without time to live."""
+    """Return when an entry expires, in milliseconds since 1970; None for a variable without time to live."""
     for part in schema.fields:
         kind = part.dataType
         if PARTS.get(part.name) == "value" and isinstance(kind, StructType) and kind.names == WRAPPED:
@@ -119,7 +120,7 @@ def expiry_column(schema: StructType) -> Column | None:
 
 
 def counted_fields(schema: StructType) -> list[CountedField]:
-    """The fields of a state's rows, nested structs followed, in the order of the schema."""
+    """Return the fields of a state's rows, including those of nested structs, in schema order."""
     return [
         field
         for part in schema.fields
@@ -129,7 +130,7 @@ def counted_fields(schema: StructType) -> list[CountedField]:
 
 
 def _unwrapped(kind: DataType, column: Column) -> tuple[DataType, Column]:
-    """The user's value, without the time of expiry that Spark keeps around it for variables with time to live."""
+    """Return the user's value without the expiry that Spark stores around it for variables with time to live."""
     if isinstance(kind, StructType) and kind.names == WRAPPED:
         return kind["value"].dataType, column.getField("value")
     return kind, column
@@ -144,7 +145,7 @@ def _below(path: str, kind: DataType, column: Column) -> Iterator[CountedField]:
 
 
 def _distinct(kind: DataType) -> DataType:
-    """The type with names that differ in every struct: the second `max` is `max#2`."""
+    """Return the type with distinct names in every struct: the second `max` is `max#2`."""
     if not isinstance(kind, StructType):
         return kind
     times, fields = Counter[str](), []
@@ -166,8 +167,8 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-MAX_RANGES: Final = 100  # fields of one variable; beyond it, only nulls are counted
-KEYS_SKETCH: Final = 12  # 2 to this many counters estimate keys: a standard error of 2 % at most
+MAX_RANGES: Final = 100  # fields per variable; for more, only nulls are counted
+KEYS_SKETCH: Final = 12  # 2 to this many counters estimate keys: a standard error of at most 2 %
 _NUMBERS: Final = (ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType, DecimalType)
 _TIMES: Final = (DateType, TimestampType, TimestampNTZType)
 _WIDTHS: Final[dict[type[DataType], int]] = {
@@ -186,7 +187,7 @@ _WIDTHS: Final[dict[type[DataType], int]] = {
 
 
 class _Measure(NamedTuple):
-    """What may be known of a field's values as a number, at both ends, and the words for it."""
+    """The minimum and maximum of a field as numbers that may be shown, and their unit."""
 
     low: Column
     high: Column
@@ -194,7 +195,7 @@ class _Measure(NamedTuple):
 
 
 def profile_rows(rows: DataFrame, read: StateVariableRead) -> list[Observation]:
-    """Counts rows, keys, nulls, sizes and masked ranges of a variable's rows; one query of Spark."""
+    """Count rows, keys, nulls, sizes and masked ranges of a variable's rows, in one Spark query."""
     rows = with_distinct_names(rows)
     all_fields = counted_fields(rows.schema)
     fields = all_fields[:MAX_FIELDS]
@@ -202,7 +203,7 @@ def profile_rows(rows: DataFrame, read: StateVariableRead) -> list[Observation]:
     aggregates: list[Column] = [f.count("*").alias("rows")]
     counts_keys = read.kind in ("list", "map") and "key" in rows.columns
     if counts_keys:
-        # Not approx_count_distinct: its hundreds of columns cost more than to read the rows.
+        # Not approx_count_distinct: its hundreds of columns cost more than reading the rows.
         sketch = f.hll_sketch_agg(f.xxhash64(f.col("key")), f.lit(KEYS_SKETCH))
         aggregates.append(f.hll_sketch_estimate(sketch).alias("keys"))
     if expiry is not None:
@@ -233,7 +234,7 @@ def _aggregates(index: int, field: CountedField, *, with_range: bool) -> list[Co
 
 def _measure(field: CountedField) -> _Measure | None:
     kind, value = field.type, field.column
-    # What keeps the order is worked out of the two ends, not of every row.
+    # What preserves the order is computed from the two ends, not for every row.
     if isinstance(kind, _NUMBERS):
         return _Measure(f.min(value).cast("double"), f.max(value).cast("double"), "")
     if isinstance(kind, _TIMES):
@@ -252,7 +253,7 @@ def _ends(number: Column, label: str) -> _Measure:
 
 
 def _masked(number: Column, field: CountedField) -> Column:
-    """A number's sign and order of magnitude; all other measures as they are."""
+    """Return a number's sign and order of magnitude; all other measures unchanged."""
     if not isinstance(field.type, _NUMBERS):
         return number.cast("double")
     size = f.greatest(f.least(f.abs(number), f.lit(1e300)), f.lit(1e-300))
@@ -292,7 +293,7 @@ def _size(totals: dict[str, Any], index: int, field: CountedField) -> int | None
 
 
 def _shown(number: float | None, field: CountedField) -> str | None:
-    """The masked end of a range in words; None where there is none."""
+    """Return the masked end of a range as text; None if it has none."""
     measure = _measure(field)
     if number is None or measure is None or number != number:  # noqa: PLR0124 - NaN
         return None
@@ -302,7 +303,7 @@ def _shown(number: float | None, field: CountedField) -> str | None:
 
 
 TIMERS = "timers"
-# What Spark says of an address that none of its jars can open.
+# Spark's errors for an address that none of its jars can open.
 NO_CLIENT = ("No FileSystem for scheme", "S3AFileSystem not found")
 CLIENT_NEEDED = (
     "the Spark server has no client for this address: s3a needs hadoop-aws of the version of its Hadoop, and the bundle "
@@ -311,10 +312,10 @@ CLIENT_NEEDED = (
 
 
 def scan_state(session: SparkSession, spec: StateScan, control: Control) -> Iterator[Observation]:
-    """Count rows, keys, nulls and masked ranges of the variables named in `spec`, as of the batches named there.
+    """Count rows, keys, nulls and masked ranges of the variables in `spec`, as of the batches named there.
 
-    A variable that can't be read (a batch that Spark has cleaned up) is observed as unreadable, with the reason.
-    Raises ScanInterrupted, SparkUnavailable and what the caller's `on_progress` raised.
+    A variable that can't be read (a batch that Spark has cleaned up) is observed as unreadable, with the reason. Raises
+    ScanInterrupted, SparkUnavailable and what the caller's `on_progress` raised.
     """
     started = time.monotonic()
     bound: Bound | None = None
@@ -330,7 +331,7 @@ def scan_state(session: SparkSession, spec: StateScan, control: Control) -> Iter
         try:
             observed = control.run(f"reading the state of {name}", partial(_observe, session, spec.path, read))
         except PySparkException as error:
-            if read.kind != TIMERS:  # the rows stand for themselves; without timers nothing is said of them
+            if read.kind != TIMERS:  # rows count without their timers, so unreadable timers aren't reported
                 yield StateUnreadable(read.operator, read.variable, read.batch, why_unreadable(error))
             continue
         variables += read.kind != TIMERS
@@ -340,14 +341,14 @@ def scan_state(session: SparkSession, spec: StateScan, control: Control) -> Iter
 
 
 def why_unreadable(error: PySparkException) -> str:
-    """What Spark says, and what it lacks where it can't open such addresses at all."""
+    """Return Spark's message, and what the server lacks if it can't open such addresses at all."""
     message = first_line(error)
     return f"{CLIENT_NEEDED} ({message})" if any(mark in str(error) for mark in NO_CLIENT) else message
 
 
 def _prepare(session: SparkSession) -> None:
     start_coordinator(session)
-    # What runs here ends in one row each: planning it again between its two stages only takes time.
+    # The queries return one row each: adaptive planning between their two stages only takes time.
     session.conf.set("spark.sql.adaptive.enabled", "false")
 
 

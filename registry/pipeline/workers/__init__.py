@@ -1,5 +1,5 @@
-"""What runs inside Spark's Python workers.
+"""Code that runs in Spark's Python workers.
 
-Its functions are sent with the query, by value: the workers need fastavro, protobuf and pyarrow, but not this package.
-So nothing in here imports anything of `registry`, nor keeps state in a module.
+Its functions are sent by value with the query: the workers need fastavro, protobuf and pyarrow, but not this package.
+So no module here imports anything else from `registry` or keeps state.
 """

@@ -1,4 +1,4 @@
-"""Bodies decoded with their schema, JSON Schema included; errors say nothing of a body's content."""
+"""Decodes bodies with their schema, including JSON Schema; errors contain nothing of a body's content."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ NOT_UTF8 = "a string in the body isn't UTF-8, which some clients replace and oth
 MOST_SHAPES = 50
 LARGEST_SHAPE = 262_144
 MOST_INDEXES = 32
-MOST_VALUES = 1_000_000  # of one Protobuf message
+MOST_VALUES = 1_000_000  # per Protobuf message
 LONGEST_NUMBER = 1_000  # digits
-HUGE: int = 10**LONGEST_NUMBER  # stands for all whole numbers beyond it
+HUGE: int = 10**LONGEST_NUMBER  # stands for all integers with more digits
 _EMBEDDED = re.compile(r'\{\s*"schema"\s*:\s*')
 _PAYLOAD = re.compile(r'\s*,\s*"payload"\s*:\s*')
 _CONNECT_KEYS = ("type", "optional", "name", "version", "doc", "default", "field", "fields", "items", "keys", "values")
@@ -40,9 +40,9 @@ _CONNECT_TYPES = [
 
 
 class Decoded:
-    """A decoded body: its value, for Protobuf the message's indexes, for Connect's JSON its schema's digest.
+    """A decoded body: its value, the message indexes of Protobuf, the schema digest of Connect's JSON.
 
-    `violation` is why its schema forbids the value, empty where it doesn't; `unchecked` why that isn't known.
+    `violation` is why its schema forbids the value, or empty; `unchecked` is why that is unknown, or empty.
     """
 
     __slots__ = ("digest", "indexes", "shape", "unchecked", "value", "violation")
@@ -62,21 +62,21 @@ class Decoded:
 
 
 class AvroBodies:
-    """Bodies of one Avro schema; raises ValueError for a text that is none."""
+    """Bodies of one Avro schema; raises ValueError if the text isn't a schema."""
 
     def __init__(self, text: str) -> None:
         import fastavro
 
         named: dict[str, Any] = {}
         try:
-            # A record around it adds no byte, and gives any schema a place.
+            # A record around it adds no byte, and makes any schema a field's type.
             wrapped = {
                 "type": "record",
                 "name": "schemadesk_body",
                 "fields": [{"name": "body", "type": json.loads(text)}],
             }
             self._schema = fastavro.parse_schema(wrapped, named_schemas=named)
-        except Exception as error:  # noqa: BLE001  whatever fastavro raises for a schema that it doesn't take
+        except Exception as error:  # noqa: BLE001  whatever fastavro raises for a schema that it rejects
             raise ValueError(f"fastavro rejects the schema ({type(error).__name__})") from None
         self._read = fastavro.schemaless_reader
         body: Any = self._schema["fields"][0]["type"]  # type: ignore[index, call-overload]
@@ -84,7 +84,7 @@ class AvroBodies:
         self.shape = AvroShape(body, named)
 
     def decode(self, data: bytes) -> Decoded:
-        """The value of a body; all of its bytes must be used."""
+        """Decode a body; all of its bytes must be used."""
         self._extent.check(data)
         buffer = io.BytesIO(data)
         try:
@@ -97,7 +97,7 @@ class AvroBodies:
             raise Malformed("the body names a branch or symbol that its schema doesn't have") from None
         except MemoryError:
             raise NotRead("it declares more data than fits in memory") from None
-        except Exception as error:  # noqa: BLE001  fastavro's errors are many, and a message may hold content
+        except Exception as error:  # noqa: BLE001  fastavro has many errors, and a message may contain content
             raise Malformed(f"the body doesn't follow its schema ({type(error).__name__})") from None
         if buffer.tell() != len(data):
             raise Malformed(f"{len(data) - buffer.tell():,} bytes are left over after decoding")
@@ -105,7 +105,7 @@ class AvroBodies:
 
 
 class JsonBodies:
-    """JSON, with or without a Kafka Connect schema beside its payload."""
+    """JSON, with or without a Kafka Connect schema next to its payload."""
 
     def __init__(self) -> None:
         self.shape = Shape()
@@ -113,7 +113,7 @@ class JsonBodies:
         self._prefixes: dict[bytes, str] = {}
 
     def decode(self, data: bytes) -> Decoded:
-        """The value, or the payload where a Connect schema stands beside it."""
+        """Return the value, or the payload if a Connect schema is next to it."""
         for prefix, digest in self._prefixes.items():
             if data.startswith(prefix) and data.endswith(b"}"):
                 return Decoded(_plain_json(data[len(prefix) : -1], data), self.shape, digest=digest)
@@ -128,7 +128,7 @@ class JsonBodies:
         return Decoded(value["payload"], self.shape, digest=digest)
 
     def _learn(self, data: bytes, digest: str) -> None:
-        """Later messages that begin with the same bytes have the same schema: it isn't read again."""
+        """Remember the bytes up to the payload: later messages with the same start have the same schema."""
         text = data.decode("utf-8")
         begin = _EMBEDDED.match(text)
         if begin is not None and text.endswith("}"):
@@ -143,7 +143,7 @@ BEGINS_AS_OBJECT = ", though it begins like a JSON object"
 
 
 def _plain_json(data: bytes, whole: bytes) -> Any:
-    """The value of a JSON text without a schema; raises Undecodable, and says whether `whole` begins like an object."""
+    """Parse JSON text without a schema; raises Undecodable, and says whether `whole` begins like an object."""
     try:
         return loaded_json(data)
     except Malformed as reason:
@@ -151,14 +151,14 @@ def _plain_json(data: bytes, whole: bytes) -> Any:
 
 
 def loaded_json(data: bytes) -> Any:
-    """The value of a JSON text; raises Undecodable."""
+    """Parse JSON text; raises Undecodable."""
     try:
         text = data.decode("utf-8")
         try:
             return json.loads(text, parse_constant=_refuse_constant, parse_float=_fraction)
         except json.JSONDecodeError:
             raise
-        except ValueError:  # a whole number of more digits than Python reads; and constants, which are refused again
+        except ValueError:  # an integer of more digits than Python reads, or a constant, which is refused again
             return json.loads(text, parse_constant=_refuse_constant, parse_float=_fraction, parse_int=_whole)
     except UnicodeDecodeError:
         raise Malformed("the bytes aren't UTF-8") from None
@@ -173,14 +173,14 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _whole(text: str) -> int:
-    """A whole number; of one with more than LONGEST_NUMBER digits the sign and that it is huge."""
+    """Parse an integer; one with more than LONGEST_NUMBER digits becomes HUGE or -HUGE."""
     if len(text) <= LONGEST_NUMBER:
         return int(text)
     return -HUGE if text.startswith("-") else HUGE
 
 
 def _fraction(text: str) -> float | int:
-    """A number with a point or an exponent; a whole one beyond a double's range as a whole number."""
+    """Parse a number with a point or an exponent; one beyond a double's range becomes HUGE or -HUGE."""
     number = float(text)
     if math.isfinite(number):
         return number
@@ -192,7 +192,7 @@ def _is_connect(schema: Any) -> bool:
 
 
 def _connect(schema: Any, depth: int = 0) -> Any:
-    """A Connect schema with the keys that Connect writes, and no others."""
+    """Return a Connect schema with only the keys that Connect writes."""
     if not isinstance(schema, dict) or depth > 30:
         return None
     connect: dict[str, Any] = {}
@@ -210,7 +210,7 @@ def _connect(schema: Any, depth: int = 0) -> Any:
 
 
 class ProtobufBodies:
-    """Bodies of one Protobuf schema, given as a FileDescriptorSet in base64 whose last file is the schema's."""
+    """Bodies of one Protobuf schema, given as a base64 FileDescriptorSet whose last file is the schema's."""
 
     def __init__(self, text: str) -> None:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -221,14 +221,14 @@ class ProtobufBodies:
             for file in files.file:
                 pool.Add(file)
             self._file = pool.FindFileByName(files.file[-1].name)
-        except Exception as error:  # noqa: BLE001  the runtime's errors for a broken descriptor are many
+        except Exception as error:  # noqa: BLE001  the runtime has many errors for a broken descriptor
             raise ValueError(f"protobuf rejects the descriptors ({type(error).__name__})") from None
         self._roots = [self._file.message_types_by_name[message.name] for message in files.file[-1].message_type]
         self._class = message_factory.GetMessageClass
         self.shape = ProtobufShape("message", self._roots[0] if self._roots else None)
 
     def decode(self, data: bytes) -> Decoded:
-        """The value of a body, after the message's indexes; fields that aren't set are left out."""
+        """Decode a body after its message indexes; unset fields are left out."""
         indexes, start = _indexes(data)
         shown = ".".join(map(str, indexes))
         descriptor = self._find(indexes)
@@ -238,7 +238,7 @@ class ProtobufBodies:
             value = _Values().fields(message, 0)
         except (Malformed, NotRead):
             raise
-        except Exception as error:  # noqa: BLE001  DecodeError, and what strings that aren't UTF-8 raise
+        except Exception as error:  # noqa: BLE001  DecodeError, and errors for strings that aren't UTF-8
             is_text = isinstance(error, UnicodeDecodeError) or "UTF-8" in str(error)
             raise Malformed(NOT_UTF8 if is_text else f"the body can't be read as {descriptor.full_name}") from None
         return Decoded(value, ProtobufShape("message", descriptor), indexes=shown)
@@ -254,7 +254,7 @@ class ProtobufBodies:
 
 
 def _indexes(data: bytes) -> tuple[list[int], int]:
-    """The indexes before a Protobuf body and where they end: a count and so many numbers, zigzag; a zero is [0]."""
+    """Return the message indexes before a Protobuf body and where they end: a count and the indexes, zigzag; 0 is [0]."""
     indexes: list[int] = []
     count, at = _number(data, 0)
     if count == 0:
@@ -289,13 +289,13 @@ def _is_map_of_enums(field: Any) -> bool:
 
 
 class _Values:
-    """The values of one message, MOST_VALUES at most: two bytes declare an empty message, which takes hundreds here."""
+    """The values of one message, at most MOST_VALUES: two bytes declare an empty message, which takes hundreds here."""
 
     def __init__(self) -> None:
         self._left = MOST_VALUES
 
     def fields(self, message: Any, depth: int) -> dict[str, Any]:
-        """The fields that are set, and what the runtime didn't take, as `_add_unknown` has it."""
+        """Return the set fields, and those that the runtime rejected, as `_add_unknown` names them."""
         from google.protobuf.unknown_fields import UnknownFieldSet
 
         values: dict[str, Any] = {}
@@ -313,9 +313,9 @@ class _Values:
         return values
 
     def _add_unknown(self, values: dict[str, Any], descriptor: Any, unknown: Any) -> None:
-        """Adds `#7`, a number that the schema doesn't declare, or `name#7`, declared with another encoding.
+        """Add `#7` for a number that the schema doesn't declare, or `name#7` for one declared with another encoding.
 
-        A number that a closed enum doesn't list isn't taken either; it is a value of its field.
+        A number that a closed enum doesn't list is also unknown to the runtime; it becomes a value of its field.
         """
         self._spend()
         number, encoding = unknown.field_number, ENCODINGS[unknown.wire_type]
@@ -346,7 +346,7 @@ class _Values:
             return symbol.name if symbol is not None else UNLISTED_NUMBER
         if (
             isinstance(value, bytes) and field.type == field.TYPE_STRING
-        ):  # of proto2, whose strings nobody checks before
+        ):  # proto2 strings, which the runtime doesn't check
             raise Malformed(NOT_UTF8)
         return value
 
@@ -354,14 +354,17 @@ class _Values:
 BACKTRACK_LIMIT = 20_000
 PATTERN_BYTES = 2 * 1_048_576
 LONGEST_PLACE = 200
-MOST_PLACES = 3  # of one value that are named
-MOST_ERRORS = 1_000  # of one value that are looked at
+MOST_PLACES = 3  # named per value
+MOST_ERRORS = 1_000  # read per value
 NOT_VALIDATED = "its value couldn't be validated: it is nested too deep, isn't Unicode, or takes a pattern too long"
-MOST_REFERENCES = 50  # followed one after the other: a circle ends there
+MOST_REFERENCES = 50  # followed in a row: a cycle ends there
 
 
 class JsonSchemaBodies:
-    """Raises ValueError for a text that is no JSON Schema, ImportError where the workers have no jsonschema_rs."""
+    """Bodies of one JSON Schema.
+
+    Raises ValueError if the text isn't a JSON Schema, ImportError if the workers lack jsonschema_rs.
+    """
 
     def __init__(self, text: str) -> None:
         import jsonschema_rs
@@ -381,17 +384,17 @@ class JsonSchemaBodies:
         self.shape = JsonSchemaShape(schema, schema)
 
     def decode(self, data: bytes) -> Decoded:
-        """The value; one that the schema doesn't allow has the problem beside it, and is counted like any other."""
+        """Decode a body; a value that the schema forbids has a `violation` and is counted like any other."""
         value = loaded_json(data)
         try:
             return Decoded(value, self.shape, violation=self._violation(value))
-        except ValueError:  # as NOT_VALIDATED says, or a pattern that gave up: nothing is known of its validity
+        except ValueError:  # see NOT_VALIDATED, or a pattern gave up: validity is unknown
             return Decoded(value, self.shape, unchecked=NOT_VALIDATED)
 
     def _violation(self, value: Any) -> str:
-        """Which keywords of the schema the value is against, in the schema's own words: nothing of the value itself.
+        """Return which keywords of the schema the value violates, in the schema's words, without the value.
 
-        All of them, or it says that there are others: what mends one of them needn't mend the value.
+        It names all of them or says that there are more: fixing one need not fix the value.
         """
         if self._validator.is_valid(value):
             return ""
@@ -415,13 +418,13 @@ class JsonSchemaBodies:
 
 
 def _keyword_path(schema_path: Any) -> str:
-    """Where a keyword stands in its schema; one that is too long says that it goes on."""
+    """Return the path of a keyword in its schema, truncated with `…` if it is too long."""
     path = "/".join(str(part) for part in schema_path)
     return path if len(path) <= LONGEST_PLACE else f"{path[: LONGEST_PLACE - 1]}…"
 
 
 class JsonSchemaShape(Shape):
-    """The values that a schema of the text `root` describes. What it doesn't declare is JSON of any kind."""
+    """The values that a schema within `root` describes. Anything it doesn't declare is JSON of any kind."""
 
     def __init__(self, schema: Any, root: Any) -> None:
         self._root = root
@@ -431,15 +434,15 @@ class JsonSchemaShape(Shape):
         self._symbols = frozenset(allowed) if self.counted else frozenset()
 
     def symbol(self, value: str) -> str:
-        """The value where the schema has it: any other is data, and is not told."""
+        """Return the value if the schema lists it; any other is data and isn't shown."""
         return value if value in self._symbols else UNLISTED_TEXT
 
     def child(self, name: str) -> Shape:
-        """The shape of a declared property."""
+        """Return the shape of a declared property."""
         return self._below(self._schema.get("properties"), name)
 
     def item(self) -> Shape:
-        """The shape of a list's items."""
+        """Return the shape of a list's items."""
         return JsonSchemaShape(self._schema.get("items"), self._root)
 
     def _below(self, properties: Any, name: str) -> Shape:
@@ -450,7 +453,7 @@ class JsonSchemaShape(Shape):
         )
 
     def _followed(self, schema: Any) -> dict[str, Any]:
-        """The schema that a `$ref` into the same text means; an optional one (`oneOf` with null) means the other."""
+        """Resolve a `$ref` within the same text; an optional schema (`oneOf` with null) resolves to the other branch."""
         for _ in range(MOST_REFERENCES):
             if not isinstance(schema, dict):
                 break
@@ -476,7 +479,7 @@ class JsonSchemaShape(Shape):
 
 
 class UndeclaredShape(Shape):
-    """A property that no schema declares, beside declared ones or alone."""
+    """A property that no schema declares, next to declared ones or alone."""
 
     undeclared = True
 

@@ -1,7 +1,7 @@
-"""Counts of the values at each path, and masks: what may be known of a value without the value.
+"""Counts the values at each path, and masks them: what may be shown of a value without the value.
 
-Of a text its length and the classes of its characters, of a number its sign and magnitude, of bytes their length, of a
-date its year.
+That is the length and character classes of a text, the sign and magnitude of a number, the length of bytes, the year of
+a date.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SHOWN = 200  # characters of a revealed value
 SAMPLE = 4_000  # characters of a sample
 DEEPEST = 20
 WIDEST = 50  # items and fields of a sample
-# A name that somebody gave a field. Keys that are data themselves (ids, addresses) stand for any key.
+# A field name that a person chose. Keys that are data themselves (ids, addresses) count as any key.
 NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$.-]{0,63}")
 DATA_LIKE = re.compile(r"[0-9]{4}|[0-9a-fA-F]{8}-|[0-9a-fA-F]{16}")
 SECONDS = {"date": 86_400, "ms": 0.001, "us": 0.000_001, "ns": 0.000_000_001}
@@ -29,7 +29,7 @@ YEAR = 31_556_952  # seconds, on average
 
 
 def shape(text: str) -> str:
-    """The classes of a text's characters and its length: `Ada-42` is `Aaa-99 (6)`."""
+    """Return the classes of a text's characters and its length: `Ada-42` is `Aaa-99 (6)`."""
     classes = []
     for character in text[:SHAPE]:
         if character.isdigit():
@@ -43,9 +43,9 @@ def shape(text: str) -> str:
 
 
 def magnitude(number: Any) -> int:
-    """A number's sign and order of magnitude as one number that sorts as the numbers do; 0 for zero.
+    """Return a number's sign and order of magnitude as one number with the same sort order; 0 for zero.
 
-    `1e3` to `9.99e3` give 400 + 3, and their negatives the negative of it.
+    `1e3` to `9.99e3` give 400 + 3, their negatives -403.
     """
     if number == 0:
         return 0
@@ -58,35 +58,35 @@ def magnitude(number: Any) -> int:
 
 
 def shown_magnitude(code: int) -> str:
-    """`0`, `1e3` or `-1e3`: the power of ten that a number reaches."""
+    """Return `0`, `1e3` or `-1e3`: the power of ten that a number reaches."""
     if code == 0:
         return "0"
     return f"{'-' if code < 0 else ''}1e{abs(code) - 400}"
 
 
 def year_of(number: int, calendar: str) -> int:
-    """The year of a date or time, a day off at most at its turn."""
+    """Return the year of a date or time; within a day of New Year it may be off by one."""
     return 1970 + math.floor(number * SECONDS[calendar] / YEAR)
 
 
 def masked_key(name: str) -> str:
-    """A field's name, or `{}` for a key that looks like data."""
+    """Return a field's name, or `{}` for a key that looks like data."""
     return name if NAME.fullmatch(name) and not DATA_LIKE.search(name) else "{}"
 
 
 def clean(text: str) -> str:
-    """A text that can be stored: halves of surrogate pairs and zero characters are replaced."""
+    """Return a text that can be stored: lone surrogates and zero characters are replaced."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
 
 
 def sample_text(value: Any, reveal: bool) -> str:
-    """A decoded value as JSON for people, masked unless revealed, and cut."""
+    """Return a decoded value as JSON for people, masked unless `reveal`, and truncated."""
     text = clean(json.dumps(_plain(value) if reveal else masked(value), ensure_ascii=False, default=str))
     return text if len(text) <= SAMPLE else f"{text[:SAMPLE]}…"
 
 
 def masked(value: Any, depth: int = 0) -> Any:
-    """A decoded value with everything masked but its form."""
+    """Mask a decoded value; only its form remains."""
     if value is None or isinstance(value, bool | Encoding):
         return value
     if depth >= DEEPEST:
@@ -120,9 +120,9 @@ def _plain(value: Any, depth: int = 0) -> Any:
 MOST_PATHS = 500
 MOST_VALUES = 100
 LIMITS = {"fields": MOST_PATHS, "depth": DEEPEST, "symbols": MOST_VALUES}
-MOST_KEYS = 100  # names of fields below one path, where they come from the data
-REMEMBERED = 512  # values known to have been seen, so that they aren't hashed again
-SKETCH = 256  # smallest hashes kept: the number of distinct values is estimated within some 6 %
+MOST_KEYS = 100  # per path, for field names that come from the data
+REMEMBERED = 512  # values that were seen, so that they aren't hashed again
+SKETCH = 256  # smallest hashes kept: the number of distinct values is estimated within about 6 %
 HASHES = 2**64
 
 
@@ -133,32 +133,32 @@ class Tree:
         self.reveal = reveal
         self.messages = 0
         self.place: tuple[int, int] | None = None
-        self.firsts = 0  # messages are kept as the first with a field or a kind, or without a field, so many times
-        self.left_out: dict[str, int] = {}  # messages in which a limit left something out, by the limit
-        self._left_out_of: dict[str, int] = {}  # and the number of the last one
+        self.firsts = 0  # how often a message was the first with a field or a kind, or the first without a field
+        self.left_out: dict[str, int] = {}  # messages in which a limit left something out, by limit
+        self._left_out_of: dict[str, int] = {}  # the last such message, by limit
         self.paths: dict[str, Node] = {}
         self.root = Node(self, "", shape, 0)
 
     def add(self, value: Any, place: tuple[int, int]) -> None:
-        """Count a decoded message, which stands at this partition and offset."""
+        """Count a decoded message at this (partition, offset)."""
         self.messages += 1
         self.place = place
         self.root.visit(value, self.messages)
 
     def leave_out(self, limit: str) -> None:
-        """Take note that something of this message isn't counted."""
+        """Record that something in this message isn't counted."""
         if self._left_out_of.get(limit) != self.messages:
             self._left_out_of[limit] = self.messages
             self.left_out[limit] = self.left_out.get(limit, 0) + 1
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """What was counted at each path, as plain JSON."""
+        """Yield the counts at each path, as plain JSON."""
         for path, node in self.paths.items():
             yield {"path": path, "messages": self.messages, **node.row()}
 
 
 class Node:
-    """What stands at one path."""
+    """The counts at one path."""
 
     __slots__ = (
         "absent",
@@ -189,19 +189,19 @@ class Node:
         self.kinds: dict[type, int] = {}
         self.values: dict[str, int] = {}
         self.ranges: dict[type, list[Any]] = {}
-        # the first message here with a field or a value that the schema doesn't declare
+        # the first message with a field or value here that the schema doesn't declare
         self.undeclared: tuple[int, int] | None = None
-        # the first message with a value of each kind, and the first one whose object around this has no such field
+        # the first message with a value of each kind, and the first whose parent object lacks this field
         self.first_of_kind: dict[type, tuple[int, int]] = {}
         self.absent: tuple[int, int] | None = None
-        self.always: set[str] = set()  # fields that each object here had until now
+        self.always: set[str] = set()  # fields that every object here has had so far
         self.distinct_values: set[Any] = set()
         self.hashes: set[int] = set()
         self.threshold = HASHES
         tree.paths[path] = self
 
     def visit(self, value: Any, message: int) -> None:
-        """Count a value of the message of this number, and what lies below it."""
+        """Count a value of the message with this number, and everything below it."""
         if self.last != message:
             self.last = message
             self.present += 1
@@ -259,7 +259,7 @@ class Node:
         return self._below(name)
 
     def _below(self, step: str) -> Node | None:
-        """The node one step down; None where the tree is deep or wide enough."""
+        """Return the node one step down; None if the tree is too deep or too wide."""
         child = self.children.get(step)
         if child is not None:
             return child
@@ -272,7 +272,7 @@ class Node:
             shape = self.shape.item() if inner else self.shape.child(step)
             child = self.children[step] = Node(self.tree, path, shape, self.depth + 1)
             if not inner and self.kinds[dict] > 1:
-                child.absent = self.first_of_kind.get(dict)  # the objects before had no such field
+                child.absent = self.first_of_kind.get(dict)  # earlier objects lacked this field
             elif not inner:
                 self.always.add(step)
         return child
@@ -313,7 +313,7 @@ class Node:
             bounds[1] = rank
 
     def row(self) -> dict[str, Any]:
-        """Counts; `low` and `high` are a sortable rank with the text for people, both masked unless revealed."""
+        """Return the counts; `low` and `high` are a sort rank and the text for people, both masked unless revealed."""
         labels = self.shape.labels
         kinds: dict[str, int] = {}
         for kind, count in self.kinds.items():

@@ -1,4 +1,4 @@
-"""The messages of one task: bodies decoded, counted, and handed back as lines of JSON; Debezium's change events too."""
+"""Decodes and counts the messages of one task, including Debezium's change events, and returns lines of JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST_NAME = 255
 
 
 class ChangeEvent(NamedTuple):
-    """A change event: its operation and table (empty for a message), and what marks it."""
+    """A change event: its operation, its table (empty for a message) and its flags."""
 
     op: str
     database: str
@@ -35,9 +35,9 @@ class ChangeEvent(NamedTuple):
 
 
 def change_of(value: Any) -> ChangeEvent | None:
-    """The change event that a decoded value is; None when it is none.
+    """Return the change event in a decoded value; None if it isn't one.
 
-    Its `source` names the connector, which every one of Debezium's connectors writes.
+    Its `source` names the connector: every Debezium connector writes that.
     """
     if not isinstance(value, dict):
         return None
@@ -58,7 +58,7 @@ def change_of(value: Any) -> ChangeEvent | None:
 
 
 def _is_transactional(op: str, value: dict[str, Any], source: dict[str, Any]) -> bool:
-    """Rows: metadata of transactions are added; messages: they were written inside of one."""
+    """Return whether a row has transaction metadata, or a message was written in a transaction."""
     if value.get("transaction") is not None:
         return True
     return op == "m" and source.get("txId") is not None
@@ -78,26 +78,26 @@ def _name(source: dict[str, Any], *keys: str) -> str:
 
 
 BODIES: dict[str, Any] = {"AVRO": AvroBodies, "PROTOBUF": ProtobufBodies, "JSON": JsonSchemaBodies}
-MOST_GROUPS = 2_000  # of one task: places of undecodable bodies with reasons, tables of change events
+MOST_GROUPS = 2_000  # per task: places of undecodable bodies with reasons, tables of change events
 TOO_LARGE = "it is larger than the bodies that a scan decodes"
-MOST_SAMPLED = 200  # of one task: schemas on sides of topics that samples are kept of
-MOST_FIRSTS = 20  # messages that are samples since they were the first with a field, of each schema on a side
+MOST_SAMPLED = 200  # per task: schemas on sides of topics with samples
+MOST_FIRSTS = 20  # samples kept because they were the first with a field, per schema on a side
 FIRST_OFFSETS = 5
-MOST_REASONS = 20  # of one task's place of undecodable bodies, told apart by number
+MOST_REASONS = 20  # per place of undecodable bodies in a task
 
 
 def too_large(size: int) -> str:
-    """The reason of one body that is too large, with its size in bytes."""
+    """Return the reason for one body that is too large, with its size in bytes."""
     return f"{TOO_LARGE}: {size:,} bytes"
 
 
-# What nests is decoded by calls within calls in C, some 1.6 KB a level: that needs room.
+# Nested values are decoded by recursive calls in C, about 1.6 KB per level: that needs a large stack.
 STACKS = (64 * 1024 * 1024, 16 * 1024 * 1024)
 
 
 @dataclass
 class DecodingPlan:
-    """What a task reads: writers by framing and raw mark (kind and text), and what is counted of the bodies."""
+    """What a task reads: writers (kind, text) by (framing, raw mark), and what it counts of the bodies."""
 
     writers: dict[tuple[str, bytes], tuple[str, str]]
     fields: bool = True
@@ -108,7 +108,7 @@ class DecodingPlan:
 
 @dataclass
 class MessageCounts:
-    """What a task found; every key begins with the topic and the side."""
+    """The counts of a task; every key begins with the topic."""
 
     trees: dict[tuple[str, ...], Tree] = field(default_factory=dict)
     undecodable: dict[tuple[Any, ...], dict[str, Any]] = field(default_factory=dict)
@@ -122,7 +122,7 @@ class MessageCounts:
 
 
 class Reader:
-    """Reads the rows of one task. Columns: see `registry.pipeline.body_decoding.COLUMNS`."""
+    """Reads the rows of one task. Columns: see `registry.pipeline.body_decoding`."""
 
     def __init__(self, plan: DecodingPlan) -> None:
         self.plan, self.counts = plan, MessageCounts()
@@ -148,7 +148,7 @@ class Reader:
         body: bytes | None,
         large: int | None = None,
     ) -> None:
-        """Count a side: its body, or that it has so many bytes that it isn't decoded."""
+        """Count a side: decode its body, or record that it is too large (`large` bytes)."""
         if body is None and large is None:
             return
         framing = kind if raw is not None else ""
@@ -163,11 +163,11 @@ class Reader:
             self._count(where, position, decoder.decode(body))
         except Undecodable as reason:
             self._undecodable(where, position, reason.problem, str(reason))
-        except Exception as error:  # noqa: BLE001  whatever one message does, the others are read
+        except Exception as error:  # noqa: BLE001  whatever one message causes, the others are read
             self._undecodable(where, position, "not_read", f"reading it failed ({type(error).__name__})")
 
     def _count(self, where: tuple[str, str, str, str], position: tuple[Any, ...], decoded: Any) -> None:
-        """Count a decoded body in all that is asked for."""
+        """Count a decoded body in everything that the plan asks for."""
         topic, side, framing, mark = where
         partition, offset, time, size, *_ = position
         if decoded.violation:
@@ -210,9 +210,9 @@ class Reader:
     def _undecodable(
         self, where: tuple[str, str, str, str], position: tuple[Any, ...], problem: str, reason: str, *, at: str = ""
     ) -> None:
-        """Count a body under its reason; `at` says more of this one.
+        """Count a body under its reason; `at` is the more detailed reason of this one.
 
-        Beyond MOST_GROUPS places the bodies are counted, and their reasons stay unknown.
+        Beyond MOST_GROUPS places, bodies are counted without their reasons.
         """
         topic, side, framing, mark = where
         partition, offset, time, size, *_ = position
@@ -260,7 +260,7 @@ class Reader:
             samples.append([*where, sample_text(value, self.plan.reveal), is_first])
 
     def lines(self) -> Iterator[str]:
-        """What was found, as lines of JSON: a list of the kind, the key, and the rest."""
+        """Yield the counts as lines of JSON: a list of kind, key, and counts."""
         counts = self.counts
         counts.texts |= self._json.texts
         for key, tree in counts.trees.items():
@@ -276,7 +276,7 @@ class Reader:
 
 
 def _extend(span: list[int], offset: int, time: int, size: int) -> None:
-    """Count one message into a span: messages, bytes, first and last offset, first and last time."""
+    """Add one message to a span: messages, bytes, first and last offset, first and last time."""
     if not span:
         span[:] = [1, size, offset, offset, time, time]
         return
@@ -287,7 +287,7 @@ def _extend(span: list[int], offset: int, time: int, size: int) -> None:
 
 
 def reading(plan: DecodingPlan) -> Any:
-    """The function for `mapInArrow`: batches of messages → one batch of lines."""
+    """Return the function for `mapInArrow`: batches of messages → one batch of lines."""
 
     def read(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow  # type: ignore[import-untyped]
@@ -301,13 +301,13 @@ def reading(plan: DecodingPlan) -> Any:
 
 
 def _with_room(work: Any) -> None:
-    """Do the work on a stack that is deep enough; what it raises is raised here."""
+    """Run `work` on a sufficiently deep stack; raises what it raises."""
     raised: list[BaseException] = []
 
     def run() -> None:
         try:
             work()
-        except BaseException as error:  # noqa: BLE001  raised again below, in the thread that waits
+        except BaseException as error:  # noqa: BLE001  raised again below, in the waiting thread
             raised.append(error)
 
     usual = threading.stack_size()

@@ -1,8 +1,8 @@
-"""What a schema says of the values at a path, how deep Avro bytes nest, and why a body isn't decoded.
+"""What a schema declares at a path, how deep Avro bytes nest, and why a body isn't decoded.
 
-The extent of Avro bytes is found without recursion and without keeping a value: fastavro decodes a type within itself by
-calls within calls in C, as deep as the bytes say, and a few bytes can declare millions of values. Both end the process,
-which no `except` survives. An error's message is the reason, without a word of the body's content.
+AvroExtent measures Avro bytes without recursion and without keeping a value. fastavro decodes recursive types with
+recursive C calls, as deep as the bytes say, and a few bytes can declare millions of values. Both kill the process,
+which no `except` survives. An error's message is the reason, without any content of the body.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Shape:
-    """Values without a schema: JSON's kinds, and the same again below."""
+    """Values without a schema: JSON's kinds, at every level."""
 
     labels: dict[type, str] = {
         type(None): "null",
@@ -26,21 +26,21 @@ class Shape:
     keyed = False  # a map: its keys are data
     counted = False  # its values are symbols of the schema
     calendar: str | None = None
-    free = True  # its fields' names come from the data
-    undeclared = False  # a schema that declares what is around it doesn't declare it
-    declared = ""  # of a field with another encoding: what the schema declares
-    unites_numbers = True  # 7.0 is a whole number, as JSON Schema has it since draft 6
+    free = True  # the names of its fields come from the data
+    undeclared = False  # not declared by a schema that declares its parent
+    declared = ""  # for a field with another encoding: the declared type
+    unites_numbers = True  # 7.0 is an integer, as in JSON Schema since draft 6
 
     def symbol(self, value: str) -> str:
-        """How a counted value is told: by decoders that allow symbols of the schema alone, as it is."""
+        """Return the text for a counted value: unchanged, as decoders only allow symbols of the schema."""
         return value
 
     def child(self, name: str) -> Shape:
-        """The shape of a field."""
+        """Return the shape of a field."""
         return self
 
     def item(self) -> Shape:
-        """The shape of a list's items or a map's values."""
+        """Return the shape of a list's items or a map's values."""
         return self
 
 
@@ -63,7 +63,7 @@ _AVRO: dict[str, type] = {
 
 
 class AvroShape(Shape):
-    """The values of an Avro type; `named` has the definitions by full name. Of several branches, those that fit."""
+    """The values of an Avro type; `named` has the definitions by full name. A union has those of its branches."""
 
     free = False
     unites_numbers = False
@@ -82,7 +82,7 @@ class AvroShape(Shape):
         self.counted = self.labels.get(str) == "enum"
 
     def child(self, name: str) -> Shape:
-        """The shape of a record's field, from the first branch that has it."""
+        """Return the shape of a record's field, from the first branch that has it."""
         for branch in self.branches:
             for field in branch.get("fields", ()) if isinstance(branch, dict) else ():
                 if field["name"] == name:
@@ -90,7 +90,7 @@ class AvroShape(Shape):
         return Shape()
 
     def item(self) -> Shape:
-        """The shape of the items or values of the first branch that has such."""
+        """Return the shape of the items or values, from the first branch that has any."""
         for branch in self.branches:
             for inner in ("items", "values"):
                 if isinstance(branch, dict) and inner in branch:
@@ -99,17 +99,17 @@ class AvroShape(Shape):
 
 
 UNKNOWN = "unknown"
-#: what stands for all values that an enum of the schema doesn't list: they may be anything
+#: stand for all values that an enum of the schema doesn't list: they may contain data
 UNLISTED = frozenset({UNLISTED_NUMBER := "(unknown number)", UNLISTED_TEXT := "(not declared)"})
 
 
 class Encoding(str):
-    """How Protobuf writes a field that the schema doesn't declare, in place of its value."""
+    """The wire encoding of an undeclared Protobuf field, in place of its value."""
 
     __slots__ = ()
 
 
-#: by the wire type
+#: by wire type
 ENCODINGS = {
     0: Encoding("varint"),
     1: Encoding("64-bit"),
@@ -117,7 +117,7 @@ ENCODINGS = {
     3: Encoding("group"),
     5: Encoding("32-bit"),
 }
-#: of a number in a range that the schema leaves to extensions
+#: of a field number in a range that the schema reserves for extensions
 EXTENSION = Encoding("extension")
 
 
@@ -139,7 +139,7 @@ class ProtobufShape(Shape):
         self.counted = (kind == "enum" and not repeated) or self.undeclared
 
     def child(self, name: str) -> Shape:
-        """The shape of a message's field; of one that the runtime doesn't know, its encodings are counted."""
+        """Return the shape of a message's field; for a field unknown to the runtime, its encodings are counted."""
         fields = self.descriptor.fields_by_name if self.descriptor is not None else {}
         field = fields.get(name)
         if field is not None:
@@ -151,13 +151,13 @@ class ProtobufShape(Shape):
         return shape
 
     def item(self) -> Shape:
-        """The shape of a repeated field's items or a map's values."""
+        """Return the shape of a repeated field's items or a map's values."""
         if self.entries is not None:
             return protobuf_field(self.entries)
         return ProtobufShape(self.kind, self.descriptor)
 
 
-#: by the descriptor's number of the type
+#: by the type number of a field descriptor
 TYPES = [
     "_", "double", "float", "int64", "uint64", "int32", "fixed64", "fixed32", "bool", "string", "group",
     "message", "bytes", "uint32", "enum", "sfixed32", "sfixed64", "sint32", "sint64",
@@ -167,7 +167,7 @@ _WIRE_TYPES |= {"string": 2, "bytes": 2, "message": 2}  # all others: varint
 
 
 def protobuf_field(field: Any) -> ProtobufShape:
-    """The shape of a field by its descriptor."""
+    """Return the shape of a field from its descriptor."""
     message = field.message_type
     if message is not None and message.GetOptions().map_entry:
         return ProtobufShape("map", entries=message.fields_by_name["value"])
@@ -175,7 +175,7 @@ def protobuf_field(field: Any) -> ProtobufShape:
 
 
 def declared_type(field: Any) -> str:
-    """`string (length-delimited)`, `repeated int32 (varint or length-delimited)`: what a descriptor declares."""
+    """Return the declared type: `string (length-delimited)`, `repeated int32 (varint or length-delimited)`."""
     kind = TYPES[field.type]
     own = ENCODINGS[_WIRE_TYPES.get(kind, 0)]
     packed = ENCODINGS[2]
@@ -189,30 +189,30 @@ def declared_type(field: Any) -> str:
 
 
 class Undecodable(Exception):
-    """A body that isn't decoded; `problem` is a word of observations.BodyProblem."""
+    """A body that isn't decoded; `problem` is one of observations.BodyProblem."""
 
     problem = "malformed"
 
 
 class Malformed(Undecodable):
-    """A body whose bytes its schema doesn't write, or that is no JSON."""
+    """A body that its schema can't have written, or that isn't JSON."""
 
 
 class NotRead(Undecodable):
-    """A body that may well be right, and whose reading was given up: it would cost too much, or end the process."""
+    """A body that may be valid but isn't read: it would cost too much, or end the process."""
 
     problem = "not_read"
 
 
-MOST_DEPTH = 500  # levels; each takes some 1.6 KB of stack in fastavro
-MOST_VALUES = 1_000_000  # of one body
+MOST_DEPTH = 500  # levels; each takes about 1.6 KB of stack in fastavro
+MOST_VALUES = 1_000_000  # per body
 _FIXED_SIZES = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 _SIZED = ("string", "bytes")
 _VARINT_BYTES = 10
 
 
 class AvroExtent:
-    """Checks bodies of one schema, as fastavro parsed it: `named` has the definitions by full name."""
+    """Checks bodies of one schema, as parsed by fastavro: `named` has the definitions by full name."""
 
     def __init__(self, schema: Any, named: dict[str, Any]) -> None:
         self._schema, self._named = schema, named
@@ -222,15 +222,15 @@ class AvroExtent:
         self._sized(schema, ())
 
     def check(self, data: bytes) -> None:
-        """Raises NotRead for a body beyond the bounds, Malformed for one that isn't of the schema.
+        """Raise NotRead if a body exceeds the limits, Malformed if it isn't of the schema.
 
-        Bodies that can't be beyond them, by their length and their schema, aren't looked at.
+        Bodies that can't exceed them, given their length and schema, aren't read.
         """
         if self._is_recursive or len(data) * self._values_a_byte > MOST_VALUES:
             self._walk(data)
 
     def _sized(self, schema: Any, inside: tuple[str, ...]) -> tuple[int, int]:
-        """The least bytes and the most values of a type apart from lists' items, which set `_values_a_byte`."""
+        """Return the minimum of bytes and maximum of values of a type without lists' items, which set `_values_a_byte`."""
         if isinstance(schema, list):
             branches = [self._sized(branch, inside) for branch in schema] or [(0, 0)]
             return 1 + min(least for least, _ in branches), 1 + max(most for _, most in branches)
@@ -256,9 +256,9 @@ class AvroExtent:
         return (1, 1) if kind == "enum" else self._sized(kind, inside)
 
     def _walk(self, data: bytes) -> None:
-        """Goes through the bytes with a stack of its own: what is still to be read, with its depth."""
+        """Walk the bytes with an explicit stack of the types still to read and their depth."""
         at, values = 0, 0
-        # A type to read, or (type, items left in the block) of a list or map that goes on.
+        # A type to read, or (type, items left in the block) of a list or map that continues.
         stack: list[tuple[Any, int, int]] = [(self._schema, 0, -1)]
         while stack:
             schema, depth, items = stack.pop()
@@ -315,7 +315,7 @@ def _long(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _block(data: bytes, at: int) -> tuple[int, int]:
-    """The number of items in the next block; a negative one has the block's size in bytes after it."""
+    """Return the number of items in the next block; a negative count is followed by the block's size in bytes."""
     count, at = _long(data, at)
     if count < 0:
         _, at = _long(data, at)
