@@ -1,4 +1,4 @@
-"""JSON Schema, drafts 4 to 2020-12: the format's verbs over the modules of this package."""
+"""JSON Schema, drafts 4 to 2020-12: the SchemaFormat that delegates to the modules of this package."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MARKS = frozenset({"$schema", "$id", "$ref", "$defs", "definitions", "propertie
 
 
 class JsonSchemaFormat(SchemaFormat):
-    """JSON Schema as a SchemaFormat; `policy` is "strict" or "lenient", as the established registry names them."""
+    """JSON Schema as a SchemaFormat; `policy` is "strict" or "lenient", as in Confluent's registry."""
 
     name = "JSON"
     title = "JSON Schema"
@@ -58,11 +58,11 @@ class JsonSchemaFormat(SchemaFormat):
 
     @cached_property
     def lenient(self) -> SchemaFormat:
-        """The format whose content models may be closed."""
+        """The format under the policy "lenient"."""
         return JsonSchemaFormat("lenient")
 
     def parse(self, text: str, references: Sequence[ResolvedReference] = (), *, is_new: bool = True) -> ParsedSchema:
-        """The schema in `text`; raises InvalidSchema with line and column."""
+        """Parse `text`; raises InvalidSchema with line and column."""
         try:
             model = parse_schema(text, references)
             canonical = compact(model.root)
@@ -78,81 +78,81 @@ class JsonSchemaFormat(SchemaFormat):
         )
 
     def normalize(self, parsed: ParsedSchema) -> str:
-        """The JSON with the keys of every object sorted, as `normalize=true` registers it."""
+        """Return the JSON with sorted keys in every object, as `normalize=true` registers it."""
         return normalized(model_of(parsed).root)
 
     def self_contained(self, parsed: ParsedSchema) -> str:
-        """The text with its references among its definitions."""
+        """Return the text with its references among its definitions."""
         return self_contained_text(model_of(parsed))
 
     def judge(self, reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
-        """All breaks, equal to the established registry's, and all hazards; raises SchemaTooCostly."""
+        """Return all breaks, equal to those of Confluent's registry, and all hazards; raises SchemaTooCostly."""
         return findings.judge(model_of(reader), model_of(writer), self.policy)
 
     def diff(self, old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
-        """All changes, for people, in the order of the text."""
+        """Return all changes, for people, in the order of the text."""
         return diff_models(model_of(old), model_of(new))
 
     def outline(self, parsed: ParsedSchema) -> tuple[OutlineField, ...]:
-        """The properties as a flat list, nested ones after their parent."""
+        """Return the properties as a flat list, nested ones after their parent."""
         return schema_outline.outline(model_of(parsed))
 
     def cost(self, parsed: ParsedSchema) -> int:
-        """A static estimate, on the high side, of what containment checking of the schema costs (microseconds)."""
+        """Estimate from above the cost of containment checking of the schema, in microseconds, without running it."""
         return empirical_check.cost(model_of(parsed))
 
     def truth(self, reader: ParsedSchema, writer: ParsedSchema, *, cost_limit: int = DEFAULT_COST_LIMIT) -> Truth:
-        """Whether every instance of the writer is valid under the reader: by proof, by witness, or unknown.
+        """Decide whether every instance of the writer is valid under the reader: by proof, by witness, or unknown.
 
-        Containment by jsonschema_rs runs only if the costs of both schemas together are within `cost_limit`.
+        jsonschema_rs checks containment only if the costs of both schemas together are within `cost_limit`.
         """
         return empirical_check.truth_of(model_of(reader), model_of(writer), cost_limit)
 
     def witness(self, reader: ParsedSchema, writer: ParsedSchema, finding: Incompatibility | None = None) -> Witness:
-        """An instance of the writer that the reader refuses, at the place of a finding if one is given."""
+        """Return an instance of the writer that the reader rejects, at the place of the finding if given."""
         return empirical_check.find_witness(model_of(reader), model_of(writer), finding)
 
     def example(self, parsed: ParsedSchema) -> object:
-        """A valid instance; raises InvalidDatum where none is found."""
+        """Return a valid instance; raises InvalidDatum if none is found."""
         return data.example_of(model_of(parsed))
 
     def resolve(self, reader: ParsedSchema, writer: ParsedSchema, datum: object) -> Resolution:
-        """What the reader makes of an instance of the writer: the same, or an error; raises InvalidDatum."""
+        """Validate a writer's instance under the reader: unchanged, or an error; raises InvalidDatum."""
         return data.resolve_datum(model_of(reader), model_of(writer), datum)
 
     def repair(
         self, schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool
     ) -> Edit | None:
-        """The smallest known edit of `schema` that removes the finding against `other`; None where there is none."""
+        """Return the smallest edit of `schema` that removes the finding against `other`; None if there is none."""
         own, theirs = model_of(schema), model_of(other)
         return repair.repair(schema, own, theirs, finding, is_reader=is_reader, policy=self.policy)
 
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
-        """The new schema with the old property as deprecated beside the new one: JSON Schema has no aliases."""
+        """Return the new schema that keeps the old property as deprecated, because JSON Schema has no aliases."""
         return repair.deprecated_beside(new, model_of(new), model_of(old), suspected)
 
     def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
-        """Advice on the schema alone, warnings first; none of it decides anything."""
+        """Return advice on the schema alone, warnings first; it affects no verdict."""
         return findings_at(lint_violations(model_of(parsed)), lambda pointer: self.position(parsed, pointer))
 
     def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
-        """Line and column (from 1) in the text of what a pointer leads to."""
+        """Return line and column (from 1) of a pointer's target in the text."""
         return position(parsed.text, pointer)
 
     def tags(self, parsed: ParsedSchema) -> tuple[EntityTags, ...]:
-        """The tagged objects and properties with their tags, outer ones first."""
+        """Return the tagged objects and properties with their tags, outer ones first."""
         return schema_outline.tags(model_of(parsed))
 
     def with_tags(self, parsed: ParsedSchema, changes: Sequence[TagChange]) -> str:
-        """The text with changed tags; raises InvalidSchema for an entity that it doesn't define."""
+        """Return the text with changed tags; raises InvalidSchema for an entity that it doesn't define."""
         return schema_outline.with_tags(parsed.text, model_of(parsed), changes)
 
     def has_top_level_field(self, parsed: ParsedSchema, name: str) -> bool:
-        """Whether the schema itself says something of a property of that name."""
+        """Return whether the schema declares a top-level property with that name."""
         return schema_outline.has_top_level_field(model_of(parsed), name)
 
     def recognizes(self, text: str) -> bool:
-        """Whether a text is an object with a keyword that Avro doesn't have, or of a type that it doesn't have."""
+        """Return whether the text is an object with a keyword or a type that Avro doesn't have."""
         try:
             root = json.loads(text) if text.lstrip().startswith("{") else None
         except (ValueError, RecursionError):
@@ -162,15 +162,15 @@ class JsonSchemaFormat(SchemaFormat):
         )
 
     def documentation(self, canonical: str) -> str:
-        """Its title and description."""
+        """Return the title and description."""
         return json_documentation(canonical, "title", "description")
 
     def record_name(self, parsed: ParsedSchema) -> str:
-        """Its title."""
+        """Return the title."""
         return json_documentation(parsed.canonical, "title")
 
     def restricted_name(self, parsed: ParsedSchema) -> str:
-        """The first property of the schema itself whose name begins with `$$`."""
+        """Return the first top-level property whose name starts with `$$`."""
         if f'"{RESTRICTED}' not in parsed.canonical:
             return ""
         value = json.loads(parsed.canonical)
@@ -179,16 +179,16 @@ class JsonSchemaFormat(SchemaFormat):
         return next((name for name in names if name.startswith(RESTRICTED)), "")
 
     def decode_body(self, schema: ParsedSchema, body: bytes, indexes: tuple[int, ...] | None = None) -> DecodedBody:
-        """The JSON value in the body, and what the schema says against it."""
+        """Return the JSON value of the body, and its validation errors."""
         return data.decode_body(model_of(schema), body)
 
     def replay_of(self, reader: ParsedSchema, writer: ParsedSchema) -> BodyReplay:
-        """Reads values of the writer with the reader: a value is read as it is, or refused."""
+        """Return a function that validates the writer's values under the reader: unchanged, or an error."""
         return data.replay_of(model_of(reader), model_of(writer))
 
 
 def model_of(parsed: ParsedSchema) -> Model:
-    """The model of a parsed JSON Schema; raises TypeError for a schema of another type."""
+    """Return the model of a parsed JSON Schema; raises TypeError for a schema of another type."""
     if not isinstance(parsed.model, Model):
         raise TypeError(f"a JSON Schema is expected, not one of type {parsed.schema_type}")
     return parsed.model

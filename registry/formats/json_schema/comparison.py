@@ -1,6 +1,6 @@
-"""Meets every pair of a writer's and a reader's schema, and notes what of each the established registry refuses.
+"""Compares pairs of writer and reader schemas, and records the differences that Confluent's registry rejects.
 
-The walk keeps a list of pairs to look at, so depth costs nothing; a pair is met once, and their number is bounded.
+The walk uses a list of pending pairs instead of recursion. Each pair is visited once, and their number is limited.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAX_CELLS: Final = 2_500
 
 
 class SchemaComparison:
-    """All pairs of a reader and a writer; `root` is settled when it has been made."""
+    """All pairs of a reader and a writer; the constructor settles `root`."""
 
     def __init__(self, reader: Model, writer: Model, policy: str) -> None:
         self.breaking = BREAKING[policy]
@@ -41,7 +41,7 @@ class SchemaComparison:
         settle(list(self._pairs.values()))
 
     def pair(self, writer: Shape, reader: Shape) -> ShapePair:
-        """The pair of two shapes, met now or before; raises SchemaTooCostly beyond MAX_PAIRS."""
+        """Return the pair of two shapes, which may exist already; raises SchemaTooCostly beyond MAX_PAIRS."""
         key = (id(writer), id(reader))
         known_pair = self._pairs.get(key)
         if known_pair is None:
@@ -63,12 +63,12 @@ class SchemaComparison:
         name: str = "",
         step: str = "",
     ) -> None:
-        """Notes a difference of a pair, if the policy refuses it."""
+        """Record a difference of a pair if the policy rejects it."""
         if kind in self.breaking:
             pair.changes.append(change(pair, kind, *at, before=before, after=after, name=name, step=step))
 
     def need(self, pair: ShapePair, writer: Shape, reader: Shape, *at: str, step: str = "") -> None:
-        """Notes that a pair needs another one."""
+        """Record that a pair depends on another one."""
         pair.edges.append(Edge(at, step, self.pair(writer, reader)))
 
     def _look(self, pair: ShapePair) -> None:
@@ -91,7 +91,7 @@ class SchemaComparison:
     def _combinations(self, pair: ShapePair) -> None:
         writer, reader = pair.writer, pair.reader
         before, after = writer.label, reader.label
-        # The established check counts members as written where it asks for a single one, and equal ones once after that.
+        # Confluent's check counts members as written if it needs a single one; after that, equal members count once.
         sizes = len(writer.all_parts()), len(reader.all_parts())
         if not _criteria_fit(writer.criterion, sizes[0], reader.criterion, sizes[1]):
             self.note(pair, "COMBINED_TYPE_CHANGED", before=before, after=after)
@@ -114,7 +114,7 @@ class SchemaComparison:
 
 
 def shapes_of(model: Model) -> Shapes:
-    """The shapes of a model, made once."""
+    """Return the shapes of a model; cached."""
     if "shapes" not in model.cache:
         model.cache["shapes"] = Shapes(model)
     shapes: Shapes = model.cache["shapes"]
@@ -122,12 +122,12 @@ def shapes_of(model: Model) -> Shapes:
 
 
 def _are_bytes(writer: Shape, reader: Shape) -> bool:
-    """Two types that Kafka Connect marks as bytes are taken for one, whatever they are."""
+    """Return whether Kafka Connect marks both types as bytes, so that they count as equal."""
     return writer.schema.get("connect.type") == "bytes" == reader.schema.get("connect.type")
 
 
 def _options(writer: Shape, reader: Shape) -> list[tuple[Shape, Shape]]:
-    """The pairs of which one is enough, where only one side is a combination."""
+    """Return the pairs of which one must be compatible, if only one side is a combination."""
     if reader.kind == "combined" and writer.kind != "combined":
         parts = reader.all_parts()
         if len(parts) == 1 or reader.criterion in ("anyOf", "oneOf"):
@@ -148,7 +148,7 @@ def _criteria_fit(writer: str, writer_size: int, reader: str, reader_size: int) 
 
 
 def _cells(ours: Sequence[Shape], theirs: Sequence[Shape]) -> list[tuple[int, int]]:
-    """The pairs of members worth comparing; in large combinations those written alike are taken for each other."""
+    """Return the pairs of members worth comparing; in large combinations, members with equal text are paired first."""
     rows, columns = list(range(len(ours))), list(range(len(theirs)))
     fixed: list[tuple[int, int]] = []
     if len(ours) * len(theirs) > _MAX_CELLS:
@@ -175,7 +175,7 @@ def _text(shape: Shape) -> tuple[str, str, str]:
 
 
 def _may_fit(writer: Shape, reader: Shape) -> bool:
-    """False where two kinds can't be compared at all, so that large combinations stay small."""
+    """Return False for two kinds that can't be compared at all, which keeps large combinations small."""
     return (
         writer.kind == reader.kind
         or "combined" in (writer.kind, reader.kind)

@@ -1,4 +1,4 @@
-"""Data of a schema: an example, what a reader makes of a writer's datum, and why it refuses one; and bodies of messages."""
+"""Data of a schema: examples, validation of a writer's datum under a reader, and bodies of messages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _MAX_REFUSALS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class ValidationFailure:
-    """One error of a validator: where in the datum, where in the schema (of the bundle), and what it says."""
+    """One validation error: its place in the datum and in the bundle's schema, and its message."""
 
     instance_path: tuple[str | int, ...]
     schema_path: tuple[str | int, ...]
@@ -56,13 +56,13 @@ class ValidationFailure:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What makes two refusals the same finding: the keyword in the schema, and the place without indexes."""
+        """The identity of a finding: the keyword in the schema, and the place in the datum without indexes."""
         path = "/".join("#" if isinstance(token, int) else str(token) for token in self.instance_path)
         return "/".join(map(str, self.schema_path)), path + (self.message if self.keyword == "required" else "")
 
 
 def validation_failures(validator: jsonschema_rs.Validator, datum: Any) -> list[ValidationFailure]:
-    """The errors of a datum; none where the pattern engine gave up, as that proves nothing."""
+    """Return the errors of a datum; none if the pattern engine gave up, because that proves nothing."""
     failures = []
     for error in validator.iter_errors(datum):
         if isinstance(error.kind, _ENGINE_FAILURES):
@@ -78,12 +78,12 @@ def validation_failures(validator: jsonschema_rs.Validator, datum: Any) -> list[
 
 
 def witness_of(datum: Any, message: str, reason: str = "") -> Witness:
-    """The proof: the datum, its JSON bytes in hexadecimal, the validator's message, and what is special about it."""
+    """Return the proof: the datum, its JSON bytes in hexadecimal, the validator's message, and any special reason."""
     return Witness(True, to_plain(datum), compact(datum).encode().hex(), message, reason)
 
 
 def finding_of(failure: ValidationFailure, reader: Model, writer: Model, witness: Witness) -> Incompatibility:
-    """A refusal as a finding: pointers into both schemas, the path in the datum, and the witness."""
+    """Return the finding for a validation error: pointers into both schemas, the path in the datum, and the witness."""
     rule = RULES["DATUM_REFUSED"]
     location = reader_location(reader, failure.schema_path)
     theirs = instance_location(writer, failure.instance_path)
@@ -113,7 +113,7 @@ def finding_of(failure: ValidationFailure, reader: Model, writer: Model, witness
 
 
 def reader_location(model: Model, schema_path: Iterable[str | int]) -> SchemaLocation:
-    """The place in the schema's documents of a path in its bundle: definitions lead to where they were written."""
+    """Convert a path in a model's bundle to a place in its documents; definitions map to their original places."""
     here = SchemaLocation(0, "")
     tokens = list(schema_path)
     position = 0
@@ -134,7 +134,7 @@ def reader_location(model: Model, schema_path: Iterable[str | int]) -> SchemaLoc
 
 
 def _further(model: Model, here: SchemaLocation, key: str) -> tuple[SchemaLocation, bool]:
-    """One token further: into the schema, or behind its reference; True where the text has no such place."""
+    """Go one token further, into the schema or through its reference; True if the text has no such place."""
     for _ in range(100):
         pointer = f"{here.pointer}/{escape(key)}"
         target = model.targets.get(SchemaLocation(here.document, join(here.pointer, "$ref")))
@@ -149,7 +149,7 @@ def _further(model: Model, here: SchemaLocation, key: str) -> tuple[SchemaLocati
 
 
 def instance_location(model: Model, instance_path: Iterable[str | int]) -> SchemaLocation:
-    """The nearest place of a schema that describes a part of a datum, going by properties and items alone."""
+    """Return the nearest place in a schema that describes a part of a datum, using only properties and items."""
     here = SchemaLocation(0, "")
     for token in instance_path:
         here = _behind(model, here)
@@ -181,7 +181,7 @@ def _behind(model: Model, here: SchemaLocation) -> SchemaLocation:
 
 
 def data_path(model: Model, instance_path: Iterable[str | int]) -> str:
-    """The path in a datum for people: `Order.items[].price`."""
+    """Return the path in a datum for people: `Order.items[].price`."""
     path = root_path(model)
     for token in instance_path:
         if isinstance(token, int):
@@ -192,7 +192,7 @@ def data_path(model: Model, instance_path: Iterable[str | int]) -> str:
 
 
 def distinct(findings: Iterable[Incompatibility]) -> tuple[Incompatibility, ...]:
-    """Findings without those that a recursive schema repeats further down, the shallowest first."""
+    """Return findings without those that a recursive schema repeats further down, shallowest first."""
     unique: list[Incompatibility] = []
     for item in sorted(findings, key=lambda item: item.path.count(".") + item.path.count("[]")):
         tail = item.path.partition(".")[2]
@@ -216,7 +216,7 @@ _NOT_FILLED: Final = "missing: a default is only an annotation and isn't filled 
 
 
 def example_of(model: Model) -> Any:
-    """A datum that is valid under the schema, as full as is easily found; raises InvalidDatum where none is found."""
+    """Return a valid datum, as complete as is easy to find; raises InvalidDatum if none is found."""
     validator = validator_for(model)
     root = model.root if isinstance(model.root, dict) else {}
     listed = [*root.get("examples", ())] if isinstance(root.get("examples"), list) else []
@@ -233,7 +233,7 @@ def example_of(model: Model) -> Any:
 
 
 def _instances(bundle: Bundle) -> Iterator[Any]:
-    """Values to try, the fullest first."""
+    """Return values to try, the most complete first."""
     instances = Instances(
         bundle.value, True, lambda _value, _schema: True, lambda _value, _schema: False, is_full_first=True
     )
@@ -241,7 +241,7 @@ def _instances(bundle: Bundle) -> Iterator[Any]:
 
 
 def resolve_datum(reader: Model, writer: Model, datum: Any) -> Resolution:
-    """What the reader makes of a datum: JSON stays as it is, or is refused; raises InvalidDatum."""
+    """Validate a datum under both schemas; the reader keeps or rejects the JSON. Raises InvalidDatum."""
     check_datum(datum)
     refused = next(iter(validation_failures(validator_for(writer), datum)), None)
     if refused is not None or not validator_for(writer).is_valid(datum):
@@ -258,7 +258,7 @@ def resolve_datum(reader: Model, writer: Model, datum: Any) -> Resolution:
 
 
 def validator_for(model: Model) -> jsonschema_rs.Validator:
-    """The validator of a schema. Raises InvalidDatum where data can't be validated in bounded time, or not exactly."""
+    """Return the validator of a schema. Raises InvalidDatum if validation can't be exact or bounded in time."""
     if model.bundle.inexact:
         raise InvalidDatum(f"data can't be validated under this schema: {model.bundle.inexact}")
     if unfolded(modern_bundle(model).value) > MAX_UNFOLDED:
@@ -270,7 +270,7 @@ def validator_for(model: Model) -> jsonschema_rs.Validator:
 
 
 def is_valid(validator: jsonschema_rs.Validator, value: Any) -> bool:
-    """Whether the value is valid; not where the validator gives up."""
+    """Return whether the value is valid; False if the validator gives up."""
     try:
         return validator.is_valid(value)
     except ValueError:
@@ -278,7 +278,7 @@ def is_valid(validator: jsonschema_rs.Validator, value: Any) -> bool:
 
 
 def _fullness(value: Any) -> int:
-    """How many properties and items a datum has, arrays of more than two items counting as two."""
+    """Score how many properties and items a datum has; arrays count at most two items."""
     if isinstance(value, dict):
         return 1 + sum(2 + _fullness(item) for item in value.values())
     if isinstance(value, list):
@@ -287,7 +287,7 @@ def _fullness(value: Any) -> int:
 
 
 def check_datum(datum: Any) -> None:
-    """Raises InvalidDatum for what isn't JSON, or is too deep or too large."""
+    """Raise InvalidDatum if the datum isn't JSON, or is too deep or too large."""
     stack: list[tuple[Any, int]] = [(datum, 0)]
     count = 0
     while stack:
@@ -310,7 +310,7 @@ def check_datum(datum: Any) -> None:
 def _fields(
     reader: Model, location: SchemaLocation | None, value: Any, path: str, depth: int
 ) -> Iterator[FieldOutcome]:
-    """Every property of a datum: kept, with a note where the reader says nothing of it."""
+    """Yield every property of a datum as kept, with a note if the reader doesn't declare it."""
     if depth > MAX_DEPTH:
         return
     schema = reader.at(behind(reader, location)) if location is not None else None
@@ -341,7 +341,7 @@ TOO_LONG: Final = "a pattern of the schema takes too long on this value"
 
 
 def decode_body(model: Model, body: bytes) -> DecodedBody:
-    """The value in the body, and what the schema says against it. Raises InvalidDatum."""
+    """Return the value of the body and its validation errors. Raises InvalidDatum."""
     check_size(body)
     value = json_value(body)
     validator = validator_for(model)
@@ -353,7 +353,7 @@ def decode_body(model: Model, body: bytes) -> DecodedBody:
 
 
 def replay_of(reader: Model, writer: Model) -> BodyReplay:
-    """A value is read as it is or refused; the place is the schema's, as names in data are data."""
+    """Return a function that keeps or rejects a value; errors give places in the schema, because names may be data."""
     validators = [validator_for(model) for model in (writer, reader)]
 
     def replay(body: bytes, indexes: tuple[int, ...] | None) -> Resolution:
@@ -373,7 +373,7 @@ def replay_of(reader: Model, writer: Model) -> BodyReplay:
 
 
 def json_value(body: bytes) -> Any:
-    """The JSON value in the bytes. Raises InvalidDatum with line and column."""
+    """Return the JSON value in the bytes. Raises InvalidDatum with line and column."""
     try:
         value = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""All differences between two JSON Schemas: typed, with pointers and paths, in the order of the text; suspected renames."""
+"""All differences between two JSON Schemas, with pointers and paths, in the order of the text; suspected renames."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NOTES: Final = ("title", "description", "default", "examples", "$comment")
 
 @dataclass(frozen=True, slots=True)
 class PropertyRename:
-    """A suspected rename; `score` from 0 to 1."""
+    """A suspected rename; `score` is from 0 to 1."""
 
     old: str
     new: str
@@ -40,7 +40,7 @@ class PropertyRename:
 
 
 def suspected_renames(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[PropertyRename]:
-    """The most likely renames between the properties that only one side has, each in at most one, best first."""
+    """Return the most likely renames between properties that only one side has, best first, each in at most one."""
     removed, added = [name for name in old if name not in new], [name for name in new if name not in old]
     places_old, places_new = {name: at for at, name in enumerate(old)}, {name: at for at, name in enumerate(new)}
     window = max(1, _MAX_COMPARISONS // max(1, len(removed)))
@@ -92,7 +92,7 @@ Work = Difference | tuple[Any, Any, Sides]
 
 
 def diff_models(old: Model, new: Model) -> tuple[Difference, ...]:
-    """All differences between two schemas."""
+    """Return all differences between two schemas."""
     differences: list[Difference] = []
     root = Sides(root_path(new), "", "")
     stack: list[Work] = [*_references(old, new, root), (old.root, new.root, root), *_draft(old, new, root)]
@@ -115,7 +115,7 @@ def _draft(old: Model, new: Model, root: Sides) -> Iterator[Difference]:
 
 
 def _references(old: Model, new: Model, root: Sides) -> Iterator[Difference]:
-    """References of the same name that hold another text now."""
+    """Yield references with the same name whose text changed."""
     texts = {document.reference.name: compact(document.value) for document in old.documents if document.reference}
     for document in new.documents:
         if document.reference is None:
@@ -148,7 +148,7 @@ def _between(old: Any, new: Any, sides: Sides) -> Iterator[Work]:
 def _map_of_schemas(
     added: str, removed: str, step: Callable[[str, str], str]
 ) -> Callable[[str, Mapping[str, Any], Mapping[str, Any], Sides], Iterator[Work]]:
-    """A handler for a keyword that holds schemas by name."""
+    """Return a handler for a keyword that maps names to schemas."""
 
     def handle(keyword: str, old: Mapping[str, Any], new: Mapping[str, Any], sides: Sides) -> Iterator[Work]:
         if not _are_objects(keyword, old, new):
@@ -174,7 +174,7 @@ def _map_of_schemas(
 
 
 def presence_differences(keyword: str, old: Mapping[str, Any], new: Mapping[str, Any], sides: Sides) -> Iterator[Work]:
-    """An empty object under a keyword that only one side has."""
+    """Yield a difference if only one side has the keyword, with an empty object."""
     if (keyword in old) != (keyword in new) and not old.get(keyword) and not new.get(keyword):
         yield from keyword_differences(keyword, old, new, sides)
 
@@ -215,7 +215,7 @@ def _required(keyword: str, old: Mapping[str, Any], new: Mapping[str, Any], side
 
 
 def _content(keyword: str, old: Mapping[str, Any], new: Mapping[str, Any], sides: Sides) -> Iterator[Work]:
-    """What is taken beyond what is listed: absent means anything."""
+    """Yield changes of the schema for unlisted properties or items; an absent keyword allows anything."""
     before, after = old.get(keyword, True), new.get(keyword, True)
     there = sides.inside(keyword, step="{}" if keyword.endswith("Properties") else "[]")
     if isinstance(before, dict) and isinstance(after, dict):
@@ -258,7 +258,7 @@ def _tuple(keyword: str, before: list[Any], after: list[Any], sides: Sides) -> I
 
 
 def _members(keyword: str, old: Mapping[str, Any], new: Mapping[str, Any], sides: Sides) -> Iterator[Work]:
-    """Members of a combination: equal ones belong together, the others in their order."""
+    """Yield changes of a combination's members: equal ones are paired, the others in order."""
     if keyword not in old or keyword not in new:
         rule = "COMBINATION_REMOVED" if keyword in old else "COMBINATION_ADDED"
         only = "old" if keyword in old else "new"

@@ -1,4 +1,4 @@
-"""Single differences: their rules, sentences and values, and those of keywords that hold values."""
+"""Single differences: their rules, sentences and values, and the differences of keywords that hold values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Category = Literal["value", "bound", "flag"]
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A keyword with a value of its own: the prefix of its three rules, and what people call it."""
+    """A keyword with a value: the prefix of its rules, and its label for people."""
 
     keyword: str
     prefix: str
@@ -132,18 +132,18 @@ ATTRIBUTE_OF: Final[Mapping[str, Attribute]] = {attribute.keyword: attribute for
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Where two schemas meet: the path for people, and the pointer of each side."""
+    """The place where two schemas are compared: the path for people, and the pointer of each side."""
 
     path: str
     old: str
     new: str
 
     def inside(self, *tokens: str | int, step: str = "") -> Sides:
-        """The same tokens further on both sides."""
+        """Return the place with the same tokens appended on both sides."""
         return Sides(self.path + step, join(self.old, *tokens), join(self.new, *tokens))
 
     def apart(self, old: tuple[str | int, ...], new: tuple[str | int, ...], step: str = "") -> Sides:
-        """Other tokens on each side."""
+        """Return the place with different tokens appended on each side."""
         return Sides(self.path + step, join(self.old, *old), join(self.new, *new))
 
 
@@ -160,7 +160,7 @@ def difference(
     effect: str = "",
     cure: str = "",
 ) -> Difference:
-    """A difference with its sentence; `only` names the side that has a place."""
+    """Return a difference with its sentence; `only` names the only side with such a place."""
     row = DIFFERENCE_RULES[rule]
     return Difference(
         rule=rule,
@@ -179,7 +179,7 @@ def difference(
 
 
 def shown(value: Any) -> str:
-    """A value in a sentence: a schema by its type, other values as JSON, shortened."""
+    """Return a value for a sentence: a schema by its type, other values as JSON, shortened."""
     if isinstance(value, dict):
         return type_words(value)
     text = value if isinstance(value, str) else compact(value)
@@ -191,7 +191,7 @@ _ABSENT: Final = object()
 
 
 def attribute_differences(keyword: str, old: Schema, new: Schema, sides: Sides) -> Iterator[Difference]:
-    """Of a keyword with a value of its own; bounds are told as raised or lowered."""
+    """Yield the differences of a keyword with a value; bounds are raised or lowered."""
     attribute = ATTRIBUTE_OF[keyword]
     before, after = old.get(keyword, _ABSENT), new.get(keyword, _ABSENT)
     there = sides.inside(keyword)
@@ -214,7 +214,7 @@ def _changed(prefix: str, is_bound: bool, before: Any, after: Any) -> str:
 
 
 def keyword_differences(keyword: str, old: Schema, new: Schema, sides: Sides) -> Iterator[Difference]:
-    """Of a keyword that no draft knows, or one in a form that isn't its own."""
+    """Yield the differences of an unknown keyword, or of one with an invalid value."""
     before, after = old.get(keyword, _ABSENT), new.get(keyword, _ABSENT)
     there = sides.inside(keyword)
     if before is _ABSENT:
@@ -226,7 +226,7 @@ def keyword_differences(keyword: str, old: Schema, new: Schema, sides: Sides) ->
 
 
 def type_differences(keyword: str, old: Schema, new: Schema, sides: Sides) -> Iterator[Difference]:
-    """Of the type: a set of names, in which number holds integer."""
+    """Yield the differences of the type, a set of names in which number includes integer."""
     there = sides.inside("type")
     if keyword not in old:
         yield difference("TYPE_ADDED", there, None, _words(new["type"]), only="new")
@@ -243,7 +243,7 @@ def type_differences(keyword: str, old: Schema, new: Schema, sides: Sides) -> It
 
 
 def enum_differences(keyword: str, old: Schema, new: Schema, sides: Sides) -> Iterator[Difference]:
-    """Of the values of an enum, one by one."""
+    """Yield the differences of an enum, value by value."""
     there = sides.inside("enum")
     if keyword not in old:
         yield difference("ENUM_ADDED", there, None, new["enum"], only="new")
@@ -267,7 +267,7 @@ def enum_differences(keyword: str, old: Schema, new: Schema, sides: Sides) -> It
 
 
 def order_differences(label: str, old: list[Any], new: list[Any], sides: Sides) -> Iterator[Difference]:
-    """What both sides have stands in another order."""
+    """Yield a difference if the common items are in another order."""
     if old == new:
         return
     known_old, known_new = set(old), set(new)
@@ -290,12 +290,12 @@ def _is_number(value: Any) -> bool:
 
 
 def rename_effect(name: str, successor: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """What readers of both schemas get if a property was renamed; `old` and `new` are the objects around it."""
+    """Describe the effect of a renamed property on both schemas' readers; `old` and `new` are the enclosing objects."""
     return f"{_effect('new', successor, name, new)} {_effect('old', name, successor, old)}"
 
 
 def _effect(side: str, ours: str, theirs: str, schema: Mapping[str, Any]) -> str:
-    """What readers of one side, who have `ours`, make of data that were written with `theirs`."""
+    """Describe the effect on readers with `ours` of data written with `theirs`."""
     required = schema.get("required")
     if isinstance(required, list) and ours in required:
         return f'Readers with the {side} schema refuse all data written with "{theirs}": they require "{ours}".'
@@ -308,7 +308,7 @@ def _effect(side: str, ours: str, theirs: str, schema: Mapping[str, Any]) -> str
 
 
 def rename_cure(name: str, successor: str) -> str:
-    """What to do if a property was renamed."""
+    """Return what to do if a property was renamed."""
     return (
         f'Keep "{name}" as deprecated beside "{successor}", and write both until all readers know "{successor}": '
         "JSON Schema has no aliases."

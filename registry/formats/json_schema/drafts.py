@@ -1,4 +1,4 @@
-"""The drafts of JSON Schema as a table: how a text names them, their keywords, and old keywords in those of 2020-12."""
+"""The drafts of JSON Schema as a table: their URIs, their keywords, and the conversion of old keywords to 2020-12."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Holds = Literal["schema", "list", "map", "schema or list", "map of schemas or na
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One draft: `number` counts up with time, `id_keyword` names a schema, `code` is the validator's number."""
+    """One draft: `number` increases over time, `id_keyword` names a schema's URI, `code` is the validator's number."""
 
     name: str
     number: int
@@ -26,7 +26,7 @@ class Draft:
 
     @property
     def ref_hides_siblings(self) -> bool:
-        """Whether keywords beside `$ref` mean nothing."""
+        """Whether keywords next to `$ref` are ignored."""
         return self.number < 2019
 
 
@@ -69,7 +69,7 @@ _BY_URI: Final[Mapping[str, Draft]] = {
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """A keyword that holds schemas, and the drafts (first and last number) that know it."""
+    """A keyword that contains schemas, and the first and last number of the drafts that have it."""
 
     name: str
     holds: Holds
@@ -111,7 +111,7 @@ _REF_DRAFTS: Final[Mapping[str, frozenset[int]]] = {
 
 
 def knows_ref(draft: Draft, keyword: str) -> bool:
-    """Whether a draft knows a keyword that refers to another schema."""
+    """Return whether a draft has a keyword that refers to another schema."""
     return draft.number in _REF_DRAFTS[keyword]
 
 
@@ -122,7 +122,7 @@ def _of_draft(number: int) -> Mapping[str, Keyword]:
 APPLICATORS: Final[Mapping[int, Mapping[str, Keyword]]] = {number: _of_draft(number) for number in DRAFTS}
 
 
-# The keywords that decide whether a value is valid and hold no schemas, and the first and last draft that know them.
+# The assertion keywords without schemas, and the first and last draft that have them.
 _ASSERTION_ROWS: Final[Mapping[str, tuple[int, int]]] = {
     "type": (4, 2020),
     "enum": (4, 2020),
@@ -152,7 +152,7 @@ ASSERTIONS: Final[Mapping[int, frozenset[str]]] = {
 
 
 def draft_of(value: Any, default: Draft = DEFAULT_DRAFT) -> Draft:
-    """The draft that a schema names with `$schema`; `default` where it names none. Raises SchemaProblem."""
+    """Return the draft in `$schema`; `default` if there is none. Raises SchemaProblem."""
     if not isinstance(value, dict) or "$schema" not in value:
         return default
     named = value["$schema"]
@@ -168,12 +168,12 @@ def draft_of(value: Any, default: Draft = DEFAULT_DRAFT) -> Draft:
 
 
 def is_schema(value: Any) -> bool:
-    """Whether a JSON value has the form of a schema."""
+    """Return whether a JSON value has the form of a schema."""
     return isinstance(value, (dict, bool))
 
 
 def subschemas(value: Any, number: int) -> Iterator[tuple[str, Any]]:
-    """The schemas directly inside a schema, as (pointer below it, schema), by the keywords of a draft."""
+    """Yield the schemas directly inside a schema, as (pointer below it, schema), by the keywords of a draft."""
     if not isinstance(value, dict):
         return
     keywords = APPLICATORS[number]
@@ -191,7 +191,7 @@ def subschemas(value: Any, number: int) -> Iterator[tuple[str, Any]]:
 
 
 def modernized(schema: dict[str, Any], draft: Draft) -> dict[str, Any]:
-    """The schema (whose inner schemas are modern already) with the keywords of draft 2020-12."""
+    """Return the schema, whose inner schemas are converted already, with the keywords of draft 2020-12."""
     modern = dict(schema)
     if draft.number <= 2019:
         _tuples(modern)
@@ -204,7 +204,7 @@ def modernized(schema: dict[str, Any], draft: Draft) -> dict[str, Any]:
 
 
 def inexact_in_modern(schema: dict[str, Any], draft: Draft) -> str:
-    """What of a schema the newest draft reads in another way; empty if nothing."""
+    """Return what the newest draft interprets differently in a schema; empty if nothing."""
     types = schema.get("type")
     names = types if isinstance(types, list) else [types]
     if draft.number == 4 and "integer" in names:
@@ -241,7 +241,7 @@ def _dependencies(schema: dict[str, Any]) -> None:
 
 
 def _limit(schema: dict[str, Any], inclusive: str, exclusive: str) -> None:
-    """Draft 4 says `exclusiveMaximum: true` beside `maximum`; later drafts give the number itself."""
+    """Convert draft 4's `exclusiveMaximum: true` next to `maximum` to the number that later drafts use."""
     is_exclusive = schema.pop(exclusive, False)
     if is_exclusive is True and inclusive in schema:
         schema[exclusive] = schema.pop(inclusive)

@@ -1,9 +1,9 @@
-"""Whether a reader takes every value of a writer: a proof, else a witness, else "unknown" with the reason.
+"""Whether a reader accepts every value of a writer: a proof, otherwise a witness, otherwise "unknown" with the reason.
 
-1. A proof keyword by keyword (`proof`), cheap and able to follow recursion.
-2. A search for a witness among built instances (`instances`), each validated under both schemas.
-3. Containment by jsonschema_rs, if its estimated cost is within the limit: "yes" is a proof; of what is left over,
-   instances are built and validated once more.
+1. A proof keyword by keyword (`proof`), which is cheap and can handle recursion.
+2. A search for a witness among generated instances (`instances`), each validated under both schemas.
+3. Containment by jsonschema_rs, if its estimated cost is within the limit: "yes" is a proof; otherwise instances of the
+   remainder are generated and validated.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MAX_BUNDLE_VALIDATORS: Final = 4_000
 
 
 def cost(model: Model) -> int:
-    """The static estimate of what comparing a schema may cost; see `cost`."""
+    """Return the estimated cost of comparing a schema; see `cost_of`."""
     if "cost" not in model.cache:
         model.cache["cost"] = cost_of(modern_bundle(model).value)
     estimate: int = model.cache["cost"]
@@ -51,7 +51,7 @@ def cost(model: Model) -> int:
 
 
 def truth_of(reader: Model, writer: Model, cost_limit: int = DEFAULT_COST_LIMIT) -> Truth:
-    """The truth of a pair; every "no" has findings with witnesses that were validated under both schemas."""
+    """Return the truth of a pair; every "no" has findings with witnesses that were validated under both schemas."""
     pair = _pair(reader, writer)
     if pair.hindrance:
         return Truth("unknown", how=pair.hindrance)
@@ -66,9 +66,9 @@ def truth_of(reader: Model, writer: Model, cost_limit: int = DEFAULT_COST_LIMIT)
 
 
 def find_witness(reader: Model, writer: Model, target: Incompatibility | None = None) -> Witness:
-    """A datum that is valid under the writer and not under the reader, or why there is none.
+    """Return a datum that is valid under the writer and not under the reader; if there is none, the reason.
 
-    With a finding, only one that the reader refuses at the finding's place counts.
+    With a finding, only a datum that the reader rejects at the finding's place counts.
     """
     pair = _pair(reader, writer)
     if pair.hindrance:
@@ -90,7 +90,7 @@ def find_witness(reader: Model, writer: Model, target: Incompatibility | None = 
 
 
 def _is_meant(finding: Incompatibility, target: Incompatibility) -> bool:
-    """Whether a datum broke what a finding says: the same place in the data, and the same keyword if it names one."""
+    """Return whether a datum shows a finding: the same place in the data, and the same keyword if it names one."""
     ours, theirs = _plain_path(finding.path), _plain_path(target.path)
     holder, _, name = theirs.rpartition(".")
     if finding.detail in _OF_PARENT:
@@ -154,7 +154,7 @@ class _Pair:
             self.hindrance = f"the validator rejects one of the schemas: {plain(error)}"
 
     def is_proved(self) -> bool:
-        """Whether the reader is proved to take everything."""
+        """Return whether it is proved that the reader accepts everything."""
         if self._is_proved is None:
             if self._reader_modern.inexact or self._writer_modern.inexact:
                 is_exact = self.reader.draft.number == self.writer.draft.number
@@ -165,14 +165,14 @@ class _Pair:
         return self._is_proved
 
     def searches(self) -> Iterator[Iterator[Incompatibility]]:
-        """Searches for data that break: among those of their formats first, then, where that matters, among others."""
+        """Yield searches for breaking data: if it has formats, first among data that matches them, then in all data."""
         reported: set[tuple[str, str]] = set()
         if self._has_formats:
             yield self.findings(self.candidates(with_formats=True), reported)
         yield self.findings(self.candidates(), reported)
 
     def found(self) -> Iterator[Incompatibility]:
-        """What all searches find, each once: a report asks for the witnesses of many findings of one pair."""
+        """Yield the results of all searches, each once; cached, because a report needs many witnesses of a pair."""
         position = 0
         while True:
             with self._lock:
@@ -187,7 +187,7 @@ class _Pair:
             position += 1
 
     def candidates(self, schema: Schema | None = None, *, with_formats: bool = False) -> Iterator[Any]:
-        """Instances to try, of the writer's schema or of a given one; `with_formats` those alone that keep its formats."""
+        """Return instances to try, of the writer's or a given schema; `with_formats` only those that match formats."""
         start = self._writer_modern.value if schema is None else schema
         if with_formats:
             start = bundle_with_formats(self.writer).value
@@ -203,7 +203,7 @@ class _Pair:
     def findings(
         self, candidates: Iterable[Any], reported: set[tuple[str, str]] | None = None
     ) -> Iterator[Incompatibility]:
-        """One finding for each place of the reader that refuses a datum of the writer, but for those seen before."""
+        """Yield one finding for each place of the reader that rejects a writer's datum, unless reported before."""
         reported = set() if reported is None else reported
         left = MAX_CANDIDATES
         for value in candidates:
@@ -226,7 +226,7 @@ class _Pair:
                 return
 
     def contained(self, cost_limit: int) -> Truth:
-        """What jsonschema_rs says, within a limit of cost."""
+        """Return the containment result of jsonschema_rs, within a cost limit."""
         why = self._why_not_comparable(cost_limit)
         if why:
             return Truth("unknown", how=f"neither a proof nor a counterexample was found; {why}")
@@ -251,7 +251,7 @@ class _Pair:
         )
 
     def _comparable(self) -> tuple[Bundle, Bundle]:
-        """Both in the newest draft, which the generator reads; in their own where that isn't exact."""
+        """Return both in the newest draft, which the generator reads, or in their own if conversion isn't exact."""
         if self._reader_modern.inexact or self._writer_modern.inexact:
             return self.reader.bundle, self.writer.bundle
         return self._reader_modern, self._writer_modern
@@ -267,7 +267,7 @@ class _Pair:
         return ""
 
     def _guess(self) -> str:
-        """What makes the question hard, as far as the schemas show it."""
+        """Return what seems to make the question hard."""
         text = str(self._reader_modern.value)
         reasons = [
             feature
@@ -290,7 +290,7 @@ class _Pair:
         return self._check(value, schema, is_reader=True) is False
 
     def _check(self, value: Any, schema: Schema, *, is_reader: bool, with_formats: bool = False) -> bool | None:
-        """Whether a part of a bundle takes a value; None where that isn't known."""
+        """Return whether a part of a bundle accepts a value; None if unknown."""
         if isinstance(schema, bool):
             return schema
         bundle = self._reader_modern if is_reader else self._writer_modern
@@ -319,7 +319,7 @@ class _Pair:
 
 
 def _pair(reader: Model, writer: Model) -> _Pair:
-    """The pair; of each reader the last one is kept."""
+    """Return the pair; each reader caches its last one."""
     pair: _Pair | None = reader.cache.get("pair")
     if pair is None or pair.writer is not writer:
         pair = reader.cache["pair"] = _Pair(reader, writer)

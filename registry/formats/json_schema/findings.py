@@ -1,4 +1,4 @@
-"""From pairs to findings: breaks and hazards of a reader and a writer, each with its place, reason and cure."""
+"""Findings of pairs: breaks and hazards of a reader and a writer, each with its place, reason and cure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from registry.formats.json_schema.rules import RULES
 from registry.formats.json_schema.shapes import Shape
 from registry.formats.json_schema.text import compact, json_equal, to_plain
 
-# Keywords that are compared as wholes: the kind of shape, the keyword, the rule.
+# keywords that are compared as a whole: (kind of shape, keyword, rule)
 _WHOLE: Final = (
     ("object", "patternProperties", "PATTERN_PROPERTIES_CHANGED"),
     ("object", "propertyNames", "PROPERTY_NAMES_CHANGED"),
@@ -28,7 +28,7 @@ _TYPED: Final = frozenset({"string", "number", "object", "array"})
 
 
 def pair_hazards(pair: ShapePair) -> Iterator[KeywordChange]:
-    """The hazards of one pair of shapes of the same kind; `kind` of each is the id of its rule."""
+    """Yield the hazards of one pair of shapes of the same kind; `kind` of each is the id of its rule."""
     writer, reader = pair.writer, pair.reader
     if writer.kind != reader.kind:
         return
@@ -72,7 +72,7 @@ def _required(pair: ShapePair) -> Iterator[KeywordChange]:
 
 
 def _passes(schema: Any) -> bool:
-    """A property without any condition may be added to an open model, even as a required one."""
+    """Return whether a property has no conditions, so that an open model may add it, even as a required one."""
     return schema is True or schema == {}
 
 
@@ -90,18 +90,18 @@ _MAX_DEPTH: Final = 400
 
 @dataclass(frozen=True, slots=True)
 class FindingPath:
-    """Where a pair stands, for the registry (tokens of a location) and for people (a path)."""
+    """The place of a pair, for the registry (tokens of a location) and for people (a path)."""
 
     tokens: tuple[str, ...]
     path: str
 
     def inside(self, at: tuple[str, ...], step: str) -> FindingPath:
-        """Further on."""
+        """Return the path extended by tokens and a step."""
         return FindingPath(self.tokens + at, self.path + step)
 
 
 def judge(reader: Model, writer: Model, policy: str) -> Judgement:
-    """All breaks under a policy ("strict" or "lenient"), and all hazards; raises SchemaTooCostly."""
+    """Return all breaks under a policy ("strict" or "lenient"), and all hazards; raises SchemaTooCostly."""
     comparison = SchemaComparison(reader, writer, policy)
     walk = _FindingWalk(reader, writer)
     finding_path = FindingPath((), root_path(reader))
@@ -113,7 +113,7 @@ def judge(reader: Model, writer: Model, policy: str) -> Judgement:
 
 
 class _FindingWalk:
-    """Tells what is broken, from the root down; a pair may be told in several places, never inside itself."""
+    """A walk over what is broken, from the root down; a pair may be reported at several places, never inside itself."""
 
     def __init__(self, reader: Model, writer: Model) -> None:
         self._reader = reader
@@ -121,7 +121,7 @@ class _FindingWalk:
         self._steps = 0
 
     def breaks(self, root: ShapePair, finding_path: FindingPath) -> Iterator[Incompatibility]:
-        """The breaks of a pair and of what it needs, in the order of the comparison."""
+        """Yield the breaks of a pair and of the pairs that it depends on, in the order of the comparison."""
         stack: list[tuple[ShapePair, FindingPath, frozenset[int]]] = [(root, finding_path, frozenset())]
         count = 0
         while stack and count < MAX_FINDINGS:
@@ -145,7 +145,7 @@ class _FindingWalk:
             stack.extend((edge.pair, here.inside(edge.at, edge.step), inner) for edge in needed)
 
     def _causes(self, choice: Choice, here: FindingPath) -> tuple[Incompatibility, ...]:
-        """What is broken between the members of combinations that can't be paired."""
+        """Return the breaks between the members of combinations that can't be paired."""
         if choice.kind in ("covered", "not"):
             return ()
         matched: set[int] = set()
@@ -163,7 +163,7 @@ class _FindingWalk:
         return tuple(causes)
 
     def hazards(self, root: ShapePair, finding_path: FindingPath) -> Iterator[Incompatibility]:
-        """What the established check lets pass, each pair told once."""
+        """Yield what the established check allows, each pair once."""
         stack = [(root, finding_path)]
         visited: set[int] = set()
         count = 0
@@ -180,7 +180,7 @@ class _FindingWalk:
             stack.extend((edge.pair, here.inside(edge.at, edge.step)) for edge in reversed(pair.edges))
 
     def draft_hazard(self, root: ShapePair, finding_path: FindingPath) -> Incompatibility:
-        """The schemas are of different drafts."""
+        """Return the hazard of different drafts."""
         change = KeywordChange(
             "DRAFT_CHANGED",
             (),
@@ -194,7 +194,7 @@ class _FindingWalk:
     def finding(
         self, change: KeywordChange, here: FindingPath, causes: tuple[Incompatibility, ...] = ()
     ) -> Incompatibility:
-        """A difference in its place, with its sentence, pointers, reason and cures."""
+        """Return a difference at its place as a finding, with its sentence, pointers, reason and cures."""
         rule = RULES["CONST_CHANGED" if change.at == ("const",) else change.kind]
         path = here.path + change.step
         names = {"reader": shown(change.after), "writer": shown(change.before), "name": change.name, "path": path}
@@ -220,7 +220,7 @@ class _FindingWalk:
 
 
 def _taken(choice: Choice) -> Iterator[ShapePair]:
-    """The pairs by which a choice passes."""
+    """Yield the pairs that satisfy a choice."""
     if choice.kind in ("not",) or choice.is_broken():
         return
     if choice.kind == "matching":
@@ -234,6 +234,6 @@ def _taken(choice: Choice) -> Iterator[ShapePair]:
 
 
 def shown(value: Any) -> str:
-    """A value in a sentence, shortened."""
+    """Return a value for a sentence, shortened."""
     text = value if isinstance(value, str) else compact(value)
     return text if len(text) <= 120 else text[:119] + "…"

@@ -1,8 +1,8 @@
-"""Instances of a writer's schema, built rather than guessed, those first that a reader is likely to refuse.
+"""Generated instances of a writer's schema, those that a reader is likely to reject first.
 
-For each place the generator knows what the writer asks for (facts) and every keyword object of the reader that looks at
-the same place (views). From both it takes the values at the edges: a length and one more, a name and none, a value of
-an enum that the other lacks. Nothing here is certain: callers validate what they get.
+For each place, the generator knows the writer's constraints (facts) and all keyword objects of the reader for the same
+place (views). From both it takes edge values: a length and one more, a name and none, a value of an enum that the other
+side lacks. Nothing here is certain, so callers validate the instances.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FULL_DEPTH: Final = 4
 _WIDTH: Final = (200, 24, 14, 8)
 _MAX_ITEMS: Final = 200
 _SEED: Final = 7
-#: matches of a name with a pattern, about 1 µs each: for the order of names, and in place of one step
+#: The most matches of a name with a pattern, about 1 µs each, that sort names; and the number that counts as a step.
 _MAX_MATCHES: Final = 500_000
 _FEWEST_NAMES: Final = 20
 _PATTERNS_A_STEP: Final = 500
@@ -46,10 +46,10 @@ Ask = Callable[[Any, Schema], bool]
 
 
 class Instances:
-    """Candidates for a writer's schema seen against a reader's; both bundles in draft 2020-12.
+    """Candidates for a writer's schema compared with a reader's; both are bundles in draft 2020-12.
 
-    `accepts(value, schema)` says whether one schema of the writer takes a value (parts that it doesn't are dropped),
-    `refuses` whether one of the reader refuses it (those come first).
+    `accepts(value, schema)` says whether a schema of the writer accepts a value (other parts are dropped), `refuses`
+    whether a schema of the reader rejects it (those come first).
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Instances:
         self._steps = 0
 
     def candidates(self) -> Iterator[Any]:
-        """Values of the whole schema, each once, at most a few thousand."""
+        """Yield values of the whole schema, each once, at most a few thousand."""
         interning = Interning()
         numbers: set[int] = set()
         alive: list[Any] = []
@@ -113,7 +113,7 @@ class Instances:
             yield from _SAMPLES[name]
 
     def _best(self, schemas: list[Schema], readers: list[Schema], depth: int) -> list[Any]:
-        """A few values of a part, those first that some schema of the reader refuses."""
+        """Return a few values of a part, first those that a schema of the reader rejects."""
         width = _WIDTH[min(depth, len(_WIDTH) - 1)]
         tried = islice(self._values(schemas, readers, depth), width * 3)
         accepted = [value for value in tried if all(self._accepts(value, schema) for schema in schemas)]
@@ -174,7 +174,7 @@ class Instances:
     def _with_dependents(
         self, facts: Facts, looks: list[Mapping[str, Any]], value: dict[str, Any], name: str, depth: int
     ) -> dict[str, Any]:
-        """The value with what its property asks for."""
+        """Return the value with the properties that its property requires."""
         needed = [other for dependencies in facts.values("dependentRequired") for other in dependencies.get(name, ())]
         extra = [dependencies[name] for dependencies in facts.values("dependentSchemas") if name in dependencies]
         for inner in variants(extra, self._writers)[:1] if extra else ():
@@ -188,7 +188,7 @@ class Instances:
         return value
 
     def _padded(self, facts: Facts, looks: list[Mapping[str, Any]], base: dict[str, Any], depth: int) -> dict[str, Any]:
-        """As many properties as the writer asks for at least."""
+        """Return the object filled up to the writer's minimum number of properties."""
         least = max([0, *facts.values("minProperties")])
         names = chain(_names(facts, looks, self._seed), (f"p{number}" for number in range(_MAX_ITEMS)))
         while len(base) < min(least, _MAX_ITEMS):
@@ -203,7 +203,7 @@ class Instances:
     def _counted(
         self, facts: Facts, looks: list[Mapping[str, Any]], full: dict[str, Any], base: dict[str, Any]
     ) -> Iterator[Any]:
-        """Objects with as many properties as some limit, and one more or less."""
+        """Yield objects with as many properties as each limit, and one more or less."""
         counts = {
             count + change
             for item in (*looks, *facts.items)
@@ -245,7 +245,7 @@ class Instances:
     def _containing(
         self, facts: Facts, looks: list[Mapping[str, Any]], depth: int, least: int, most: int
     ) -> Iterator[Any]:
-        """Arrays that hold what `contains` asks for as often as it may, and once more or less."""
+        """Yield arrays with as many `contains` matches as each limit, and one more or less."""
         for item in (*facts.items, *looks):
             if "contains" not in item:
                 continue
@@ -271,12 +271,12 @@ class Instances:
 
 
 def _patterns(facts: Facts, looks: list[Mapping[str, Any]]) -> int:
-    """How many patterns each name is matched with."""
+    """Return how many patterns each name is matched with."""
     return sum(len(item.get("patternProperties", ())) for item in (*facts.items, *looks))
 
 
 def _is_alike(facts: Facts, looks: list[Mapping[str, Any]], name: str) -> bool:
-    """Whether writer and reader say the same of a property, as far as their texts show it."""
+    """Return whether the texts of writer and reader say the same about a property."""
     ours = [schema for item in facts.items for schema in property_schemas(item, name)]
     theirs = [schema for item in looks for schema in property_schemas(item, name)]
     return bool(ours) and ours == theirs
@@ -287,7 +287,7 @@ def _takes_fractions(facts: Facts) -> bool:
 
 
 def _names(facts: Facts, looks: list[Mapping[str, Any]], seed: int) -> list[str]:
-    """Names of properties that either side speaks of, and a few that none does."""
+    """Return property names that either side mentions, and a few others."""
     names: dict[str, None] = {}
     for item in (*looks, *facts.items):
         names.update(dict.fromkeys(item.get("properties", {})))
@@ -304,7 +304,7 @@ def _names(facts: Facts, looks: list[Mapping[str, Any]], seed: int) -> list[str]
 
 
 def _named_values(hint: Mapping[str, Any]) -> Iterator[Any]:
-    """The values that a keyword object of either side lists."""
+    """Yield the values that a keyword object of either side lists."""
     if "const" in hint:
         yield hint["const"]
     yield from hint.get("enum", ())[:_MAX_ITEMS]
@@ -313,7 +313,7 @@ def _named_values(hint: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _rows(columns: list[list[Any]], *, is_unique: bool) -> Iterator[list[Any]]:
-    """Arrays of the columns' values: the plainest, then one place varied at a time; all different where asked."""
+    """Yield arrays of the columns' values, the simplest first, then one place varied; `is_unique` avoids repeats."""
     base = [column[-1] for column in columns]
     if is_unique:
         base = _distinct(columns)
@@ -328,7 +328,7 @@ def _rows(columns: list[list[Any]], *, is_unique: bool) -> Iterator[list[Any]]:
 
 
 def _distinct(columns: list[list[Any]]) -> list[Any]:
-    """One value of each column, different from those before where there is one."""
+    """Return one value of each column, different from the earlier ones if possible."""
     interning, taken, alive = Interning(), set[int](), list[Any]()
     row = []
     for column in columns:
@@ -340,7 +340,7 @@ def _distinct(columns: list[list[Any]]) -> list[Any]:
 
 
 def _interleaved(streams: list[Iterator[Any]]) -> Iterator[Any]:
-    """One value of each stream in turn, until all are empty."""
+    """Yield one value of each stream in turn, until all are exhausted."""
     open_streams = list(streams)
     while open_streams:
         left = []

@@ -1,4 +1,4 @@
-"""What the established registry refuses between two schemas, keyword by keyword."""
+"""The differences between two schemas that Confluent's registry rejects, keyword by keyword."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def compare_strings(comparison: SchemaComparison, pair: ShapePair) -> None:
-    """Lengths and the pattern; formats are not compared."""
+    """Compare lengths and the pattern; formats are not compared."""
     limit(comparison, pair, "maxLength", "MAX_LENGTH", is_upper=True)
     limit(comparison, pair, "minLength", "MIN_LENGTH", is_upper=False)
     before, after = pair.writer.schema.get("pattern"), pair.reader.schema.get("pattern")
@@ -37,7 +37,7 @@ def compare_strings(comparison: SchemaComparison, pair: ShapePair) -> None:
 
 
 def compare_numbers(comparison: SchemaComparison, pair: ShapePair) -> None:
-    """Bounds, multipleOf, and integer against number; draft 4's boolean exclusive bounds are not compared."""
+    """Compare bounds, multipleOf, and integer with number; draft 4's boolean exclusive bounds are not compared."""
     limit(comparison, pair, "maximum", "MAXIMUM", is_upper=True)
     limit(comparison, pair, "minimum", "MINIMUM", is_upper=False)
     limit(comparison, pair, "exclusiveMaximum", "EXCLUSIVE_MAXIMUM", is_upper=True)
@@ -48,7 +48,7 @@ def compare_numbers(comparison: SchemaComparison, pair: ShapePair) -> None:
 
 
 def compare_enums(comparison: SchemaComparison, pair: ShapePair) -> None:
-    """The values of two enums, as sets."""
+    """Compare the values of two enums as sets."""
     before, after = pair.writer.schema.get("enum"), pair.reader.schema.get("enum")
     if not isinstance(before, list) or not isinstance(after, list):
         return
@@ -62,14 +62,14 @@ def compare_enums(comparison: SchemaComparison, pair: ShapePair) -> None:
 
 
 def compare_const(comparison: SchemaComparison, pair: ShapePair) -> None:
-    """Two constants; a change is told as a change of an enum."""
+    """Compare two constants; a change is reported as a change of an enum."""
     before, after = pair.writer.schema["const"], pair.reader.schema["const"]
     if not json_equal(before, after):
         comparison.note(pair, "ENUM_ARRAY_CHANGED", "const", before=before, after=after, name=_listed([before]))
 
 
 def compare_nots(comparison: SchemaComparison, pair: ShapePair) -> None:
-    """Two negations: what the reader forbids must be forbidden by the writer."""
+    """Compare two negations: the writer must forbid everything that the reader forbids."""
     inner = comparison.pair(pair.reader.inner("not"), pair.writer.inner("not"))
     pair.choices.append(Choice("not", [inner], change(pair, "NOT_TYPE_EXTENDED", "not")))
 
@@ -83,7 +83,7 @@ def limit(
     is_upper: bool,
     read: Callable[[Any, str], Any] | None = None,
 ) -> None:
-    """A bound that is new or tighter on the reader's side."""
+    """Report a bound that is new or tighter on the reader's side."""
     take = read or number_of
     before, after = take(pair.writer.schema, keyword), take(pair.reader.schema, keyword)
     if after is None or before == after:
@@ -97,7 +97,7 @@ def limit(
 
 
 def number_of(schema: Any, keyword: str) -> Any:
-    """The number that a keyword has, None where it has none."""
+    """Return the number of a keyword; None if it has none."""
     value = schema.get(keyword)
     return value if isinstance(value, (int, Decimal)) and not isinstance(value, bool) else None
 
@@ -115,7 +115,7 @@ def _multiples(comparison: SchemaComparison, pair: ShapePair) -> None:
 
 
 def is_multiple(number: int | Decimal, divisor: int | Decimal) -> bool:
-    """Whether a number is a whole multiple of another, exactly."""
+    """Return whether a number is an exact multiple of another."""
     over, under = _ratio(number)
     divisor_over, divisor_under = _ratio(divisor)
     return divisor_over != 0 and (over * divisor_under) % (under * divisor_over) == 0
@@ -134,7 +134,7 @@ _REFERRING: Final = ("$ref", "$recursiveRef", "$dynamicRef")
 
 
 def compare_objects(comparison: SchemaComparison, pair: ShapePair) -> None:
-    """Required properties, properties and content models, dependencies, and how many properties there may be."""
+    """Compare required properties, properties, content models, dependencies, and numbers of properties."""
     _required(comparison, pair)
     _properties(comparison, pair)
     _dependencies(comparison, pair)
@@ -145,7 +145,7 @@ def compare_objects(comparison: SchemaComparison, pair: ShapePair) -> None:
 
 
 def compare_arrays(comparison: SchemaComparison, pair: ShapePair) -> None:
-    """Items, tuples and content models, how many items there may be, and whether they must differ."""
+    """Compare items, tuples, content models, numbers of items, and uniqueness."""
     writer, reader = all_items(pair.writer), all_items(pair.reader)
     if writer is not None and reader is not None:
         comparison.need(pair, writer, reader, "items", step="[]")
@@ -164,19 +164,19 @@ def compare_arrays(comparison: SchemaComparison, pair: ShapePair) -> None:
 
 
 def properties_of(shape: Shape) -> Mapping[str, Any]:
-    """The declared properties of an object."""
+    """Return the declared properties of an object."""
     properties = shape.schema.get("properties")
     return properties if isinstance(properties, dict) else {}
 
 
 def required_of(shape: Shape) -> frozenset[str]:
-    """The names that an object requires."""
+    """Return the names that an object requires."""
     names = shape.schema.get("required")
     return frozenset(name for name in names if isinstance(name, str)) if isinstance(names, list) else frozenset()
 
 
 def has_default(schema: Any) -> bool:
-    """Whether the schema of a property has a default."""
+    """Return whether the schema of a property has a default."""
     return isinstance(schema, dict) and "default" in schema
 
 
@@ -216,9 +216,10 @@ def _properties(comparison: SchemaComparison, pair: ShapePair) -> None:
 
 
 def _is_unchanged(writer: Any, reader: Any) -> bool:
-    """Whether two schemas of one draft are written alike and refer to nothing: most properties of most versions.
+    """Return whether two schemas of one draft have equal text without references, like most properties of most
+    versions.
 
-    True only where it is sure: 1 and true are equal for Python, and a reference may lead somewhere else by now.
+    True only if it is certain: Python considers 1 and true equal, and the target of a reference may have changed.
     """
     if writer != reader:
         return False
@@ -227,7 +228,7 @@ def _is_unchanged(writer: Any, reader: Any) -> bool:
 
 
 def _removed_property(comparison: SchemaComparison, pair: ShapePair, name: str) -> None:
-    """A property that the reader doesn't list: its content model must take it."""
+    """Report a property that the reader doesn't list, unless its content model accepts the property."""
     if is_open(pair.reader):
         return
     writer, reader = pair.writer.inner("properties", name), covering(pair.reader, name)
@@ -242,7 +243,7 @@ def _removed_property(comparison: SchemaComparison, pair: ShapePair, name: str) 
 
 
 def _added_property(comparison: SchemaComparison, pair: ShapePair, name: str, *, is_required: bool) -> None:
-    """A property that the writer doesn't list: what its content model lets through must fit."""
+    """Report a property that the writer doesn't list, unless everything that its content model allows fits."""
     reader = pair.reader.inner("properties", name)
     is_filled = has_default(properties_of(pair.reader)[name])
     details: dict[str, Any] = {"after": reader.label, "name": name, "step": _step(name)}
@@ -267,7 +268,7 @@ def _added_property(comparison: SchemaComparison, pair: ShapePair, name: str, *,
 
 
 def _is_reference(shape: Shape, name: str) -> bool:
-    """Whether a property is a plain reference: the established check doesn't look behind it here."""
+    """Return whether a property is a plain reference, which Confluent's check doesn't follow here."""
     schema = properties_of(shape)[name]
     return isinstance(schema, dict) and "$ref" in schema
 
@@ -282,7 +283,7 @@ def _cover(
     step: str,
     name: str,
 ) -> None:
-    """Notes that what isn't listed on one side must fit what is listed on the other."""
+    """Record that what one side doesn't list must fit what the other side lists."""
     mismatch = change(pair, kind, *at, before=writer.label, after=reader.label, name=name, step=step)
     pair.choices.append(
         Choice("covered", [comparison.pair(writer, reader)], mismatch, is_told=kind in comparison.breaking)
@@ -330,7 +331,7 @@ def _schema_dependencies(shape: Shape) -> dict[str, Shape]:
 
 
 def _rest(comparison: SchemaComparison, pair: ShapePair, at: str, kind: str, step: str) -> None:
-    """What is taken beyond what is listed."""
+    """Compare the schemas for unlisted properties or items."""
     ours, theirs = permits_rest(pair.writer), permits_rest(pair.reader)
     before, after = pair.writer.schema.get(rest_keyword(pair.writer)), pair.reader.schema.get(rest_keyword(pair.reader))
     if ours != theirs:
@@ -345,7 +346,7 @@ def _rest(comparison: SchemaComparison, pair: ShapePair, at: str, kind: str, ste
 
 
 def _unevaluated(comparison: SchemaComparison, pair: ShapePair, at: str, kind: str) -> None:
-    """What is taken of that which no other keyword has looked at."""
+    """Compare the schemas for parts that no other keyword evaluates."""
     writer, reader = unevaluated(pair.writer), unevaluated(pair.reader)
     if reader is None:
         return
@@ -400,7 +401,7 @@ def _added_item(comparison: SchemaComparison, pair: ShapePair, reader: Shape, at
 
 
 def _contains_limit(schema: Any, keyword: str) -> Any:
-    """How often `contains` must or may hold; at least once where nothing is said."""
+    """Return how often `contains` must or may match; minContains is 1 by default."""
     if "contains" not in schema:
         return None
     limit = number_of(schema, keyword)

@@ -1,4 +1,4 @@
-"""A schema that has been read: its documents, base addresses and anchors, where each `$ref` leads, and paths to its parts."""
+"""The model of a parsed schema: documents, base URIs and anchors, the target of each `$ref`, and paths."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from registry.formats.json_schema.drafts import DRAFTS, Draft, is_schema, subsch
 
 
 class SchemaLocation(NamedTuple):
-    """Where a schema stands: the number of its document (0 is the text itself) and its JSON Pointer."""
+    """The place of a schema: the number of its document (0 is the text itself) and its JSON Pointer."""
 
     document: int
     pointer: str
@@ -26,7 +26,7 @@ ROOT = SchemaLocation(0, "")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One text: the schema itself, or one that it refers to. `names` leads from its references to documents."""
+    """One text: the schema itself, or a referenced one; `names` maps its references' names to document numbers."""
 
     value: Any
     draft: Draft
@@ -37,10 +37,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """One document with everything inside, for a validator: all its references are its own definitions.
+    """One self-contained document for a validator: all its references are to its own definitions.
 
-    `origins` leads from the name of a definition to the place it was written. `inexact` says what couldn't be
-    carried over, empty if it says exactly what the documents say; `draft` is the draft that it is written in.
+    `origins` maps the name of a definition to its original place. `inexact` says what couldn't be converted exactly; it
+    is empty if the bundle means the same as the documents. `draft` is the draft of the bundle.
     """
 
     value: Any
@@ -51,8 +51,10 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A schema with all it refers to. `targets` leads from the place of each `$ref` to the schema meant,
-    or to the address of a draft's meta-schema."""
+    """A schema with everything it refers to.
+
+    `targets` maps the place of each `$ref` to the target schema, or to the URI of a draft's meta-schema.
+    """
 
     documents: tuple[Document, ...]
     targets: Mapping[SchemaLocation, SchemaLocation | str]
@@ -71,14 +73,14 @@ class Model:
         return self.documents[0].value
 
     def at(self, location: SchemaLocation) -> Any:
-        """The schema at a place, as JSON."""
+        """Return the schema at a place, as JSON."""
         value = self.documents[location.document].value
         for token in location.pointer.split("/")[1:]:
             value = value[int(token)] if isinstance(value, list) else value[unescape(token)]
         return value
 
     def source(self, location: SchemaLocation) -> str | None:
-        """The name of the reference that a place is in, None for the schema's own text."""
+        """Return the name of the reference that a place is in; None for the schema's own text."""
         reference = self.documents[location.document].reference
         return None if reference is None else reference.name
 
@@ -91,7 +93,7 @@ MAX_SCHEMAS: Final = 12_000
 
 @dataclass(slots=True)
 class Resources:
-    """The addresses of all documents; `bases` has the base address of every schema that was walked."""
+    """The base URIs of all documents; `bases` maps every visited schema to its base URI."""
 
     documents: list[Document]
     addresses: dict[str, SchemaLocation] = field(default_factory=dict)
@@ -100,14 +102,14 @@ class Resources:
     dynamic: dict[str, list[SchemaLocation]] = field(default_factory=dict)
 
     def add_document(self, number: int) -> None:
-        """Walks a document and notes its addresses and anchors."""
+        """Walk a document, and record its URIs and anchors."""
         document = self.documents[number]
         self.addresses.setdefault(document.base, SchemaLocation(number, ""))
         for _ in self.walk(SchemaLocation(number, ""), document.value, document.base):
             pass
 
     def walk(self, location: SchemaLocation, value: Any, base: str) -> Iterator[tuple[SchemaLocation, Any]]:
-        """Every schema in a schema that wasn't walked before; notes what each is called."""
+        """Yield every schema inside a schema that wasn't visited before; records its URIs and anchors."""
         number = self.documents[location.document].draft.number
         stack = [(location, value, base)]
         while stack:
@@ -127,7 +129,7 @@ class Resources:
             stack.extend(reversed(children))
 
     def _note(self, location: SchemaLocation, schema: Any, outer: str) -> str:
-        """The base address inside of a schema; notes its own address and anchors."""
+        """Return the base URI inside a schema; records the schema's own URI and anchors."""
         self.bases[location] = outer
         if not isinstance(schema, dict):
             return outer
@@ -153,7 +155,7 @@ class Resources:
         return base
 
     def resolve(self, location: SchemaLocation, reference: str) -> SchemaLocation | str | None:
-        """Where a reference leads from a place: a place, the address of a meta-schema, or None."""
+        """Return the target of a reference from a place: a place, the URI of a meta-schema, or None."""
         base = self.bases[location]
         address, fragment = urldefrag(reference)
         absolute = urldefrag(_joined(base, address))[0] if address else base
@@ -178,7 +180,7 @@ class Resources:
         return None
 
     def _resource_root(self, location: SchemaLocation) -> SchemaLocation:
-        """The schema that a bare fragment is counted from: the nearest one around with an address of its own."""
+        """Return the schema that a bare fragment is relative to: the nearest enclosing one with a URI of its own."""
         base = self.bases[location]
         root = self.addresses.get(base)
         if root is not None and root.document == location.document and location.pointer.startswith(root.pointer):
@@ -203,7 +205,7 @@ class Resources:
 
 
 def _candidates(fragment: str) -> Iterator[str]:
-    """The pointer itself; `#/$defs/X` also finds what stands under `definitions`, as in the established registry."""
+    """Yield the pointer; `#/$defs/X` also finds X under `definitions`, as in Confluent's registry."""
     yield fragment
     if fragment.startswith("/$defs/"):
         yield "/definitions/" + fragment.removeprefix("/$defs/")
@@ -221,7 +223,7 @@ def _joined(base: str, reference: str) -> str:
 
 
 def value_at(value: Any, pointer: str) -> Any:
-    """What a JSON Pointer leads to in a JSON value, MISSING where there is nothing."""
+    """Return the target of a JSON Pointer in a JSON value; MISSING if there is none."""
     for token in pointer.split("/")[1:]:
         key = unescape(token)
         if isinstance(value, dict) and key in value:
@@ -237,6 +239,6 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 
 def root_path(model: Model) -> str:
-    """How paths into the schema begin: its title if that is one word, else `$`."""
+    """Return the start of every path: the schema's title if that is one word, otherwise `$`."""
     title = model.root.get("title") if isinstance(model.root, dict) else None
     return title if isinstance(title, str) and _NAME.fullmatch(title) else "$"

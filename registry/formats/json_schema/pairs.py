@@ -1,4 +1,4 @@
-"""Pairs of shapes, writer and reader: what differs, which pairs each depends on, and which of them break."""
+"""Pairs of writer and reader shapes: their differences, the pairs that each depends on, and which of them break."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from registry.formats.json_schema.shapes import Shape
 
 
 def maximum_matching(cells: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """The most pairs of a row and a column that can be taken at once, as row → column; each is used once."""
+    """Return a maximum matching of rows and columns, as row → column; each is used once."""
     columns_of: dict[int, list[int]] = {}
     for row, column in cells:
         columns_of.setdefault(row, []).append(column)
@@ -30,7 +30,7 @@ def maximum_matching(cells: Iterable[tuple[int, int]]) -> dict[int, int]:
 
 
 def _augment(start: int, columns_of: dict[int, list[int]], row_of: dict[int, int], column_of: dict[int, int]) -> None:
-    """Gives `start` a column by moving others along the shortest path, if there is one."""
+    """Assign a column to `start` by moving others along the shortest augmenting path, if there is one."""
     came_from: dict[int, int] = {}
     todo = deque([start])
     while todo:
@@ -46,7 +46,7 @@ def _augment(start: int, columns_of: dict[int, list[int]], row_of: dict[int, int
 
 
 def _shift(end: int, came_from: dict[int, int], row_of: dict[int, int], column_of: dict[int, int]) -> None:
-    """Takes the path that ends at a free column, from its end to its start."""
+    """Reassign the columns on a path that ends at a free column, from its end to its start."""
     column: int | None = end
     while column is not None:
         taker = came_from[column]
@@ -61,9 +61,9 @@ ChoiceKind = Literal["any", "matching", "covered", "not"]
 
 @dataclass(frozen=True, slots=True)
 class KeywordChange:
-    """One difference: `kind` as the established registry names it, `at` the location below the pair.
+    """One difference: `kind` is the name in Confluent's registry, `at` the location below the pair.
 
-    `before` is of the writer, `after` of the reader; the places are the nearest that each side has.
+    `before` is the writer's value, `after` the reader's. The places are the nearest that each side has.
     """
 
     kind: str
@@ -78,10 +78,10 @@ class KeywordChange:
 
 @dataclass(slots=True, eq=False)
 class Choice:
-    """A condition over pairs: any of them, a matching of rows to columns, one that covers, one under `not`.
+    """A condition on pairs: any of them, a matching of rows and columns, a covering one, or one under `not`.
 
-    `change` is what is said if it fails; where the policy accepts that (`is_told` is False), a covering pair's own
-    breaks still count. `held` are the pairs of the last matching that was found.
+    `change` is reported if the condition fails. If the policy accepts the failure (`is_told` is False), the breaks of a
+    covering pair still count. `matched` are the pairs of the last matching that was found.
     """
 
     kind: ChoiceKind
@@ -93,7 +93,7 @@ class Choice:
     matched: tuple[ShapePair, ...] = ()
 
     def is_broken(self) -> bool:
-        """Whether no way out is left, going by which pairs are broken so far."""
+        """Return whether the condition fails, given the pairs that are broken so far."""
         if self.kind == "any":
             return all(pair.is_broken for pair in self.pairs)
         if self.kind == "matching":
@@ -111,7 +111,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A pair that must hold: where it stands below, for the registry (`at`) and for people (`step`)."""
+    """A pair that must be compatible: its place below, for the registry (`at`) and for people (`step`)."""
 
     at: tuple[str, ...]
     step: str
@@ -120,7 +120,7 @@ class Edge:
 
 @dataclass(slots=True, eq=False)
 class ShapePair:
-    """A writer's and a reader's shape in the same place."""
+    """A writer's and a reader's shape at the same place."""
 
     writer: Shape
     reader: Shape
@@ -131,21 +131,21 @@ class ShapePair:
     is_broken: bool = False
 
     def children(self) -> Iterator[ShapePair]:
-        """The pairs that this one depends on."""
+        """Yield the pairs that this one depends on."""
         for edge in self.edges:
             yield edge.pair
         for choice in self.choices:
             yield from choice.pairs
 
     def breaks(self) -> bool:
-        """Whether it breaks, going by what is known of the pairs it depends on."""
+        """Return whether the pair breaks, given what is known about the pairs that it depends on."""
         if self.changes or any(edge.pair.is_broken for edge in self.edges):
             return True
         return any(choice.is_broken() for choice in self.choices)
 
 
 def settle(pairs: Sequence[ShapePair]) -> None:
-    """Marks every pair that breaks. `pairs` are in the order in which they were met; raises SchemaTooCostly."""
+    """Mark every pair that breaks. `pairs` are in the order of their creation; raises SchemaTooCostly."""
     for pair in pairs:
         for child in pair.children():
             child.parents.append(pair)
@@ -172,12 +172,12 @@ def settle(pairs: Sequence[ShapePair]) -> None:
 def change(
     pair: ShapePair, kind: str, *at: str, before: Any = None, after: Any = None, name: str = "", step: str = ""
 ) -> KeywordChange:
-    """A difference of a pair, with the nearest place that each side has."""
+    """Return a difference of a pair, with the nearest place that each side has."""
     return KeywordChange(kind, at, _nearest(pair.writer, at), _nearest(pair.reader, at), before, after, name, step)
 
 
 def _nearest(shape: Shape, at: Sequence[str]) -> Any:
-    """The place of the keyword that a difference is about, of the shape itself where it lacks the keyword."""
+    """Return the place of the keyword that differs, or of the shape if it lacks the keyword."""
     value: Any = shape.schema
     tokens: list[str] = []
     for token in at:

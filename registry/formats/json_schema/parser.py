@@ -1,4 +1,4 @@
-"""From the text of a JSON Schema to its model, strictly, and back to its canonical text and fingerprint."""
+"""Strict parsing of a JSON Schema text into its model, and its self-contained text and fingerprint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FRAGMENT = "/~!$&'()*+,;=:@-._"
 
 
 def fingerprint(model: Model, canonical: str, references: Sequence[ResolvedReference]) -> str:
-    """The fingerprint of a text with what it refers to; each referenced text is written once."""
+    """Return the fingerprint of a text with everything it refers to; each referenced text is written once."""
     documents = model.documents[1:]
     return graph_fingerprint(
         canonical,
@@ -28,9 +28,9 @@ def fingerprint(model: Model, canonical: str, references: Sequence[ResolvedRefer
 
 
 def self_contained_text(model: Model) -> str:
-    """The schema with every reference as a definition inside, and every `$ref` a pointer into the text itself.
+    """Return the schema with every reference as a definition, and every `$ref` as a pointer within the text.
 
-    Where the references are of other drafts, it is the bundle in the newest draft, without annotations.
+    If the references have other drafts, return the bundle in the newest draft, without annotations.
     """
     if len(model.documents) == 1:
         return compact(model.root)
@@ -43,7 +43,7 @@ def self_contained_text(model: Model) -> str:
 
 
 class _Embedding:
-    """Puts the documents of a model into one."""
+    """A writer that embeds the documents of a model into one."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -57,7 +57,7 @@ class _Embedding:
             taken.add(self._names[number])
 
     def document(self) -> dict[str, Any]:
-        """The root with the referenced documents among its definitions."""
+        """Return the root with the referenced documents among its definitions."""
         root: dict[str, Any] = self._rewritten(0)
         inside = {self._names[number]: self._rewritten(number) for number in self._names}
         root[self._container] = {**root.get(self._container, {}), **inside}
@@ -103,7 +103,7 @@ def _copy(value: Any) -> Any:
 
 
 def _without_addresses(value: Any, draft: Draft, *, is_root: bool) -> None:
-    """Takes out what gives a schema inside an address of its own, as pointers count from the nearest address."""
+    """Remove what gives an inner schema its own base URI, because pointers are relative to the nearest one."""
     stack = [(value, is_root)]
     while stack:
         schema, keeps = stack.pop()
@@ -123,7 +123,7 @@ MAX_REF_LENGTH: Final = 2_000
 
 
 def parse_schema(text: str, references: Sequence[ResolvedReference] = ()) -> Model:
-    """The model of a schema text with its references; raises InvalidSchema."""
+    """Return the model of a schema text with its references; raises InvalidSchema."""
     value = read_json(text)
     try:
         draft = _checked(value)
@@ -140,7 +140,7 @@ def parse_schema(text: str, references: Sequence[ResolvedReference] = ()) -> Mod
 
 
 def _checked(value: Any, default: Draft | None = None) -> Draft:
-    """The draft of a schema that its meta-schema accepts; raises SchemaProblem."""
+    """Return the draft of a schema that its meta-schema accepts; raises SchemaProblem."""
     if not isinstance(value, (dict, bool)):
         raise SchemaProblem("a JSON Schema is an object, true or false", "")
     draft = draft_of(value) if default is None else draft_of(value, default)
@@ -149,7 +149,7 @@ def _checked(value: Any, default: Draft | None = None) -> Draft:
 
 
 def _documents(value: Any, draft: Draft, references: Sequence[ResolvedReference]) -> list[Document]:
-    """The schema itself, then each referenced text once; raises InvalidSchema that names the reference."""
+    """Return the schema, then each referenced text once; raises InvalidSchema with the name of the reference."""
     ordered = _in_order(references)
     numbers = {_key(reference): number for number, reference in enumerate(ordered, start=1)}
     base = _own_address(value, draft, "")
@@ -204,7 +204,7 @@ def _names(
 
 
 def _in_order(references: Sequence[ResolvedReference]) -> list[ResolvedReference]:
-    """Each referenced text once, what it refers to before it; without recursion."""
+    """Return each referenced text once, after its own references; without recursion."""
     ordered: list[ResolvedReference] = []
     visited: set[tuple[str, int, str]] = set()
     stack = [(reference, False) for reference in reversed(references)]
@@ -227,14 +227,14 @@ def _key(reference: ResolvedReference) -> tuple[str, int, str]:
 
 
 class _Links:
-    """Follows every `$ref` of every document to the schema that it means."""
+    """A resolver of every `$ref` of every document to its target schema."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._targets: dict[SchemaLocation, SchemaLocation | str] = {}
 
     def targets(self) -> dict[SchemaLocation, SchemaLocation | str]:
-        """From the place of each reference to the schema that it means; raises SchemaProblem or InvalidSchema."""
+        """Map the place of each reference to its target schema; raises SchemaProblem or InvalidSchema."""
         pending = list(self._resources.bases)
         while pending:
             reached: list[SchemaLocation] = []
@@ -244,7 +244,7 @@ class _Links:
         return self._targets
 
     def _follow(self, location: SchemaLocation) -> list[SchemaLocation]:
-        """Notes where the reference of one schema leads; gives schemas that were never walked before."""
+        """Record the targets of one schema's references; return schemas that weren't visited before."""
         document = self._resources.documents[location.document]
         schema = value_at(document.value, location.pointer)
         if not isinstance(schema, dict):

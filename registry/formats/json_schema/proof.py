@@ -1,8 +1,8 @@
-"""A proof that a reader takes every value of a writer, keyword by keyword; no proof doesn't mean that there is none.
+"""Proofs, keyword by keyword, that a reader accepts every value of a writer; a failed proof doesn't mean the opposite.
 
-Each rule is sound by itself: what isn't understood of the writer is taken as "anything", what isn't understood of the
-reader as "refused". A pair that is met again inside itself holds if a property or an item lies between, as values are
-finite. The number of steps is bounded, so the cost is, too.
+Each rule is sound on its own: unknown parts of the writer count as "anything", unknown parts of the reader as
+"rejected". A pair that recurs inside itself holds if a property or an item is in between, because values are finite.
+The number of steps, and with it the cost, is limited.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Check = Callable[[Any, Schema], bool]
 
 
 class _OutOfSteps(Exception):
-    """The proof got too long."""
+    """The proof has too many steps."""
 
 
 class Proof:
     """One attempt for a reader's and a writer's bundle, both in draft 2020-12.
 
-    `takes(value, schema)` says whether the reader's schema takes a value, `gives` whether the writer's does.
+    `takes(value, schema)` says whether a schema of the reader accepts a value, `gives` whether one of the writer does.
     """
 
     def __init__(self, reader: Schema, writer: Schema, takes: Check, gives: Check) -> None:
@@ -46,19 +46,19 @@ class Proof:
         self._known: dict[tuple[Any, ...], bool] = {}
 
     def holds(self) -> bool:
-        """Whether the proof was found."""
+        """Return whether the proof was found."""
         try:
             return self.covers([self._writer], self._reader)
         except (_OutOfSteps, RecursionError):
             return False
 
     def facts(self, schemas: list[Schema]) -> Facts:
-        """The facts that writer's schemas give; these stay alive, as they are known by their identity."""
+        """Return the facts of writer schemas; the schemas are kept alive because they are identified by id."""
         self._alive.extend(schemas)
         return facts_of(schemas, self.writers)
 
     def descend(self, schemas: list[Schema], reader: Schema) -> bool:
-        """As `covers`, for a part of the value: a property or an item."""
+        """Like `covers`, for a part of the value: a property or an item."""
         self._descents += 1
         try:
             return self.covers(schemas, reader)
@@ -66,7 +66,7 @@ class Proof:
             self._descents -= 1
 
     def covers(self, schemas: list[Schema], reader: Schema, splits: int = 0) -> bool:
-        """Whether every value that is valid under all of the writer's schemas is valid under the reader's."""
+        """Return whether every value that is valid under all of the writer's schemas is valid under the reader's."""
         if reader is True or reader == {}:
             return True
         facts = self.facts(schemas)
@@ -98,7 +98,7 @@ class Proof:
         finally:
             del self._open[key]
             self._nesting -= 1
-        # What rests on nothing that is still open holds for good.
+        # A result that depends on no open pair is final.
         if self._lowest >= level:
             self._known[key] = is_proved
             self._lowest = outer
@@ -138,7 +138,7 @@ class Proof:
         return (object_holds if kind == "object" else array_holds)(self, facts, reader, keyword)
 
     def _split(self, facts: Facts, reader: Schema, splits: int) -> bool:
-        """Looks at each alternative of the writer by itself."""
+        """Prove each alternative of the writer on its own."""
         if splits >= _MAX_SPLITS:
             return False
         alternatives = _alternatives(facts)
@@ -147,7 +147,7 @@ class Proof:
         return all(self.covers([*facts.items, extra], reader, splits + 1) for extra in alternatives)
 
     def disjoint(self, schemas: list[Schema], other: Schema) -> bool:
-        """Whether no value is valid under the writer's schemas and under the reader's: by type or by a constant."""
+        """Return whether no value is valid under both the writer's schemas and the reader's, by type or constant."""
         facts, theirs = self.facts(schemas), facts_of([other], self.readers)
         if facts.is_false or theirs.is_false:
             return True
@@ -162,7 +162,7 @@ class Proof:
         return False
 
     def _properties_disjoint(self, facts: Facts, theirs: Facts) -> bool:
-        """Two objects that both have a property of which no value fits both."""
+        """Return whether both objects require a property for which no value fits both."""
         if self._nesting > _MAX_NESTING:
             return False
         self._nesting += 1
@@ -223,18 +223,18 @@ def _condition(proof: Proof, facts: Facts, reader: Mapping[str, Any]) -> bool:
 
 
 def _listed(proof: Proof, facts: Facts, reader: Mapping[str, Any]) -> bool:
-    """An enum or a constant of the reader: the writer's values were looked at already, where they are listed."""
+    """Handle an enum or a constant of the reader; a writer with listed values was checked already."""
     return facts.types == {"null"} and None in reader.get("enum", [reader.get("const", 0)])
 
 
 def _same_text(proof: Proof, facts: Facts, reader: Mapping[str, Any], keyword: str) -> bool:
-    """The writer says the very same, in words that lead nowhere else."""
+    """Return whether the writer has exactly the same constraint, without references."""
     constraint = reader[keyword]
     return _is_closed_text(constraint) and any(json_equal(value, constraint) for value in facts.values(keyword))
 
 
 def _is_closed_text(schema: Schema) -> bool:
-    """Whether a schema holds no reference, so that equal text means equal schemas."""
+    """Return whether a schema has no references, so that equal text means equal schemas."""
     todo = [schema]
     while todo:
         item = todo.pop()
@@ -248,7 +248,7 @@ def _is_closed_text(schema: Schema) -> bool:
 
 
 def _alternatives(facts: Facts) -> list[Schema]:
-    """Schemas of which at least one holds of every value, by the first fact that offers several."""
+    """Return schemas at least one of which is valid for every value, from the first fact with several."""
     fact_ids = {id(item) for item in facts.items}
     for item in facts.items:
         for keyword in ("anyOf", "oneOf"):

@@ -1,4 +1,4 @@
-"""When known facts about a value imply one keyword of the reader."""
+"""Rules that prove one keyword of the reader from known facts about a value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def string_holds(facts: Facts, keyword: str, constraint: Any) -> bool:
-    """Whether the facts imply a length or a pattern; a pattern is implied by the same pattern alone."""
+    """Return whether the facts imply a length or a pattern; only the same pattern implies a pattern."""
     if keyword == "maxLength":
         return any(value <= constraint for value in facts.values("maxLength"))
     if keyword == "minLength":
@@ -23,7 +23,7 @@ def string_holds(facts: Facts, keyword: str, constraint: Any) -> bool:
 
 
 def number_holds(facts: Facts, keyword: str, limit: int | Decimal) -> bool:
-    """Whether the facts imply a bound or a divisor."""
+    """Return whether the facts imply a bound or a divisor."""
     if keyword == "multipleOf":
         if any(is_multiple(value, limit) for value in facts.values("multipleOf")):
             return True
@@ -49,7 +49,7 @@ _ONLY_OBJECT: Schema = {"type": "object"}
 
 
 def object_holds(proof: Proof, facts: Facts, reader: Mapping[str, Any], keyword: str) -> bool:
-    """Whether the facts imply one keyword of the reader's about objects."""
+    """Return whether the facts imply one of the reader's keywords for objects."""
     constraint: Any = reader[keyword]
     if keyword == "required":
         return set(constraint) <= facts.required()
@@ -71,7 +71,7 @@ def object_holds(proof: Proof, facts: Facts, reader: Mapping[str, Any], keyword:
 
 
 def array_holds(proof: Proof, facts: Facts, reader: Mapping[str, Any], keyword: str) -> bool:
-    """Whether the facts imply one keyword of the reader's about arrays."""
+    """Return whether the facts imply one of the reader's keywords for arrays."""
     constraint = reader[keyword]
     if keyword == "minItems":
         return constraint == 0 or any(value >= constraint for value in facts.values("minItems"))
@@ -103,7 +103,7 @@ def _property(proof: Proof, facts: Facts, name: str, schema: Schema) -> bool:
 
 
 def _pattern(proof: Proof, facts: Facts, pattern: str, schema: Schema) -> bool:
-    """Names that match the reader's pattern: those that the writer lists, and any others."""
+    """Return whether names that match the reader's pattern fit: those that the writer lists, and any others."""
     names = {name for item in facts.items for name in item.get("properties", {}) if matches(pattern, name)}
     if not all(_property(proof, facts, name, schema) for name in names):
         return False
@@ -111,7 +111,7 @@ def _pattern(proof: Proof, facts: Facts, pattern: str, schema: Schema) -> bool:
 
 
 def _rest(proof: Proof, facts: Facts, reader: Mapping[str, Any], schema: Schema) -> bool:
-    """Names that the reader doesn't list."""
+    """Return whether names that the reader doesn't list fit."""
     declared, patterns = reader.get("properties", {}), reader.get("patternProperties", {})
     names = {name for item in facts.items for name in item.get("properties", {}) if name not in declared}
     if not all(
@@ -130,9 +130,9 @@ def _rest(proof: Proof, facts: Facts, reader: Mapping[str, Any], schema: Schema)
 def _others_fit(
     proof: Proof, item: Mapping[str, Any], schema: Schema, same: set[str], excluded: frozenset[str]
 ) -> bool:
-    """Whether one fact alone says that names which it doesn't list have values that fit.
+    """Return whether one fact implies that names which it doesn't list have values that fit.
 
-    `same` are patterns that the names are known to match, `excluded` those that they are known not to match.
+    The names are known to match the patterns in `same`, and not to match those in `excluded`.
     """
     patterns = item.get("patternProperties", {})
     for pattern in same & patterns.keys():
@@ -145,7 +145,7 @@ def _others_fit(
 
 
 def _at_most(facts: Facts, limit: int) -> bool:
-    """A closed object has no more properties than it lists."""
+    """Return whether a closed object lists at most `limit` properties."""
     return any(
         rest_of(item) is False and not item.get("patternProperties") and len(item.get("properties", {})) <= limit
         for item in facts.items
@@ -182,7 +182,7 @@ def _present(name: str) -> Schema:
 
 
 def _longest(facts: Facts) -> float:
-    """The most items that an array can have."""
+    """Return the maximum number of items of an array."""
     limits = [float(value) for value in facts.values("maxItems")]
     for item in facts.items:
         if item_schema(item, 10**9) is False:

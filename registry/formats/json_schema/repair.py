@@ -1,4 +1,4 @@
-"""Edits that remove a finding: tried in order, the smallest first; the first whose text parses and passes is given."""
+"""Edits that remove a finding, tried smallest first; the first one that parses and passes is used."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ IN_WRITER: Final[Mapping[str, tuple[Step, ...]]] = {
     "ENUM_ARRAY_NARROWED": (drop_values,),
     "ENUM_ARRAY_CHANGED": (drop_values,),
 }
-#: the same by the keyword that refuses a datum
+#: the same, by the keyword that rejects a datum
 REFUSED_BY_READER: Final[Mapping[str, tuple[Step, ...]]] = {
     "required": (drop_required,),
     "additionalProperties": (restore_properties,),
@@ -85,19 +85,19 @@ REFUSED_OF_WRITER: Final[Mapping[str, tuple[Step, ...]]] = {
     "unevaluatedProperties": (remove_properties,),
     "enum": (drop_values,),
 }
-#: keywords of an object that speak of its properties by name: their values aren't taken over as wholes
+#: object keywords that list property names; their values aren't copied as a whole
 _OF_NAMES: Final = frozenset({"required", "additionalProperties", "unevaluatedProperties"})
-# A combination that breaks is mended inside of a member before it is replaced as a whole.
+# A broken combination is repaired inside a member before it is replaced as a whole.
 _MAX_CAUSES: Final = 5
 
 
 def repair(
     schema: ParsedSchema, own: Model, other: Model, finding: Incompatibility, *, is_reader: bool, policy: str
 ) -> Edit | None:
-    """The smallest edit of `schema` that removes the finding, None where no known one does.
+    """Return the smallest edit of `schema` that removes the finding; None if no known edit does.
 
     The edited text parses with the same references, the finding is gone, and there are no more breaks than before. An
-    edit that breaks the other direction is given only where there is no other.
+    edit that breaks the other direction is used only if there is no other.
     """
     whole = case_of(own, other, finding, is_reader=is_reader)
     if whole is None:
@@ -122,9 +122,9 @@ def repair(
 
 
 def _steps(case: Case, *, is_cause: bool) -> Iterator[tuple[Case, Step]]:
-    """What may be tried, each step with the case that it looks at.
+    """Yield the steps to try, each with its case.
 
-    Of the causes of a combination no schema is replaced: the other side's member may be another one.
+    For a cause of a combination, no schema is replaced, because the other side's member may be a different one.
     """
     rule = case.finding.rule
     if rule == "DATUM_REFUSED":
@@ -141,7 +141,7 @@ def _steps(case: Case, *, is_cause: bool) -> Iterator[tuple[Case, Step]]:
 
 
 def _steps_of_refusal(case: Case) -> Iterator[tuple[Case, Step]]:
-    """Of a datum that was refused: what its keyword means, then the keyword as the other side has it."""
+    """Yield the steps for a rejected datum: what its keyword means, then the other side's keyword."""
     around = object_case(case)
     for step in (REFUSED_BY_READER if case.is_reader else REFUSED_OF_WRITER).get(case.keyword, ()):
         yield case, step
@@ -156,13 +156,13 @@ def _steps_of_refusal(case: Case) -> Iterator[tuple[Case, Step]]:
 
 
 def deprecated_beside(new: ParsedSchema, model: Model, old: Model, suspected: Difference) -> Edit | None:
-    """The new schema with the old property kept beside its successor, marked as deprecated, and required if it was."""
+    """Return the new schema with the old property kept as deprecated, and required if it was."""
     if suspected.rule != "PROPERTY_RENAME_SUSPECTED" or not suspected.pointer_old or not suspected.pointer_new:
         return None
     declaration = value_at(old.root, suspected.pointer_old)
     name, successor = (unescape(end.rpartition("/")[2]) for end in (suspected.pointer_old, suspected.pointer_new))
     before, after = (parent(parent(end)) for end in (suspected.pointer_old, suspected.pointer_new))
-    if declaration is False:  # a property that was forbidden is no data to keep
+    if declaration is False:  # a forbidden property has no data to keep
         return None
     edit = TextEdit(new.text)
     deprecated = {**(declaration if isinstance(declaration, dict) else {}), "deprecated": True}
@@ -197,7 +197,7 @@ def _passes(case: Case, text: str, policy: str) -> bool:
 
 
 def _witness_is_settled(case: Case, changed: Model) -> bool:
-    """The reader refuses the datum no more by that keyword in that place, or the writer can't write it any more."""
+    """Return whether the reader no longer rejects the datum at that place, or the writer can no longer write it."""
     finding, witness = case.finding, case.finding.witness
     if witness is None or not witness.found:
         return False
@@ -216,7 +216,7 @@ def _witness_is_settled(case: Case, changed: Model) -> bool:
 
 
 def _has_data(model: Model) -> bool:
-    """Whether some datum of a schema is found: one that allows none breaks nothing, and is no cure."""
+    """Return whether the schema has a datum: a schema that allows none breaks nothing but is no cure."""
     try:
         example_of(model)
     except InvalidDatum:
@@ -225,7 +225,7 @@ def _has_data(model: Model) -> bool:
 
 
 def _is_no_worse(case: Case, changed: Model) -> bool:
-    """Whether no more data are refused than before, as far as data are found."""
+    """Return whether no more data is rejected than before, as far as data is found."""
     before, after = (
         truth_of(model, case.other) if case.is_reader else truth_of(case.other, model) for model in (case.own, changed)
     )
@@ -238,7 +238,7 @@ def _judged(own: Model, case: Case, policy: str) -> tuple[Incompatibility, ...]:
 
 
 def _breaks_back(own: Model, case: Case, policy: str) -> tuple[Incompatibility, ...]:
-    """The breaks of the direction that the finding isn't of."""
+    """Return the breaks of the opposite direction."""
     judgement = judge(case.other, own, policy) if case.is_reader else judge(own, case.other, policy)
     return judgement.breaks
 

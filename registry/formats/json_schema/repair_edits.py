@@ -1,7 +1,7 @@
-"""The single edits of a repair, and the finding that they mend, seen from the side that is edited.
+"""The single edits of a repair, and the finding from the perspective of the edited side.
 
-An edit changes the text and says in words what it did, and where; it raises NoSuchPlace, or gives no words, where it
-doesn't apply.
+An edit changes the text and returns a title that says what it did and where. If it doesn't apply, it raises NoSuchPlace
+or returns an empty title.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ _WHOLE: Final = frozenset(
         "SUM_TYPE_NARROWED",
     }
 )
-#: what a schema says of a property without refusing any value
+#: keywords of a property that reject no value
 _NOTES: Final = ("title", "description", "$comment", "examples", "default", "deprecated", "readOnly", "writeOnly")
 _AT_ROOT: Final = " at the root"
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A finding seen from the side that is edited: the schemas of both sides around the keyword that is meant.
+    """A finding from the perspective of the edited side, with both sides' schemas around the affected keyword.
 
-    `is_paired` is False where the two schemas aren't of the same place, as one side says nothing of it.
+    `is_paired` is False if the two schemas are at different places, because one side doesn't describe the place.
     """
 
     own: Model
@@ -75,7 +75,7 @@ class Case:
 
     @property
     def where(self) -> str:
-        """The place of the own schema for the end of a title; nothing for the root."""
+        """The place of the own schema for the end of a title; empty for the root."""
         return f" in {self.own_pointer}" if self.own_pointer else ""
 
 
@@ -83,7 +83,7 @@ Step = Callable[[Case, TextEdit], str]
 
 
 def case_of(own: Model, other: Model, finding: Incompatibility, *, is_reader: bool) -> Case | None:
-    """The case of a finding; None where the own side's place isn't in its own text."""
+    """Return the case of a finding; None if the own side's place isn't in its own text."""
     sides = [(finding.reader_pointer, finding.reader_source), (finding.writer_pointer, finding.writer_source)]
     (pointer, source), (other_pointer, other_source) = sides if is_reader else sides[::-1]
     if pointer is None or other_pointer is None or source is not None:
@@ -97,9 +97,9 @@ def case_of(own: Model, other: Model, finding: Incompatibility, *, is_reader: bo
 
 
 def object_case(case: Case) -> Case | None:
-    """The case of the object around a property that one side alone declares; None where both do or neither does.
+    """Return the case of the object around a property that only one side declares; None if both or neither do.
 
-    `own_pointer` and `other_value` are those of the object, `name` is the property's.
+    `own_pointer` and `other_value` are the object's, `name` is the property's.
     """
     tokens = instance_path(case.own, case.finding.path)
     if case.is_paired or not tokens or not isinstance(tokens[-1], str):
@@ -114,7 +114,7 @@ def object_case(case: Case) -> Case | None:
 
 
 def instance_path(model: Model, path: str) -> list[str | int]:
-    """The tokens of a path in a datum; whatever item of an array it is, the first stands for it."""
+    """Return the tokens of a path in a datum; index 0 represents any item of an array."""
     tokens: list[str | int] = []
     for match in _TOKEN.finditer(path.removeprefix(root_path(model))):
         name, quoted = match.group("name"), match.group("quoted")
@@ -123,7 +123,7 @@ def instance_path(model: Model, path: str) -> list[str | int]:
 
 
 def _case_of_refusal(case: Case) -> Case:
-    """The case of a datum: which property a keyword of the object means, and whether both sides describe the place."""
+    """Return the case of a rejected datum: the affected property, and whether both sides describe the place."""
     witness = case.finding.witness
     missing = _REQUIRED_NAME.match(witness.error) if witness is not None else None
     if case.keyword == "required":
@@ -141,7 +141,7 @@ def _name(reference: ResolvedReference | None) -> str | None:
 
 
 def _at(finding: Incompatibility) -> tuple[str, ...]:
-    """The tokens below the schema that a finding is about: a keyword, and the name in it."""
+    """Return the tokens below the schema that a finding is about: a keyword, and the name in it."""
     tokens = finding.location.removeprefix("#/").split("/") if finding.location != "#/" else []
     if finding.rule == "DATUM_REFUSED":
         return (finding.detail,)
@@ -153,7 +153,7 @@ def _at(finding: Incompatibility) -> tuple[str, ...]:
 
 
 def _around(pointer: str, at: tuple[str, ...]) -> str:
-    """The pointer of the schema that holds the keyword."""
+    """Return the pointer of the schema that contains the keyword."""
     for count in range(len(at), 0, -1):
         tail = join("", *at[:count])
         if pointer.endswith(tail):
@@ -162,7 +162,7 @@ def _around(pointer: str, at: tuple[str, ...]) -> str:
 
 
 def take_over_keyword(case: Case, edit: TextEdit) -> str:
-    """Gives the own schema the other side's value of the keyword, or none where that has none."""
+    """Copy the other side's value of the keyword, or remove the keyword if the other side lacks it."""
     other = case.other_value if isinstance(case.other_value, dict) else {}
     if case.keyword in other:
         edit.set_member(case.own_pointer, case.keyword, spaced(other[case.keyword]))
@@ -171,13 +171,13 @@ def take_over_keyword(case: Case, edit: TextEdit) -> str:
 
 
 def drop_keyword(case: Case, edit: TextEdit) -> str:
-    """Takes the keyword away."""
+    """Remove the keyword."""
     edit.remove_member(case.own_pointer, case.keyword)
     return f"remove {case.keyword}{case.where or _AT_ROOT}"
 
 
 def take_over_schema(case: Case, edit: TextEdit) -> str:
-    """Puts the other side's schema in the place of the own one."""
+    """Replace the own schema with the other side's."""
     if case.other_value is MISSING or not case.own_pointer:
         raise NoSuchPlace(case.own_pointer)
     edit.replace(case.own_pointer, spaced(case.other_value))
@@ -186,7 +186,7 @@ def take_over_schema(case: Case, edit: TextEdit) -> str:
 
 
 def declare_covered(case: Case, edit: TextEdit) -> str:
-    """Declares a property that the other side declares, so that what else is taken stays as it is."""
+    """Declare a property that the other side declares, and leave other properties as they are."""
     tokens = instance_path(case.own, case.finding.path)
     if not tokens or not isinstance(tokens[-1], str) or case.other_value is MISSING:
         raise NoSuchPlace(case.own_pointer)
@@ -199,7 +199,7 @@ def declare_covered(case: Case, edit: TextEdit) -> str:
 
 
 def drop_required(case: Case, edit: TextEdit) -> str:
-    """Leaves the property optional."""
+    """Make the property optional."""
     names = case.own_value["required"]
     if case.name not in names:
         raise NoSuchPlace(case.name)
@@ -211,13 +211,13 @@ def drop_required(case: Case, edit: TextEdit) -> str:
 
 
 def add_required(case: Case, edit: TextEdit) -> str:
-    """Requires the property."""
+    """Make the property required."""
     require(edit, case.own_pointer, case.own_value, case.name)
     return f'require "{case.name}"{case.where}'
 
 
 def require(edit: TextEdit, pointer: str, schema: Mapping[str, Any], name: str) -> None:
-    """Adds a name to those that an object requires; raises NoSuchPlace."""
+    """Add a name to the required names of an object; raises NoSuchPlace."""
     required = schema.get("required")
     if not isinstance(required, list):
         edit.set_member(pointer, "required", compact([name]))
@@ -226,7 +226,7 @@ def require(edit: TextEdit, pointer: str, schema: Mapping[str, Any], name: str) 
 
 
 def open_property(case: Case, edit: TextEdit) -> str:
-    """Leaves the property declared with what is said of it, without any condition, and optional."""
+    """Keep only the property's annotations, without conditions, and make it optional."""
     declaration = case.own_value["properties"][case.name]
     notes = {key: declaration[key] for key in _NOTES if key in declaration} if isinstance(declaration, dict) else {}
     edit.set_member(join(case.own_pointer, "properties"), case.name, spaced(notes))
@@ -238,7 +238,7 @@ def open_property(case: Case, edit: TextEdit) -> str:
 
 
 def restore_property(case: Case, edit: TextEdit) -> str:
-    """Declares the property as the other side does."""
+    """Declare the property like the other side."""
     declaration = case.other_value["properties"][case.name]
     if isinstance(case.own_value.get("properties"), dict):
         edit.set_member(join(case.own_pointer, "properties"), case.name, spaced(declaration))
@@ -248,14 +248,14 @@ def restore_property(case: Case, edit: TextEdit) -> str:
 
 
 def restore_required_property(case: Case, edit: TextEdit) -> str:
-    """The same, and requires it."""
+    """Declare the property like the other side, and require it."""
     title = restore_property(case, edit)
     require(edit, case.own_pointer, case.own_value, case.name)
     return f"{title}, and require it"
 
 
 def require_declared(case: Case, edit: TextEdit) -> str:
-    """Requires the property, and declares it as the other side does where that alone declares it."""
+    """Require the property, and declare it like the other side if only that declares it."""
     properties = case.other_value.get("properties")
     is_declared = isinstance(properties, dict) and case.name in properties
     if is_declared and case.name not in case.own_value.get("properties", {}):
@@ -264,7 +264,7 @@ def require_declared(case: Case, edit: TextEdit) -> str:
 
 
 def remove_property(case: Case, edit: TextEdit) -> str:
-    """Takes the property away."""
+    """Remove the property."""
     edit.remove_member(join(case.own_pointer, "properties"), case.name)
     if case.name in case.own_value.get("required", ()):
         drop_required(case, edit)
@@ -272,19 +272,19 @@ def remove_property(case: Case, edit: TextEdit) -> str:
 
 
 def restore_properties(case: Case, edit: TextEdit) -> str:
-    """Declares what the other side declares beside: where the own content model is closed, that is refused."""
+    """Declare what only the other side declares: the own closed content model rejects it."""
     own, other = _declared(case.own_value), _declared(case.other_value)
     return _edit_named(case, edit, [name for name in other if name not in own], restore_property)
 
 
 def remove_properties(case: Case, edit: TextEdit) -> str:
-    """Takes away what the other side doesn't declare, as it takes no other properties."""
+    """Remove what the other side doesn't declare, because it accepts no other properties."""
     own, other = _declared(case.own_value), _declared(case.other_value)
     return _edit_named(case, edit, [name for name in own if name not in other], remove_property)
 
 
 def _edit_named(case: Case, edit: TextEdit, names: list[str], step: Step) -> str:
-    """A step for the one name that is meant; for several, none: the witness says of one datum alone."""
+    """Apply a step to the only name, or to the one in the witness's error, which is about one datum."""
     if len(names) != 1:
         error = case.finding.witness.error if case.finding.witness is not None else ""
         names = [name for name in names if f"'{name}'" in error or f'"{name}"' in error][:1]
@@ -297,13 +297,13 @@ def _declared(schema: Any) -> Mapping[str, Any]:
 
 
 def open_model(case: Case, edit: TextEdit) -> str:
-    """Lets the object have other properties."""
+    """Allow other properties in the object."""
     edit.remove_member(case.own_pointer, "additionalProperties")
     return f"open the content model{case.where}"
 
 
 def add_values(case: Case, edit: TextEdit) -> str:
-    """Lists the other side's values as well."""
+    """Add the other side's values."""
     interning = Interning()
     own = {interning.number(value) for value in case.own_value["enum"]}
     missing = [value for value in case.other_value["enum"] if interning.number(value) not in own]
@@ -313,7 +313,7 @@ def add_values(case: Case, edit: TextEdit) -> str:
 
 
 def drop_values(case: Case, edit: TextEdit) -> str:
-    """Lists no values that the other side lacks."""
+    """Remove values that the other side lacks."""
     interning = Interning()
     numbers = {interning.number(value) for value in case.other_value["enum"]}
     values = [value for value in case.own_value["enum"] if interning.number(value) in numbers]

@@ -1,4 +1,4 @@
-"""The rules of JSON Schema's compatibility, one row each, and the sentences of Confluent's `verbose` answers."""
+"""The rules of JSON Schema compatibility, one row each, and the sentences of Confluent's `verbose` answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from registry.formats.base import Rule
 
 @dataclass(frozen=True, slots=True)
 class LimitKeyword:
-    """A keyword with a number: the words for its row where it is new, and where it is tighter."""
+    """A keyword with a numeric limit, for its two rules: a new limit and a tighter one."""
 
     prefix: str
     keyword: str

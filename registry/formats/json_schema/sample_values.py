@@ -1,4 +1,4 @@
-"""Sample strings and numbers: at the limits that a schema sets, in named formats, and matching a pattern."""
+"""Sample strings and numbers: at the limits of a schema, in named formats, and matching a pattern."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _CATEGORIES: Final = {
 
 
 class _TooLong(Exception):
-    """The string got longer than is useful."""
+    """The string is longer than useful."""
 
 
 def matching_strings(pattern: str, seed: int, count: int = 4) -> list[str]:
-    """A few strings that the pattern is likely to match; empty for a pattern that isn't understood."""
+    """Return a few strings that probably match the pattern; empty for an unsupported pattern."""
     if len(pattern) > MAX_PATTERN:
         return []
     try:
@@ -46,7 +46,7 @@ re_error: Final[type[Exception]] = parser.error
 
 
 class _Builder:
-    """Builds one string; a short one repeats as little as possible."""
+    """A builder of one string; a short one repeats as little as possible."""
 
     def __init__(self, chance: random.Random, *, is_short: bool) -> None:
         self._chance = chance
@@ -55,7 +55,7 @@ class _Builder:
         self._length = 0
 
     def text(self, tree: Any) -> str:
-        """The string of a sequence of nodes."""
+        """Return the string for a sequence of nodes."""
         return "".join(self._node(kind, value) for kind, value in tree)
 
     def _node(self, kind: Any, value: Any) -> str:
@@ -103,7 +103,7 @@ class _Builder:
 
 
 def _members(items: Any) -> list[str]:
-    """Characters of a class, a few of each range."""
+    """Return the characters of a class, a few of each range."""
     is_negated = bool(items) and items[0][0] is constants.NEGATE
     characters: list[str] = []
     for kind, value in items:
@@ -122,7 +122,7 @@ def _members(items: Any) -> list[str]:
 
 
 class _Barred:
-    """The characters that a negated class names."""
+    """The characters that a negated class excludes."""
 
     def __init__(self, items: Any) -> None:
         self._items = items
@@ -138,7 +138,7 @@ class _Barred:
         return False
 
 
-#: texts of each format, an ordinary one first (JSON Schema 2020-12, Validation, section 7.3)
+#: strings of each format, a typical one first (JSON Schema 2020-12, Validation, section 7.3)
 _SAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "date-time": ("2020-01-31T12:30:00Z",),
     "date": ("2020-01-31",),
@@ -160,7 +160,7 @@ _SAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "relative-json-pointer": ("1/a", "0"),
     "regex": ("^a$", "a"),
 }
-#: what stands around the characters that fill a text of the format up to a length, and that character
+#: (before, character, after): repeating the character fills a string of the format up to a length
 _AROUND: Final[Mapping[str, tuple[str, str, str]]] = {
     "date-time": ("2020-01-31T12:30:00.", "1", "Z"),
     "time": ("12:30:00.", "1", "Z"),
@@ -180,7 +180,7 @@ _AROUND: Final[Mapping[str, tuple[str, str, str]]] = {
 
 
 def format_samples(format: str, lengths: Iterator[int]) -> Iterator[str]:
-    """Texts of a format, ordinary ones and then those of the lengths; none for a format that isn't known."""
+    """Yield strings of a format, typical ones first, then one of each length; none for an unknown format."""
     yield from _SAMPLES.get(format, ())
     around = _AROUND.get(format)
     if around is not None:
@@ -202,7 +202,7 @@ Number = int | Decimal
 
 
 def numbers(facts: Facts, hints: list[Mapping[str, Any]], *, is_whole: bool) -> Iterator[Number]:
-    """Numbers around every bound and multiple, within the writer's bounds."""
+    """Yield numbers around every bound and multiple, within the writer's bounds."""
     points: dict[Number, None] = {}
     for hint in (*hints, *facts.items):
         for keyword in _BOUNDS:
@@ -225,7 +225,7 @@ def numbers(facts: Facts, hints: list[Mapping[str, Any]], *, is_whole: bool) -> 
 
 
 def texts(facts: Facts, hints: list[Mapping[str, Any]], seed: int) -> Iterator[str]:
-    """Strings of the formats, of every length that matters, and some that the patterns match."""
+    """Yield strings of the formats, of every relevant length, and some that match the patterns."""
     lengths: dict[int, None] = {}
     patterns: dict[str, None] = {}
     listed: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""A schema's properties as a flat list, the tags at its objects and properties, and advice."""
+"""A schema's properties as a flat list, the tags of its objects and properties, and advice."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OF_VALUES: Final = ("items", "prefixItems", "additionalProperties")
 
 
 def outline(model: Model) -> tuple[OutlineField, ...]:
-    """At most MAX_ROWS rows, MAX_DEPTH deep; a schema inside itself is named, not opened again."""
+    """Return at most MAX_ROWS rows, MAX_DEPTH deep; a schema inside itself isn't expanded again."""
     rows: list[OutlineField] = []
     for row in _outline_schema(model, ROOT, root_path(model), 0, frozenset(), count(), ()):
         rows.append(row)
@@ -42,7 +42,7 @@ def outline(model: Model) -> tuple[OutlineField, ...]:
 
 
 def behind(model: Model, location: SchemaLocation) -> SchemaLocation:
-    """The place that a plain chain of references leads to."""
+    """Return the final target of a plain chain of references."""
     visited: set[SchemaLocation] = set()
     while location not in visited:
         visited.add(location)
@@ -103,7 +103,7 @@ def _outline_schema(
 
 
 def _value_tags(model: Model, location: SchemaLocation, steps: Iterator[int]) -> tuple[str, ...]:
-    """The tags of a property's value: of its own schema, of what that refers to, and of its members, items and entries."""
+    """Return the tags of a property's value: of its schema, its reference, and its members, items and entries."""
     tags: dict[str, None] = {}
     visited: set[SchemaLocation] = set()
     stack = [location]
@@ -154,7 +154,7 @@ def _row(
     )
 
 
-#: keywords any of which says what values are taken
+#: keywords that restrict the allowed values
 _SAYING: Final = frozenset(
     {"type", "$ref", "$dynamicRef", "$recursiveRef", "enum", "const", "allOf", "anyOf", "oneOf", "not", "if"}
 )
@@ -162,12 +162,12 @@ _CLOSING: Final = ("additionalProperties", "unevaluatedProperties")
 _MAPS: Final = ("$defs", "definitions")
 _MAX_SCHEMAS: Final = 20_000
 
-#: a schema as JSON, its path and pointer, whether what is around it is tagged, and whether it is a part of another
+#: a schema as JSON, its path and pointer, whether an enclosing schema is tagged, and whether it is a part of another
 _LintTarget = tuple[Any, str, str, bool, bool]
 
 
 def lint_violations(model: Model) -> Iterator[LintViolation]:
-    """Where the rules aren't followed, outer schemas first."""
+    """Yield the lint violations, outer schemas first."""
     root = model.root
     if isinstance(root, Mapping):
         if "$schema" not in root:
@@ -226,7 +226,7 @@ def _property(name: str, schema: Any, path: str, pointer: str, tagged: bool) -> 
         yield LintViolation("PERSONAL_WITHOUT_TAG", path, pointer, values)
 
 
-#: characters of all paths of one answer
+#: the most characters in all paths of one answer
 MAX_PATHS: Final = 4_000_000
 _CRITERIA: Final = {"anyOf": "anyof", "allOf": "allof", "oneOf": "oneof"}
 #: the kinds in the order in which members are numbered
@@ -243,7 +243,7 @@ _OF_ARRAYS: Final = frozenset({"items", "minItems", "maxItems", "uniqueItems", "
 
 
 class _SchemaNode(NamedTuple):
-    """A schema in the text, seen as one of its kinds; `is_field` says that it is a property's own."""
+    """A schema in the text, read as one of its kinds; `is_field` says that it is a property's own schema."""
 
     schema: Any
     pointer: str
@@ -252,7 +252,7 @@ class _SchemaNode(NamedTuple):
 
 
 def tags(model: Model) -> tuple[EntityTags, ...]:
-    """The tagged objects and properties, outer ones first. Raises SchemaTooCostly where the paths get too long."""
+    """Return the tagged objects and properties, outer ones first. Raises SchemaTooCostly if the paths are too long."""
     entities: list[EntityTags] = []
     length = 0
     stack: list[tuple[_SchemaNode, tuple[Any, ...]]] = [(_SchemaNode(model.root, ""), ())]
@@ -270,7 +270,7 @@ def tags(model: Model) -> tuple[EntityTags, ...]:
 
 
 def with_tags(text: str, model: Model, changes: Iterable[TagChange]) -> str:
-    """The text with changed tags; raises InvalidSchema for an entity that isn't there."""
+    """Return the text with changed tags; raises InvalidSchema for an entity that doesn't exist."""
     tags_at: dict[str, tuple[str, ...]] = {}
     for change in changes:
         node = _find(model.root, change.entity)
@@ -281,13 +281,13 @@ def with_tags(text: str, model: Model, changes: Iterable[TagChange]) -> str:
 
 
 def has_top_level_field(model: Model, name: str) -> bool:
-    """Whether the schema itself says something of a property of that name."""
+    """Return whether the schema declares a top-level property with that name."""
     properties = model.root.get("properties") if isinstance(model.root, dict) else None
     return isinstance(properties, dict) and name in properties
 
 
 def _find(root: Any, entity: Entity) -> _SchemaNode | None:
-    """The place of an entity: names may hold dots, so each way in which the path begins is followed, each place once."""
+    """Return the node of an entity; names may contain dots, so every matching start of the path is followed."""
     kind, path = entity
     stack = [(_SchemaNode(root, ""), path)]
     while stack:
@@ -300,7 +300,7 @@ def _find(root: Any, entity: Entity) -> _SchemaNode | None:
 
 
 def _entities(node: _SchemaNode) -> Iterator[tuple[str, str, _SchemaNode]]:
-    """What of a schema can have tags, with its kind and the end of its path."""
+    """Yield what can have tags in a schema: kind, end of the path, node."""
     if _kind(node) != "object":
         return
     if not node.is_field:
@@ -310,7 +310,7 @@ def _entities(node: _SchemaNode) -> Iterator[tuple[str, str, _SchemaNode]]:
 
 
 def _nested_nodes(node: _SchemaNode) -> Iterator[tuple[str, _SchemaNode]]:
-    """The schemas in a schema, each with what stands for it in a path."""
+    """Yield the schemas inside a schema, each with its label in a path."""
     schema, pointer, kind = node.schema, node.pointer, _kind(node)
     if kind == "object":
         for name, inner in _members(schema, "properties"):
@@ -342,7 +342,7 @@ def _numbered(label: str, nodes: Iterable[_SchemaNode]) -> Iterator[tuple[str, _
 
 
 def _kind(node: _SchemaNode) -> str:
-    """What a schema is: a type, a keyword that holds others, several `types`, or several `parts` that all hold."""
+    """Return the kind of a schema: a type, a keyword with schemas, several `types`, or `parts` that all apply."""
     if node.kind is not None:
         return node.kind
     if not isinstance(node.schema, dict):
@@ -352,7 +352,7 @@ def _kind(node: _SchemaNode) -> str:
 
 
 def _parts(schema: dict[str, Any]) -> list[str]:
-    """The kinds that one schema is at once."""
+    """Return all kinds of one schema."""
     if "$ref" in schema:
         return ["reference"]
     kinds = [keyword for keyword in _CRITERIA if isinstance(schema.get(keyword), list)]
@@ -398,7 +398,7 @@ def _members(schema: dict[str, Any], keyword: str) -> list[tuple[str, Any]]:
 
 
 def _labels(before: tuple[Any, ...]) -> list[str]:
-    """The labels of a chain, outermost first."""
+    """Return the labels of a chain, outermost first."""
     labels: list[str] = []
     while before:
         before, label = before

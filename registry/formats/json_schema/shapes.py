@@ -1,9 +1,9 @@
-"""A schema as the established registry sees it: each schema is of one kind, and several kinds make an `allOf`.
+"""A schema as Confluent's registry reads it: each schema has one kind, and several kinds form an `allOf`.
 
 That registry loads a schema into objects (a string schema, an object schema, an enum …) and compares objects of the
-same kind. Which keywords make which object decides its verdicts, so the same reading is made here: a `type` takes the
-keywords of its group, a list of types is an `anyOf`, groups of keywords without a `type` make an object of their own,
-and whatever comes together makes an `allOf`.
+same kind. Its verdicts depend on which keywords form which object, so this module does the same: a `type` takes the
+keywords of its group, a list of types is an `anyOf`, groups of keywords without a `type` form objects of their own, and
+everything that occurs together forms an `allOf`.
 """
 
 from __future__ import annotations
@@ -55,10 +55,11 @@ _DECIDING: Final = frozenset(
 
 @dataclass(slots=True, eq=False)
 class Shape:
-    """One object of the established reading.
+    """One object of that reading.
 
-    `schema` is the JSON it was read from and `place` where that stands; of `parts` a combined one consists, with
-    `criterion` saying how; a part that is a place is read when it is asked for, as it may lead back here. A `synthetic` one was not written as a combination. `type_name` is the type as written.
+    `schema` is its JSON and `location` its place. A combined shape has `parts`, joined by `criterion`. A part that is a
+    location is read on demand, because it may be recursive. An `is_synthetic` shape wasn't written as a combination.
+    `type_name` is the type as written.
     """
 
     kind: Kind
@@ -72,7 +73,7 @@ class Shape:
 
     @property
     def label(self) -> str:
-        """What it is, for sentences."""
+        """The label for sentences."""
         if self.kind == "combined":
             return f"{self.criterion} of {len(self.parts)}" if not self.is_synthetic else "several constraints"
         return {"empty": "any value", "true": "any value", "false": "no value", "conditional": "if/then/else"}.get(
@@ -81,28 +82,28 @@ class Shape:
 
     @property
     def draft(self) -> Draft:
-        """The draft that it is written in."""
+        """The draft of the text."""
         return self.owner.draft(self.location)
 
     def inner(self, *tokens: str | int) -> Shape:
-        """The shape of a schema inside, behind its references."""
+        """Return the shape of an inner schema, after its references are followed."""
         return self.owner.at(self.child(*tokens))
 
     def all_parts(self) -> tuple[Shape, ...]:
-        """The shapes that a combined one consists of, in the order of the text; equal members count each."""
+        """Return the shapes of a combination's members, in the order of the text; equal members count separately."""
         return self.owner.parts(self)
 
     def distinct_parts(self) -> tuple[Shape, ...]:
-        """The same without members that are written like an earlier one."""
+        """Return the shapes of a combination's members, without members whose text equals an earlier one's."""
         return self.owner.distinct_parts(self)
 
     def child(self, *tokens: str | int) -> SchemaLocation:
-        """The place of something inside."""
+        """Return the place of an inner part."""
         return SchemaLocation(self.location.document, join(self.location.pointer, *tokens))
 
 
 class Shapes:
-    """The shapes of a model, each made once; a reference has the shape of what it leads to."""
+    """The shapes of a model, each made once; a reference has the shape of its target."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -112,7 +113,7 @@ class Shapes:
         self._interning = Interning()
 
     def at(self, location: SchemaLocation) -> Shape:
-        """The shape of the schema at a place, behind its references."""
+        """Return the shape of the schema at a place, after its references are followed."""
         cached = self._shapes.get(location)
         if cached is not None:
             return cached
@@ -133,14 +134,14 @@ class Shapes:
         return shape
 
     def parts(self, shape: Shape) -> tuple[Shape, ...]:
-        """The shapes that a combined shape consists of."""
+        """Return the shapes of a combination's members."""
         key = id(shape)
         if key not in self._parts_of:
             self._parts_of[key] = tuple(part for item in shape.parts for part in self._part(item))
         return self._parts_of[key]
 
     def distinct_parts(self, shape: Shape) -> tuple[Shape, ...]:
-        """The shapes that a combined shape consists of, each member once that is written alike."""
+        """Return the shapes of a combination's members; members with equal text count once."""
         key = id(shape)
         if key not in self._distinct_parts_of:
             members: dict[object, Shape | SchemaLocation] = {}
@@ -162,15 +163,15 @@ class Shapes:
         return (shape,)
 
     def signature(self, location: SchemaLocation) -> int:
-        """A number that is equal for schemas written alike in one text."""
+        """Return a number that is equal for schemas with equal text."""
         return self._interning.number(self.model.at(location))
 
     def draft(self, location: SchemaLocation) -> Draft:
-        """The draft that a place is written in."""
+        """Return the draft of the text at a place."""
         return self.model.documents[location.document].draft
 
     def _plain_target(self, location: SchemaLocation) -> SchemaLocation | str | None:
-        """Where a schema that is nothing but a reference leads."""
+        """Return the target of a schema that is only a reference; None for others."""
         schema = self.model.at(location)
         if not isinstance(schema, dict):
             return None
@@ -238,7 +239,7 @@ class Shapes:
             yield Shape("combined", location, self, schema, "anyOf", parts, type_name=" or ".join(names))
 
     def _combined(self, location: SchemaLocation, schema: Mapping[str, Any], criterion: str) -> Shape:
-        """A written combination, with all its members."""
+        """Return a written combination with all its members."""
         members = tuple(
             SchemaLocation(location.document, join(location.pointer, criterion, index))
             for index, member in enumerate(schema[criterion])

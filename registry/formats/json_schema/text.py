@@ -1,4 +1,4 @@
-"""JSON text: read strictly, written as the established registry does, compared, labelled and cut to size for reports."""
+"""JSON text: strict reading, writing as in Confluent's registry, comparison, labels, and shortening for reports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 
 
 def read_json(text: str) -> Any:
-    """The JSON value of a schema text of at most MAX_TEXT_LENGTH characters; raises InvalidSchema."""
+    """Return the JSON value of a schema text of at most MAX_TEXT_LENGTH characters; raises InvalidSchema."""
     check_text(text, "a JSON Schema")
     value = decode(text, _DECODER, lambda: _refuse_duplicate(text))
     try:
@@ -40,24 +40,24 @@ def read_json(text: str) -> Any:
 
 
 def compact(value: Any) -> str:
-    """JSON without white space, keys in their order: what Jackson writes for the tree it has read."""
+    """Return JSON without whitespace, with keys in their order, as Jackson writes a tree that it has read."""
     return _written(value, is_sorted=False)
 
 
 def normalized(value: Any) -> str:
-    """As `compact`, with the keys of every object in Java's order of strings (UTF-16 code units)."""
+    """Like `compact`, with the keys of every object in Java's string order (UTF-16 code units)."""
     return _written(value, is_sorted=True)
 
 
 def spaced(value: Any) -> str:
-    """JSON on one line as people write it, with a space after each comma and colon."""
+    """Return JSON on one line as people write it, with a space after each comma and colon."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_string(key)}: {spaced(item)}" for key, item in value.items()) + "}"
     return f"[{', '.join(spaced(item) for item in value)}]" if isinstance(value, list) else _scalar(value)
 
 
 def _check_tree(value: Any) -> None:
-    """Raises SchemaProblem for a tree that is too deep or too large, or for text that is no text."""
+    """Raise SchemaProblem if a tree is too deep or too large, or has an invalid string or number."""
     stack: list[tuple[Any, str, int]] = [(value, "", 1)]
     count = 0
     while stack:
@@ -143,7 +143,7 @@ _DECODER: Final = json.JSONDecoder(
 
 
 def utf16_order(text: str) -> bytes:
-    """The sort key that puts strings in Java's order."""
+    """Return the sort key for Java's string order."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
@@ -173,14 +173,14 @@ def _written(value: Any, *, is_sorted: bool) -> str:
 
 
 class Interning:
-    """Gives the same number for equal JSON values; containers must stay alive and unchanged while it is used."""
+    """Assigns equal numbers to equal JSON values; containers must stay alive and unchanged while it is used."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
         self._known: dict[int, int] = {}
 
     def number(self, value: Any) -> int:
-        """The number of a JSON value (at most a few hundred levels deep)."""
+        """Return the number of a JSON value, at most a few hundred levels deep."""
         if not isinstance(value, (dict, list)):
             return self._new(_scalar_key(value))
         identifier = self._known.get(id(value))
@@ -198,7 +198,7 @@ class Interning:
 
 
 def _scalar_key(value: Any) -> tuple[str, Any]:
-    """A key under which true isn't 1, and 1 is 1.0 as in JSON."""
+    """Return a key that distinguishes true from 1 but not 1 from 1.0, as in JSON."""
     if isinstance(value, bool):
         return ("boolean", value)
     if isinstance(value, (int, Decimal, float)):
@@ -207,7 +207,7 @@ def _scalar_key(value: Any) -> tuple[str, Any]:
 
 
 def json_equal(first: Any, second: Any) -> bool:
-    """Whether two JSON values are equal: numbers by value, objects whatever their order, true is not 1."""
+    """Return whether two JSON values are equal: numbers by value, objects in any order, true differs from 1."""
     if first is second:
         return True
     interning = Interning()
@@ -215,7 +215,7 @@ def json_equal(first: Any, second: Any) -> bool:
 
 
 def type_words(schema: Any, depth: int = 0) -> str:
-    """The type of a schema: `string (date)`, `array of integer`, `string or null`, `Address` for a reference."""
+    """Return the type of a schema: `string (date)`, `array of integer`, `string or null`, `Address` for a reference."""
     if schema is True or schema == {}:
         return "any"
     if not isinstance(schema, dict):
@@ -255,7 +255,7 @@ _MAX_VALUES: Final = 2_000
 
 
 def to_plain(value: Any) -> Any:
-    """The value with Decimals as int or float, so that any JSON writer takes it; new containers."""
+    """Return the value with Decimals as int or float, which any JSON writer accepts; containers are new."""
     if isinstance(value, Decimal):
         return to_number(value)
     if isinstance(value, dict):
@@ -266,7 +266,7 @@ def to_plain(value: Any) -> Any:
 
 
 def to_number(number: Decimal) -> int | float:
-    """A Decimal as a float; as an int where it is whole and a float would lose digits."""
+    """Return a Decimal as a float, or as an int if it is an integer that a float can't represent."""
     as_float = float(number)
     if number == number.to_integral_value() and Decimal(as_float) != number:
         return int(number)

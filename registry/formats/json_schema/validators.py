@@ -1,4 +1,4 @@
-"""Validators of jsonschema_rs, held to limits: one self-contained document, never online, a bounded pattern engine."""
+"""Validators of jsonschema_rs with limits: one self-contained document, always offline, a bounded pattern engine."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def bundled(
     targets: Mapping[SchemaLocation, SchemaLocation | str],
     dynamic: Mapping[str, tuple[SchemaLocation, ...]],
 ) -> Bundle:
-    """The bundle in the schema's own draft; in the newest one where its references have others."""
+    """Return the bundle in the schema's own draft, or in the newest if its references have other drafts."""
     drafts = {document.draft.number for document in documents}
     draft = documents[0].draft if len(drafts) == 1 else NEWEST_DRAFT
     return _Bundler(documents, targets, dynamic, draft).bundle()
 
 
 def bundle_with_formats(model: Model) -> Bundle:
-    """The bundle in the newest draft with the formats of texts, which decide nothing, for data that look real."""
+    """Return the bundle in the newest draft with string formats, which decide nothing, for realistic data."""
     if "modern with formats" not in model.cache:
         bundler = _Bundler(model.documents, model.targets, model.dynamic, NEWEST_DRAFT, with_formats=True)
         model.cache["modern with formats"] = bundler.bundle()
@@ -46,7 +46,7 @@ def bundle_with_formats(model: Model) -> Bundle:
 
 
 def modern_bundle(model: Model) -> Bundle:
-    """The bundle in the newest draft, for comparing schemas of different drafts."""
+    """Return the bundle in the newest draft, for comparing schemas of different drafts."""
     if model.bundle.draft is NEWEST_DRAFT:
         return model.bundle
     if "modern" not in model.cache:
@@ -57,7 +57,7 @@ def modern_bundle(model: Model) -> Bundle:
 
 
 class _Bundler:
-    """Writes the documents of a schema as one."""
+    """A writer of the documents of a schema as one."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class _Bundler:
         self._names = {location: f"d{number}" for number, location in enumerate(locations)}
 
     def bundle(self) -> Bundle:
-        """The document; definitions that only unused definitions refer to are in it as well."""
+        """Return the document, including definitions that only unused definitions refer to."""
         root = self._schema(ROOT, self._documents[0].value, is_top=False)
         definitions = {
             name: self._schema(location, self._value(location), is_top=True) for location, name in self._names.items()
@@ -149,7 +149,7 @@ class _Bundler:
         return self._pointer(target)
 
     def _check_dynamic(self, target: SchemaLocation, keyword: str) -> None:
-        """A dynamic reference is a plain one, unless several schemas carry the anchor that it means."""
+        """Treat a dynamic reference as a plain one, unless several schemas have the anchor."""
         value = self._value(target)
         anchor = "" if keyword == "$recursiveRef" else value.get("$dynamicAnchor") if isinstance(value, dict) else None
         if anchor is not None and len(self._dynamic.get(anchor, ())) > 1 and target in self._dynamic[anchor]:
@@ -173,7 +173,7 @@ _META: Final = {number: _CLASSES[number]({"$ref": draft.uri}, offline=True) for 
 
 
 def check_meta_schema(value: Any, draft: Draft) -> None:
-    """Raises SchemaProblem, at the place that is wrong, if a schema isn't one of its draft."""
+    """Raise SchemaProblem, with the place of the error, if a schema isn't valid in its draft."""
     if isinstance(value, bool) and draft.number >= 6:
         return
     try:
@@ -187,9 +187,9 @@ def check_meta_schema(value: Any, draft: Draft) -> None:
 
 
 def compiled(bundle: Bundle, *, with_formats: bool = False) -> jsonschema_rs.Validator:
-    """A validator of a bundle; raises ValueError where the library refuses it (a pattern that is too large …).
+    """Return a validator of a bundle; raises ValueError if the library rejects it (for example, a pattern too large).
 
-    `with_formats` lets it refuse texts that aren't of their format, which else is an annotation.
+    `with_formats` makes it reject strings that don't match their format, which is otherwise an annotation.
     """
     return _CLASSES[bundle.draft.number](
         bundle.value, offline=True, validate_formats=with_formats, pattern_options=PATTERN_OPTIONS
@@ -197,7 +197,7 @@ def compiled(bundle: Bundle, *, with_formats: bool = False) -> jsonschema_rs.Val
 
 
 def validator_of(model: Model) -> jsonschema_rs.Validator:
-    """The validator of a schema, made once; raises ValueError where the library refuses it."""
+    """Return the validator of a schema; cached. Raises ValueError if the library rejects the schema."""
     if "validator" not in model.cache:
         model.cache["validator"] = compiled(model.bundle)
     validator: jsonschema_rs.Validator = model.cache["validator"]
@@ -205,7 +205,7 @@ def validator_of(model: Model) -> jsonschema_rs.Validator:
 
 
 def keeps_formats(model: Model, value: Any) -> bool:
-    """Whether a value that is valid under a schema is so if the formats of texts are checked too."""
+    """Return whether a valid value also matches the formats of its strings."""
     if "validator of formats" not in model.cache:
         try:
             model.cache["validator of formats"] = compiled(bundle_with_formats(model), with_formats=True)
@@ -219,7 +219,7 @@ def keeps_formats(model: Model, value: Any) -> bool:
 
 
 def canonicalized(bundle: Bundle) -> jsonschema_rs.CanonicalSchema:
-    """The canonical form of a bundle for containment; raises ValueError where the library refuses it."""
+    """Return the canonical form of a bundle for containment; raises ValueError if the library rejects it."""
     return jsonschema_rs.canonicalize(
         bundle.value,
         draft=bundle.draft.code,
@@ -230,7 +230,7 @@ def canonicalized(bundle: Bundle) -> jsonschema_rs.CanonicalSchema:
 
 
 def plain(error: BaseException) -> str:
-    """The first line of an error's message, shortened."""
+    """Return the first line of an error's message, shortened."""
     message = getattr(error, "message", None) or str(error)
     return _shortened(message.splitlines()[0] if message else type(error).__name__)
 

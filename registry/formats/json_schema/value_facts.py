@@ -1,4 +1,4 @@
-"""What is known of values that are valid under a schema: content models, conjunctions, variants; and what that costs."""
+"""Facts about the valid values of a schema: content models, conjunctions, variants; and the cost of examining them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from registry.formats.json_schema.validators import PATTERN_OPTIONS
 
 
 def rest_keyword(shape: Shape) -> str:
-    """The keyword that says what an object or array takes beyond what it lists."""
+    """Return the keyword for the properties or items that aren't listed."""
     if shape.kind == "object":
         return "additionalProperties"
     return "items" if shape.draft.number >= 2020 else "additionalItems"
 
 
 def permits_rest(shape: Shape) -> bool:
-    """Whether anything beyond what is listed is taken at all."""
+    """Return whether any unlisted property or item is allowed."""
     keyword = rest_keyword(shape)
     if keyword == "additionalItems" and shape.draft.number == 2019 and shape.schema.get("items") is False:
         return False
@@ -30,7 +30,7 @@ def permits_rest(shape: Shape) -> bool:
 
 
 def rest_schema(shape: Shape) -> Shape | None:
-    """The schema of what is taken beyond what is listed, None where there is none of its own."""
+    """Return the schema of unlisted properties or items; None if they have none."""
     keyword = rest_keyword(shape)
     rest = shape.schema.get(keyword)
     if not isinstance(rest, dict) or (keyword == "items" and not prefix(shape)):
@@ -39,18 +39,18 @@ def rest_schema(shape: Shape) -> Shape | None:
 
 
 def prefix_keyword(shape: Shape) -> str:
-    """The keyword that lists the tuple of an array."""
+    """Return the keyword for the tuple of an array."""
     return "prefixItems" if shape.draft.number >= 2020 else "items"
 
 
 def prefix(shape: Shape) -> list[object]:
-    """The tuple of an array, empty where it has none."""
+    """Return the tuple of an array; empty if it has none."""
     items = shape.schema.get(prefix_keyword(shape))
     return items if isinstance(items, list) else []
 
 
 def all_items(shape: Shape) -> Shape | None:
-    """The schema of every item, where the array has no tuple."""
+    """Return the schema of every item; None if the array has a tuple."""
     items = shape.schema.get("items")
     if not is_schema(items) or (shape.draft.number >= 2020 and prefix(shape)):
         return None
@@ -60,7 +60,7 @@ def all_items(shape: Shape) -> Shape | None:
 
 
 def unevaluated(shape: Shape) -> Shape | None:
-    """The schema of what no other keyword has looked at, which newer drafts know."""
+    """Return the schema of parts that no other keyword evaluates; only newer drafts have one."""
     keyword = "unevaluatedProperties" if shape.kind == "object" else "unevaluatedItems"
     if shape.draft.number < 2019 or not is_schema(shape.schema.get(keyword)):
         return None
@@ -68,7 +68,7 @@ def unevaluated(shape: Shape) -> Shape | None:
 
 
 def is_open(shape: Shape) -> bool:
-    """Whether anything at all may stand beyond what is listed."""
+    """Return whether any unlisted property or item is allowed with any value."""
     if not permits_rest(shape) or rest_schema(shape) is not None:
         return False
     if shape.kind == "object" and shape.schema.get("patternProperties"):
@@ -78,7 +78,7 @@ def is_open(shape: Shape) -> bool:
 
 
 def covering(shape: Shape, name: str | None = None) -> Shape | None:
-    """The schema that a property (or item) which isn't listed must fit, None in a closed or an open model."""
+    """Return the schema for an unlisted property or item; None in a closed or an open model."""
     patterns = shape.schema.get("patternProperties") if name is not None else None
     if isinstance(patterns, dict):
         for pattern in patterns:
@@ -94,7 +94,7 @@ def covering(shape: Shape, name: str | None = None) -> Shape | None:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether a pattern is found in a text, by the bounded engine; False for one that it doesn't take."""
+    """Return whether a pattern matches in a text, with the bounded engine; False for an unsupported pattern."""
     try:
         return _matcher(pattern).is_valid(text)
     except ValueError:
@@ -119,25 +119,25 @@ class Definitions:
 
     @classmethod
     def of(cls, bundle_value: Schema) -> Definitions:
-        """Those of a bundle's document."""
+        """Return the definitions of a bundle's document."""
         definitions = bundle_value.get("$defs", {}) if isinstance(bundle_value, dict) else {}
         return cls(definitions)
 
     def target(self, reference: str) -> Schema | None:
-        """What a reference of the bundle leads to, None for a meta-schema."""
+        """Return the target of a reference in the bundle; None for a meta-schema."""
         return self.schemas.get(reference.removeprefix("#/$defs/")) if reference.startswith("#/$defs/") else None
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Keyword objects that all hold of a value; `is_false` if no value can be meant."""
+    """Keyword objects that all apply to a value; `is_false` if no value is possible."""
 
     items: tuple[Mapping[str, Any], ...]
     is_false: bool = False
 
     @property
     def types(self) -> frozenset[str]:
-        """The types that the value may have; a number that is whole counts as integer and number."""
+        """The types that the value may have; `number` includes `integer`."""
         allowed = TYPES
         for item in self.items:
             named = item.get("type")
@@ -149,17 +149,17 @@ class Facts:
         return allowed
 
     def values(self, keyword: str) -> Iterator[Any]:
-        """The values that a keyword has among the facts."""
+        """Yield the values of a keyword in all facts."""
         for item in self.items:
             if keyword in item:
                 yield item[keyword]
 
     def required(self) -> frozenset[str]:
-        """The names that must be there."""
+        """Return the required names."""
         return frozenset(name for names in self.values("required") if isinstance(names, list) for name in names)
 
     def finite(self) -> list[Any] | None:
-        """The only values that are possible, where an enum or a constant lists them."""
+        """Return all possible values if an enum or a constant lists them; otherwise None."""
         for item in self.items:
             if "const" in item:
                 return [item["const"]]
@@ -170,7 +170,7 @@ class Facts:
 
 
 def facts_of(schemas: list[Schema], definitions: Definitions) -> Facts:
-    """The facts of a value that is valid under all of some schemas."""
+    """Return the facts about a value that is valid under all of the schemas."""
     items: list[Mapping[str, Any]] = []
     todo, visited = list(reversed(schemas)), set[int]()
     while todo and len(items) < _MAX_FACTS:
@@ -191,7 +191,7 @@ def facts_of(schemas: list[Schema], definitions: Definitions) -> Facts:
 
 
 def property_schemas(item: Mapping[str, Any], name: str) -> list[Schema]:
-    """The schemas of one keyword object that the value of a property must fit."""
+    """Return the schemas in one keyword object that apply to the value of a property."""
     schemas = []
     declared = item.get("properties", {})
     if name in declared:
@@ -205,7 +205,7 @@ def property_schemas(item: Mapping[str, Any], name: str) -> list[Schema]:
 
 
 def rest_of(item: Mapping[str, Any]) -> Schema | None:
-    """The schema of properties that a keyword object doesn't list, None where it says nothing."""
+    """Return the schema for properties that a keyword object doesn't list; None if it has none."""
     if "additionalProperties" in item:
         return item["additionalProperties"]
     if "unevaluatedProperties" in item and not _IN_PLACE & item.keys():
@@ -214,7 +214,7 @@ def rest_of(item: Mapping[str, Any]) -> Schema | None:
 
 
 def item_schema(item: Mapping[str, Any], index: int) -> Schema | None:
-    """The schema of one keyword object that the item at an index must fit, None where it says nothing."""
+    """Return the schema in one keyword object that applies to the item at an index; None if it has none."""
     prefix = item.get("prefixItems", ())
     if index < len(prefix):
         return prefix[index]
@@ -235,7 +235,7 @@ _VARIANT_KEYWORDS: Final = ("not", "if", "then", "else")
 
 
 def variants(schemas: list[Schema], definitions: Definitions) -> list[Facts]:
-    """Facts of values valid under all of the schemas, one per choice of alternatives, at most MAX_VARIANTS."""
+    """Return facts for values valid under all schemas, one for each choice of alternatives, at most MAX_VARIANTS."""
     combinations: list[Facts] = []
     todo: list[tuple[list[Schema], frozenset[tuple[int, str]]]] = [(schemas, frozenset())]
     steps = 0
@@ -255,7 +255,7 @@ def variants(schemas: list[Schema], definitions: Definitions) -> list[Facts]:
 
 
 def _open_choice(facts: Facts, chosen: set[tuple[int, str]]) -> list[list[Schema]] | None:
-    """The options of the first alternative that isn't chosen yet; notes it as chosen."""
+    """Return the options of the first alternative that isn't chosen yet, and mark it as chosen."""
     for item in facts.items:
         for keyword in ("anyOf", "oneOf", "if"):
             if keyword not in item or (id(item), keyword) in chosen:
@@ -268,7 +268,7 @@ def _open_choice(facts: Facts, chosen: set[tuple[int, str]]) -> list[list[Schema
 
 
 def views(schemas: list[Schema], definitions: Definitions) -> list[Mapping[str, Any]]:
-    """Every keyword object that looks at the same value as the schemas, whatever is chosen."""
+    """Return every keyword object that may apply to the same value as the schemas, whatever is chosen."""
     objects: dict[int, Mapping[str, Any]] = {}
     todo = list(reversed(schemas))
     while todo and len(objects) < _MAX_VIEWS:
@@ -293,9 +293,9 @@ _SINGLE: Final = ("not", "if", "then", "else")
 
 
 def unfolded(schema: Schema) -> int:
-    """The most schemas that look at one value, for a bundle in draft 2020-12; MAX_UNFOLDED + 1 at most.
+    """Return the maximum number of schemas that apply to one value, in draft 2020-12; at most MAX_UNFOLDED + 1.
 
-    A reference that leads back to itself without a property or an item between counts as too many.
+    A reference that leads back to itself without a property or an item in between counts as too many.
     """
     definitions = Definitions.of(schema)
     counts: dict[int, int] = {}
@@ -305,7 +305,7 @@ def unfolded(schema: Schema) -> int:
 
 
 def _settle(start: Schema, definitions: Definitions, counts: dict[int, int]) -> None:
-    """Counts a schema and everything that looks at the same value, children first, without recursion."""
+    """Count a schema and everything that applies to the same value, children first, without recursion."""
     stack: list[tuple[Any, bool]] = [(start, False)]
     around: set[int] = set()
     while stack:
@@ -347,19 +347,19 @@ _UNKNOWN: Final = 1_000
 
 
 def cost_of(schema: Schema) -> int:
-    """The estimate for a bundle in draft 2020-12, at most MAX_COST."""
+    """Return the estimate for a bundle in draft 2020-12, at most MAX_COST."""
     return _Estimate(Definitions.of(schema)).total(schema)
 
 
 class _Estimate:
-    """Walks a schema once; alternatives of what is shared are counted once and used again."""
+    """A walk over a schema that counts shared alternatives once."""
 
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
         self._known: dict[int, int] = {}
 
     def total(self, schema: Schema) -> int:
-        """What all schema objects add, deeper ones more."""
+        """Return the sum over all schema objects; deeper ones count more."""
         total = 0
         todo: list[tuple[Schema, int]] = [(schema, 0)]
         while todo and total < MAX_COST:
@@ -390,7 +390,7 @@ class _Estimate:
         return self._known[id(schema)]
 
     def _factors(self, schema: Mapping[str, Any], depth: int) -> list[int]:
-        """How many alternatives each part of a schema object has; they multiply."""
+        """Return the number of alternatives of each part of a schema object; they multiply."""
         factors: list[int] = []
         for keyword in ("anyOf", "oneOf"):
             members = schema.get(keyword)
