@@ -30,7 +30,7 @@ _FULL_DEPTH: Final = 4
 _WIDTH: Final = (200, 24, 14, 8)
 _MAX_ITEMS: Final = 200
 _SEED: Final = 7
-#: The most matches of a name with a pattern, about 1 µs each, that sort names; and the number that counts as a step.
+#: the most pattern matches, about 1 µs each, for sorting names; `_PATTERNS_A_STEP` of them count as one step
 _MAX_MATCHES: Final = 500_000
 _FEWEST_NAMES: Final = 20
 _PATTERNS_A_STEP: Final = 500

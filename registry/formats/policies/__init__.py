@@ -1,8 +1,7 @@
-"""Policies beside the seven levels: rule sets of products with a store of their own, each a table with its cases.
+"""Policies in addition to the seven levels: the rules of products with their own stores, as tables with their cases.
 
-`POLICIES` holds those that judge the versions of a subject, by the name that a configuration uses. What a Spark
-query's state store does with a planned schema is asked of `spark_state.plan_restart`: it looks at state variables, not
-at subjects.
+`POLICIES` maps configuration names to the policies that judge the versions of a subject. The effect of a planned schema
+on a Spark query's state store comes from `spark_state.plan_restart`, which considers state variables, not subjects.
 """
 
 from __future__ import annotations

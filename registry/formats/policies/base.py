@@ -1,7 +1,7 @@
-"""What the policies share: a rule as a table row, an item with what it demands, and the verdict that follows.
+"""What policies share: rules as table rows, items with their weight, and the resulting verdict.
 
-A policy judges beside the compatibility levels: it is a product's own rules for its own store, stricter in some
-places and looser in others than what a format's data can bear.
+A policy judges independently of the compatibility levels. It has a product's rules for its own store, which are
+stricter in some places and laxer in others than the format requires.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, Protocol
 
 from registry.formats.base import Incompatibility, ParsedSchema, Severity
 
-# What an item demands: nothing but attention, somebody with the right to force, or another schema.
+# What an item requires: only attention, a person with the permission to force versions, or another schema.
 Weight = Literal["advice", "force", "refusal"]
 Verdict = Literal["accepted", "accepted only with force", "rejected"]
 History = Sequence[tuple[int, ParsedSchema]]
@@ -20,9 +20,9 @@ History = Sequence[tuple[int, ParsedSchema]]
 
 @dataclass(frozen=True, slots=True)
 class PolicyRule:
-    """One row: `sentence` and `remedy` are templates over the values of an item (`name`, `before`, `after`, …).
+    """A policy rule; `sentence` and `remedy` are templates over the values of an item (`name`, `before`, `after`, …).
 
-    `requirement` names the source document's rule, empty where the rule is the product's alone.
+    `requirement` names the rule in the source document; it is empty if only the product has the rule.
     """
 
     id: str
@@ -34,10 +34,10 @@ class PolicyRule:
 
 @dataclass(frozen=True, slots=True)
 class PolicyItem:
-    """A finding of a policy against one version, or (`version` None) of the new schema alone.
+    """A finding of a policy against one version, or against the new schema alone (`version` None).
 
-    In the finding the new schema is the reader, the version the writer: `before` and `writer_pointer` are of the
-    version, `after` and `reader_pointer` of the new schema. `score` (0 to 1) and `reasons` are given for suspicions.
+    In the finding, the new schema is the reader and the version the writer: `before` and `writer_pointer` are of the
+    version, `after` and `reader_pointer` of the new schema. `score` (0 to 1) and `reasons` are set for suspicions.
     """
 
     version: int | None
@@ -47,7 +47,7 @@ class PolicyItem:
     reasons: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The item as JSON values."""
+        """Return the item as JSON values."""
         finding = self.finding
         return {
             "rule": finding.rule,
@@ -69,7 +69,7 @@ class PolicyItem:
 
 @dataclass(frozen=True, slots=True)
 class PolicyReport:
-    """The verdict of a policy with every item against every version, newest version first."""
+    """The verdict of a policy, with every item against every version, newest version first."""
 
     policy: str
     items: tuple[PolicyItem, ...]
@@ -77,15 +77,15 @@ class PolicyReport:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the schema is taken as it is, only by somebody who may force it, or not at all."""
+        """Whether the schema is accepted, accepted only with force, or rejected."""
         return verdict_of(item.weight for item in self.items)
 
     def is_accepted(self, *, force: bool = False) -> bool:
-        """Whether the schema may be added; `force` overrides what can be overridden, never a refusal."""
+        """Return whether the schema may be added; `force` overrides anything but a refusal."""
         return self.verdict == "accepted" or (force and self.verdict == "accepted only with force")
 
     def messages(self) -> list[str]:
-        """Each item as a line: rule, place, version and sentence."""
+        """Return each item as a line: rule, place, version and sentence."""
         return [
             f"{item.finding.rule} at {item.finding.path or 'the root'}"
             f"{'' if item.version is None else f' against version {item.version}'}: {item.finding.message}"
@@ -93,7 +93,7 @@ class PolicyReport:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON values."""
+        """Return the report as JSON values."""
         return {
             "policy": self.policy,
             "verdict": self.verdict,
@@ -103,26 +103,26 @@ class PolicyReport:
 
 
 class SchemaPolicy(Protocol):
-    """A rule set for the versions of a subject. `check` is pure, and raises InvalidSchema for a hostile schema alone."""
+    """A product's rules for a subject's versions. `check` is pure and raises InvalidSchema only for hostile schemas."""
 
     @property
     def name(self) -> str:
-        """The name that a subject's configuration uses."""
+        """The name in a subject's configuration."""
 
     @property
     def title(self) -> str:
-        """The policy in a few words, for people."""
+        """The title for people."""
 
     @property
     def rules(self) -> Mapping[str, PolicyRule]:
         """The rules by id, in the order of the documentation."""
 
     def check(self, new: ParsedSchema, history: History) -> PolicyReport:
-        """All items of a new schema against all enabled versions, which are given in ascending order."""
+        """Return all items of a new schema against all enabled versions, which are in ascending order."""
 
 
 def verdict_of(weights: Iterable[Weight]) -> Verdict:
-    """The verdict that the heaviest of the weights makes."""
+    """Return the verdict for the highest weight."""
     return _VERDICTS[max((_ORDER.index(weight) for weight in weights), default=0)]
 
 

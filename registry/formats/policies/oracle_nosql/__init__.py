@@ -1,17 +1,17 @@
-"""Oracle NoSQL Database's rules for evolving a schema, stricter than Avro's resolution, against all enabled versions.
+"""Oracle NoSQL Database's rules for schema evolution: stricter than Avro's resolution, against all enabled versions.
 
-Two variants of one table. The document's rules are the default: a field without a default can't be deleted, the type
-of a field can't change, an added field needs a default, a field can't be renamed. The product's own checker is more
-lenient: it takes widenings and additions to unions and enums once they are forced, and knows nothing of renames.
+The table has two variants. The default is the documented rules: a field without a default can't be deleted, the type of
+a field can't change, an added field needs a default, and a field can't be renamed. The product's own checker is laxer:
+it accepts widenings and additions to unions and enums with force, and doesn't detect renames.
 
-What force overrides: the document says that a change beyond the safe ones is either rejected when the schema is added,
-or possible only with a plan for upgrading the clients that use the schema. So force overrides what leaves the data in
-the store readable with the new schema and harms only clients that still use an old one (a field without default
-deleted, a widening, a branch or a symbol added, a rename). It never overrides what makes stored data unreadable or
-changes what they mean. Who may force, and the trace that it leaves, are the caller's.
+What force overrides: according to the document, an unsafe change is either rejected when the schema is added, or
+possible only with a plan for upgrading the clients that use the schema. Force therefore overrides changes that leave
+stored data readable with the new schema and harm only clients with an old one: a deletion of a field without a default,
+a widening, an added branch or symbol, a rename. It never overrides changes that make stored data unreadable or change
+its meaning. The caller decides who may force, and records it.
 
-A field without a default in a new record is advice under the document's rules ("for best results"); the product's
-checker wants it forced, each time that a version with such a field is added.
+A field without a default in a new record is advice under the documented rules ("for best results"). The product's
+checker requires force each time a version with such a field is added.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SEVERITIES: Final[Mapping[Variant, Mapping[Weight, Severity]]] = {
 
 
 class OracleNosql:
-    """The policy in one of its variants; has no state."""
+    """The policy in one of its variants; stateless."""
 
     def __init__(self, name: str, title: str, variant: Variant) -> None:
         self.name = name
@@ -46,14 +46,14 @@ class OracleNosql:
 
     @property
     def rules(self) -> Mapping[str, PolicyRule]:
-        """The rules that the variant knows."""
+        """The rules of the variant."""
         return {id: rule for id, rule in EVOLVE_RULES.items() if self._weight(id) is not None}
 
     def check(self, new: ParsedSchema, history: History) -> PolicyReport:
-        """All items of a new schema, alone and against every enabled version, the newest version first.
+        """Return all items of a new schema, alone and against every enabled version, newest version first.
 
-        `history` is in ascending order of versions. Raises InvalidSchema for two schemas with too many places to
-        compare; at most MAX_ITEMS items are given.
+        `history` is in ascending order of versions. Returns at most MAX_ITEMS items. Raises InvalidSchema if two
+        schemas have too many places to compare.
         """
         versions = tuple(version for version, _ in reversed(history))
         items: list[PolicyItem] = []
@@ -78,7 +78,7 @@ class OracleNosql:
                 yield from self._named(version, [match])
 
     def _alone(self, new: ParsedSchema, history: History) -> Iterator[RuleMatch]:
-        """What is to say of the new schema, whatever was before."""
+        """Yield matches of the new schema alone."""
         known_names = {name for _, old in history if isinstance(old.model, AvroSchema) for name in old.model.named}
         if history and self.variant == "document":
             known_names.update(old.model.root.full_name for _, old in history if _is_record(old))
@@ -90,7 +90,7 @@ class OracleNosql:
                 if reason is not None:
                     yield _of_field("DEFAULT_INVALID", record, field, path, reason)
             elif self.variant == "product" or record.full_name not in known_names:
-                # Under the document's rules a field that a known record gains without a default is refused anyway.
+                # Under the documented rules, a field that a known record gains without a default is rejected anyway.
                 yield _of_field("FIELD_WITHOUT_DEFAULT", record, field, path)
 
     def _named(self, version: int | None, matches: Iterable[RuleMatch]) -> Iterator[PolicyItem]:
@@ -110,7 +110,7 @@ def _is_record(schema: ParsedSchema) -> bool:
 
 
 def _root_label(schema: ParsedSchema) -> str:
-    """What the schema is as a whole, for a sentence."""
+    """Return the kind of the schema as a whole, for a sentence."""
     return (
         type_label(schema.model.root) if isinstance(schema.model, AvroSchema) else f"of the format {schema.schema_type}"
     )

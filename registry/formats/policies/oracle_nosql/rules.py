@@ -1,9 +1,9 @@
-"""The rules of evolving a schema in Oracle NoSQL Database, one row each, with their weight in both variants.
+"""The rules of schema evolution in Oracle NoSQL Database, with their weights in both variants.
 
-`document` is the weight under the source document's rules, `product` under those of the product's checker (as of its
-client 18.3); None where a variant has no such rule. The document's own sentence divides what is not safe in two: what
-is rejected, and what can be done only with a plan for upgrading clients. The second kind is what force overrides: data
-in the store stay readable with the new schema, and only clients that still use the old one are harmed.
+`document` is the weight under the documented rules, `product` the weight under the product's checker (as of client
+18.3); None if a variant lacks the rule. The document divides unsafe changes into those that are rejected and those that
+need a plan for upgrading clients. Force overrides the second kind: stored data stays readable with the new schema, and
+only clients with the old one are harmed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What differs between two Avro schemas as the store's evolve rules see it: by name, without aliases.
+"""Differences between two Avro schemas for the store's evolution rules: by name, without aliases.
 
-The walk keeps its own stack and meets each pair of named types once, so that depth and recursion cost nothing extra.
+The walk has its own stack and visits each pair of named types once, so depth and recursion cost nothing extra.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _WIDENINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class RuleMatch:
-    """A rule that applies at a place; `only_new` and `only_old` say that the other side has no such place.
+    """A rule that applies at a place; `only_new` and `only_old` mean that the other side has no such place.
 
-    `old_source` and `new_source` name the reference that holds the place, None for the schema's own text.
+    `old_source` and `new_source` name the reference that contains the place; None for the schema's own text.
     """
 
     rule: str
@@ -61,9 +61,9 @@ Sources = tuple[str | None, str | None]
 
 
 def evolution(old: AvroType, new: AvroType) -> Iterator[RuleMatch]:
-    """All that the rules have to say of the change from `old` to `new`, in the order of the text.
+    """Yield all matches of the rules for the change from `old` to `new`, in the order of the text.
 
-    Raises InvalidSchema where the two schemas have more than MAX_STEPS places to compare.
+    Raises InvalidSchema if the two schemas have more than MAX_STEPS places to compare.
     """
     visited = {(id(old), id(new))}
     location = DiffLocation(root_path(new), "", "")
@@ -85,13 +85,13 @@ def evolution(old: AvroType, new: AvroType) -> Iterator[RuleMatch]:
         before, after, here = work
         inner = (before.source, after.source) if isinstance(before, Named) and isinstance(after, Named) else sources
         for step in reversed(list(_between(before, after, here, visited))):
-            # A changed name is told where the type is used, all else where it is defined.
+            # A changed name is reported where the type is used, everything else where it is defined.
             is_use = isinstance(step, RuleMatch) and step.rule == "TYPE_RENAMED"
             stack.append((step, sources if is_use else inner))
 
 
 def new_fields(root: AvroType) -> Iterator[tuple[Record, RecordField, str]]:
-    """Every field of every record of a schema once, with its named path."""
+    """Yield every field of every record of a schema once, with its named path."""
     visited: set[int] = set()
     stack: list[tuple[AvroType, str]] = [(root, root_path(root))]
     while stack:
@@ -112,7 +112,7 @@ def new_fields(root: AvroType) -> Iterator[tuple[Record, RecordField, str]]:
 
 
 def why_default_is_invalid(field: RecordField) -> str | None:
-    """Why a field's default is not of its type, None if it is; a union's, at any depth, must be of the first branch."""
+    """Return why a field's default doesn't match its type, or None; unions need a value of their first branch."""
     return why_invalid(field.type, field.default, is_strict=True)
 
 
@@ -221,7 +221,7 @@ def _listed(symbols: list[str]) -> str:
 
 
 def _union_and_other(old: AvroType, new: AvroType, location: DiffLocation) -> Iterator[Work]:
-    """One side is a union: harmless if it has the other side's type alone."""
+    """Yield the matches if only one side is a union; it is harmless if it has only the other side's type."""
     union, other = (old, new) if isinstance(old, Union) else (new, old)
     branches = _branches(union)
     same = branches.get(_key(other))

@@ -1,12 +1,12 @@
-"""What a restart with planned state schemas does to a Spark query's state, as Spark 4.2 decides it. Pure.
+"""The effect of a restart with planned state schemas on a Spark query's state, by the rules of Spark 4.2. Pure.
 
-`plan_restart` takes the stored schemas of every state variable, the planned ones, and the query's settings; it needs
-neither Spark nor a checkpoint. Evolution happens at a restart alone, and all changes of a restart count once.
+`plan_restart` takes the stored schemas of every state variable, the planned ones, and the query's settings. It needs
+neither Spark nor a checkpoint. Evolution happens only at a restart, and all changes of one restart count once.
 
-Verified against Spark 4.2's own classes (`python -m tests.formats.policies.spark_comparison`). Three facts surprise: a
-nullable place may become not nullable but not the other way round (without evolution, and in keys); a change of
-metadata or of a key field's name counts as an evolution; with *more* schema files than the limit Spark checks it no
-more, as it compares for equality.
+Verified against Spark 4.2's own classes (`python -m tests.formats.policies.spark_comparison`). Three facts are
+surprising. Without evolution and in keys, a nullable place may become non-nullable, but not the reverse. A change of
+metadata or of a key field's name counts as an evolution. With *more* schema files than the limit, Spark no longer
+checks the limit, because it tests for equality.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a restart's plan is made from, and what it says."""
+"""The input and the result of a restart plan."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCHEMA_FILES: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """A stored schema of a variable: Spark's id of the value schema, key and value as StructType JSON."""
+    """A stored schema of a variable: Spark's id of the value schema, and key and value as StructType JSON."""
 
     schema_id: int
     key: SchemaJson
@@ -33,11 +33,11 @@ class StoredVersion:
 
 @dataclass(frozen=True, slots=True)
 class StoredVariable:
-    """A state variable (column family) of the checkpoint, its versions in the order of the schema files.
+    """A state variable (column family) of the checkpoint; its versions are in the order of the schema files.
 
-    `is_current` is False for one that the newest schema file doesn't have any more. `uncommitted` is how many of the
-    newest versions a start wrote whose first batch was never committed: Spark compares with them, but no row has them.
-    `has_rows` says whether the last committed batch had the variable.
+    `is_current` is False if the newest schema file lacks it. `uncommitted` is the number of newest versions that were
+    written by a start whose first batch was never committed: Spark compares with them, but no row uses them. `has_rows`
+    says whether the last committed batch had the variable.
     """
 
     name: str
@@ -48,12 +48,12 @@ class StoredVariable:
 
     @property
     def is_in_use(self) -> bool:
-        """Whether the last committed batch had it; without that knowledge whether the newest schema file has it."""
+        """Whether the last committed batch had it; if unknown, whether the newest schema file has it."""
         return self.is_current if self.has_rows is None else self.has_rows
 
     @property
     def committed(self) -> StoredVariable | None:
-        """The variable with the versions of committed batches alone; None where there is none, or no other."""
+        """The variable with only the versions of committed batches; None if there are none, or if all are committed."""
         committed_versions = self.versions[: len(self.versions) - self.uncommitted]
         return (
             replace(self, versions=committed_versions, uncommitted=0)
@@ -73,9 +73,9 @@ class PlannedVariable:
 
 @dataclass(frozen=True, slots=True)
 class RestartSettings:
-    """What decides beside the schemas; the defaults are Spark's.
+    """Settings besides the schemas that decide; the defaults are Spark's.
 
-    `has_evolution`: the operator is transformWithState and its encoding is Avro. `language` is that of the
+    `has_evolution` means that the operator is transformWithState and its encoding is Avro. `language` is that of the
     application's state variables. `value_schemas` and `schema_files` are the query's own limits.
     """
 
@@ -100,16 +100,16 @@ class Budget:
         return max(0, self.allowed - self.after)
 
     def to_dict(self) -> dict[str, int]:
-        """The budget as JSON values."""
+        """Return the budget as JSON values."""
         return {"before": self.before, "after": self.after, "allowed": self.allowed, "left": self.left}
 
 
 @dataclass(frozen=True, slots=True)
 class VariablePlan:
-    """What happens to one variable if nothing else hinders the restart.
+    """The effect on one variable if nothing else prevents the restart.
 
-    `schema_id` is that of its value schema afterwards, None for a removed one; `budget` counts value schemas, and is
-    None where they don't evolve.
+    `schema_id` is the id of its value schema afterwards, None for a removed variable. `budget` counts value schemas; it
+    is None if they don't evolve.
     """
 
     name: str
@@ -121,11 +121,11 @@ class VariablePlan:
 
     @property
     def error(self) -> str:
-        """The error class that Spark stops with at the start, empty if it doesn't."""
+        """The error class that Spark stops with at the start; empty if it doesn't."""
         return next((item.error for item in self.changes if item.effect == "refused"), "")
 
     def to_dict(self) -> dict[str, Any]:
-        """The variable's plan as JSON values."""
+        """Return the variable's plan as JSON values."""
         return {
             "name": self.name,
             "status": self.status,
@@ -138,10 +138,10 @@ class VariablePlan:
 
 @dataclass(frozen=True, slots=True)
 class RestartPlan:
-    """What the restart does, variable by variable in the order of their names.
+    """The effect of the restart, variable by variable in the order of their names.
 
-    `error` is the class of the first error that Spark stops with, empty where the query starts; `files` the schema
-    files, None where the format keeps one file alone.
+    `error` is the class of the first error that Spark stops with; empty if the query starts. `files` counts the schema
+    files; None if the format has only one file.
     """
 
     variables: tuple[VariablePlan, ...]
@@ -155,7 +155,7 @@ class RestartPlan:
         return not self.error
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON values."""
+        """Return the plan as JSON values."""
         return {
             "starts": self.starts,
             "error": self.error,

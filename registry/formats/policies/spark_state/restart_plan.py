@@ -1,4 +1,4 @@
-"""The plan of a restart: Spark's own check, by name or by position, with all fields named instead of the first schema refused."""
+"""The plan of a restart: Spark's own check, by name or by position, extended to all fields."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from registry.formats.policies.spark_state.struct_types import (
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """Two types at one position that Spark doesn't take for each other."""
+    """Two types at one position that Spark doesn't accept for each other."""
 
     path: str
     before: str
@@ -56,7 +56,7 @@ def _number_of_fields(struct: StructType) -> str:
 
 
 def mismatches(stored: SparkType, planned: SparkType, path: str = "") -> Iterator[Mismatch]:
-    """Where two schemas differ by position: names are ignored, and a nullable place may become a not nullable one."""
+    """Yield differences of two schemas by position; names don't matter, and nullable may become non-nullable."""
     if isinstance(stored, StructType) and isinstance(planned, StructType):
         if len(stored.fields) != len(planned.fields):
             yield Mismatch(path, _number_of_fields(stored), _number_of_fields(planned))
@@ -80,7 +80,7 @@ def mismatches(stored: SparkType, planned: SparkType, path: str = "") -> Iterato
 
 
 def moved_names(stored: SparkType, planned: SparkType, path: str = "") -> Iterator[tuple[str, str, str, bool]]:
-    """(path, old name, new name, whether names were swapped) of positions that keep their type and change their name."""
+    """Yield (path, old name, new name, whether names were swapped) of positions with the same type and another name."""
     if isinstance(stored, StructType) and isinstance(planned, StructType):
         before, after = {field.name for field in stored.fields}, {field.name for field in planned.fields}
         for old, new in zip(stored.fields, planned.fields, strict=False):
@@ -100,7 +100,7 @@ _STATUSES: Final[dict[Effect, VariableStatus]] = {
     "fails later": "accepted but fails later",
     "refused": "refused",
 }
-# What says nothing of a change in the fields of the value.
+# Rules that don't describe a change of the value's fields.
 _BESIDE_THE_FIELDS: Final = frozenset(
     {
         "VARIABLE_CAME_BACK",
@@ -118,10 +118,10 @@ def plan_restart(
     settings: RestartSettings,
     schema_files: int | None = None,
 ) -> RestartPlan:
-    """What happens to each variable when the query restarts with the planned schemas.
+    """Return the effect on each variable if the query restarts with the planned schemas.
 
-    `schema_files` is how many the operator has (format v3), None where the format keeps one. Raises InvalidSchema for
-    a schema that is no StructType of Spark.
+    `schema_files` is the operator's number of schema files (format v3); None if the format has only one. Raises
+    InvalidSchema for a schema that isn't a StructType of Spark.
     """
     stored_by_name = {variable.name: variable for variable in stored}
     plans = {variable.name: _plan(stored_by_name.get(variable.name), variable, settings) for variable in planned}
@@ -133,7 +133,7 @@ def plan_restart(
         variable.name for variable in stored if variable.is_current
     }
     error = next(((variable.error, _first_refusal(variable)) for variable in ordered if variable.error), ("", ""))
-    # Spark compares for equality: with more files than allowed it lets everything pass.
+    # Spark tests for equality: with more files than allowed, it accepts everything.
     if not error[0] and settings.is_checked and come_and_gone and stored and schema_files == settings.schema_files:
         listed = ", ".join(sorted(come_and_gone))
         error = (
@@ -148,9 +148,9 @@ def plan_restart(
 
 
 def schema_changes(old: SchemaJson, new: SchemaJson, *, has_evolution: bool) -> tuple[StateChange, ...]:
-    """What differs between two versions of a value schema: by name where values evolve, else by position.
+    """Return the differences between two versions of a value schema: by name if values evolve, otherwise by position.
 
-    Raises InvalidSchema for what is no StructType of Spark.
+    Raises InvalidSchema for anything that isn't a StructType of Spark.
     """
     before, after = parse_struct(old), parse_struct(new)
     return tuple(value_changes(before, after) if has_evolution else _by_position(before, after))
@@ -213,7 +213,7 @@ def _new(
     name: str, key: StructType, value: StructType, changes: list[StateChange], settings: RestartSettings
 ) -> VariablePlan:
     changes = [change("VARIABLE_ADDED", ""), *changes]
-    # Spark converts a new variable's schemas to Avro, whatever the encoding; keys are encoded as values are.
+    # Spark converts a new variable's schemas to Avro whatever the encoding; keys are encoded like values.
     changes += [*_no_form(key, "fails later"), *_no_form(value, "fails later")]
     if settings.has_evolution:
         changes += not_read_back(key)
@@ -244,7 +244,7 @@ def _status(changes: Sequence[StateChange], otherwise: VariableStatus) -> Variab
 def _checked(
     stored: StoredVariable, key: StructType, value: StructType, settings: RestartSettings
 ) -> list[StateChange]:
-    """What Spark's check says; with the check turned off its refusals are hidden, and the query fails later."""
+    """Return the result of Spark's check; if the check is off, its errors are hidden and the query fails later."""
     changes = list(_changes(stored, key, value, settings))
     if settings.is_checked or not any(item.effect == "refused" for item in changes):
         return changes
@@ -260,9 +260,9 @@ def _since_commit(
     settings: RestartSettings,
     reported: Sequence[StateChange],
 ) -> Iterator[StateChange]:
-    """What rows lose since the last committed batch, where a start that failed has written newer schemas.
+    """Yield what rows lose since the last committed batch, if a failed start wrote newer schemas.
 
-    Spark compares with the newest schemas, but no row was ever written with these.
+    Spark compares with the newest schemas, but no row was written with them.
     """
     committed = stored.committed
     if committed is None:
@@ -303,7 +303,7 @@ def _by_position(old: StructType, new: StructType) -> Iterator[StateChange]:
 
 
 def _evolution(stored: StoredVariable, value: StructType, settings: RestartSettings) -> Iterator[StateChange]:
-    """The planned value must read every stored one, the newest first; then one more schema must be allowed."""
+    """Check that the planned value reads every stored one, newest first, and that one more schema is allowed."""
     versions = {version.schema_id: parse_struct(version.value) for version in stored.versions}
     newest = stored.versions[-1].schema_id
     newest_first = sorted(versions, key=lambda schema_id: -schema_id)
@@ -317,10 +317,11 @@ def _evolution(stored: StoredVariable, value: StructType, settings: RestartSetti
     for schema_id in newest_first:
         earlier_changes = _known_before(versions, schema_id, newest)
         is_scala = settings.language == "scala"
-        # Fields that came and went in different restarts don't replace each other: the newest schema alone tells.
+        # Fields added and removed in different restarts don't replace each other, so only the newest schema is
+        # decisive.
         listed = value_changes if schema_id == newest else by_name
         for item in listed(versions[schema_id], value, is_scala=is_scala):
-            # Of older schemas only what breaks or changes values matters, once, and not what is so already.
+            # For older schemas, report only new breaks and value changes, once each.
             if (item.rule, item.path) in reported or (schema_id != newest and item.effect == "note"):
                 continue
             if item.effect != "refused" and (item.rule, item.path, item.before, item.after) in earlier_changes:
@@ -335,7 +336,7 @@ def _evolution(stored: StoredVariable, value: StructType, settings: RestartSetti
 def _known_before(
     versions: Mapping[int, StructType], schema_id: int, newest: int
 ) -> set[tuple[str, str, str | None, str | None]]:
-    """What reading an older schema's rows with the newest stored one changes already, before any restart."""
+    """Return what already changes when an older schema's rows are read with the newest stored one."""
     if schema_id == newest:
         return set()
     return {(item.rule, item.path, item.before, item.after) for item in by_name(versions[schema_id], versions[newest])}

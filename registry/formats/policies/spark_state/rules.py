@@ -1,8 +1,8 @@
-"""What a restart can do to a state variable, one row each: what Spark does, what the source document says, the cure.
+"""The effects of a restart on a state variable: what Spark does, what the source document says, and the cure.
 
-`effect` is the worst that comes of it: `refused` stops the query at its start, `fails later` while it reads or writes
-rows, `loses data` changes or drops values in silence, `note` is good to know. `document` is the word of the source
-document on that change: supported, unsupported, or nothing.
+`effect` is the worst result: `refused` stops the query at its start, `fails later` stops it when it reads or writes
+rows, `loses data` silently changes or drops values, `note` is only information. `document` is what the source document
+says about the change: supported, unsupported, or nothing.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ VALUE_ERROR: Final = "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"
 EVOLUTION_ERROR: Final = "STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION"
 THRESHOLD_ERROR: Final = "STATE_STORE_VALUE_SCHEMA_EVOLUTION_THRESHOLD_EXCEEDED"
 FILES_ERROR: Final = "STATE_STORE_STATE_SCHEMA_FILES_THRESHOLD_EXCEEDED"
-#: the remedy where there is none to give
+#: the remedy if nothing needs to be done
 NO_ACTION: Final = "no action needed"
-#: the same with the text that stored reports of earlier releases have
+#: NO_ACTION, and its text in stored reports of earlier releases
 NO_ACTIONS: Final = frozenset({NO_ACTION, "nothing is to be done"})
 NULLABLE_ERROR: Final = "TRANSFORM_WITH_STATE_SCHEMA_MUST_BE_NULLABLE"
 

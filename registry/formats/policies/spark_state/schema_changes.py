@@ -1,7 +1,7 @@
-"""What changes between two value schemas by name, as Avro reads them.
+"""Changes between two value schemas by name, as Avro reads them.
 
-Spark decides with Avro's reader: a planned schema must read every stored one. It looks at fields by name and ignores
-the names of records, so the rules here are those of Avro's resolution on the types that Spark makes.
+Spark decides with Avro's reader: a planned schema must read every stored one. It matches fields by name and ignores the
+names of records, so the rules are those of Avro's resolution for the types that Spark generates.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from registry.formats.policies.spark_state.struct_types import (
     label,
 )
 
-LIKELY: Final = 0.5  # how alike two names are (0 to 1) when one of several added fields can be the renamed one
+LIKELY: Final = 0.5  # how similar two names must be (0 to 1) if several added fields could be the renamed one
 MAX_CANDIDATES: Final = 100
 _NUMBERS: Final = ("byte", "short", "integer", "long", "float", "double")
 _READS: Final = {
@@ -49,7 +49,7 @@ _MEANINGS: Final = {
     "timestamp_ntz": "microseconds of local time",
 }
 _ZEROS: Final = {"boolean": "false", "float": "0.0", "double": "0.0"} | dict.fromkeys(_NUMBERS[:4], "0")
-# What a missing field reads as that is declared not nullable; others than these can't be read.
+# The value of a missing field that is declared not nullable; missing fields of other types can't be read.
 _FILLED_WITH: Final = _ZEROS | {
     "date": "1970-01-01",
     "timestamp": "1970-01-01 00:00:00",
@@ -60,9 +60,9 @@ NOT_READ_BACK: Final = frozenset({"byte", "short"})
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """A rule that applies to a field, with what it means; `against` is the id of the stored schema it was found with.
+    """A rule that applies to a field, with its meaning; `against` is the id of the stored schema compared with.
 
-    `error` is the class that Spark stops with, where it does. `reads` says what rows written before give, by language.
+    `error` is the class that Spark stops with, if it does. `reads` gives the values of older rows by language.
     """
 
     rule: str
@@ -80,7 +80,7 @@ class StateChange:
     reads: tuple[tuple[str, str], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The change as JSON values."""
+        """Return the change as JSON values."""
         return {**values_of(self), "reads": dict(self.reads)}
 
 
@@ -96,8 +96,9 @@ def change(
     score: float | None = None,
     reads: tuple[tuple[str, str], ...] = (),
 ) -> StateChange:
-    """A change with its sentences; `effect` and `error` are the rule's unless given. `rule` is the id of one of
-    STATE_RULES, or a row of another table.
+    """Return a change with its sentences; `effect` and `error` default to the rule's.
+
+    `rule` is the id of one of STATE_RULES, or a row of another table.
     """
     row = STATE_RULES[rule] if isinstance(rule, str) else rule
     reads_text = " and ".join(f"{value} in {language}" for language, value in reads)
@@ -122,10 +123,10 @@ def change(
 def by_name(
     stored: SparkType, planned: SparkType, path: str = "", *, in_field: bool = False, is_scala: bool = False
 ) -> Iterator[StateChange]:
-    """What changes when rows of `stored` are read with `planned` through Avro; both must have an Avro form.
+    """Yield what changes when rows of `stored` are read with `planned` through Avro; both must have an Avro form.
 
-    `in_field` says that the type is a field's own, which is nullable whatever its type; `is_scala` that the planned
-    types are those of case classes, in which a primitive alone is not nullable.
+    `in_field` says that the type is a field's own, which is nullable whatever its type. `is_scala` says that the
+    planned types are case classes, in which only primitives are not nullable.
     """
     if isinstance(stored, StructType) and isinstance(planned, StructType):
         yield from _fields(stored, planned, path, is_scala=is_scala)
@@ -134,7 +135,7 @@ def by_name(
     elif isinstance(stored, MapType) and isinstance(planned, MapType):
         yield from by_name(stored.value, planned.value, f"{path}{{}}", is_scala=is_scala)
     elif stored == Atomic("void") and (in_field or not isinstance(planned, Atomic)):
-        return  # nulls alone were written, and null is in every union
+        return  # only nulls were written, and null is in every union
     elif isinstance(stored, Atomic) and isinstance(planned, Atomic):
         yield from _atomic(stored, planned, path)
     else:
@@ -146,11 +147,10 @@ MAX_ADDED_NAMED: Final = 5
 
 
 def value_changes(stored: StructType, planned: StructType, *, is_scala: bool = False) -> Iterator[StateChange]:
-    """What `by_name` says of a whole value, and which removed fields other fields may take the place of.
+    """Yield the changes of `by_name` for a whole value, and the removed fields that other fields may replace.
 
-    A field that is removed and not paired with an added one by `suspected_renames` may still have moved to another
-    struct, been split, or changed its name and its type together: nothing in the schemas rules it out as long as a
-    field is added anywhere in the value.
+    A removed field that `suspected_renames` doesn't pair with an added one may still have been moved to another struct,
+    split, or changed in both name and type. The schemas can't rule that out if any field is added in the value.
     """
     changes = list(by_name(stored, planned, is_scala=is_scala))
     yield from changes
@@ -168,7 +168,7 @@ def value_changes(stored: StructType, planned: StructType, *, is_scala: bool = F
 
 
 def not_read_back(type_: SparkType, path: str = "") -> Iterator[StateChange]:
-    """The fields that Spark 4.2 writes with the Avro encoding and can't read: its decoder has no byte and no short."""
+    """Yield fields that Spark 4.2 writes as Avro but can't read back: its decoder supports neither byte nor short."""
     if isinstance(type_, StructType):
         for field in type_.fields:
             yield from not_read_back(field.type, below(path, field.name))
@@ -227,7 +227,7 @@ def _fields(stored: StructType, planned: StructType, path: str, *, is_scala: boo
             reads = (("Python", "None"), ("Scala", _scala_reads(field)))
             yield change("FIELD_ADDED", here, None, label(field.type), reads=reads)
         else:
-            yield _added(field, here, is_nullable=field.nullable or not path)  # at the top Spark refuses others
+            yield _added(field, here, is_nullable=field.nullable or not path)  # at the top, Spark rejects others
     for field in removed:
         yield change("FIELD_REMOVED", below(path, field.name), label(field.type), None)
     for old, new, score in suspected_renames(removed, added):
@@ -237,7 +237,7 @@ def _fields(stored: StructType, planned: StructType, path: str, *, is_scala: boo
 
 
 def _added(field: StructField, path: str, *, is_nullable: bool) -> StateChange:
-    """A field that old rows lack. Spark fills one that is not nullable with the zero of its type, if that has one."""
+    """Return the change for a field that old rows lack. Spark fills a non-nullable one with its type's zero, if any."""
     after = label(field.type)
     if is_nullable or (isinstance(field.type, Atomic) and field.type.decimal is not None):
         return change("FIELD_ADDED", path, None, after, reads=(("Python", "None"), ("Scala", _scala_reads(field))))
@@ -257,10 +257,10 @@ def _scala_reads(field: StructField) -> str:
 def suspected_renames(
     removed: list[StructField], added: list[StructField]
 ) -> list[tuple[StructField, StructField, float]]:
-    """Pairs of a removed and an added field of one type, with a score from 0 to 1, the most alike names first.
+    """Return pairs of a removed and an added field of one type, with a score from 0 to 1, most similar names first.
 
-    A single candidate is taken whatever its name; of several, one that is at least LIKELY alike. At most
-    MAX_CANDIDATES fields a side are compared.
+    A single candidate is accepted whatever its name. Of several, one is accepted with a score of at least LIKELY. At
+    most MAX_CANDIDATES fields on each side are compared.
     """
     removed, added = removed[:MAX_CANDIDATES], added[:MAX_CANDIDATES]
     pairs = [
@@ -286,5 +286,5 @@ def _likeness(old: str, new: str) -> float:
 
 
 def against(item: StateChange, schema_id: int) -> StateChange:
-    """The change with the id of the stored schema that it was found with."""
+    """Return the change with the id of the stored schema compared with."""
     return replace(item, against=schema_id)

@@ -1,4 +1,4 @@
-"""Spark's StructType, read from its JSON, and the Avro schema that Spark 4.2 stores it with."""
+"""Spark's StructType, parsed from its JSON, and the Avro schema that Spark 4.2 stores it with."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _DECIMAL: Final = re.compile(r"decimal\((\d{1,2}),(-?\d{1,2})\)")
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """A type without parts, by Spark's JSON name: `integer`, `string`, `decimal(10,2)`, `void` …"""
+    """A type without parts, with Spark's JSON name: `integer`, `string`, `decimal(10,2)`, `void` …"""
 
     name: str
 
     @property
     def decimal(self) -> tuple[int, int] | None:
-        """Precision and scale, None for all other types."""
+        """Precision and scale; None for all other types."""
         match = _DECIMAL.fullmatch(self.name)
         return (int(match[1]), int(match[2])) if match else None
 
@@ -58,7 +58,7 @@ class MapType:
 
 @dataclass(frozen=True, slots=True)
 class StructField:
-    """A field of a struct; `metadata` is JSON text with sorted keys, and counts when schemas are compared."""
+    """A field of a struct; `metadata` is JSON text with sorted keys, and is part of comparisons."""
 
     name: str
     type: SparkType
@@ -68,7 +68,7 @@ class StructField:
 
 @dataclass(frozen=True, slots=True)
 class StructType:
-    """A struct; the order of its fields counts."""
+    """A struct; the order of its fields matters."""
 
     fields: tuple[StructField, ...] = dataclass_field(default=())
 
@@ -81,7 +81,7 @@ SparkType = Atomic | ArrayType | MapType | StructType
 
 
 def parse_struct(schema: str | Mapping[str, Any]) -> StructType:
-    """The StructType in JSON text or in its values; raises InvalidSchema that names the place and what was expected."""
+    """Parse a StructType from JSON text or values; raises InvalidSchema with the place and the expected value."""
     value: Any = schema
     if isinstance(schema, str):
         try:
@@ -95,17 +95,17 @@ def parse_struct(schema: str | Mapping[str, Any]) -> StructType:
 
 
 def label(type_: SparkType) -> str:
-    """A type for people, at most 200 characters."""
+    """Return a type for people, at most 200 characters."""
     return _shown(type_)
 
 
 def below(path: str, name: str) -> str:
-    """The path of a field inside of a struct; the value itself has the empty path."""
+    """Return the path of a field inside a struct; the value itself has the empty path."""
     return f"{path}.{name}" if path else name
 
 
 def as_nullable(type_: SparkType) -> SparkType:
-    """The type with every field, element and value nullable, as Spark makes a Scala state variable's."""
+    """Return the type with every field, element and value nullable, as Spark does for a Scala state variable."""
     if isinstance(type_, StructType):
         fields = (StructField(field.name, as_nullable(field.type), True, field.metadata) for field in type_.fields)
         return StructType(tuple(fields))
@@ -117,13 +117,13 @@ def as_nullable(type_: SparkType) -> SparkType:
 
 
 class _Parser:
-    """Reads one schema and counts its fields."""
+    """A reader of one schema that counts its fields."""
 
     def __init__(self) -> None:
         self._fields = 0
 
     def type(self, value: Any, path: str, depth: int) -> SparkType:
-        """The type in JSON values."""
+        """Return the type in JSON values."""
         if depth > MAX_DEPTH:
             raise InvalidSchema(f"the StructType is nested more than {MAX_DEPTH} levels deep")
         if isinstance(value, str):
@@ -198,7 +198,7 @@ AVRO_TYPES: Final[Mapping[str, tuple[str, str | None]]] = {
 
 @dataclass(frozen=True, slots=True)
 class NoAvroForm:
-    """Why a value schema can't be converted: the exception that Spark stops with, the field, and its words."""
+    """Why a value schema can't be converted: the exception that Spark stops with, the field, and the reason."""
 
     error: str
     path: str
@@ -206,7 +206,7 @@ class NoAvroForm:
 
 
 def why_no_avro(type_: SparkType, path: str = "") -> NoAvroForm | None:
-    """The first reason, in the order of the fields, why Spark can't convert a type; None if it can."""
+    """Return the first reason, in the order of the fields, why Spark can't convert a type; None if it can."""
     if isinstance(type_, StructType):
         return _why_no_record(type_, path)
     if isinstance(type_, ArrayType):
@@ -226,7 +226,7 @@ def _why_no_record(struct: StructType, path: str) -> NoAvroForm | None:
     names: set[str] = set()
     for field in struct.fields:
         here = below(path, field.name)
-        # Spark converts a field's type before Avro looks at its name.
+        # Spark converts a field's type before Avro checks its name.
         obstacle = why_no_avro(field.type, here)
         if obstacle is None and not _is_name(field.name):
             obstacle = NoAvroForm("SchemaParseException", here, f'"{field.name}" is not a valid Avro name')
@@ -241,7 +241,7 @@ def _why_no_record(struct: StructType, path: str) -> NoAvroForm | None:
 
 
 def _is_name(name: str) -> bool:
-    """Whether Avro takes the name: a letter of any script or `_`, then also digits; as Java sees characters."""
+    """Return whether Avro accepts the name: a letter of any script or `_`, then also digits, by Java's definition."""
     first, rest = name[:1], name[1:]
     return (_is_letter(first) or first == "_") and all(
         _is_letter(char) or char == "_" or _is_digit(char) for char in rest
@@ -249,7 +249,7 @@ def _is_name(name: str) -> bool:
 
 
 def _is_letter(char: str) -> bool:
-    # Java looks at UTF-16 units, so a character beyond the basic plane is no letter.
+    # Java checks UTF-16 units, so a character beyond the basic plane isn't a letter.
     return char != "" and ord(char) <= 0xFFFF and unicodedata.category(char) in ("Lu", "Ll", "Lt", "Lm", "Lo")
 
 
@@ -258,7 +258,7 @@ def _is_digit(char: str) -> bool:
 
 
 def to_avro(struct: StructType) -> dict[str, Any]:
-    """The Avro schema as JSON values, names defined wherever they are used; raises ValueError where why_no_avro says why."""
+    """Return the Avro schema as JSON values, with names defined at every use; raises ValueError if there is none."""
     reason = why_no_avro(struct)
     if reason is not None:
         raise ValueError(f"{reason.path}: {reason.reason}")
@@ -290,9 +290,9 @@ def _avro(type_: SparkType, name: str) -> Any:
 
 
 def shared_names(struct: StructType) -> Iterator[tuple[str, str]]:
-    """(path, path of the first) of fields whose Avro types share a name and differ: structs, or decimals.
+    """Yield (path, path of the first) of fields whose Avro types share a name but differ: structs or decimals.
 
-    Avro's text of a schema defines a name once, so it can't tell the two apart. The value must have an Avro form.
+    Avro's text of a schema defines a name only once, so it can't distinguish the two. The value must have an Avro form.
     """
     first: dict[str, tuple[str, Any]] = {}
     stack: list[tuple[SparkType, str, str]] = [
@@ -314,7 +314,7 @@ def shared_names(struct: StructType) -> Iterator[tuple[str, str]]:
 
 
 def names_differing_in_case(type_: SparkType, path: str = "") -> Iterator[tuple[str, str]]:
-    """(path, name of the first) of fields whose name is that of an earlier field of the same struct but for its case."""
+    """Yield (path, name of the first) of fields whose name equals an earlier one of the struct except for case."""
     if isinstance(type_, StructType):
         first: dict[str, str] = {}
         for field in type_.fields:
@@ -329,7 +329,7 @@ def names_differing_in_case(type_: SparkType, path: str = "") -> Iterator[tuple[
 
 
 def decimal_bytes(precision: int) -> int:
-    """How many bytes Spark gives to the unscaled value of a decimal of that precision."""
+    """Return the number of bytes that Spark uses for the unscaled value of a decimal with that precision."""
     size = 1
     while 2 ** (8 * size - 1) < 10**precision:
         size += 1
