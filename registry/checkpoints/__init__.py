@@ -1,4 +1,4 @@
-"""A Spark checkpoint's own files, read without Spark: what its state looks like, and how it came to look so."""
+"""Reads a Spark checkpoint's files without Spark: the schemas of its state, and their history."""
 
 from registry.checkpoints.discovery import Bounds, Discovery, Found, find_checkpoints
 from registry.checkpoints.files import ReadCache

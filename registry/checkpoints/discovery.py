@@ -1,4 +1,4 @@
-"""Finding checkpoints below a folder: one query's, or those of many."""
+"""Finds checkpoints below a folder: those of one query or of many."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from registry.errors import InvalidCheckpoint
 
 @dataclass(frozen=True)
 class Bounds:
-    """Where the search ends: checkpoints found, folders looked into, levels below the start, seconds with reading."""
+    """Limits of the search: checkpoints found, folders listed, levels below the start, seconds including reading."""
 
     checkpoints: int = 500
     folders: int = 5_000
@@ -28,7 +28,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Found:
-    """A checkpoint below the folder: what was read of it, or why it can't be read. One of the two is None."""
+    """A checkpoint below the folder: its content, or why it can't be read. One of the two is None."""
 
     path: str
     checkpoint: Checkpoint | None
@@ -37,9 +37,9 @@ class Found:
 
 @dataclass(frozen=True)
 class Discovery:
-    """What was found, by path. `ended_early` says which bound ended the search, None when everything was looked into.
+    """The checkpoints found, by path. `ended_early` is the limit that ended the search, None if it is complete.
 
-    `passed_over` names folders that couldn't be looked into, with the reason.
+    `passed_over` names folders that couldn't be listed, with the reason.
     """
 
     found: tuple[Found, ...]
@@ -56,10 +56,10 @@ def find_checkpoints(
     cache: ReadCache | None = None,
     bounds: Bounds | None = None,
 ) -> Discovery:
-    """The checkpoints at and below `path`, nearest first and each read; a folder inside a checkpoint isn't searched.
+    """Return the checkpoints at and below `path`, sorted by path; folders inside a checkpoint aren't searched.
 
-    Raises InvalidCheckpoint where the path itself isn't allowed or isn't there, and what read_checkpoint raises of an
-    object store that doesn't answer. What is wrong with one checkpoint stands with that one.
+    Raises InvalidCheckpoint if the path itself isn't allowed or doesn't exist, and the errors of read_checkpoint for an
+    object store that doesn't answer. An unreadable checkpoint is returned with its reason.
     """
     bounds = bounds or Bounds()
     roots = tuple(allowed_roots)
@@ -88,7 +88,7 @@ def _read(
 
 
 class _FolderWalk:
-    """A walk in breadth, so that what lies near is found before a bound ends it."""
+    """A breadth-first walk, so that it finds nearby checkpoints before a limit ends it."""
 
     def __init__(
         self, path: str, roots: tuple[str | os.PathLike[str], ...], store: ObjectStore | None, bounds: Bounds
@@ -104,11 +104,11 @@ class _FolderWalk:
 
     @property
     def seconds_left(self) -> float:
-        """How long the search may go on; below 0 once it is over."""
+        """Return the seconds left; negative after the end."""
         return self._end - time.monotonic()
 
     def checkpoints(self) -> Iterable[str]:
-        """The path of each checkpoint."""
+        """Yield the path of each checkpoint."""
         waiting: deque[tuple[str, ...]] = deque([()])
         visited: set[str] = set()
         while waiting:
@@ -117,7 +117,7 @@ class _FolderWalk:
             parts = waiting.popleft()
             try:
                 identity = self._files.identity(*parts)
-                if identity in visited:  # a link back to where the walk has been
+                if identity in visited:  # a link back to a visited folder
                     continue
                 visited.add(identity)
                 self.folders += 1

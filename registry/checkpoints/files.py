@@ -1,6 +1,6 @@
-"""Files of a checkpoint on any file system, read only inside the allowed roots, up to a size and up to a time.
+"""Files of a checkpoint on any file system, read only inside the allowed roots, within limits of size and time.
 
-A cache keeps what was read, so that a checkpoint that did not change is not read again.
+A cache keeps what was read, so that an unchanged checkpoint isn't read again.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 __all__ = ["CheckpointFiles", "Entry", "Missing", "Patience"]
 
 
-MAX_CONTENT: Final = 1024 * 1024  # bytes of one file that is kept
+MAX_CONTENT: Final = 1024 * 1024  # bytes; larger files aren't cached
 
-#: folder → what was listed in it: all that a checkpoint's reading depends on, since every file read stands in one
+#: folder → its listing. A read of a checkpoint depends only on these, as every file is in a listed folder.
 Listings = dict[tuple[str, ...], tuple[Entry, ...]]
 
 
 class ReadCache:
-    """Checkpoints by path with the listings that they were read from, and small files by name, size and stamp.
+    """Checkpoints by path with the listings they were read from, and small files by name, size and stamp.
 
-    For several threads of one process; what was used longest ago goes first. What it answers is as good as the file
-    system's stamps: a file rewritten in the same size within one tick of its clock looks unchanged. Spark writes none
-    of these files twice.
+    Safe for several threads of one process; evicts the least recently used. It relies on the file system's stamps: a
+    file rewritten with the same size within one tick of the clock looks unchanged. Spark never writes one of these
+    files twice.
     """
 
     def __init__(self, checkpoints: int = 2_000, total_bytes: int = 64 * 1024 * 1024) -> None:
@@ -55,7 +55,7 @@ class ReadCache:
         self._contents: OrderedDict[tuple[str, tuple[str, ...], int, str], bytes] = OrderedDict()
 
     def checkpoint(self, path: str, spelling: str) -> tuple[Listings, Checkpoint] | None:
-        """What the last reading of `path`, written as `given`, saw and gave."""
+        """Return the listings and the checkpoint of the last read of `path` as `spelling`; None without a read."""
         with self._lock:
             entry = self._checkpoints.get((path, spelling))
             if entry is not None:
@@ -63,7 +63,7 @@ class ReadCache:
             return entry
 
     def keep_checkpoint(self, path: str, spelling: str, listings: Listings, checkpoint: Checkpoint) -> None:
-        """Remember a reading."""
+        """Store a read checkpoint with its listings."""
         with self._lock:
             self._checkpoints[path, spelling] = (listings, checkpoint)
             self._checkpoints.move_to_end((path, spelling))
@@ -71,7 +71,7 @@ class ReadCache:
                 self._checkpoints.popitem(last=False)
 
     def content(self, path: str, parts: tuple[str, ...], entry: Entry) -> bytes | None:
-        """The bytes of a file that has the same size and stamp as when it was read."""
+        """Return the cached bytes of a file with the same size and stamp; None if there are none."""
         key = (path, parts, entry.size, entry.stamp)
         with self._lock:
             data = self._contents.get(key)
@@ -80,7 +80,7 @@ class ReadCache:
             return data
 
     def keep_content(self, path: str, parts: tuple[str, ...], entry: Entry, content: bytes) -> None:
-        """Remember a file of at most MAX_CONTENT bytes."""
+        """Store a file of at most MAX_CONTENT bytes."""
         if len(content) > MAX_CONTENT:
             return
         key = (path, parts, entry.size, entry.stamp)
@@ -93,22 +93,22 @@ class ReadCache:
                 self._bytes_left += len(dropped)
 
 
-MAX_NAME = 1_024  # characters of a name; file systems have 255 bytes, object stores 1,024 for the whole key
+MAX_NAME = 1_024  # characters of a name; file systems allow 255 bytes, object stores 1,024 for the whole key
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How much is read of one checkpoint at most: bytes of all its files together, and seconds from the beginning."""
+    """Limits for reading one checkpoint: bytes of all its files together, and seconds since the start."""
 
     total_bytes: int = 512 * 1024 * 1024
     seconds: float = 120.0
 
 
 class CheckpointFiles:
-    """Read-only access to one folder. Every path, with its symbolic links followed, stays inside the allowed roots.
+    """Read-only access to one folder. Every path, with its symbolic links resolved, stays inside the allowed roots.
 
-    `store` is the opened object store for an address such as `s3://bucket/folder`; without one only local folders
-    are read. Raises InvalidCheckpoint for a path that isn't allowed, here and from each method.
+    `store` is the open object store for an address such as `s3://bucket/folder`; without one, only local folders are
+    read. The constructor and every method raise InvalidCheckpoint for a path that isn't allowed.
     """
 
     def __init__(
@@ -133,47 +133,47 @@ class CheckpointFiles:
 
     @property
     def path(self) -> str:
-        """The folder's path with its links followed, or its address."""
+        """Return the folder's path with its links resolved, or its address."""
         return self._folder.path
 
     @property
     def listings(self) -> dict[tuple[str, ...], tuple[Entry, ...]]:
-        """Every folder that was listed so far, as it was the first time: what was written since then counts as new."""
+        """Return all folders listed so far, as first listed: later writes count as new."""
         return dict(self._listings)
 
     def shown(self, *parts: str) -> str:
-        """A path inside the checkpoint as messages name it."""
+        """Return a path inside the checkpoint for messages."""
         return "/".join(parts) or "."
 
     def is_folder(self, *parts: str) -> bool:
-        """Whether there is a folder of that name."""
+        """Return whether a folder has this name."""
         return self._folder.is_folder(_names(parts))
 
     def is_file(self, *parts: str) -> bool:
-        """Whether there is a file of that name."""
+        """Return whether a file has this name."""
         return self._folder.is_file(_names(parts))
 
     def identity(self, *parts: str) -> str:
-        """Where a folder is once its links are followed."""
+        """Return the path of a folder with its links resolved."""
         return self._folder.identity(_names(parts))
 
     def entries(self, *parts: str) -> tuple[Entry, ...]:
-        """What a folder holds, by name; nothing when it isn't there. Raises InvalidCheckpoint above MAX_ENTRIES."""
+        """Return a folder's entries by name; none if it doesn't exist. Raises InvalidCheckpoint above MAX_ENTRIES."""
         self._check_time()
         entries = self._folder.entries(_names(parts), self.shown(*parts))
         self._listings.setdefault(parts, entries)
         return entries
 
     def fetch(self, *parts: str, names: Iterable[str], limit: int) -> None:
-        """Say that these files of a folder are read next: an object store gives them together. Those that a cache has
-        are left out.
-        """
+        """Prefetch files of a folder that are read next: an object store returns them together. Skips cached files."""
         self._check_time()
         self._folder.fetch(_names(parts), [name for name in names if self._cached((*parts, name)) is None], limit)
 
     def read(self, *parts: str, limit: int) -> bytes:
-        """A regular file's bytes; raises InvalidCheckpoint when it is no file or larger than `limit`, Missing (one of
-        those) when there is none.
+        """Return a file's bytes.
+
+        Raises InvalidCheckpoint if it isn't a regular file or is larger than `limit`, and its subclass Missing if it
+        doesn't exist.
         """
         self._check_time()
         shown = self.shown(*parts)
@@ -200,7 +200,7 @@ class CheckpointFiles:
         return self._cache.content(self.cache_name, parts, entry) if self._cache and entry else None
 
     def _listed(self, parts: tuple[str, ...]) -> Entry | None:
-        """The entry of a file whose folder was listed before."""
+        """Return the entry of a file whose folder was listed before; None otherwise."""
         folder = parts[:-1]
         if folder not in self._listings:
             return None
@@ -216,7 +216,7 @@ class CheckpointFiles:
 
 
 def _names(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of files and folders, which a checkpoint's own files may give: none of them a path of its own."""
+    """Return the names, which may come from the checkpoint's own files; raises InvalidCheckpoint if one is a path."""
     for part in parts:
         if part in ("", ".", "..") or "/" in part or "\0" in part or len(part) > MAX_NAME:
             raise InvalidCheckpoint(f"the checkpoint refers to {part[:60]!r}, which is not one of its files or folders")

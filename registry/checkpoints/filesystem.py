@@ -1,4 +1,4 @@
-"""File systems that checkpoints lie on: parsed locations, folder entries with their limits, and the local disk."""
+"""File systems with checkpoints: parsed locations, folder entries with their limits, and the local disk."""
 
 from __future__ import annotations
 
@@ -15,40 +15,38 @@ from registry.errors import InvalidCheckpoint
 
 LOCAL: Final = "file"
 MAX_TEXT: Final = 4096
-# protocol as written → the file system that it means; others are never read, whatever a setting says: they run
-# programs (ssh, git), reach any address (http, ftp), or are this process's own memory
+# Protocol as written → its file system. Others are never read, whatever the settings say: they run programs (ssh, git),
+# reach any address (http, ftp), or are this process's own memory.
 FILE_SYSTEMS: Final = {"file": LOCAL, "local": LOCAL, "s3": "s3", "s3a": "s3", "s3n": "s3"}
 _SCHEME = re.compile(r"(?P<protocol>[A-Za-z][A-Za-z0-9+.-]*):(?P<rest>/.*)", re.DOTALL)
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")  # S3's own rule for names of buckets
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")  # S3's rule for bucket names
 _NOT_IN_KEYS = re.compile(r"[\x00-\x1f\x7f?#\\]")
 
 
 @dataclass(frozen=True)
 class Location:
-    """A folder: its file system (`file` or `s3`) and its path there, for an object store `bucket/key` without slashes
-    at its ends.
-    """
+    """A folder: its file system (`file` or `s3`) and its path; for an object store `bucket/key` without outer slashes."""
 
     protocol: str
     path: str
 
     @property
     def text(self) -> str:
-        """The address as people write it."""
+        """Return the address as people write it."""
         return self.path if self.protocol == LOCAL else f"{self.protocol}://{self.path}"
 
     def is_below(self, root: Location) -> bool:
-        """Whether this is `root` or lies in it, by the words alone: links of a local folder aren't followed."""
+        """Return whether this is `root` or inside it, by comparing text: links of a local folder aren't resolved."""
         if self.protocol != root.protocol:
             return False
         return self.path == root.path or self.path.startswith(root.path.rstrip("/") + "/")
 
 
 def parse_location(text: str, protocols: Iterable[str] = (LOCAL,)) -> Location:
-    """The location that a path or address means, if its file system is among the allowed `protocols`.
+    """Parse a path or an address on one of the allowed `protocols`.
 
-    A local folder is an absolute path or a `file:` address. Raises InvalidCheckpoint for anything else: a protocol
-    that isn't allowed, chained addresses (`::`), `..`, and what is no name of a bucket or of an object.
+    A local folder is an absolute path or a `file:` address. Raises InvalidCheckpoint for anything else: a protocol that
+    isn't allowed, chained addresses (`::`), `..`, and invalid bucket or object names.
     """
     text = text.strip()
     if not text or "\0" in text or len(text) > MAX_TEXT:
@@ -102,7 +100,7 @@ def _object(protocol: str, rest: str) -> Location:
 
 
 def location_of_root(root: str | os.PathLike[str]) -> Location:
-    """An allowed root as a location: an address as it is written, a local folder with its links followed."""
+    """Return an allowed root as a location: an address as written, a local folder with its links resolved."""
     text = os.fspath(root)
     match = _SCHEME.fullmatch(text)
     if match is not None and FILE_SYSTEMS.get(match["protocol"].lower(), LOCAL) != LOCAL:
@@ -111,10 +109,10 @@ def location_of_root(root: str | os.PathLike[str]) -> Location:
 
 
 def why_rows_are_not_readable(path: str, spark_roots: Iterable[str | os.PathLike[str]]) -> str | None:
-    """Why the Spark server can't open a checkpoint, so that no rows can be read; None where it can.
+    """Return why the Spark server can't open a checkpoint and read its rows; None if it can.
 
-    `spark_roots` are the folders and addresses that the Spark server opens itself: its disk and its credentials are
-    not this service's. Decided by the words alone, nothing is looked up. Raises InvalidCheckpoint for a bad address.
+    `spark_roots` are the folders and addresses that the Spark server can open: its disk and credentials differ from
+    this service's. Compares only the text; accesses nothing. Raises InvalidCheckpoint for an invalid address.
     """
     location = parse_location(path, FILE_SYSTEMS)
     roots = [location_of_root(root) for root in spark_roots]
@@ -130,8 +128,9 @@ def why_rows_are_not_readable(path: str, spark_roots: Iterable[str | os.PathLike
 
 
 def as_spark_opens(path: str, spark_roots: Iterable[str | os.PathLike[str]]) -> str:
-    """The path with the protocol as the fitting root of the Spark server spells it: Hadoop's own client knows `s3a:`
-    alone, others `s3:`. A local folder stays as it is. Raises InvalidCheckpoint for a bad address.
+    """Return the path with the protocol of the matching Spark root; a local folder is unchanged.
+
+    Hadoop's client only knows `s3a:`, others `s3:`. Raises InvalidCheckpoint for an invalid address.
     """
     location = parse_location(path, FILE_SYSTEMS)
     if location.protocol == LOCAL:
@@ -143,14 +142,14 @@ def as_spark_opens(path: str, spark_roots: Iterable[str | os.PathLike[str]]) -> 
     return location.text
 
 
-MAX_ENTRIES: Final = 100_000  # of one folder
+MAX_ENTRIES: Final = 100_000  # per folder
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A file or folder; `written_at` is in milliseconds since 1970, `size` in bytes.
 
-    `stamp` differs when the file was written again: the time in nanoseconds, or the object's tag.
+    `stamp` changes if the file is rewritten: the time in nanoseconds, or the object's ETag.
     """
 
     name: str
@@ -161,44 +160,44 @@ class Entry:
 
 
 class Missing(InvalidCheckpoint):
-    """A file that isn't there: never was, or the query that owns the checkpoint has removed it meanwhile."""
+    """A file that doesn't exist: it never did, or the query that owns the checkpoint has removed it."""
 
     def __init__(self, shown: str) -> None:
         super().__init__(f"{shown} can't be read: the file doesn't exist", file=shown)
 
 
 class Folder(Protocol):
-    """A folder of some file system, opened for reading; `shown` is its name in messages, `limit` is in bytes."""
+    """A folder of some file system, open for reading; `shown` is its name in messages, `limit` is in bytes."""
 
     path: str
 
     def is_folder(self, parts: tuple[str, ...]) -> bool:
-        """Whether there is a folder of that name."""
+        """Return whether a folder has this name."""
         ...
 
     def is_file(self, parts: tuple[str, ...]) -> bool:
-        """Whether there is a file of that name."""
+        """Return whether a file has this name."""
         ...
 
     def identity(self, parts: tuple[str, ...]) -> str:
-        """Where a folder is, its links followed."""
+        """Return the path of a folder with its links resolved."""
         ...
 
     def entries(self, parts: tuple[str, ...], shown: str) -> tuple[Entry, ...]:
-        """What a folder holds, by name; nothing when it isn't there."""
+        """Return a folder's entries by name; none if it doesn't exist."""
         ...
 
     def read(self, parts: tuple[str, ...], shown: str, limit: int) -> bytes:
-        """A file's bytes; raises Missing and InvalidCheckpoint."""
+        """Return a file's bytes; raises Missing and InvalidCheckpoint."""
         ...
 
     def fetch(self, parts: tuple[str, ...], names: Iterable[str], limit: int) -> None:
-        """Get files of a folder together where each request takes long; `read` gives them then."""
+        """Prefetch files of a folder together if each request is slow; `read` then returns them."""
         ...
 
 
 def listed(listing: Iterable[Entry], shown: str) -> tuple[Entry, ...]:
-    """Entries by name, without hidden files and checksums; raises InvalidCheckpoint above MAX_ENTRIES."""
+    """Return the entries by name, without hidden files and checksums; raises InvalidCheckpoint above MAX_ENTRIES."""
     entries = list(islice(listing, MAX_ENTRIES + 1))
     if len(entries) > MAX_ENTRIES:
         raise InvalidCheckpoint(f"{shown} has more than {MAX_ENTRIES} files, more than any checkpoint has")
@@ -207,7 +206,7 @@ def listed(listing: Iterable[Entry], shown: str) -> tuple[Entry, ...]:
 
 
 def too_large(shown: str, size: int, limit: int) -> InvalidCheckpoint:
-    """The refusal of a file by its size alone."""
+    """Return the error for a file that is too large."""
     return InvalidCheckpoint(f"{shown} has {size} bytes; the maximum for such a file is {limit}", file=shown)
 
 
@@ -215,7 +214,7 @@ OUTSIDE = "the path is outside the allowed folders; ask the operator to allow it
 
 
 class LocalFolder:
-    """Every path, with its symbolic links followed, stays inside the roots, which are given with links followed."""
+    """A local folder. Every path, with its symbolic links resolved, stays inside the (resolved) roots."""
 
     def __init__(self, path: str, roots: Sequence[str]) -> None:
         self._roots = tuple(Path(root) for root in roots)
@@ -223,19 +222,19 @@ class LocalFolder:
         self.path = str(self._base)
 
     def is_folder(self, parts: tuple[str, ...]) -> bool:
-        """Whether there is a folder of that name."""
+        """Return whether a folder has this name."""
         return self._resolve(self._base.joinpath(*parts)).is_dir()
 
     def is_file(self, parts: tuple[str, ...]) -> bool:
-        """Whether there is a file of that name."""
+        """Return whether a file has this name."""
         return self._resolve(self._base.joinpath(*parts)).is_file()
 
     def identity(self, parts: tuple[str, ...]) -> str:
-        """The folder that a name leads to, its links followed: two names of one folder have the same."""
+        """Return the path of a folder with its links resolved: it is the same for two names of one folder."""
         return str(self._resolve(self._base.joinpath(*parts)))
 
     def entries(self, parts: tuple[str, ...], shown: str) -> tuple[Entry, ...]:
-        """What a folder holds; nothing when it isn't there."""
+        """Return a folder's entries; none if it doesn't exist."""
         folder = self._resolve(self._base.joinpath(*parts))
         if not folder.is_dir():
             return ()
@@ -249,7 +248,7 @@ class LocalFolder:
                         status = item.stat()
                         is_folder = item.is_dir()
                     except FileNotFoundError:
-                        continue  # the query that owns the checkpoint removed it meanwhile, or it is a dangling link
+                        continue  # removed by the query that owns the checkpoint, or a dangling link
                     stamp = f"{status.st_mtime_ns}-{status.st_ino}"
                     yield Entry(item.name, is_folder, status.st_mtime_ns // 1_000_000, status.st_size, stamp)
         except FileNotFoundError:
@@ -258,10 +257,10 @@ class LocalFolder:
             raise InvalidCheckpoint(f"{shown} can't be listed: {error.strerror}") from error
 
     def read(self, parts: tuple[str, ...], shown: str, limit: int) -> bytes:
-        """A regular file's bytes; raises Missing, and InvalidCheckpoint when it is no file or larger than `limit`."""
+        """Return a file's bytes; raises Missing, and InvalidCheckpoint if it isn't a regular file or exceeds `limit`."""
         path = self._resolve(self._base.joinpath(*parts))
         try:
-            # Without O_NONBLOCK, opening a pipe that somebody left there would wait for ever.
+            # Without O_NONBLOCK, opening a named pipe would block forever.
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         except FileNotFoundError as error:
             raise Missing(shown) from error
@@ -276,7 +275,7 @@ class LocalFolder:
             return file.read(limit + 1)
 
     def fetch(self, parts: tuple[str, ...], names: Iterable[str], limit: int) -> None:
-        """Nothing to do: a disk answers each read at once."""
+        """Do nothing: a disk answers each read immediately."""
 
     def _resolve(self, path: Path) -> Path:
         try:
@@ -284,6 +283,6 @@ class LocalFolder:
         except (OSError, RuntimeError, ValueError) as error:
             raise InvalidCheckpoint("the path can't be followed: it is too long, or its links are circular") from error
         if not any(resolved.is_relative_to(root) for root in self._roots):
-            # The same words whether it exists or not: what lies outside isn't this product's to tell.
+            # The same message whether the path exists or not: Schemadesk reveals nothing about paths outside the roots.
             raise InvalidCheckpoint(OUTSIDE)
         return resolved

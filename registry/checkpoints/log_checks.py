@@ -1,8 +1,8 @@
-"""Whether a query's logs fit together as Spark wants them at a start, as real starts of Spark 4.2 showed it.
+"""Checks whether a query's logs are consistent enough for Spark to start, as observed in restarts of Spark 4.2.
 
 Spark lists `offsets` and `commits` and reads the newest of each, and the offsets before the newest. Older files may be
-damaged or gone: it removes them itself in time. Hadoop keeps a checksum beside each file of a local file system: where it
-doesn't fit, the file was changed since.
+damaged or missing: Spark removes them itself. On a local file system, Hadoop keeps a checksum next to each file: a
+mismatch means that the file was changed later.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ORDER_ERROR: Final = "CONCURRENT_STREAM_LOG_UPDATE"
 STATE_ERROR: Final = "CANNOT_LOAD_STATE_STORE"
 NO_SOURCE: Final = "AssertionError"
 NOT_STARTED: Final = "IllegalStateException"
-JAVA_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}")  # what Spark takes for a batch, where it writes plain digits alone
+JAVA_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}")  # a batch number to Spark, which writes plain digits only
 PLAIN_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}")
 LINE_END: Final = re.compile(r"\r\n|\r|\n")
 VERSION: Final = re.compile(r"v0*([1-9][0-9]{0,8})")
@@ -34,16 +34,16 @@ TRIES: Final = 3
 RESTORE: Final = "restore it from a copy"
 REMOVE: Final = "restore it from a copy, or remove it and its commit if they don't belong to this query"
 JAVA_UUID: Final = re.compile(r"[0-9a-fA-F]+(-[0-9a-fA-F]+){4}")
-LOGGING: Final = ("files",)  # kinds of sources that don't start, or begin anew, without their own log
+LOGGING: Final = ("files",)  # kinds of sources that don't start, or start over, without their own log
 
 
 def log_stops(
     files: CheckpointFiles, commits: Sequence[int], query_id: str, contents: Mapping[int, bytes]
 ) -> tuple[Stop, ...]:
-    """What of the logs Spark doesn't start with; `commits` are the batches that are committed, ascending, and `known`
-    the newest files of `offsets` as they were read before.
+    """Return what keeps Spark from starting with these logs.
 
-    A query that runs meanwhile commits batches and removes old ones: what looks wrong is looked at again then.
+    `commits` are the committed batches, ascending; `contents` has the newest files of `offsets` that were already read.
+    A running query commits batches and removes old ones meanwhile, so problems are checked again if `commits` changed.
     """
     stops: list[Stop] = []
     for _ in range(TRIES):
@@ -70,7 +70,7 @@ class _Logs:
             self.content("commits", batch)
 
     def content(self, log: str, batch: int) -> bytes | None:
-        """A file's bytes; None where the running query removed it since."""
+        """Return a file's bytes; None if the running query has removed it."""
         if (log, batch) not in self._read:
             try:
                 self._read[log, batch] = self.files.read(log, str(batch), limit=LOG_LIMIT)
@@ -109,7 +109,7 @@ def _order(committed: int, offsets: Sequence[int]) -> Iterable[Stop]:
 
 
 def _sources(logs: _Logs) -> Iterable[Stop]:
-    """What the newest offsets lack of settings and of the query's sources, by those of the batch before."""
+    """Yield settings and sources that the newest offsets lack, compared with the batch before."""
     contents = [logs.content("offsets", batch) for batch in logs.offsets[-2:]]
     if not contents or contents[-1] is None:
         return
@@ -136,7 +136,7 @@ def _query_id(query_id: str) -> Iterable[Stop]:
 
 
 def _ids(logs: _Logs) -> Iterable[Stop]:
-    """What is missing of the ids by which commits of the checkpoint format 2 name the state of their batch."""
+    """Yield missing state ids, by which commits of checkpoint format 2 name the state of their batch."""
     committed, planned = logs.commits[-1], logs.offsets[-1:]
     newest = _ids_of(logs.content("commits", committed))
     had_ids = any(_ids_of(logs.content("commits", batch))[1] for batch in logs.commits[-2:-1])
@@ -153,14 +153,14 @@ def _ids(logs: _Logs) -> Iterable[Stop]:
 
 
 def _ids_of(content: bytes | None) -> tuple[int | None, bool]:
-    """A commit's version and whether it has ids of state."""
+    """Return a commit's version, and whether it has state ids."""
     described = _second(content) if content else None
     has_ids = isinstance(described, dict) and bool(described.get("stateUniqueIds"))
     return (_version(content) if content else None), has_ids
 
 
 def _repeated(logs: _Logs) -> Iterable[Stop]:
-    """Offsets that are those of the batch before, its time included: no two batches are planned at one time."""
+    """Yield offsets that equal those of the batch before, including the time: no two batches are planned at one time."""
     newest = logs.offsets[-2:]
     contents = {logs.content("offsets", batch) for batch in newest}
     if len(newest) == 2 and len(contents) == 1:
@@ -174,7 +174,7 @@ def _has_settings(content: bytes) -> bool:
 
 
 def _source_lines(content: bytes) -> list[str]:
-    """The lines of a batch that hold a source's offset each."""
+    """Return the lines of a batch with one source's offset each."""
     version, *lines = _lines(content) or [""]
     named = [line for line in lines[1:] if line.strip()]
     return named if version == "v1" else [line.partition(":")[2] for line in named]
@@ -208,7 +208,7 @@ class _Fault:
 
 
 def _lines(content: bytes) -> list[str]:
-    """Lines as Java ends them: no other character does."""
+    """Split into lines at Java's line ends only."""
     return LINE_END.split(content.decode("utf-8", "replace"))
 
 
@@ -218,7 +218,7 @@ def _version(content: bytes) -> int | None:
 
 
 def _second(content: bytes) -> Any:
-    """The JSON of the second line; an empty object where there is none."""
+    """Parse the JSON of the second line; an empty object if there is no second line."""
     lines = _lines(content)[1:2]
     text = lines[0].strip() if lines else ""
     if not text:
@@ -234,7 +234,7 @@ def _has_other_watermark(content: bytes) -> bool:
     return isinstance(value, bool) or not isinstance(value, int)
 
 
-# the first that holds counts
+# the first condition that holds counts
 _COMMITS: Final[tuple[tuple[Callable[[bytes], bool], _Fault], ...]] = (
     (lambda content: not content, _Fault("is empty: it was only partly written", NOT_STARTED)),
     (
@@ -256,7 +256,7 @@ _COMMITS: Final[tuple[tuple[Callable[[bytes], bool], _Fault], ...]] = (
 
 
 def _odd_names(files: CheckpointFiles) -> Iterable[Stop]:
-    """Names that Spark takes for a batch's number and never writes: it looks for the file under the plain number."""
+    """Yield names that Spark reads as a batch number but never writes: it then looks for the file by the plain number."""
     for log in ("offsets", "commits"):
         for entry in files.entries(log):
             if _is_odd(entry):
@@ -276,7 +276,7 @@ def _is_odd(entry: Entry) -> bool:
 
 
 def source_stops(files: CheckpointFiles, sources: Iterable[QuerySource]) -> Iterable[Stop]:
-    """The logs that sources keep themselves, where one is missing or its newest file is no log of Spark's."""
+    """Yield the logs of sources that are missing or whose newest file isn't a Spark log."""
     for query_source in sources:
         names = [entry.name for entry in files.entries("sources", query_source.name)]
         if (query_source.kind in LOGGING or query_source.description == INTEGER) and not any(
@@ -305,7 +305,7 @@ Parts = tuple[str, ...]
 
 
 def checksum_stops(files: CheckpointFiles, checkpoint: Checkpoint) -> Iterable[Stop]:
-    """The files that Spark reads at a start and whose checksums don't fit; object stores keep none."""
+    """Yield the files that Spark reads at start and whose checksums don't match; object stores have none."""
     if parse_location(files.path, (LOCAL, "s3")).protocol != LOCAL:
         return
     for parts in _read_at_a_start(files, checkpoint):
@@ -347,7 +347,7 @@ def _checksums(parts: Parts) -> Parts:
 
 
 def _fits(files: CheckpointFiles, parts: Parts) -> bool:
-    """Whether a file has no checksums, or those that it should; what is no file of checksums isn't looked at by Spark."""
+    """Return whether a file has no checksums or matches them; Spark ignores a file that isn't in the checksum format."""
     try:
         sums = files.read(*_checksums(parts), limit=LOG_LIMIT)
         content = files.read(*parts, limit=max(LOG_LIMIT, SCHEMA_FILE_LIMIT))

@@ -1,4 +1,4 @@
-"""A checkpoint's logs: the query's id, the settings recorded with each batch, and what operators and sources say of themselves."""
+"""A checkpoint's logs: the query's id, the settings of each batch, and the metadata of operators and sources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from registry.checkpoints.files import CheckpointFiles, Missing
 from registry.checkpoints.model import Limits, QuerySource, SettingsRun
 from registry.errors import InvalidCheckpoint
 
-MAX_BATCHES = 1_000  # of offsets; Spark itself keeps 100 unless it is told otherwise
+MAX_BATCHES = 1_000  # of offsets; Spark keeps 100 by default
 LOG_LIMIT = 16 * 1024 * 1024  # bytes; offsets name every partition of every topic
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
@@ -19,12 +19,12 @@ CHECKPOINT_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 VALUE_SCHEMAS = "spark.sql.streaming.stateStore.valueStateSchemaEvolutionThreshold"
 SCHEMA_FILES = "spark.sql.streaming.stateStore.maxNumStateSchemaFiles"
 DEFAULT_LIMITS = Limits(value_schemas=16, schema_files=128)  # Spark 4.0 to 4.2
-DEFAULT_ENCODING = "unsaferow"  # what queries from before Spark 4.0, which don't record it, wrote
+DEFAULT_ENCODING = "unsaferow"  # written by queries from before Spark 4.0, which don't record it
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A planned batch: its number, its time in milliseconds since 1970, and the settings it runs with."""
+    """A planned batch: its number, its time in milliseconds since 1970, and its settings."""
 
     number: int
     time: int | None
@@ -35,8 +35,8 @@ class Batch:
 class OffsetLog:
     """The newest batches of `offsets`, ascending, and the last offset of each source by its number or name.
 
-    `format` is the newest file's, 0 where there is none; `left_out` counts older batches that weren't read; `newest` has
-    the bytes of the two newest files by batch.
+    `format` is the newest file's, 0 without files; `left_out` counts older batches that weren't read; `newest` has the
+    bytes of the two newest files by batch.
     """
 
     batches: tuple[Batch, ...]
@@ -48,9 +48,9 @@ class OffsetLog:
 
 @dataclass(frozen=True)
 class StoreInfo:
-    """A state store of an operator, and its schema files' names (none where Spark keeps no history).
+    """A state store of an operator, and the names of its schema files (none if Spark keeps no history).
 
-    `checkpoint` is where the checkpoint was when the newest of them was written, empty without any.
+    `checkpoint` is the path of the checkpoint when the newest of them was written, empty without files.
     """
 
     name: str
@@ -61,7 +61,7 @@ class StoreInfo:
 
 @dataclass(frozen=True)
 class OperatorInfo:
-    """An operator's metadata; `variables` maps a state variable to its kind (as Spark writes it) and its TTL."""
+    """An operator's metadata; `variables` maps a state variable to its kind (in Spark's spelling) and TTL."""
 
     number: int
     name: str
@@ -73,7 +73,7 @@ class OperatorInfo:
 
 
 def read_query_id(files: CheckpointFiles) -> str:
-    """The query's id from `metadata`; raises InvalidCheckpoint when the file is missing or something else."""
+    """Return the query's id from `metadata`; raises InvalidCheckpoint if the file is missing or invalid."""
     parsed = _json(files.read("metadata", limit=64 * 1024), "metadata")
     query_id = parsed.get("id")
     if not isinstance(query_id, str) or not query_id:
@@ -82,15 +82,15 @@ def read_query_id(files: CheckpointFiles) -> str:
 
 
 def batch_numbers(files: CheckpointFiles, log: str) -> list[int]:
-    """The batches that a log (`offsets` or `commits`) still holds, ascending."""
+    """Return the batches that a log (`offsets` or `commits`) still has, ascending."""
     names = (entry.name for entry in files.entries(log) if not entry.is_folder and _is_number(entry.name))
     return sorted(int(name) for name in names if name == "0" or not name.startswith("0"))
 
 
 def read_offsets(files: CheckpointFiles) -> OffsetLog:
-    """The newest MAX_BATCHES of `offsets`; raises InvalidCheckpoint for a damaged file and an unknown format.
+    """Read the newest MAX_BATCHES of `offsets`; raises InvalidCheckpoint for a damaged file or an unknown format.
 
-    A running query removes its oldest files while they are read: those that went meanwhile are left out.
+    A running query removes its oldest files meanwhile; removed files are skipped.
     """
     numbers = batch_numbers(files, "offsets")
     batches: list[Batch] = []
@@ -120,7 +120,7 @@ def read_offsets(files: CheckpointFiles) -> OffsetLog:
 
 
 def _source_offsets(lines: list[str], version: int) -> Iterable[tuple[str, str]]:
-    """Each source with its offset: by position in format 1, by the name before the first colon in format 2."""
+    """Yield each source with its offset: by position in format 1, by the name before the first colon in format 2."""
     for position, line in enumerate(lines):
         if version == 1:
             yield str(position), line.strip()
@@ -130,7 +130,7 @@ def _source_offsets(lines: list[str], version: int) -> Iterable[tuple[str, str]]
 
 
 def _known_format(line: str, where: str) -> int:
-    """The number of a log's format from its first line; raises InvalidCheckpoint for an empty file and for others."""
+    """Return a log's format from its first line; raises InvalidCheckpoint for an empty file or an unknown format."""
     if line in ("v1", "v2"):
         return int(line[1])
     if not line:
@@ -148,7 +148,7 @@ def _is_version(line: str) -> bool:
 
 
 def settings_runs(batches: Iterable[Batch]) -> tuple[SettingsRun, ...]:
-    """Batches in a row that ran with the same settings, as one entry each."""
+    """Group consecutive batches with the same settings."""
     runs: list[SettingsRun] = []
     for batch in batches:
         unchanged = bool(runs) and runs[-1].settings == batch.settings
@@ -160,7 +160,7 @@ def settings_runs(batches: Iterable[Batch]) -> tuple[SettingsRun, ...]:
 
 
 def limits_of(settings: Mapping[str, str]) -> Limits:
-    """Spark's limits as a batch's settings have them. Spark 4.2 doesn't record them, so usually its defaults."""
+    """Return Spark's limits from a batch's settings, else its defaults. Spark 4.2 doesn't record them."""
     return Limits(
         value_schemas=_positive(settings.get(VALUE_SCHEMAS), DEFAULT_LIMITS.value_schemas),
         schema_files=_positive(settings.get(SCHEMA_FILES), DEFAULT_LIMITS.schema_files),
@@ -168,9 +168,9 @@ def limits_of(settings: Mapping[str, str]) -> Limits:
 
 
 def read_operator_info(files: CheckpointFiles, operator: str, last_batch: int | None = None) -> OperatorInfo | None:
-    """The newest metadata of an operator's folder; None when it has none (queries from before Spark 4.0).
+    """Return the newest metadata of an operator's folder; None if it has none (queries from before Spark 4.0).
 
-    With `last_batch` the newest of that batch and those before it, which is what Spark compares with at a restart.
+    With `last_batch`, return the newest up to that batch, which Spark compares with at a restart.
     """
     base = ("state", operator, "_metadata")
     present = {entry.name: entry.is_folder for entry in files.entries(*base)}
@@ -185,7 +185,7 @@ def read_operator_info(files: CheckpointFiles, operator: str, last_batch: int | 
     for number in reversed([batch for batch in numbers if last_batch is None or batch <= last_batch] or numbers[:1]):
         try:
             return _read_info(files, (*base, "v2", str(number)))
-        except Missing:  # the running query removed it since; an older one says the same of the operator
+        except Missing:  # removed by the running query; an older one describes the same operator
             continue
     if present.get("metadata") is False:
         return _read_info(files, (*base, "metadata"))
@@ -193,10 +193,10 @@ def read_operator_info(files: CheckpointFiles, operator: str, last_batch: int | 
 
 
 def read_format_version(files: CheckpointFiles, batch: int) -> int:
-    """The version of the state's checkpoints that a committed batch wrote: 2 names each store's checkpoint by an id."""
+    """Return the state checkpoint format of a committed batch: 2 if it names each store's checkpoint by an id, else 1."""
     try:
         content = files.read("commits", str(batch), limit=LOG_LIMIT)
-    except Missing:  # the running query removed it since
+    except Missing:  # removed by the running query
         return 1
     lines = _lines(content, f"commits/{batch}")
     described = _json(lines[1].encode() if len(lines) > 1 else b"{}", f"commits/{batch}")
@@ -204,12 +204,12 @@ def read_format_version(files: CheckpointFiles, batch: int) -> int:
 
 
 def earlier_variables(files: CheckpointFiles, operator: str) -> dict[str, tuple[str, bool]]:
-    """Kind and TTL of the variables in all metadata that an operator still has, for those that were removed since."""
+    """Return kind and TTL of the variables in all metadata of an operator, to find those of removed variables."""
     variables: dict[str, tuple[str, bool]] = {}
     for number in _metadata_numbers(files, operator):
         try:
             variables.update(_read_info(files, ("state", operator, "_metadata", "v2", str(number))).variables)
-        except Missing:  # removed by the running query meanwhile
+        except Missing:  # removed by the running query
             continue
     return variables
 
@@ -231,7 +231,7 @@ def _read_info(files: CheckpointFiles, parts: tuple[str, ...]) -> OperatorInfo:
 
 
 def _checkpoint_of(paths: Iterable[Any]) -> str:
-    """Where a checkpoint was when the newest of its schema files was written; empty without any."""
+    """Return the path of the checkpoint when the newest of its schema files was written; empty without files."""
     *_, newest = ("", *(str(path) for path in paths))
     return newest.rpartition("/state/")[0]
 
@@ -241,7 +241,7 @@ def _operator_info(parsed: dict[str, Any], where: str) -> OperatorInfo:
         StoreInfo(
             name=str(store["storeName"]),
             partitions=int(store["numPartitions"]),
-            # Written with the path that the checkpoint had then; it may have been moved since.
+            # Spark writes the path of that time; the checkpoint may have been moved since.
             schema_files=tuple(str(path).rpartition("/")[2] for path in store.get("stateSchemaFilePaths") or ()),
             checkpoint=_checkpoint_of(store.get("stateSchemaFilePaths") or ()),
         )
@@ -293,7 +293,7 @@ def _json(content: bytes, where: str) -> dict[str, Any]:
 START_LIMIT: Final = 16 * 1024 * 1024  # bytes; a Kafka source's first offsets name every partition
 MAX_TOPICS: Final = 10_000
 MAX_SOURCES: Final = 1_000
-NO_OFFSET: Final = "-"  # how Spark writes that a source had nothing yet
+NO_OFFSET: Final = "-"  # Spark's offset of a source without data
 
 
 def _is_kafka(value: Any) -> bool:
@@ -312,8 +312,8 @@ def _has(*names: str) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, dict) and all(name in value for name in names)
 
 
-INTEGER: Final = "Spark's own test source, or a socket"  # whose offset is a number alone
-# kind, what it is to people, and the form of its offset; the first that fits counts
+INTEGER: Final = "Spark's own test source, or a socket"  # its offset is a bare number
+# kind, description for people, and the form of its offset; the first match counts
 FORMS: Final[tuple[tuple[str, str, Callable[[Any], bool]], ...]] = (
     ("kafka", "Kafka topics", _is_kafka),
     ("files", "a folder of files", _has("logOffset")),
@@ -324,9 +324,9 @@ FORMS: Final[tuple[tuple[str, str, Callable[[Any], bool]], ...]] = (
 
 
 def query_sources(files: CheckpointFiles, offsets: Mapping[str, str]) -> tuple[QuerySource, ...]:
-    """The query's sources by the last offset that each recorded; `offsets` maps a source's number or name to it.
+    """Return the query's sources from the last offset of each; `offsets` maps a source's number or name to it.
 
-    A sink isn't in a checkpoint's metadata. A source that had nothing yet is looked up where it keeps its beginning.
+    A checkpoint's metadata doesn't name the sink. For a source without data, its initial offsets are read.
     """
     sources = []
     for name, text in list(offsets.items())[:MAX_SOURCES]:
@@ -341,7 +341,7 @@ def _source(name: str, text: str | None) -> QuerySource:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        value = None  # a connector may write its offsets in any form
+        value = None  # a connector may use any format for its offsets
     for kind, description, fits in FORMS:
         if fits(value):
             topics = tuple(sorted(value))[:MAX_TOPICS] if kind == "kafka" else ()
@@ -350,7 +350,7 @@ def _source(name: str, text: str | None) -> QuerySource:
 
 
 def _beginning(files: CheckpointFiles, name: str) -> str | None:
-    """The offsets that a source began with, which Kafka's keeps in a file of its own after a null byte and `v1`."""
+    """Return the initial offsets of a source; Kafka's are in a file of their own after a null byte and `v1`."""
     if not any(entry.name == "0" for entry in files.entries("sources", name)):
         return None
     try:

@@ -1,6 +1,6 @@
-"""What a checkpoint says of itself, as frozen values and as observations.
+"""The content of a checkpoint, as frozen values and as observations.
 
-Also the column families that Spark keeps beside the variables of the user.
+Also the column families that Spark keeps next to the user's variables.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from registry.observations import Observation, StateLimit, StateSchemaVersion, S
 class SchemaVersion:
     """One version of a state variable's schemas, as Spark's StructType JSON.
 
-    `value_schema` and `key_schema` are the user's own: Spark's wrapping for time to live and for map keys is taken
-    off (`map_key_schema` holds a map's key). `batch` is the first batch written with it, None where Spark keeps no
-    history; `written_at` the file's time in milliseconds since 1970. `encoding` and `provider` are those of that batch,
-    None where its offsets are gone.
+    `value_schema` and `key_schema` are the user's own, without Spark's wrapping for TTL and for map keys
+    (`map_key_schema` is the key of a map). `batch` is the first batch written with this version, None if Spark keeps no
+    history; `written_at` is the file's time in milliseconds since 1970. `encoding` and `provider` are those of that
+    batch, None if its offsets are gone.
     """
 
     version: int
@@ -37,7 +37,7 @@ class SchemaVersion:
 
 @dataclass(frozen=True)
 class StateVariable:
-    """A state variable, or what a built-in operator keeps; `removed_at` is the first batch without it."""
+    """A state variable, or the state of a built-in operator; `removed_at` is the first batch without it."""
 
     name: str
     label: str
@@ -48,18 +48,18 @@ class StateVariable:
 
     @property
     def newest(self) -> SchemaVersion:
-        """The version that the last batch wrote with."""
+        """Return the version that the last batch wrote."""
         return self.versions[-1]
 
     @property
     def value_schemas_used(self) -> int:
-        """Value schemas that Spark counts against its limit: the ids given so far, which begin with 0."""
+        """Return the number of value schemas that Spark counts against its limit: the ids so far, from 0."""
         return self.newest.schema_id + 1
 
 
 @dataclass(frozen=True)
 class InternalFamily:
-    """A column family of Spark's own, with what it means to the user."""
+    """A column family of Spark's own, and its meaning to the user."""
 
     name: str
     meaning: str
@@ -67,9 +67,9 @@ class InternalFamily:
 
 @dataclass(frozen=True)
 class Operator:
-    """A stateful operator: its variables, and whether their schemas can evolve (`why_fixed` when they can't).
+    """A stateful operator and its variables; `why_fixed` is why their schemas can't evolve, None if they can.
 
-    `missing_files` are the schema files that its metadata names and that aren't there.
+    `missing_files` are the schema files that its metadata names and that don't exist.
     """
 
     number: int
@@ -87,13 +87,13 @@ class Operator:
 
     @property
     def evolvable(self) -> bool:
-        """Whether Spark lets value schemas of this operator evolve."""
+        """Return whether Spark lets value schemas of this operator evolve."""
         return self.why_fixed is None
 
 
 @dataclass(frozen=True)
 class QuerySource:
-    """A source of the query by its number or name; `topics` are Kafka's, empty for sources of other kinds.
+    """A source of the query by its number or name; `topics` are Kafka's, empty for other kinds.
 
     `kind` is kafka, files, delta, rate or unknown.
     """
@@ -106,7 +106,7 @@ class QuerySource:
 
 @dataclass(frozen=True)
 class SettingsRun:
-    """Settings that the query recorded, unchanged from one batch to another (both inclusive)."""
+    """Settings of the query that are unchanged from one batch to another (both inclusive)."""
 
     first_batch: int
     last_batch: int
@@ -117,7 +117,7 @@ class SettingsRun:
 
 @dataclass(frozen=True)
 class Limits:
-    """Spark's limits for this query: as recorded in its settings, else Spark's defaults."""
+    """Spark's limits for this query: from its settings, else Spark's defaults."""
 
     value_schemas: int
     schema_files: int
@@ -125,7 +125,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Budget:
-    """One of Spark's limits and how much of it is used; `variable` is None for schema files, which all share."""
+    """One of Spark's limits and its use; `variable` is None for schema files, which all variables share."""
 
     limit: Literal["value_schemas", "schema_files"]
     operator: int
@@ -135,15 +135,13 @@ class Budget:
 
     @property
     def left(self) -> int:
-        """How many more there may be."""
+        """Return how many more are allowed."""
         return max(0, self.allowed - self.used)
 
 
 @dataclass(frozen=True)
 class Stop:
-    """Something about a file that stops Spark at the next start: `error` is the class of the error that it stops with,
-    empty where it isn't known what Spark does with such a file.
-    """
+    """A file that stops Spark at the next start; `error` is the class of Spark's error, empty if the effect is unknown."""
 
     file: str
     problem: str
@@ -155,9 +153,9 @@ class Stop:
 class Checkpoint:
     """A query's checkpoint. Times are milliseconds since 1970; batches count from 0.
 
-    `problems` names what was found wrong without making the rest unreadable, `stops` what of it concerns the next start. `written_by` says which Spark's form the
-    files have: a checkpoint doesn't record the version itself. `format_version` is that of the state's checkpoints
-    (spark.sql.streaming.stateStore.checkpointFormatVersion), None before the first commit.
+    `problems` are problems that leave the rest readable; `stops` are those that affect the next start. `written_by` is
+    the Spark version recognised by the files' form: a checkpoint doesn't record it. `format_version` is that of the
+    state's checkpoints (spark.sql.streaming.stateStore.checkpointFormatVersion), None before the first commit.
     """
 
     path: str
@@ -177,17 +175,17 @@ class Checkpoint:
 
     @property
     def is_starting(self) -> bool:
-        """Whether no batch was committed yet: the query may be writing its first state just now."""
+        """Return whether no batch is committed yet: the query may be writing its first state."""
         return self.last_committed_batch is None
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The Kafka topics that the query reads, by name."""
+        """Return the Kafka topics that the query reads, by name."""
         return tuple(sorted({topic for source in self.sources for topic in source.topics}))
 
     @property
     def budgets(self) -> tuple[Budget, ...]:
-        """Spark's limits on evolutions, used and left; none for operators whose state can't evolve."""
+        """Return Spark's limits on evolution with their use; none for operators whose state can't evolve."""
         items = []
         for operator in self.operators:
             for variable in operator.variables:
@@ -202,7 +200,7 @@ class Checkpoint:
         return tuple(items)
 
 
-# prefix of a family's name → what it is for; {0} is the rest of the name
+# prefix of a family's name → its purpose; {0} is the rest of the name
 INTERNAL: Final = (
     ("$rowCounter_", "the number of entries of list {0}"),
     ("$procTimers_keyToTimestamp", "processing-time timers by key"),
@@ -227,7 +225,7 @@ STORES: Final = {
 # stateVariableType in the operator's metadata → kind
 KINDS: Final = {"ValueState": "value", "ListState": "list", "MapState": "map", "TimerState": "timer"}
 
-# operatorName in the metadata → what it is in the user's words
+# operatorName in the metadata → its name for users
 OPERATORS: Final = {
     "transformWithStateExec": "transformWithState",
     "transformWithStateInPySparkExec": "transformWithState (Python)",
@@ -240,16 +238,16 @@ OPERATORS: Final = {
     "flatMapGroupsWithState": "flatMapGroupsWithState",
     "applyInPandasWithState": "applyInPandasWithState",
     "globalLimit": "limit",
-    # told by its state's form, which is the same for both
+    # recognised by the form of its state, which is the same for both
     "groupsWithState": "flatMapGroupsWithState or applyInPandasWithState",
 }
-#: the family that transformWithState of Scala writes down beside its variables and keeps nothing in
+#: the family that transformWithState of Scala declares next to its variables and never uses
 UNUSED_DEFAULT: Final = "default"
 EVOLVING: Final = frozenset(name for name in OPERATORS if name.startswith("transformWithState"))
 
 
 def internal_meaning(family: str) -> str | None:
-    """What a family of Spark's own means to the user; None for a user's variable."""
+    """Return the meaning of a family of Spark's own; None for a user's variable."""
     for prefix, meaning in INTERNAL:
         if family.startswith(prefix):
             return meaning.format(family.removeprefix(prefix))
@@ -257,7 +255,7 @@ def internal_meaning(family: str) -> str | None:
 
 
 def observe_schemas(checkpoint: Checkpoint) -> list[Observation]:
-    """Every schema version of every state variable, and how much of Spark's limits is used."""
+    """Return every schema version of every state variable, and the use of Spark's limits."""
     observed: list[Observation] = []
     for operator in checkpoint.operators:
         for variable in operator.variables:
@@ -288,8 +286,9 @@ def _versions(operator: Operator, variable: StateVariable) -> list[StateSchemaVe
 
 
 def rows_to_read(checkpoint: Checkpoint) -> tuple[StateVariableRead, ...]:
-    """The reads that show a checkpoint's rows: each variable as of the last committed batch, and an evolved one also
-    as of the last batch before it evolved, which shows how much the fields held that it lost.
+    """Return the reads of a checkpoint's rows: each variable as of the last committed batch.
+
+    An evolved variable is also read as of the last batch before it evolved, to count the values in fields that it lost.
     """
     reads = []
     for operator in checkpoint.operators:

@@ -1,13 +1,13 @@
-"""Checkpoints in an object store, through a file system of fsspec's that the caller has opened.
+"""Checkpoints in an object store, through an fsspec file system that the caller has opened.
 
-The seam: who calls judges the endpoint's host (this package doesn't know the egress policy), finds the secret, and opens
+The caller checks the endpoint's host (this package doesn't know the egress policy), finds the secret, and opens
 
-    options = s3_options(endpoint, secret, addresses)      # addresses: those that were judged
+    options = s3_options(endpoint, secret, addresses)      # addresses: those that were checked
     store = ObjectStore("s3", s3fs.S3FileSystem(**options), name=endpoint.name)
     read_checkpoint("s3://bucket/folder", roots, store=store)
 
-A connection to any other address than the judged ones is refused where the socket is made, so neither a name that
-resolves to something else the second time nor a redirect leads further.
+Connections to any other address are refused when the socket is created, so neither a redirect nor a name that resolves
+differently the second time gets through.
 """
 
 from __future__ import annotations
@@ -24,31 +24,33 @@ from registry.checkpoints.filesystem import Entry, Location, Missing, listed, to
 from registry.errors import AddressRefused, InvalidCheckpoint, InvalidInput, RemoteUnavailable
 
 CALL_SECONDS: Final = 20.0  # one listing with all its pages, or one file
-TOGETHER: Final = 32 * 1024 * 1024  # bytes that are read at once
+TOGETHER: Final = 32 * 1024 * 1024  # bytes that are read together
 _REGION: Final = re.compile(r"[a-z0-9-]{1,40}")
 _KEY_ID: Final = re.compile(r"[A-Za-z0-9_.+/=-]{1,128}")
 
 
 class FileSystem(Protocol):
-    """What is used of fsspec's interface; none of it writes."""
+    """The read-only part of fsspec's interface that this package uses."""
 
     def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
-        """What lies directly below a path, a mapping each."""
+        """List a path; one mapping per entry."""
         ...
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> Any:
-        """An object's bytes from `start` to before `end`."""
+        """Return an object's bytes from `start` to before `end`."""
         ...
 
     def cat_ranges(self, paths: list[str], starts: list[int], ends: list[int], **options: Any) -> Any:
-        """A part of each object, or its error where `on_error` is "return"."""
+        """Return a part of each object, or its error if `on_error` is "return"."""
         ...
 
 
 @dataclass(frozen=True)
 class S3Endpoint:
-    """An S3-like service. `url` is `https://host[:port]`, judged and parsed by the caller; `access_key_id` is the public
-    half of the credentials, empty for a bucket that anybody may read; the other half is a secret that the caller finds.
+    """An S3-compatible service.
+
+    `url` is `https://host[:port]`, checked and parsed by the caller; `access_key_id` is the public part of the
+    credentials, empty for a public bucket; the caller finds the secret.
     """
 
     url: str
@@ -57,7 +59,7 @@ class S3Endpoint:
 
     @property
     def name(self) -> str:
-        """What tells this store, as this reader sees it, from others."""
+        """Return a name for this store with these credentials."""
         return f"{self.access_key_id}@{self.url}"
 
     def __post_init__(self) -> None:
@@ -74,10 +76,10 @@ def s3_options(
     *,
     seconds: float = 10.0,
 ) -> dict[str, Any]:
-    """The arguments with which `s3fs.S3FileSystem` connects to this endpoint's judged `addresses` and nowhere else.
+    """Return the arguments for `s3fs.S3FileSystem` that allow only the endpoint's checked `addresses`.
 
-    Credentials are those given or none: never those of this machine's files, environment or cloud. Buckets stand in
-    the path, so that their names don't change the host; no proxy is used; nothing is cached between calls.
+    Credentials are those given or none: never those of this machine's files, environment or cloud. Buckets are in the
+    path, so that their names don't change the host; no proxy is used; nothing is cached between calls.
     """
     credentials: dict[str, Any] = {"anon": True}
     if endpoint.access_key_id:
@@ -101,7 +103,7 @@ def s3_options(
 
 
 def only_to(addresses: Iterable[ipaddress.IPv4Address | ipaddress.IPv6Address]) -> Any:
-    """A maker of sockets, in aiohttp's form, that raises OSError for any address but these."""
+    """Return a socket factory for aiohttp that raises OSError for any other address."""
     judged = frozenset(addresses)
 
     def make(info: tuple[Any, ...]) -> socket.socket:
@@ -114,30 +116,30 @@ def only_to(addresses: Iterable[ipaddress.IPv4Address | ipaddress.IPv6Address]) 
 
 
 class ObjectStore:
-    """An opened file system and the protocol of its addresses; every call ends in CALL_SECONDS.
+    """An open file system and the protocol of its addresses; every call ends within CALL_SECONDS.
 
-    `name` tells one store from another that has folders of the same names: the endpoint with who asks.
+    `name` distinguishes stores with folders of the same names: the endpoint and its access key.
     """
 
     def __init__(self, protocol: str, system: FileSystem, *, name: str) -> None:
         self.protocol = protocol
         self.name = name
         self._system = system
-        # fsspec's asynchronous file systems take a time-out with every call; others have none to give.
+        # fsspec's asynchronous file systems accept a timeout with every call; others don't.
         self._options = {"timeout": CALL_SECONDS} if getattr(system, "async_impl", False) else {}
 
     def listing(self, path: str, shown: str) -> list[Mapping[str, Any]]:
-        """What lies directly below a prefix; nothing where there is none. Raises InvalidCheckpoint, RemoteUnavailable."""
+        """List a prefix; empty if it doesn't exist. Raises InvalidCheckpoint, RemoteUnavailable."""
         try:
             entries = self._system.ls(path, detail=True, **self._options)
         except FileNotFoundError:
             return []
-        except Exception as error:  # file systems raise what their clients do, and there is no class of all of them
+        except Exception as error:  # file systems raise their clients' errors, which have no common class
             raise _translated(error, shown) from error
         return list(entries)
 
     def read(self, path: str, size: int, shown: str) -> bytes:
-        """The first `size` bytes of an object and one more, which shows that it grew."""
+        """Return the first `size` bytes of an object and one more, which shows whether it grew."""
         try:
             return bytes(self._system.cat_file(path, start=0, end=size + 1, **self._options))
         except FileNotFoundError as error:
@@ -146,20 +148,21 @@ class ObjectStore:
             raise _translated(error, shown) from error
 
     def read_together(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
-        """Several objects at once by path, of the sizes that they had; those that can't be read are left out, so that
-        reading them alone says why.
+        """Return several objects by path, read together with the given sizes.
+
+        Objects that can't be read are left out; reading them one by one gives the reason.
         """
         paths = list(sizes)
         ends = [size + 1 for size in sizes.values()]
         try:
             contents = self._system.cat_ranges(paths, [0] * len(paths), ends, on_error="return", **self._options)
-        except Exception as error:  # as in `listing`; what a single file failed with is in `contents`
+        except Exception as error:  # as in `listing`; the error of a single file is in `contents`
             raise _translated(error, "several files") from error
         return {path: bytes(part) for path, part in zip(paths, contents, strict=True) if isinstance(part, bytes)}
 
 
 def _translated(error: Exception, shown: str) -> Exception:
-    """A file system's error in our words; nothing of what it says itself, which may have headers or keys in it."""
+    """Translate a file system's error; its own message is dropped, as it may contain headers or keys."""
     cause: BaseException | None = error
     while cause is not None:
         if "not an address that was checked" in str(cause):
@@ -177,7 +180,7 @@ def _translated(error: Exception, shown: str) -> Exception:
 
 
 class StoreFolder:
-    """A folder of an object store. A folder is listed once: what was read of it belongs together."""
+    """A folder of an object store. It is listed only once, so that all reads of it are consistent."""
 
     def __init__(self, location: Location, store: ObjectStore) -> None:
         self.path = location.text
@@ -187,41 +190,41 @@ class StoreFolder:
         self._fetched: dict[str, bytes] = {}
 
     def is_folder(self, parts: tuple[str, ...]) -> bool:
-        """Whether objects lie below that name: an object store has no empty folders."""
+        """Return whether objects exist below that name: an object store has no empty folders."""
         if not parts:
             return bool(self.entries((), "."))
         return any(entry.name == parts[-1] and entry.is_folder for entry in self._parent(parts))
 
     def is_file(self, parts: tuple[str, ...]) -> bool:
-        """Whether there is an object of that name."""
+        """Return whether an object has this name."""
         return self._object(parts) is not None
 
     def identity(self, parts: tuple[str, ...]) -> str:
-        """The address itself: there are no links."""
+        """Return the address itself: object stores have no links."""
         return "/".join((self._base, *parts))
 
     def entries(self, parts: tuple[str, ...], shown: str) -> tuple[Entry, ...]:
-        """What lies directly below; nothing when there is nothing."""
+        """Return the entries of a folder; none if it doesn't exist."""
         if parts not in self._known:
             prefix = self.identity(parts)
             self._known[parts] = listed(_entries(self._store.listing(prefix, shown), prefix), shown)
         return self._known[parts]
 
     def read(self, parts: tuple[str, ...], shown: str, limit: int) -> bytes:
-        """An object's bytes; raises Missing, and InvalidCheckpoint when it is larger than `limit`."""
+        """Return an object's bytes; raises Missing, and InvalidCheckpoint if it is larger than `limit`."""
         entry = self._object(parts)
         if entry is None:
             raise Missing(shown)
         if entry.size > limit:
             raise too_large(shown, entry.size, limit)
         if entry.size == 0:
-            return b""  # asking for a range of nothing is an error
+            return b""  # requesting an empty range is an error
         path = self.identity(parts)
         fetched = self._fetched.pop(path, None)
         return self._store.read(path, entry.size, shown) if fetched is None else fetched
 
     def fetch(self, parts: tuple[str, ...], names: Iterable[str], limit: int) -> None:
-        """Get files of a folder together, up to TOGETHER bytes, for the reads that follow."""
+        """Read files of a folder together, up to TOGETHER bytes, for the reads that follow."""
         requested = set(names)
         sizes: dict[str, int] = {}
         for entry in self.entries(parts, "/".join(parts)):
@@ -245,7 +248,7 @@ def _entries(listing: Iterable[Mapping[str, Any]], prefix: str) -> Iterator[Entr
     for item in listing:
         name = str(item.get("name", "")).rstrip("/")
         if name == prefix or not name.startswith(prefix + "/"):
-            continue  # the folder's own mark
+            continue  # the folder's own marker object
         short = name.removeprefix(prefix + "/")
         if "/" in short or short in ("", "..", "."):
             continue

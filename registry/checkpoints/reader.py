@@ -1,6 +1,6 @@
-"""Reads a checkpoint as a whole, and finds out which Spark versions write its form.
+"""Reads a whole checkpoint, and detects which Spark version wrote it.
 
-A checkpoint records no version. What each version began to write is known: the tables below.
+A checkpoint doesn't record the version. The tables below have what each version was the first to write.
 """
 
 from __future__ import annotations
@@ -59,8 +59,9 @@ SETTING: Final = "spark.sql.streaming."
 
 @dataclass(frozen=True)
 class Marks:
-    """What tells the version: the offset log's format, its newest settings, the operators' metadata formats, 0 for an
-    operator without any, and their names.
+    """What reveals the version: the offset log's format, its newest settings, and the operators.
+
+    A metadata format is 0 for an operator without metadata.
     """
 
     offsets_format: int
@@ -69,13 +70,13 @@ class Marks:
     operators: tuple[str, ...] = ()
 
 
-# what only that version and later ones write; the first that fits counts
+# written only by that version and later ones; the first match counts
 FORMS: Final[tuple[tuple[str, Callable[[Marks], bool]], ...]] = (
     ("Databricks Runtime", lambda marks: any("databricks" in f"{k}{v}" for k, v in marks.settings.items())),
     ("Spark 4.2 or later", lambda marks: marks.offsets_format == 2),
     ("Spark 4.2 or later", lambda marks: f"{SETTING}queryEvolution.enableSourceEvolution" in marks.settings),
     ("Spark 4.2 or later", lambda marks: f"{SETTING}stateStore.rowChecksum.enabled" in marks.settings),
-    # 4.1 records what 4.0 does: only what is new in its operators tells them apart.
+    # 4.1 records the same as 4.0: only new operators distinguish them.
     ("Spark 4.1 or later", lambda marks: "transformWithStateInPySparkExec" in marks.operators),
     ("Spark 4.0 or later", lambda marks: f"{SETTING}stateStore.encodingFormat" in marks.settings),
     ("Spark 4.0 or later", lambda marks: any(marks.metadata_formats)),
@@ -84,11 +85,11 @@ FORMS: Final[tuple[tuple[str, Callable[[Marks], bool]], ...]] = (
 
 
 def written_by(marks: Marks) -> str:
-    """The newest version whose form is recognised; "any Spark" for a stateless query that leaves no mark."""
+    """Return the newest version that matches; "any Spark" for a stateless query without marks."""
     return next((version for version, fits in FORMS if fits(marks)), "any Spark")
 
 
-Columns = Mapping[str, Any]  # name → type as StructType JSON has it, in their order
+Columns = Mapping[str, Any]  # name → type in StructType JSON, in order
 
 
 def _columns(schema: str) -> Columns:
@@ -101,13 +102,13 @@ def _is_session_window(key: Columns, value: Columns) -> bool:
 
 
 def _is_group_state(_: Columns, value: Columns) -> bool:
-    """Format 2 has the user's state as one column; format 1 has its columns, and with a time-out that column too."""
+    """Return whether it is group state: in format 2 one column, in format 1 the user's columns and perhaps a timeout."""
     return list(value) in (["groupState", "timeoutTimestamp"], ["groupState"]) or list(value)[-1:] == [
         "timeoutTimestamp"
     ]
 
 
-# operators by what their default store holds, for queries from before Spark 4.0; the first that fits counts
+# operators by the content of their default store, for queries from before Spark 4.0; the first match counts
 SHAPES: Final[tuple[tuple[str, Callable[[Columns, Columns], bool]], ...]] = (
     ("sessionWindowStateStoreSaveExec", _is_session_window),
     ("groupsWithState", _is_group_state),
@@ -119,10 +120,10 @@ GROUPS_FORMAT: Final = f"{SETTING}flatMapGroupsWithState.stateFormatVersion"
 
 
 def operator_by_form(stores: Iterable[str], schemas: Mapping[str, tuple[str, str]], settings: Mapping[str, str]) -> str:
-    """The operator's name, told by its stores' names and its schemas (key, value), and by the newest settings.
+    """Return the operator's name from its stores, its (key, value) schemas and the newest settings.
 
-    An aggregation's state has any columns. So have groups with state in their format 1; where the settings rule that
-    out, whatever has no form of its own is an aggregation, else it is left unnamed: the empty text.
+    An aggregation's state may have any columns. So may group state in format 1: if the settings rule that out, any
+    other form is an aggregation; otherwise the name is empty.
     """
     if any(store.startswith(("left-", "right-")) for store in stores):
         return "symmetricHashJoin"
@@ -142,13 +143,13 @@ def read_checkpoint(
     cache: ReadCache | None = None,
     patience: Patience | None = None,
 ) -> Checkpoint:
-    """What the checkpoint at `path` says of its query's state; nothing in it is changed, no rows are read.
+    """Read the checkpoint at `path`; changes nothing and reads no rows.
 
-    `path` is absolute, a `file:` address, or one of the object store that `store` has open, and lies (links followed)
-    in one of `allowed_roots`, which hold folders and addresses. With a `cache`, a checkpoint in which nothing was
-    written since it was read last isn't read again. `patience` is how much of it is read, and for how long. Raises InvalidCheckpoint when the path isn't allowed, when it is
-    no checkpoint, and when one of its files is damaged, too large or of an unknown format; for an object store also
-    RemoteUnavailable and AddressRefused.
+    `path` is absolute, a `file:` address, or an address in the open `store`, and is inside one of `allowed_roots`
+    (folders and addresses) with its links resolved. With a `cache`, an unchanged checkpoint isn't read again.
+    `patience` limits the bytes and the time. Raises InvalidCheckpoint if the path isn't allowed or isn't a checkpoint,
+    and if one of its files is damaged, too large or of an unknown format; for an object store also RemoteUnavailable
+    and AddressRefused.
     """
     roots = tuple(allowed_roots)
     if cache is not None and (unchanged := _unchanged(path, roots, store, cache, patience)) is not None:
@@ -167,7 +168,7 @@ def _unchanged(
     cache: ReadCache,
     patience: Patience | None,
 ) -> Checkpoint | None:
-    """What was read last, if every folder that was listed for it has the same entries, of the same size and stamp."""
+    """Return the last read checkpoint if every folder listed for it still has the same entries, sizes and stamps."""
     files = CheckpointFiles(path, roots, store=store, patience=patience)
     cached = cache.checkpoint(files.cache_name, path)
     if cached is None:
@@ -178,7 +179,7 @@ def _unchanged(
 
 def _read(files: CheckpointFiles, path: str) -> Checkpoint:
     require_checkpoint(files, path)
-    # Commits first: what a committed batch wrote is there whenever it is looked for later.
+    # Commits first: the files of a committed batch exist whenever they are read later.
     commits = files.entries("commits")
     numbers = batch_numbers(files, "commits")
     log = read_offsets(files)
@@ -194,7 +195,7 @@ def _read(files: CheckpointFiles, path: str) -> Checkpoint:
     query_id = read_query_id(files)
     stops = (
         log_stops(files, numbers, query_id, log.newest) if read or not numbers else ()
-    )  # stateless queries may leave batches out
+    )  # stateless queries may skip batches
     problems += [f"{stop.problem}; {stop.remedy}" for stop in stops]
     format_version = _format_version(files, numbers[-1], problems) if numbers and not stops else None
     last_commit = next((entry for entry in commits if numbers and entry.name == str(numbers[-1])), None)
@@ -235,10 +236,10 @@ def _format_version(files: CheckpointFiles, batch: int, problems: list[str]) -> 
 def _operator(
     files: CheckpointFiles, folder: str, encoding: str, runs: tuple[SettingsRun, ...], problems: list[str]
 ) -> tuple[Operator, int]:
-    """An operator, and the format of its metadata (0 without any)."""
+    """Return an operator, and the format of its metadata (0 without metadata)."""
     info = read_operator_info(files, folder)
     if info is None:
-        # Queries from before Spark 4.0 have none: what their stores hold tells most of it.
+        # Queries from before Spark 4.0 have none; the content of their stores gives most of it.
         info = OperatorInfo(int(folder), "", (), None, {})
         stores = partition_stores(files, folder)
     else:
@@ -310,7 +311,7 @@ def _why_fixed(info: OperatorInfo, encoding: str) -> str | None:
 
 
 def _families(history: list[StoredSchemas]) -> dict[str, list[tuple[StoredSchemas, Family]]]:
-    """Every column family with the files in which its schemas changed."""
+    """Return every column family with the files in which its schemas changed."""
     families: dict[str, list[tuple[StoredSchemas, Family]]] = {}
     for stored in history:
         for family in stored.content.families:
@@ -349,7 +350,7 @@ def _variable(
 
 
 def _removed(history: list[StoredSchemas]) -> dict[str, int | None]:
-    """Families that the newest file lacks, each with the batch of the first file after the last that has it."""
+    """Return families that the newest file lacks, each with the batch of the first file without it."""
     last = {family.name: number for number, stored in enumerate(history) for family in stored.content.families}
     return {name: history[number + 1].batch for name, number in last.items() if number + 1 < len(history)}
 
@@ -382,7 +383,7 @@ def _version(number: int, stored: StoredSchemas, family: Family, runs: tuple[Set
 
 
 def is_ttl_wrapped(value_schema: str) -> bool:
-    """Whether a value schema is Spark's `struct<value, ttlExpirationMs>`."""
+    """Return whether a value schema is Spark's `struct<value, ttlExpirationMs>`."""
     fields = _fields(value_schema)
     return [field.get("name") for field in fields] == ["value", "ttlExpirationMs"]
 

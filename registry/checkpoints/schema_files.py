@@ -1,8 +1,8 @@
-"""Schema files of Spark's state stores, formats v1, v2 and v3, and where they are in a checkpoint.
+"""Schema files of Spark's state stores, formats v1, v2 and v3, and their places in a checkpoint.
 
-Java's DataOutputStream writes them, big-endian: strings are a two-byte length and modified UTF-8; a long text is
-cut into chunks, `int count` and so many strings. v1: key and value, a string each; v2: the same in chunks; v3: an
-`int` number of column families, each with its name, key id, key, value id, value, key encoder and user key.
+Java's DataOutputStream writes them, big-endian: a string is a two-byte length and modified UTF-8; a long text is
+chunked: `int count` and that many strings. v1: key and value, one string each; v2: the same in chunks; v3: an `int`
+number of column families, each with its name, key id, key, value id, value, key encoder and user key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from registry.checkpoints.logs import OperatorInfo
 from registry.errors import InvalidCheckpoint
 
 MAX_FAMILIES = 10_000
-MAX_REMEMBERED = 16 * 1024  # characters of a text that is remembered: a hostile file has longer ones
+MAX_REMEMBERED = 16 * 1024  # characters of a cached text; only a hostile file has longer ones
 _SHORT, _INT, _LENGTH = struct.Struct(">h").unpack, struct.Struct(">i").unpack, struct.Struct(">H").unpack
 MAX_DEPTH = 200  # of a schema: far deeper than any state, far below Python's recursion limit
 
@@ -48,7 +48,7 @@ class SchemaFile:
 
 
 def parse_schema_file(content: bytes, where: str) -> SchemaFile:
-    """The families of a schema file; raises InvalidCheckpoint that names `where`, the byte and what was expected."""
+    """Return the families of a schema file; raises InvalidCheckpoint with `where`, the byte and the expected content."""
     reader = _SchemaFileReader(content, where)
     version = reader.text("the format's version")
     if version == "v1":
@@ -84,7 +84,7 @@ def _families(reader: _SchemaFileReader, where: str) -> tuple[Family, ...]:
         encoder_type = _encoder_type(encoder)
         if encoder_type is None:
             raise InvalidCheckpoint(f"{where} has a key encoder that is not JSON: {encoder[:80]!r}", file=where)
-        has_user_key = user_key.strip("{ }") != ""  # Spark writes braces around blanks where there is none
+        has_user_key = user_key.strip("{ }") != ""  # Spark writes braces around spaces if there is none
         families[name] = Family(
             name=name,
             key_id=key_id,
@@ -98,7 +98,7 @@ def _families(reader: _SchemaFileReader, where: str) -> tuple[Family, ...]:
 
 
 class _SchemaFileReader:
-    """Takes values off the front of a file's bytes, never past their end."""
+    """Reads values from a file's bytes in order, never past the end."""
 
     def __init__(self, content: bytes, where: str) -> None:
         self._content = content
@@ -122,9 +122,9 @@ class _SchemaFileReader:
         return _modified_utf8(self._take(length, what), self._where, self._at)
 
     def chunked(self, what: str) -> str:
-        # Every chunk takes two bytes at least, so a count beyond that is damage, found before anything is allocated.
+        # Every chunk takes at least two bytes, so a larger count is damage, found before anything is allocated.
         count = self.number(f"the number of chunks of {what}", 0, (len(self._content) - self._at - 4) // 2)
-        if count == 1:  # nearly every text is that short
+        if count == 1:  # true for nearly every text
             return self.text(what)
         return "".join(self.text(what) for _ in range(count))
 
@@ -150,8 +150,8 @@ class _SchemaFileReader:
 
 
 def _modified_utf8(content: bytes, where: str, at: int) -> str:
-    """Java's form of UTF-8: a null in two bytes, and characters beyond the basic plane as two surrogates."""
-    if content.isascii():  # nearly every text is, and has none of Java's own forms
+    """Decode Java's modified UTF-8: a null is two bytes, and characters beyond the BMP are two surrogates."""
+    if content.isascii():  # true for nearly every text, and identical in Java's form
         return content.decode("ascii")
     try:
         text = content.replace(b"\xc0\x80", b"\0").decode("utf-8", "surrogatepass")
@@ -161,7 +161,7 @@ def _modified_utf8(content: bytes, where: str, at: int) -> str:
 
 
 def _is_struct(text: str) -> bool:
-    """Whether a text is a StructType in JSON; the same few texts come in every file of a checkpoint."""
+    """Return whether a text is a StructType in JSON; cached, as all files of a checkpoint repeat a few texts."""
     return _is_struct_known(text) if len(text) <= MAX_REMEMBERED else _is_struct_read(text)
 
 
@@ -181,7 +181,7 @@ _is_struct_known = lru_cache(maxsize=4096)(_is_struct_read)
 
 
 def forget_schemas() -> None:
-    """Drop what is remembered of schemas' texts, so that a measurement sees a first reading."""
+    """Clear the caches of schema texts, so that a benchmark measures a first read."""
     _is_struct_known.cache_clear()
     _encoder_type_known.cache_clear()
 
@@ -203,7 +203,7 @@ def _struct(text: str, where: str) -> str:
 
 
 def _encoder_type(text: str) -> str | None:
-    """How keys are encoded, empty where it isn't said; None for a text that is no JSON."""
+    """Return the encoding of keys, empty if it isn't given; None if the text isn't JSON."""
     return _encoder_type_known(text) if len(text) <= MAX_REMEMBERED else _encoder_type_read(text)
 
 
@@ -218,17 +218,17 @@ def _encoder_type_read(text: str) -> str | None:
 _encoder_type_known = lru_cache(maxsize=256)(_encoder_type_read)
 
 
-SCHEMA_FILE_LIMIT = 8 * 1024 * 1024  # bytes; a thousand variables of a thousand fields have less
+SCHEMA_FILE_LIMIT = 8 * 1024 * 1024  # bytes; a thousand variables of a thousand fields are smaller
 SCHEMA_FILE_NAME = re.compile(r"(?P<batch>\d{1,18})_[0-9A-Za-z-]{1,64}")
 SCHEMA = ("_metadata", "schema")
-MAX_STORES = 50  # of one partition; a join has four
-MAX_PARTITIONS = 20  # that are looked into
+MAX_STORES = 50  # per partition; a join has four
+MAX_PARTITIONS = 20  # that are searched
 LOOKED_FOR = ("metadata", "offsets", "commits", "state")
 
 
 @dataclass(frozen=True)
 class StoredSchemas:
-    """A parsed schema file: the batch that wrote it first (None where Spark keeps no history), its time and name."""
+    """A parsed schema file: the first batch that wrote it (None if Spark keeps no history), its time and name."""
 
     batch: int | None
     written_at: int
@@ -237,13 +237,13 @@ class StoredSchemas:
 
 
 def looks_like_a_checkpoint(entries: Iterable[Entry]) -> bool:
-    """Whether a folder's listing has what every checkpoint has: the file metadata and the folder offsets."""
+    """Return whether a folder's listing has what every checkpoint has: the file metadata and the folder offsets."""
     kinds = {entry.name: entry.is_folder for entry in entries}
     return kinds.get("metadata") is False and kinds.get("offsets") is True
 
 
 def require_checkpoint(files: CheckpointFiles, path: str) -> None:
-    """Raise InvalidCheckpoint, saying what was looked for and what was found, unless this is a query's checkpoint."""
+    """Raise InvalidCheckpoint, with what was expected and what was found, unless this is a query's checkpoint."""
     if not files.is_folder():
         raise InvalidCheckpoint(f"folder {path[:300]} doesn't exist", looked_for=list(LOOKED_FOR), found=[])
     entries = files.entries()
@@ -274,13 +274,13 @@ def _cure(names: set[str]) -> str:
 
 
 def operator_folders(files: CheckpointFiles) -> list[str]:
-    """The folders of the stateful operators, in the order of their numbers; none for a stateless query."""
+    """Return the folders of the stateful operators, by number; none for a stateless query."""
     names = [entry.name for entry in files.entries("state") if entry.is_folder and _is_number(entry.name)]
     return sorted(names, key=int)
 
 
 def operator_history(files: CheckpointFiles, operator: str, store: str) -> list[StoredSchemas]:
-    """The schema files (v3) of an operator's store, ascending by batch; empty where Spark keeps no history."""
+    """Return the schema files (v3) of an operator's store, ascending by batch; empty if Spark keeps no history."""
     folder = ("state", operator, "_stateSchema", store)
     schema_files = []
     entries = files.entries(*folder)
@@ -302,8 +302,9 @@ def operator_history(files: CheckpointFiles, operator: str, store: str) -> list[
 
 
 def partition_stores(files: CheckpointFiles, operator: str) -> list[str]:
-    """The stores of a built-in operator without metadata, by the folders of its first partition that have a schema
-    file; only the default one where that partition has none.
+    """Return the stores of a built-in operator without metadata, from its first partition with schema files.
+
+    Only the default store if no partition has any.
     """
     for partition in _partitions(files, operator):
         entries = files.entries("state", operator, partition)
@@ -319,7 +320,7 @@ def partition_stores(files: CheckpointFiles, operator: str) -> list[str]:
 
 
 def partition_schema(files: CheckpointFiles, operator: str, store: str) -> StoredSchemas | None:
-    """The one schema file (v1, v2) of a built-in operator's store, of its first partition that has one."""
+    """Return the one schema file (v1, v2) of a built-in operator's store, from its first partition that has one."""
     inner = () if store == "default" else (store,)
     for partition in _partitions(files, operator):
         folder = ("state", operator, partition, *inner, "_metadata")
@@ -332,7 +333,7 @@ def partition_schema(files: CheckpointFiles, operator: str, store: str) -> Store
 
 
 def _partitions(files: CheckpointFiles, operator: str) -> list[str]:
-    """The first partitions by number: one without a schema file was never written to, and a few such are skipped."""
+    """Return the first partitions by number: those without a schema file were never written, so a few may be skipped."""
     return _all_partitions(files, operator)[:MAX_PARTITIONS]
 
 
@@ -342,14 +343,14 @@ def _all_partitions(files: CheckpointFiles, operator: str) -> list[str]:
 
 
 def without_schema_file(files: CheckpointFiles, operator: str) -> str:
-    """That no schema file was found, and in how many of how many partitions where not all were looked into."""
+    """Return a message that no schema file was found, and in how many partitions if not all were searched."""
     number = len(_all_partitions(files, operator))
     where = f" in the first {MAX_PARTITIONS} of its {number:,} partitions" if number > MAX_PARTITIONS else ""
     return f"operator {operator} has no schema file{where}"
 
 
 def missing_schema_files(info: OperatorInfo, store: str, present: list[StoredSchemas]) -> list[str]:
-    """Names of schema files that the operator's metadata points to and that aren't there."""
+    """Return the names of schema files that the operator's metadata names and that don't exist."""
     names = {stored.name for stored in present}
     return [
         name

@@ -1,4 +1,4 @@
-"""What an application's next version would bring to a checkpoint's state: plans read, and checked before a restart."""
+"""Plans of an application's next version for a checkpoint's state, and their check before a restart."""
 
 from registry.checkpoints.plans.check import check_state
 from registry.checkpoints.plans.document import parse_plan, plan_as_is, read_plan

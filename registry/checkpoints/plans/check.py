@@ -1,4 +1,4 @@
-"""What a restart with a plan does to a checkpoint's state, said before it: nothing is started and nothing written."""
+"""Predicts what a restart with a plan does to a checkpoint's state; starts and writes nothing."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ _VERDICTS: Final[Mapping[CheckStatus, Verdict]] = {
     "accepted but fails later": "fails later",
     "accepted but loses data": "loses data",
 }
-# What the engine says of a variable that has nothing to do with the fields of its value.
+# Changes reported by the engine that don't concern the fields of the value.
 _BESIDE_VALUES: Final = frozenset({"VARIABLE_CAME_BACK", "KEY_FIELD_RENAMED", "CHECK_DISABLED"})
-#: how many rows of a variable hold something in a field, of how many: (operator, variable, path) → (filled, rows);
-#: the path "" counts the variable's rows
+#: rows with a value in a field, of all rows: (operator, variable, path) → (filled, rows); path "" counts the variable's
+# rows
 Filled = Mapping[tuple[int, str, str], tuple[int, int]]
 
 
@@ -96,11 +96,11 @@ def check_state(
     unread: str = "",
     store: ObjectStore | None = None,
 ) -> StateCheck:
-    """What a restart of the query at `path` does with the planned state.
+    """Return what a restart of the query at `path` with the plan does to its state.
 
-    `filled` is what a scan of the rows found. A removed field that it doesn't count makes the result "not checked", and
-    a note has the reason `unread` where there is one. `store` is the object store of an address. Raises
-    InvalidCheckpoint, InvalidSchema, and InvalidInput where it isn't clear which operator is meant.
+    `filled` comes from a scan of the rows. A removed field that it doesn't count makes the result "not checked", and a
+    note gives the reason `unread`, if any. `store` is the object store of an address. Raises InvalidCheckpoint,
+    InvalidSchema, and InvalidInput if the plan's operator is ambiguous.
     """
     roots = tuple(allowed_roots)
     checkpoint = read_checkpoint(path, roots, store=store)
@@ -116,7 +116,7 @@ def check_state(
 def check_plan(
     checkpoint: Checkpoint, state: StoredState, plan: StatePlan, *, filled: Filled | None = None, unread: str = ""
 ) -> StateCheck:
-    """The same for a checkpoint that was read already."""
+    """Check a plan against a checkpoint that is already read."""
     operator = state.operator
     plan = replace(plan, language=plan.language or language_of(operator))
     settings = _settings(checkpoint, plan)
@@ -167,7 +167,7 @@ def check_plan(
 
 
 def _beside_the_model(report: StateCheck, checkpoint: Checkpoint, operator: Operator) -> StateCheck:
-    """The report of an operator whose state isn't checked: what stops any query at its start is known all the same."""
+    """Return the report of an operator whose state isn't checked, with damage that stops any query at start."""
     variables = tuple(_not_checked(item) for item in operator.variables)
     changes = tuple(damage_changes(checkpoint))
     if not changes:
@@ -186,7 +186,7 @@ def _beside_the_model(report: StateCheck, checkpoint: Checkpoint, operator: Oper
 def _first_error(
     of_operator: Sequence[StateChange], plan_: RestartPlan, variables: Sequence[VariableCheck]
 ) -> tuple[str, str]:
-    """The class and the words of the error that Spark stops with at the start; both empty where it starts."""
+    """Return the class and message of the error that stops Spark at start; both empty if it starts."""
     refused = next((item for item in of_operator if item.effect == "refused"), None)
     if refused is not None:
         return refused.error, refused.message
@@ -306,7 +306,7 @@ def _status(changes: Sequence[StateChange], otherwise: CheckStatus) -> CheckStat
 def _unwrapped(
     item: StateChange, stored_variable: StateVariable | None, planned: PlannedState | None, state: StoredState
 ) -> StateChange:
-    """The change with its path as the application sees it, without Spark's struct around a value that expires."""
+    """Return the change with its path as the application sees it, without Spark's struct around an expiring value."""
     is_wrapped = stored_variable is not None and stored_variable.ttl and planned is not None and ttl_of(planned, state)
     if is_wrapped and item.path.startswith("value.") and not item.rule.startswith("KEY_"):
         if item.rule == "FIELD_REPLACED":
@@ -317,7 +317,7 @@ def _unwrapped(
 
 
 def _kind(stored_variable: StateVariable, planned: PlannedState, state: StoredState) -> Iterable[StateChange]:
-    """What a variable of another kind comes to. Spark compares kinds with the metadata of the last committed batch."""
+    """Yield the effect of a changed kind. Spark compares kinds with the metadata of the last committed batch."""
     compared = state.kind_of(stored_variable.name)
     if compared and compared != planned.kind:
         yield change(RESTART_RULES["KIND_CHANGED"], "", compared, planned.kind)
@@ -334,13 +334,13 @@ def _kind(stored_variable: StateVariable, planned: PlannedState, state: StoredSt
 
 
 def _ttl_before(stored_variable: StateVariable, state: StoredState) -> set[bool]:
-    """Whether its entries expire, by the newest schema file and by that of the last committed batch."""
+    """Return whether its entries expire, by the newest schema file and by that of the last committed batch."""
     committed = state.had_ttl(stored_variable.name)
     return {stored_variable.ttl} | ({committed} if committed is not None else set())
 
 
 def _ttl(planned: PlannedState, state: StoredState) -> Iterable[StateChange]:
-    """What a time to live that comes or goes does to rows written before, where values evolve."""
+    """Yield the effect of a new or removed TTL on existing rows, if values evolve."""
     turned_on = "TTL_TURNED_ON" if planned.kind == "value" else "TTL_TURNED_ON_HIDES"
     rule = turned_on if ttl_of(planned, state) else "TTL_TURNED_OFF"
     yield change(RESTART_RULES[rule], "", planned.kind)
@@ -357,7 +357,7 @@ def _filled(
 
 
 def _unknown_values(variables: Sequence[VariableCheck], operator: int, filled: Filled) -> Iterable[str]:
-    """The removed fields whose values no scan counted: whether the restart loses something isn't known."""
+    """Yield the removed fields whose values no scan counted: whether the restart loses data is unknown."""
     for variable in variables:
         if filled.get((operator, variable.name, ""), (0, 1))[1] == 0:
             continue
@@ -368,7 +368,7 @@ def _unknown_values(variables: Sequence[VariableCheck], operator: int, filled: F
 
 
 def _share(part: int, whole: int) -> str:
-    """`81 %`; never `0 %` for more than nothing, nor `100 %` for less than all."""
+    """Return `81 %`; never `0 %` for more than nothing, nor `100 %` for less than all."""
     percent = 100 * part / whole
     if percent < 1:
         return "under 1 %"
@@ -378,7 +378,7 @@ def _share(part: int, whole: int) -> str:
 def _verdict(
     error: str, of_operator: Sequence[StateChange], variables: Sequence[VariableCheck], *, is_whole: bool
 ) -> Verdict:
-    """The worst of everything; never "fine" where the query has state that the check doesn't cover."""
+    """Return the worst verdict; never "fine" if the query has state that the check doesn't cover."""
     if error:
         return "refused"
     statuses = [item.status for item in variables]
@@ -438,7 +438,7 @@ def _notes(
 
 
 def _plain(path: str) -> str:
-    """A folder or address in the one form for all its spellings."""
+    """Normalise the spelling of a folder or address."""
     scheme, sign, rest = path.rstrip("/").partition(":")
     if not sign:
         return path.rstrip("/")
@@ -446,7 +446,7 @@ def _plain(path: str) -> str:
 
 
 def _not_checked(variable: StateVariable) -> VariableCheck:
-    """What a built-in operator keeps, as it is stored: what a restart does to it isn't modelled."""
+    """Return the state of a built-in operator as it is stored; the effect of a restart on it isn't modelled."""
     return VariableCheck(
         name=variable.label,
         kind=variable.kind,

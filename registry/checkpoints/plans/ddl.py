@@ -1,7 +1,7 @@
-"""Spark's DDL of a schema (`a INT, b STRUCT<c: STRING NOT NULL>`), parsed to the StructType JSON that Spark makes of it.
+"""Parses Spark's DDL of a schema (`a INT, b STRUCT<c: STRING NOT NULL>`) to StructType JSON, like Spark.
 
-The grammar is Spark 4.2's for table schemas: compared with its own parser on a recorded table of texts. Geometries
-are left out: no state has them. At most MAX_DEPTH levels and MAX_FIELDS fields.
+The grammar is Spark 4.2's for table schemas, compared with Spark's own parser on a recorded table of texts. It omits
+geometries, which state can't contain. At most MAX_DEPTH levels and MAX_FIELDS fields.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from registry.errors import InvalidSchema
 from registry.formats.policies.spark_state.struct_types import MAX_DEPTH, MAX_FIELDS
 
-MAX_TEXT: Final = 1_000_000  # characters of one schema
+MAX_TEXT: Final = 1_000_000  # characters per schema
 TokenKind = Literal["word", "quoted", "text", "number", "sign", "end"]
 
 _SPACE: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/)+")
@@ -23,7 +23,7 @@ _TEXT: Final = re.compile(
     r"""(?P<raw>[rR]?)(?:'(?P<single>(?:[^'\\]|\\.|'')*)'|"(?P<double>(?:[^"\\]|\\.|"")*)")""", re.DOTALL
 )
 _WORD: Final = re.compile(r"\w+", re.ASCII)
-# What Spark's lexer takes for a number, although it begins like a name: 12, 12L, 1e5, 3BD.
+# Numbers for Spark's lexer that match \w: 12, 12L, 1e5, 3BD.
 _NUMBER: Final = re.compile(r"\d+(?:e\d+)?(?:l|s|y|f|d|bd)?", re.IGNORECASE | re.ASCII)
 _SIGNS: Final = "<>(),:"
 _ESCAPES: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
@@ -32,28 +32,28 @@ _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-1][0-
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word, a sign or a text; `value` is without quotes, `at` its offset in the schema."""
+    """A word, a sign or a text; `value` is without quotes, `at` is its offset in the schema."""
 
     kind: TokenKind
     value: str
     at: int
 
     def is_word(self, *keywords: str) -> bool:
-        """Whether it is one of these keywords, in any case of letters."""
+        """Return whether it is one of these keywords, ignoring case."""
         return self.kind == "word" and self.value.upper() in keywords
 
     def is_sign(self, sign: str) -> bool:
-        """Whether it is this sign."""
+        """Return whether it is this sign."""
         return self.kind == "sign" and self.value == sign
 
     @property
     def shown(self) -> str:
-        """The token as a message names it."""
+        """Return the token for messages."""
         return "the end" if self.kind == "end" else f'"{self.value[:40]}"'
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The tokens of a schema, the last of them its end; raises InvalidSchema with the place of what is no token."""
+    """Return the tokens of a schema, the last one its end; raises InvalidSchema with the position of an invalid token."""
     if len(text) > MAX_TEXT:
         raise InvalidSchema(f"the schema has more than {MAX_TEXT:,} characters")
     tokens: list[Token] = []
@@ -70,7 +70,7 @@ def tokens_of(text: str) -> list[Token]:
 
 
 def problem(text: str, at: int, message: str) -> InvalidSchema:
-    """An error at an offset of the schema, with line and column."""
+    """Return an error at an offset of the schema, with line and column."""
     line = text.count("\n", 0, at) + 1
     column = at - (text.rfind("\n", 0, at) + 1) + 1
     return InvalidSchema(message, line=line, column=column)
@@ -115,7 +115,7 @@ def _escaped(match: re.Match[str]) -> str:
     return _ESCAPES.get(char, char)
 
 
-# Spark's words for types without parameters → the name in JSON
+# Spark's names of types without parameters → the name in JSON
 PLAIN: Final[Mapping[str, str]] = {
     "BOOLEAN": "boolean",
     "TINYINT": "byte",
@@ -142,13 +142,13 @@ _MAX_DIGITS: Final = 38
 _TIME_DIGITS: Final = 6
 _YEAR_UNITS: Final = ("YEAR", "MONTH")
 _DAY_UNITS: Final = ("DAY", "HOUR", "MINUTE", "SECOND")
-_BYTE_ORDER: Final = "UTF8_BINARY"  # the collation that every string has
+_BYTE_ORDER: Final = "UTF8_BINARY"  # the default collation of strings
 
 
 def parse_ddl(text: str) -> dict[str, Any]:
-    """The StructType, as JSON values, that Spark reads out of a DDL text.
+    """Return the StructType, as JSON values, that Spark parses from a DDL text.
 
-    Both forms are taken: a list of columns, and `STRUCT<…>`. Raises InvalidSchema with line and column.
+    Accepts a list of columns or `STRUCT<…>`. Raises InvalidSchema with line and column.
     """
     reader = _DdlParser(text)
     first = reader.next
@@ -165,7 +165,7 @@ def parse_ddl(text: str) -> dict[str, Any]:
 
 
 class _DdlParser:
-    """Reads one text from its front."""
+    """A recursive-descent parser for one text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -175,7 +175,7 @@ class _DdlParser:
 
     @property
     def next(self) -> Token:
-        """The token that wasn't taken yet; at the end always the end."""
+        """Return the next token without taking it; at the end, always the end token."""
         return self.tokens[self._at]
 
     def take(self) -> Token:
@@ -197,7 +197,7 @@ class _DdlParser:
             raise self.wrong('"," or the end')
 
     def columns(self, depth: int, ends: Callable[[Token], bool]) -> list[dict[str, Any]]:
-        """Columns up to the token that ends them, which stays; none are fine."""
+        """Parse columns up to the token that ends them, which isn't taken; there may be none."""
         parsed: list[dict[str, Any]] = []
         if ends(self.next):
             return parsed
@@ -243,7 +243,7 @@ class _DdlParser:
         return "".join(parts)
 
     def type(self, path: str, depth: int) -> tuple[Any, dict[str, str]]:
-        """A type as JSON, and the collations in it: path of the string → collation."""
+        """Parse a type to JSON; also return its collations: path of the string → collation."""
         named = self.take()
         if depth > MAX_DEPTH:
             raise problem(self.text, named.at, f"the schema is nested more than {MAX_DEPTH} levels deep")
@@ -274,7 +274,7 @@ class _DdlParser:
         raise self.wrong("a type that Spark state supports", named)
 
     def _zoned(self, word: str) -> str:
-        """A plain type; a timestamp may say its zone in words."""
+        """Parse a plain type; a timestamp may have a zone in words."""
         if word != "TIMESTAMP" or not self.next.is_word("WITH", "WITHOUT"):
             return PLAIN[word]
         without = self.take().is_word("WITHOUT")
@@ -326,7 +326,7 @@ class _DdlParser:
         return {"type": "struct", "fields": fields}, {}
 
     def _numbers(self, of: Token, least: int, most: int) -> list[int]:
-        """The numbers in parentheses after a type."""
+        """Parse the numbers in parentheses after a type."""
         numbers: list[int] = []
         if self.next.is_sign("("):
             self.take()

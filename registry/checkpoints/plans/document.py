@@ -1,4 +1,4 @@
-"""A plan as a JSON document, read from text or made from the present state of a checkpoint.
+"""A plan as a JSON document, parsed from text or generated from a checkpoint's current state.
 
     {"language": "python", "operator": 0, "time_mode": "ProcessingTime",
      "variables": [{"name": "totals", "kind": "value", "value_schema": "orders BIGINT, note STRING", "ttl": false},
@@ -6,9 +6,9 @@
      "removed": ["old_totals"],
      "settings": {"spark.sql.streaming.stateStore.maxNumStateSchemaFiles": 256}}
 
-Only `variables` is required. `output_mode`, `api` and `operators` are optional too. A schema is Spark's DDL or
-StructType JSON (as text or as an object), `key_schema` the grouping key's if it changes; `ttl` is true, false or a
-number of milliseconds; what is left out stays as it is.
+Only `variables` is required. `output_mode`, `api` and `operators` are also optional. A schema is Spark's DDL or
+StructType JSON (as text or as an object); `key_schema` is the grouping key's, if it changes; `ttl` is true, false or a
+number of milliseconds. Omitted values stay as they are.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _T = TypeVar("_T", bound=str)
 
 
 def parse_plan(text: str) -> StatePlan:
-    """The plan in a JSON text; raises InvalidSchema that names the place in the document, with line and column."""
+    """Parse a plan in JSON text; raises InvalidSchema with the JSON Pointer, line and column."""
     check_text(text, "a plan of state variables")
     try:
         return read_plan(decode(text, json.JSONDecoder(object_pairs_hook=_object), _refuse_duplicate))
@@ -68,7 +68,7 @@ def parse_plan(text: str) -> StatePlan:
 
 
 def read_plan(document: Any) -> StatePlan:
-    """The plan in JSON values; raises InvalidSchema that names the place by its JSON Pointer."""
+    """Parse a plan in JSON values; raises InvalidSchema with the JSON Pointer."""
     values = _keyed(document, "", _KEYS)
     variables = tuple(
         _variable(entry, f"/variables/{number}")
@@ -99,7 +99,7 @@ def read_plan(document: Any) -> StatePlan:
 
 
 def read_schema(schema: Any, pointer: str) -> Mapping[str, Any]:
-    """A schema as StructType JSON values, from DDL, StructType JSON text or its values; raises InvalidSchema."""
+    """Return a schema as StructType JSON values, from DDL, JSON text or JSON values; raises InvalidSchema."""
     try:
         if isinstance(schema, str) and not schema.lstrip().startswith("{"):
             values: Any = parse_ddl(schema)
@@ -117,7 +117,7 @@ def read_schema(schema: Any, pointer: str) -> Mapping[str, Any]:
 
 
 def _within(schema: Any, error: InvalidSchema) -> str:
-    """Where in the text of the schema; the place in the plan follows it, so the two are told apart."""
+    """Return the position in the schema's text; the position in the plan is given separately."""
     if error.line is None or not isinstance(schema, str):
         return ""
     line = f"line {error.line}, " if "\n" in schema.strip() else ""
@@ -125,7 +125,7 @@ def _within(schema: Any, error: InvalidSchema) -> str:
 
 
 class _Misplaced(InvalidSchema):
-    """What is wrong at a JSON Pointer of the plan, which its message begins with."""
+    """An error at a JSON Pointer of the plan, which starts its message."""
 
     def __init__(self, message: str, pointer: str) -> None:
         super().__init__(f"{pointer or 'the plan'}: {message}", pointer=pointer)
@@ -259,10 +259,10 @@ def plan_as_is(
     *,
     store: ObjectStore | None = None,
 ) -> str:
-    """A plan document, as JSON text, that declares the state variables of a checkpoint as they are.
+    """Return a plan document, as JSON text, that declares a checkpoint's state variables unchanged.
 
-    Raises InvalidCheckpoint, also where the operator keeps no state variables of the user's; InvalidInput where it
-    isn't clear which operator is meant.
+    Raises InvalidCheckpoint, also if the operator has no state variables of the user's; InvalidInput if the operator is
+    ambiguous.
     """
     roots = tuple(allowed_roots)
     checkpoint = read_checkpoint(path, roots, store=store)
@@ -281,7 +281,7 @@ def plan_as_is(
 
 
 def _whole(checkpoint: Checkpoint, state: StoredState) -> dict[str, Any]:
-    """What Spark compares beside the variables, as the plan calls it."""
+    """Return the plan's keys for everything else that Spark compares besides the variables."""
     operator = state.operator
     document: dict[str, Any] = {"operator": operator.number} if len(checkpoint.operators) > 1 else {}
     document["operators"] = list(operators_of(checkpoint))

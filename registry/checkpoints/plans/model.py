@@ -1,4 +1,4 @@
-"""The state that an application's next version declares, and the report of a check: as values, as text and as Markdown.
+"""The state that an application's next version declares, and the report of a check: as values, text and Markdown.
 
 `to_ddl` writes StructType JSON as Spark's DDL.
 """
@@ -20,7 +20,7 @@ KINDS: Final[tuple[Kind, ...]] = ("value", "list", "map")
 LANGUAGES: Final[tuple[Language, ...]] = ("python", "scala")
 TIME_MODES: Final = ("None", "ProcessingTime", "EventTime")  # as the application names them
 OUTPUT_MODES: Final = ("Append", "Update", "Complete")
-#: the methods of PySpark's API, by the names of Spark's operators; Scala has one
+#: PySpark's API methods → the names of Spark's operators; Scala has only one
 APIS: Final[Mapping[str, str]] = {
     "transformWithState": "transformWithStateInPySparkExec",
     "transformWithStateInPandas": "transformWithStateInPandasExec",
@@ -35,8 +35,8 @@ MAX_NAME: Final = 1_000  # characters of a variable's name
 class PlannedState:
     """A state variable as the next version declares it; schemas are StructType JSON values.
 
-    `key` is the grouping key's, None where it stays as it is; `user_key` a map's. `has_ttl` is None where the plan
-    doesn't say: then it stays as it is. `place` is where in the plan the variable stands.
+    `key` is the schema of the grouping key, None if unchanged; `user_key` is that of a map's key. `has_ttl` is None if
+    the plan doesn't say: then it is unchanged. `place` is the variable's position in the plan.
     """
 
     name: str
@@ -50,13 +50,13 @@ class PlannedState:
 
 @dataclass(frozen=True, slots=True)
 class StatePlan:
-    """What a restart would bring.
+    """The plan of a restart.
 
-    `removed` are the variables that the next version calls `deleteIfExists` for; `settings` Spark's, by full name, as
-    the next start sets them; `operator` the number of the stateful operator, None where there is one alone.
-    `operators` describes all stateful operators of the next version in the order of their numbers, as `OPERATORS` of
-    `registry.checkpoints.model` does. None is what stays as it is: `language`, `time_mode`, `output_mode`, `api`
-    (one of APIS), `operators`.
+    `removed` are the variables that the next version calls `deleteIfExists` for; `settings` are Spark's, by full name,
+    for the next start; `operator` is the number of the stateful operator, None if there is only one. `operators`
+    describes all stateful operators of the next version in the order of their numbers, as in `OPERATORS` of
+    `registry.checkpoints.model`. None means unchanged for `language`, `time_mode`, `output_mode`, `api` (one of APIS)
+    and `operators`.
     """
 
     variables: tuple[PlannedState, ...]
@@ -72,7 +72,7 @@ class StatePlan:
 
 Verdict = Literal["fine", "loses data", "fails later", "refused", "not checked"]
 CheckStatus = VariableStatus | Literal["not checked"]
-#: what each verdict says in a sentence
+#: each verdict in a sentence
 VERDICTS: Final[dict[Verdict, str]] = {
     "fine": "The query starts. This check knows of no value that would be lost.",
     "loses data": "The query starts without an error, but values are lost or misread.",
@@ -80,7 +80,7 @@ VERDICTS: Final[dict[Verdict, str]] = {
     "refused": "Spark refuses to start the query.",
     "not checked": "Not everything that the restart affects was checked: it is not known whether the restart is safe.",
 }
-#: what each status of a variable says
+#: each status of a variable in a sentence
 STATUSES: Final[dict[CheckStatus, str]] = {
     "unchanged": "Nothing changes.",
     "added": "The variable is new and starts empty.",
@@ -95,7 +95,7 @@ STATUSES: Final[dict[CheckStatus, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting that the check used: its value, and whether the plan, the checkpoint or Spark's default says it."""
+    """A setting that the check used: its value, and its origin: the plan, the checkpoint or Spark's default."""
 
     name: str
     value: str
@@ -104,10 +104,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class VariableCheck:
-    """What happens to one state variable; `stored` and `planned` are its value schemas as DDL, None where there is none.
+    """The effect on one state variable; `stored` and `planned` are its value schemas as DDL, None if it has none.
 
-    `changes` are worst first. `budget` counts value schemas, None where they don't evolve. `place` is where the plan
-    declares it.
+    `changes` are worst first. `budget` counts value schemas, None if they don't evolve. `place` is the declaration's
+    position in the plan.
     """
 
     name: str
@@ -124,11 +124,11 @@ class VariableCheck:
 
     @property
     def sentence(self) -> str:
-        """The status in a sentence."""
+        """Return the status as a sentence."""
         return STATUSES[self.status]
 
     def to_dict(self) -> dict[str, Any]:
-        """The variable's check as JSON values."""
+        """Return the check as JSON values."""
         return {
             "name": self.name,
             "kind": self.kind,
@@ -156,7 +156,7 @@ class OperatorCheck:
     why_fixed: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The operator as JSON values."""
+        """Return the operator as JSON values."""
         return asdict(self)
 
 
@@ -164,9 +164,9 @@ class OperatorCheck:
 class StateCheck:
     """The report of a check; variables worst first, then by name.
 
-    `error` is the class that Spark stops with at the start, empty where it starts. `files` counts schema files, None
-    where the format keeps one alone. `notes` say what else is good to know. `not_checked` are, in words, the operators
-    of the query that the check doesn't cover, and files of which it isn't known what Spark does with them.
+    `error` is the class of the error that stops Spark at start, empty if it starts. `files` counts schema files, None
+    if the format keeps only one. `notes` have further information. `not_checked` describes the query's operators that
+    the check doesn't cover, and files whose effect on Spark is unknown.
     """
 
     path: str
@@ -186,23 +186,23 @@ class StateCheck:
 
     @property
     def sentence(self) -> str:
-        """The verdict in a sentence."""
+        """Return the verdict as a sentence."""
         if self.verdict == "not checked" and self.not_checked:
             return f"{VERDICTS[self.verdict]} Not checked: {', '.join(self.not_checked)}."
         return VERDICTS[self.verdict]
 
     @property
     def starts(self) -> bool | None:
-        """Whether the query starts; None where that was not checked."""
+        """Return whether the query starts; None if that wasn't checked."""
         return False if self.error else None if self.verdict == "not checked" else True
 
     @property
     def is_fine(self) -> bool:
-        """Whether the restart may go ahead: it starts, and loses nothing that the check knows of."""
+        """Return whether the restart is safe: it starts, and loses nothing that the check knows of."""
         return self.verdict == "fine"
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as JSON values."""
+        """Return the report as JSON values."""
         return {
             "checkpoint": self.path,
             "query_id": self.query_id,
@@ -224,7 +224,7 @@ class StateCheck:
 
 
 def check_text(check: StateCheck) -> str:
-    """The report for a terminal."""
+    """Return the report for a terminal."""
     lines = [f"{check.verdict}: {check.sentence}"]
     if check.error:
         lines.append(f"Spark fails with {check.error}: {check.error_message}")
@@ -250,7 +250,7 @@ def _change_text(change: StateChange) -> list[str]:
 
 
 def check_markdown(check: StateCheck, *, title: str = "State check") -> str:
-    """The report as GitHub-flavoured Markdown."""
+    """Return the report as GitHub-flavoured Markdown."""
     parts = [f"# {plain(title)}", f"**{plain(check.verdict)}**: {plain(check.sentence)}"]
     if check.error:
         parts.append(f"Spark fails with {code(check.error)}: {plain(check.error_message)}")
@@ -281,7 +281,7 @@ def _change_markdown(change: StateChange) -> str:
 
 
 def budget_words(budget: Budget) -> str:
-    """A budget in words."""
+    """Return a budget in words."""
     return f"{budget.before} before, {budget.after} after the restart, of {budget.allowed} ({budget.left} left)"
 
 
@@ -293,7 +293,7 @@ def _kind(variable: VariableCheck) -> str:
     return f"{variable.kind}{', with a time to live' if variable.has_ttl else ''}"
 
 
-# Of several words for a type, those that people write.
+# If a type has several names, the usual one.
 _TEXTS: Final[Mapping[str, str]] = {name: word for word, name in PLAIN.items()} | {
     "string": "STRING",
     "integer": "INT",
@@ -307,9 +307,9 @@ _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def to_ddl(struct: Mapping[str, Any]) -> str:
-    """The DDL of a StructType in JSON values; types that DDL has no word for stand as they are in JSON.
+    """Return the DDL of a StructType in JSON values; types without a DDL name keep their JSON name.
 
-    Elements and map values that can't be null are shown as if they could: DDL can't say it.
+    Elements and map values that can't be null look nullable: DDL can't express it.
     """
     return ", ".join(_column(field, " ") for field in struct["fields"])
 

@@ -1,7 +1,8 @@
-"""What an expression of a Python file comes to, as far as schemas need it; read from its syntax, never executed.
+"""Evaluates an expression of a Python file as far as schemas need it; reads the syntax tree and never executes it.
 
-Texts, numbers, lists, names that are assigned once, and PySpark's types: `StructType([StructField("a", LongType())])`,
-`StructType().add("a", "long")`, `StructType.fromDDL("a BIGINT")`, `BASE.fields + […]`. Anything else is Unresolved.
+It supports texts, numbers, lists, names that are assigned once, and PySpark's types: `StructType([StructField("a",
+LongType())])`, `StructType().add("a", "long")`, `StructType.fromDDL("a BIGINT")`, `BASE.fields + […]`. Anything else is
+Unresolved.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Final
 from registry.checkpoints.plans.ddl import PLAIN, parse_ddl
 from registry.errors import InvalidSchema
 
-MAX_STEPS: Final = 200_000  # of one file: names that double each other end here
+MAX_STEPS: Final = 200_000  # per file: stops names that double each other
 MAX_LENGTH: Final = 1_000_000  # characters of a text, items of a list
 MAX_SHOWN: Final = 80  # characters of a piece of code in an error
 
@@ -41,7 +42,7 @@ _NEEDED: Final = object()
 
 
 class Unresolved(Exception):
-    """An expression whose value can't be known without running the file; `node` is where it stands."""
+    """An expression whose value can't be known without running the file; `node` is its position."""
 
     def __init__(self, node: ast.expr | ast.stmt, why: str) -> None:
         super().__init__(why)
@@ -50,14 +51,14 @@ class Unresolved(Exception):
 
 
 def code(node: ast.AST) -> str:
-    """A piece of the file as an error shows it, cut where it is long."""
+    """Return a piece of the file for an error, truncated if it is long."""
     text = ast.unparse(node)
     return f"`{text}`" if len(text) <= MAX_SHOWN else f"`{text[:MAX_SHOWN]}…`"
 
 
 @dataclass(frozen=True)
 class TypeValue:
-    """A data type of PySpark, as its JSON value."""
+    """A PySpark data type, as its JSON value."""
 
     json: Any
 
@@ -71,17 +72,17 @@ class FieldValue:
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import binds, by its full name in its package."""
+    """The target of an import, by its full name."""
 
     dotted: str
 
 
-Bound = ast.expr | Imported | None  # what a name stands for; None where that can't be known
+Bound = ast.expr | Imported | None  # the value of a name; None if it can't be known
 
 
 @dataclass
 class Scope:
-    """Names that can be looked up at a place: name → what it stands for. Attributes of self have scopes of their own."""
+    """Names that can be looked up at a position: name → its value. Attributes of self have scopes of their own."""
 
     names: Mapping[str, Bound]
     attributes: Mapping[str, tuple[ast.expr, Scope] | None] = field(default_factory=dict)
@@ -90,17 +91,17 @@ class Scope:
 
 
 class Evaluator:
-    """Evaluates expressions of one file, and counts the steps of all."""
+    """Evaluates expressions of one file, with one step counter for all."""
 
     def __init__(self) -> None:
         self._steps = 0
         self._pending: list[ast.expr] = []
-        self.used: set[str] = set()  # the names and attributes that were looked up
-        self.mutable: set[str] = set()  # those of them whose value a function that gets it could change
-        self.is_mutable_on_self = False  # whether one of them is an attribute of self or its class
+        self.used: set[str] = set()  # names and attributes that were looked up
+        self.mutable: set[str] = set()  # those whose value can be modified by a function that receives it
+        self.is_mutable_on_self = False  # whether one of those is an attribute of self or its class
 
     def value(self, node: ast.expr, scope: Scope) -> Any:
-        """The value; raises Unresolved, also for a name that is defined by itself."""
+        """Return the value; raises Unresolved, also for a name that is defined by itself."""
         self._steps += 1
         if self._steps > MAX_STEPS or len(self._pending) > 200:
             raise Unresolved(node, "the check needs too many steps to work this out")
@@ -216,7 +217,7 @@ class Evaluator:
         return maker(self, node, scope)
 
     def _arguments(self, node: ast.Call, scope: Scope, *parameters: tuple[str, Any]) -> list[Any]:
-        """The values of a call's arguments, by position or name; a default of _NEEDED must be given."""
+        """Return the values of a call's arguments, by position or name; those with default _NEEDED are required."""
         return [
             self.value(argument, scope) if argument is not None else default
             for argument, default in zip(
@@ -241,7 +242,7 @@ class Evaluator:
         raise Unresolved(node, "this takes a data type of PySpark")
 
     def schema(self, node: ast.expr, scope: Scope) -> dict[str, Any]:
-        """The StructType that an argument names: a StructType, or its DDL; raises Unresolved."""
+        """Return the StructType of an argument, which is a StructType or its DDL; raises Unresolved."""
         value = self.value(node, scope)
         if isinstance(value, str):
             return self._ddl(node, value)
@@ -306,9 +307,9 @@ _MAKERS: Final[Mapping[str, Callable[[Evaluator, ast.Call, Scope], Any]]] = {
 
 
 def origin(node: ast.expr, scope: Scope) -> str:
-    """The name that PySpark has for what is named, through imports; raises Unresolved for what may be something else.
+    """Return PySpark's name of a node, resolving imports; raises Unresolved if it may be something else.
 
-    A name that the file doesn't bind is taken as it stands: `from pyspark.sql.types import *` brings it.
+    A name that the file doesn't bind is taken as is: it may come from `from pyspark.sql.types import *`.
     """
     parts: list[str] = []
     at = node
@@ -337,7 +338,7 @@ def origin(node: ast.expr, scope: Scope) -> str:
 
 
 def arguments(node: ast.Call, *names: str) -> list[ast.expr | None]:
-    """A call's arguments in the order of the parameters' names; None for one that isn't given. Raises Unresolved."""
+    """Return a call's arguments in the order of the parameters' names; None for a missing one. Raises Unresolved."""
     if any(isinstance(argument, ast.Starred) for argument in node.args) or any(
         argument.arg is None for argument in node.keywords
     ):

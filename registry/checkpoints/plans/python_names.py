@@ -1,6 +1,6 @@
-"""Where the names of a Python file come from, and what could change their values behind a plan's back.
+"""Where the names of a Python file come from, and what could change their values.
 
-Names are compared as text, wherever they stand: one that could be replaced or changed in place counts as replaced.
+Names are compared as text, in any scope: a name that could be replaced or modified in place counts as replaced.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CHANGING: Final = frozenset(
     }
     | {"__setitem__", "__delitem__", "__iadd__", "__init__"}
 )
-#: functions of PySpark and of Python that take a schema and leave it as it is, by their last name
+#: functions of PySpark and Python that take a schema without modifying it, by their last name
 _HARMLESS: Final = frozenset(
     {
         "StructType", "StructField", "ArrayType", "MapType", "add", "fromJson", "fromDDL", "from_json", "from_csv",
@@ -46,12 +46,12 @@ _HARMLESS: Final = frozenset(
         "map", "filter", "deepcopy", "copy", "debug", "info", "warning", "error", "log", "format", "join",
     }
 )  # fmt: skip
-#: packages whose functions of these names are meant
+#: packages in which those names are trusted
 _KNOWN_PACKAGES: Final = frozenset({"pyspark", "copy", "logging", "builtins"})
 
 
 def assigned(body: Sequence[ast.AST]) -> dict[str, Bound]:
-    """The names that statements bind in their own scope: what to, or None where there is no one value."""
+    """Return the names that statements bind in their own scope, with their value; None without a single value."""
     found: dict[str, Bound] = {}
     stack = [(each, True) for each in reversed(body)]
     while stack:
@@ -68,7 +68,7 @@ def assigned(body: Sequence[ast.AST]) -> dict[str, Bound]:
 
 
 def _reaching_out(root: ast.AST) -> Iterator[str]:
-    """Names that an inner scope binds outside of itself."""
+    """Yield names that an inner scope binds outside itself."""
     for node in ast.walk(root):
         if isinstance(node, ast.Global | ast.Nonlocal):
             yield from node.names
@@ -77,7 +77,7 @@ def _reaching_out(root: ast.AST) -> Iterator[str]:
 
 
 def bindings(node: ast.AST) -> Iterator[tuple[str, Bound]]:
-    """The names that this node itself binds or deletes; a target of a tuple counts by itself, without a value."""
+    """Yield the names that this node itself binds or deletes; the targets in a tuple have no value."""
     match node:
         case ast.Assign(targets=targets, value=value):
             yield from ((each.id, value) for each in targets if isinstance(each, ast.Name))
@@ -119,7 +119,7 @@ def _names(target: ast.AST) -> Iterator[tuple[str, None]]:
 
 
 def counted(module: ast.Module) -> Counter[str]:
-    """How often each name is bound anywhere in the file, parameters included."""
+    """Return how often each name is bound anywhere in the file, including parameters."""
     found: Counter[str] = Counter()
     for node in ast.walk(module):
         found.update(name for name, _ in bindings(node))
@@ -129,7 +129,7 @@ def counted(module: ast.Module) -> Counter[str]:
 
 
 def unreadable(module: ast.Module) -> Iterator[Unresolved]:
-    """What may replace any name of the file."""
+    """Yield code that may replace any name of the file."""
     for node in ast.walk(module):
         match node:
             case ast.ImportFrom(names=[ast.alias(name="*")]) if node.level or node.module not in _STARS:
@@ -145,7 +145,7 @@ def unreadable(module: ast.Module) -> Iterator[Unresolved]:
 def changes(
     module: ast.Module, plan_names: Collection[str], owner: str, methods: Collection[str]
 ) -> Iterator[Unresolved]:
-    """Where values of the plan's names, or the class that declares it, are changed in place."""
+    """Yield code that modifies values of the plan's names, or the class that declares it."""
     names = _aliases(module, set(plan_names))
     for node in ast.walk(module):
         match node:
@@ -171,9 +171,9 @@ def _changed(node: ast.expr | ast.stmt, names: set[str]) -> Unresolved:
 
 
 def changes_elsewhere(module: ast.Module, names: set[str], owner: str, is_on_self: bool) -> Iterator[Unresolved]:
-    """Calls that give a value of the plan, or `self` where it has one, to a function of another file.
+    """Yield calls that pass a value of the plan, or `self` if it holds one, to a function of another file.
 
-    That one may add fields to it, which this file doesn't show.
+    That function may add fields, which this file doesn't show.
     """
     if not names:
         return
@@ -215,7 +215,7 @@ def _first_name(node: ast.expr) -> str:
 
 
 def _receiver(node: ast.expr) -> set[str]:
-    """The names whose own object a method's call changes; `StructType([…])` has a list of its own."""
+    """Return the names whose own object a method call modifies; `StructType([…])` has its own list."""
     match node:
         case ast.Call(func=ast.Attribute(attr="add", value=value)):
             return _receiver(value)
@@ -232,7 +232,7 @@ def _is_self(node: ast.expr) -> bool:
 
 
 def roots(node: ast.AST | None) -> Iterator[str]:
-    """The names whose object an expression is, or shares a part with: S of `S.fields[0]` and of `StructType(S.fields)`."""
+    """Return the names whose object an expression is or shares: S for `S.fields[0]` and for `StructType(S.fields)`."""
     stack = [node]
     while stack:
         match stack.pop():
@@ -254,7 +254,7 @@ def roots(node: ast.AST | None) -> Iterator[str]:
 
 
 def _aliases(module: ast.Module, names: set[str]) -> set[str]:
-    """The names, with those that may stand for the same objects, or parts of them: assigned, looped over, passed on."""
+    """Return the names plus those that may share their objects or parts of them: assigned, looped over, passed on."""
     targets_of: dict[str, list[set[str]]] = {}
 
     def shares(targets: set[str], sources: Iterable[str]) -> None:
@@ -299,7 +299,7 @@ def _stored(target: ast.AST) -> set[str]:
 
 
 def _shared(value: ast.expr) -> set[str]:
-    """As `roots`, but what a call gives is a new object, except for StructType(…) and add(…)."""
+    """Return `roots`, except that a call's result is a new object unless it is StructType(…) or add(…)."""
     if isinstance(value, ast.Call):
         name = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
         if name not in ("add", "StructType"):

@@ -1,4 +1,4 @@
-"""Which calls a StatefulProcessor's `init` surely makes on its handle, followed through the class's own methods and branches."""
+"""Finds the calls that a StatefulProcessor's `init` certainly makes on its handle, through methods and branches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from registry.checkpoints.plans.python_names import FUNCTIONS, assigned
 
 _EXITS: Final = frozenset({"exit", "quit", "_exit", "abort", "kill", "execv", "execve", "execvp"})
 _MODULES: Final = frozenset({"sys", "os", "signal", "posix", "builtins"})
-#: iterators without an end, by the last name of the call that makes them
+#: iterators without an end, by the last name of the call that creates them
 _ENDLESS: Final = frozenset({"count", "cycle", "repeat", "iter"})
 #: methods of PySpark's StatefulProcessorHandle that declare nothing
 _TIMERS: Final = ("registerTimer", "deleteTimer", "listTimers")
@@ -34,14 +34,14 @@ _CONSTRUCTS: Final = (
 
 
 def construct_words(node: ast.AST) -> str:
-    """What may keep the code inside of it from running, in words."""
+    """Return the name of a construct that may keep the code inside it from running."""
     return next(
         (words for kinds, words in _CONSTRUCTS if isinstance(node, kinds)), "code that the check doesn't follow"
     )
 
 
 def call_words(node: ast.Call) -> str:
-    """A call by its method and first argument: `getValueState("totals")`."""
+    """Return a call by its method and first argument: `getValueState("totals")`."""
     verb = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)[:MAX_SHOWN]
     match next(iter([*node.args, *(keyword.value for keyword in node.keywords)]), None):
         case None:
@@ -54,8 +54,7 @@ def call_words(node: ast.Call) -> str:
 
 
 def end_of(root: ast.AST, ending: Collection[str] = (), *, returns: bool = True) -> ast.AST | None:
-    """The first node that may end what runs, or hold it up for ever; without `returns`, what ends more than its own
-    function.
+    """Return the first node that may end the run or block it forever; without `returns`, ignore `return`.
 
     `ending` names functions that may end the run themselves.
     """
@@ -68,13 +67,13 @@ def end_of(root: ast.AST, ending: Collection[str] = (), *, returns: bool = True)
         if isinstance(node, ast.Call) and _exits(node, ending):
             return node
         if isinstance(node, ast.While) or (isinstance(node, ast.For) and _last_name(node.iter) in _ENDLESS):
-            return node  # nothing says that the loop ends
+            return node  # nothing shows that the loop ends
         stack += reversed(list(ast.iter_child_nodes(node)))
     return None
 
 
 def _last_name(node: ast.expr) -> str:
-    """`count` of `itertools.count()`; empty for what is no call of a name."""
+    """Return `count` for `itertools.count()`; empty if it isn't a call of a name."""
     match node:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
             return name
@@ -91,7 +90,7 @@ def _exits(node: ast.Call, ending: Collection[str]) -> bool:
 
 
 def end_words(node: ast.AST) -> str:
-    """What ends the run, with its line."""
+    """Return what ends the run, with its line."""
     match node:
         case ast.Return():
             words = "the `return`"
@@ -111,7 +110,7 @@ def end_words(node: ast.AST) -> str:
 
 
 def ending_functions(module: ast.Module) -> frozenset[str]:
-    """The functions of the file's top level that may end the run when they are called, also through each other."""
+    """Return the file's top-level functions that may end the run when called, also through each other."""
     functions = {node.name: node for node in module.body if isinstance(node, FUNCTIONS)}
     callers: dict[str, set[str]] = {}
     for name, function in functions.items():
@@ -128,9 +127,9 @@ def ending_functions(module: ast.Module) -> frozenset[str]:
 
 
 def unreached(module: ast.Module, targets: Mapping[ast.AST, str]) -> Iterator[Unresolved]:
-    """Targets that a statement before them surely keeps from running; the mapping has their names.
+    """Yield targets that an earlier statement certainly keeps from running; the mapping has their names.
 
-    One that ends the run under a condition doesn't count here: then either nothing of it starts, or the target runs.
+    A conditional end of the run doesn't count: then either nothing starts, or the target runs.
     """
     stack: list[tuple[ast.AST, ast.AST | None]] = [(module, None)]
     while stack:
@@ -147,7 +146,7 @@ def unreached(module: ast.Module, targets: Mapping[ast.AST, str]) -> Iterator[Un
 
 
 def _sure_end(statement: ast.stmt) -> ast.AST | None:
-    """The node of a statement that surely ends the run, or the function that it is in."""
+    """Return the node of a statement that certainly ends the run or its function; None if none does."""
     match statement:
         case ast.Raise() | ast.Return():
             return statement
@@ -180,10 +179,10 @@ Method = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Reach:
-    """Walks one class from `init` on; `found` are the calls of `verbs` in their order, each with its method."""
+    """Walks one class from `init`; `found` has the calls of `verbs` in order, each with its method."""
 
     def __init__(self, owner: ast.ClassDef, verbs: Collection[str], ending: Collection[str] = ()) -> None:
-        """`ending` names the functions of the file that may end the run."""
+        """Walk `owner`; `ending` names the functions of the file that may end the run."""
         self._verbs = verbs
         self._ending = ending
         self.methods: Mapping[str, Method] = {each.name: each for each in owner.body if isinstance(each, FUNCTIONS)}
@@ -192,7 +191,7 @@ class Reach:
         self.followed: set[str] = set()
         self._kept: set[str] = set()  # attributes of self that hold the handle
         self._seen: set[ast.AST] = set()
-        self._stop: ast.AST | None = None  # what may have ended init by now
+        self._stop: ast.AST | None = None  # what may have ended init so far
         init = self.methods.get("init")
         if init is not None:
             parameters = _parameters(init)
@@ -238,7 +237,7 @@ class Reach:
             self._stop = self._stop or end_of(statement, self._ending)
 
     def _keeps(self, statement: ast.Assign, method: Method, handles: set[str]) -> bool:
-        """Whether it is `self.handle = handle`, which is remembered."""
+        """Return whether it is `self.handle = handle`, which is recorded."""
         own = _own_name(method)
         match statement:
             case ast.Assign(targets=[ast.Attribute(value=ast.Name(id=name), attr=kept)], value=ast.Name(id=handle)) if (
@@ -258,7 +257,7 @@ class Reach:
         return False
 
     def _node(self, node: ast.AST, around: ast.AST | None, method: Method, handles: set[str]) -> None:
-        """Takes note of a call; `around` is what may keep it from running."""
+        """Record a call; `around` is what may keep it from running."""
         if node in self._seen:
             return
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -273,7 +272,7 @@ class Reach:
             given = (*node.args, *(k.value for k in node.keywords))
             passed = [each for each in given if self._is_handle(each, method, handles)]
             if isinstance(on, ast.Call) and isinstance(on.func, ast.Name) and on.func.id == "super":
-                self._seen.update(passed)  # of Spark's own class, which does nothing
+                self._seen.update(passed)  # Spark's own class, which does nothing
             elif isinstance(on, ast.Name) and on.id == _own_name(method) and verb in self.methods and around is None:
                 self._seen.update((node, node.func, on, *passed))
                 self._pass_on(node, self.methods[verb], passed)
@@ -318,7 +317,7 @@ class Reach:
         return f"{what} comes after {end_words(stop)}, so the check can't tell whether it runs"
 
     def _left_over(self, owner: ast.ClassDef) -> None:
-        """What declares state and wasn't come across, and what passes `self` to somewhere else."""
+        """Report declarations of state that weren't reached, and code that passes `self` elsewhere."""
         for method in self.methods.values():
             own = _own_name(method)
             used = {each.value for each in ast.walk(method) if isinstance(each, ast.Attribute)}
@@ -352,7 +351,7 @@ class Reach:
 
 
 def _walk(root: ast.AST, around: ast.AST | None) -> Iterator[tuple[ast.AST, ast.AST | None]]:
-    """All nodes in the order of the text, each with the outermost node that may keep it from being evaluated."""
+    """Yield all nodes in text order, each with the outermost node that may keep it from being evaluated."""
     stack = [(root, around)]
     while stack:
         node, outer = stack.pop()
@@ -362,7 +361,7 @@ def _walk(root: ast.AST, around: ast.AST | None) -> Iterator[tuple[ast.AST, ast.
 
 
 def _is_closing(item: ast.withitem) -> bool:
-    """Whether it is contextlib's closing(…), which lets its block run and its errors out."""
+    """Return whether it is contextlib's closing(…), which runs its block and doesn't suppress errors."""
     call = item.context_expr
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "closing"
 
@@ -373,6 +372,6 @@ def _parameters(method: Method) -> list[str]:
 
 
 def _own_name(method: Method) -> str:
-    """What a method calls its object; empty where it takes none."""
+    """Return a method's name for its object; empty if it takes none."""
     given = method.args
     return next((each.arg for each in chain(given.posonlyargs, given.args, given.kwonlyargs)), "")

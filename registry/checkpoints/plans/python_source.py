@@ -1,7 +1,8 @@
-"""The plan in a Python file: its `getValueState`, `getListState`, `getMapState` and `deleteIfExists` calls, and the one
-call of `transformWithState` or `transformWithStateInPandas` with its output mode and its time mode.
+"""Reads the plan from a Python file.
 
-The file is read with `ast` and never executed: what can't be known so is refused with line and column.
+That is its calls of `getValueState`, `getListState`, `getMapState` and `deleteIfExists`, and its one call of
+`transformWithState` or `transformWithStateInPandas` with its output mode and time mode. The file is parsed with `ast`
+and never executed: anything that only execution would tell is refused with line and column.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _GETTERS: Final[Mapping[str, tuple[Kind, tuple[str, ...]]]] = {
 }
 _DELETE: Final = "deleteIfExists"
 _OPERATOR_ARGUMENTS: Final = ("statefulProcessor", "outputStructType", "outputMode", "timeMode")
-#: methods of a DataFrame that keep state beside the class; an aggregation or a join can't be told from a batch one
+#: DataFrame methods that keep further state; an aggregation or a join can't be distinguished from a batch one
 _OTHER_OPERATORS: Final = (
     "dropDuplicates",
     "drop_duplicates",
@@ -61,7 +62,7 @@ _HOOKS: Final = ("__getattribute__", "__getattr__", "__new__", "__init_subclass_
 
 @dataclass(frozen=True)
 class _Declared:
-    """A call that declares or deletes a variable, and where names are looked up for it."""
+    """A call that declares or deletes a variable, and the scope of its names."""
 
     node: ast.Call
     verb: str
@@ -69,10 +70,10 @@ class _Declared:
 
 
 def parse_python(source: str, processor: str = "") -> StatePlan:
-    """The plan that a StatefulProcessor of a Python file declares; `processor` names its class where there are several.
+    """Return the plan that a StatefulProcessor of a Python file declares; `processor` names its class if needed.
 
-    Raises InvalidSchema for what is no Python, declares no state, or says it in a way that only running it would tell:
-    with line and column.
+    Raises InvalidSchema with line and column if the text isn't Python, declares no state, or declares it in a way that
+    only execution would tell.
     """
     module = _parsed(source)
     try:
@@ -120,7 +121,7 @@ def _verb(node: ast.Call) -> str:
 
 
 def _owner(module: ast.Module, processor: str, operators: list[ast.Call], bound: Counter[str]) -> ast.ClassDef:
-    """The class that is meant: the one that is named, or passed to the one operator, or that alone declares state."""
+    """Return the class to read: the named one, the only operator's, or the only one that declares state."""
     if len(operators) > 1 and not processor:
         raise Unresolved(operators[1], f"`{_verb(operators[1])}` is called more than once; say which class you mean")
     passed = _passed(operators, module, bound)
@@ -143,7 +144,7 @@ def _owner(module: ast.Module, processor: str, operators: list[ast.Call], bound:
     if stray:
         raise Unresolved(_declaring(stray[0])[0], "this declares state outside of the classes at the file's top level")
     if not found and chosen in classes and classes[chosen].bases:
-        found = [classes[chosen]]  # what it inherits is judged with its bases
+        found = [classes[chosen]]  # its bases are checked later
     if not found:
         what = f"the class {chosen[:80]}" if chosen else "the file"
         raise InvalidSchema(f"{what} declares no state: it has no call of {', '.join(_GETTERS)} or {_DELETE}")
@@ -162,7 +163,7 @@ def _declaring(root: ast.AST) -> list[ast.Attribute]:
 
 
 def _passed(operators: list[ast.Call], module: ast.Module, bound: Counter[str]) -> dict[str, ast.Call]:
-    """The names of the classes whose objects the calls take as processors; "" for one that can't be known."""
+    """Return the classes whose objects the calls take as processors, by name; "" for an unknown one."""
     values = {name: value for node in ast.walk(module) for name, value in bindings(node) if isinstance(value, ast.expr)}
     passed = {}
     for call in operators:
@@ -177,7 +178,7 @@ def _passed(operators: list[ast.Call], module: ast.Module, bound: Counter[str]) 
 
 
 def _class_problems(owner: ast.ClassDef, outer: Scope) -> Iterator[Unresolved]:
-    """Why a class isn't what its body says."""
+    """Yield why a class may differ from its body."""
     if owner.decorator_list or owner.keywords:
         yield Unresolved(
             owner, f"`{owner.name}` has a decorator or a metaclass, so the check can't tell what becomes of the class"
@@ -209,7 +210,7 @@ def _bound_in(statement: ast.stmt) -> Iterator[str]:
 
 
 def _attributes(owner: ast.ClassDef, outer: Scope) -> dict[str, tuple[ast.expr, Scope] | None]:
-    """The class's attributes, and those that __init__ or init assign on self; None for what has no one value."""
+    """Return the class's attributes and those that __init__ or init assign on self; None without a single value."""
     own = Scope(assigned(owner.body), {}, outer)
     found: dict[str, tuple[ast.expr, Scope] | None] = {
         name: (value, own) if isinstance(value, ast.expr) else None for name, value in own.names.items()
@@ -238,7 +239,7 @@ def _scope(method: Method, attributes: Mapping[str, tuple[ast.expr, Scope] | Non
 
 
 def _with_operators(plan: StatePlan, outer: Scope, operators: list[ast.Call], bound: Counter[str]) -> StatePlan:
-    """The plan with what the call that makes the operator says; what it doesn't say in constants stays open."""
+    """Add the values of the call that creates the operator; those that aren't constants raise Unresolved."""
     made = [_with_operator(plan, each, outer, bound) for each in operators]
     for other, call in zip(made[1:], operators[1:], strict=True):
         if other != made[0]:
@@ -257,9 +258,9 @@ def _with_operator(plan: StatePlan, call: ast.Call, outer: Scope, bound: Counter
 
 
 def _mode(argument: ast.expr | None, label: str, modes: Sequence[str], outer: Scope, bound: Counter[str]) -> str | None:
-    """The mode that an argument names, in any case of letters as Spark takes it; None where the call has none.
+    """Return the mode that an argument names, ignoring case like Spark; None without an argument.
 
-    Raises Unresolved for one that only running the file would tell.
+    Raises Unresolved if only execution would tell.
     """
     if argument is None:
         return None
@@ -273,21 +274,21 @@ def _mode(argument: ast.expr | None, label: str, modes: Sequence[str], outer: Sc
 
 
 def _constant(argument: ast.expr, outer: Scope, bound: Counter[str]) -> Any:
-    """The value of an argument outside of the class. Raises Unresolved for one of names that are bound more than once."""
+    """Return an argument's value outside the class. Raises Unresolved if one of its names is bound more than once."""
     if any(bound[name] > 1 for name in roots(argument)):
         raise Unresolved(argument, f"{code(argument)} has no one value here")
     return Evaluator().value(argument, outer)
 
 
 def _other_operators(module: ast.Module) -> Iterator[Unresolved]:
-    """Calls that make further stateful operators, whose state the file's class says nothing of."""
+    """Yield calls that create further stateful operators, whose state the class doesn't declare."""
     for node in ast.walk(module):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _OTHER_OPERATORS:
             yield Unresolved(node, f"`{node.func.attr}` keeps state of its own, which the check doesn't read")
 
 
 def _settings(module: ast.Module, outer: Scope, bound: Counter[str]) -> tuple[dict[str, str], list[Unresolved]]:
-    """Streaming settings that the file gives to Spark by `conf.set` or `config`, and those that can't be known."""
+    """Return the streaming settings that the file sets by `conf.set` or `config`, and those that can't be known."""
     settings: dict[str, str] = {}
     problems: list[Unresolved] = []
     for node in ast.walk(module):
@@ -362,7 +363,7 @@ def _variable(evaluator: Evaluator, call: _Declared) -> PlannedState:
         kind=kind,
         value=read[-1],
         user_key=read[0] if kind == "map" else None,
-        has_ttl=bool(duration),  # to Spark 0 is no time to live
+        has_ttl=bool(duration),  # 0 means no TTL to Spark
         place=f"line {call.node.lineno}, column {call.node.col_offset + 1}",
     )
 
@@ -388,7 +389,7 @@ def _schema(evaluator: Evaluator, call: _Declared, argument: ast.expr | None) ->
 
 
 def _refusal(problems: list[Unresolved]) -> InvalidSchema:
-    """All that couldn't be read, in one error; its place is the first one's."""
+    """Return one error for everything that couldn't be read; its position is that of the first."""
     first, *more = problems[:SHOWN_PROBLEMS]
     reasons = [first.why, *(f"line {e.node.lineno}, column {e.node.col_offset + 1}: {e.why}" for e in more)]
     sentences = ". ".join(reason[:1].upper() + reason[1:] for reason in reasons)

@@ -1,6 +1,6 @@
-"""The rules of a restart beyond the schemas of keys and values, and what they say of operators and variables.
+"""The restart rules beyond the schemas of keys and values, and the changes they report for operators and variables.
 
-Each rule is a row of the table, as real restarts of Spark 4.2 showed it.
+Each rule is a row of the table, as observed in real restarts of Spark 4.2.
 """
 
 from __future__ import annotations
@@ -227,19 +227,19 @@ _ROWS: Final = (
 RESTART_RULES: Final[Mapping[str, StateRule]] = {rule.id: rule for rule in _ROWS}
 
 
-SPARK_TIME_MODES: Final = {"None": "NoTime"}  # how Spark writes what applications call otherwise
+SPARK_TIME_MODES: Final = {"None": "NoTime"}  # application's name → Spark's name, if they differ
 _USER_MODES: Final = {spark: name for name, spark in SPARK_TIME_MODES.items()}
 
 
 def language_of(operator: Operator) -> Language:
-    """The language of the application that wrote the operator's state."""
+    """Return the language of the application that wrote the operator's state."""
     return "scala" if operator.name == SCALA_OPERATOR else "python"
 
 
 def operator_changes(
     checkpoint: Checkpoint, state: StoredState, plan: StatePlan, settings: Sequence[Setting]
 ) -> Iterable[StateChange]:
-    """What changes beside the variables. Raises InvalidInput for a format of checkpoints that is no number."""
+    """Yield changes besides those of variables. Raises InvalidInput if the checkpoint format isn't a number."""
     yield from damage_changes(checkpoint)
     for name in state.operator.missing_files:
         yield change(RESTART_RULES["SCHEMA_FILE_MISSING"], "", detail=name)
@@ -252,7 +252,7 @@ def operator_changes(
 
 
 def damage_changes(checkpoint: Checkpoint) -> Iterable[StateChange]:
-    """The files that Spark doesn't start with, each with its own cure."""
+    """Yield the files that keep Spark from starting, each with its own remedy."""
     for stop in checkpoint.stops:
         if stop.error:
             damage = change(RESTART_RULES["CHECKPOINT_DAMAGED"], "", detail=stop.problem, error=stop.error)
@@ -260,7 +260,7 @@ def damage_changes(checkpoint: Checkpoint) -> Iterable[StateChange]:
 
 
 def unsaid(plan: StatePlan, state: StoredState, checkpoint: Checkpoint) -> Iterable[str]:
-    """What the plan leaves open and Spark compares, each with its present value."""
+    """Yield what the plan leaves open although Spark compares it, each with its current value."""
     if plan.api is None and plan.language != "scala":
         yield f"API ({OPERATORS.get(state.operator.name, state.operator.name)})"
     if plan.time_mode is None:
@@ -272,17 +272,17 @@ def unsaid(plan: StatePlan, state: StoredState, checkpoint: Checkpoint) -> Itera
 
 
 def time_mode_of(state: StoredState) -> str | None:
-    """The time mode by the metadata of the last committed batch."""
+    """Return the time mode in the metadata of the last committed batch."""
     return state.info.time_mode if state.info else state.operator.time_mode
 
 
 def output_mode_of(state: StoredState) -> str | None:
-    """The output mode by the metadata of the last committed batch."""
+    """Return the output mode in the metadata of the last committed batch."""
     return state.info.output_mode if state.info else state.operator.output_mode
 
 
 def operators_of(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """All stateful operators in the order of their numbers, as a plan calls them."""
+    """Return the descriptions of all stateful operators in the order of their numbers, as in a plan."""
     return tuple(
         operator.description for operator in sorted(checkpoint.operators, key=lambda operator: operator.number)
     )
@@ -296,7 +296,7 @@ def _mode(rule: str, before: str | None, after: str | None) -> Iterable[StateCha
 def _api(operator: Operator, plan: StatePlan) -> Iterable[StateChange]:
     planned = APIS.get(plan.api or "") if plan.language == "python" else SCALA_OPERATOR
     if planned is None and language_of(operator) == "scala":
-        planned = APIS["transformWithState"]  # Python's of either name is not Scala's
+        planned = APIS["transformWithState"]  # neither of Python's is Scala's
     if planned is not None and planned != operator.name:
         yield change(RESTART_RULES["API_CHANGED"], "", _api_name(operator.name), _api_name(planned))
 
@@ -335,7 +335,7 @@ MAX_NAMED: Final = 5
 
 
 def declared_changes(planned: PlannedState, plan: StatePlan, state: StoredState) -> Iterable[StateChange]:
-    """What Spark says of a declaration before it compares schemas: the name, and the time to live."""
+    """Yield what Spark rejects in a declaration before it compares schemas: the name, and the TTL."""
     if planned.name == UNUSED_DEFAULT:
         yield change(RESTART_RULES["VARIABLE_NAME_REFUSED"], "", detail="it is reserved for Spark")
     elif planned.name != planned.name.strip():
@@ -346,20 +346,20 @@ def declared_changes(planned: PlannedState, plan: StatePlan, state: StoredState)
 
 
 def begun_variables(plan: StatePlan, state: StoredState) -> list[tuple[PlannedState, StructType]]:
-    """The planned variables that no committed batch has, each with its value's schema."""
+    """Return the planned variables that no committed batch has, each with the schema of its value."""
     return [(item, parse_struct(item.value)) for item in plan.variables if item.name not in state.committed]
 
 
 def removed_changes(
     name: str, plan: StatePlan, state: StoredState, begun: Sequence[tuple[PlannedState, StructType]]
 ) -> Iterable[StateChange]:
-    """What happens to a variable that the plan doesn't declare: its rows stay or go, and another may take its place.
+    """Yield what happens to a variable that the plan doesn't declare: its rows stay or go, and another may replace it.
 
-    `begun` is what `begun_variables` gives.
+    `begun` is the result of `begun_variables`.
     """
     is_deleted = name in plan.removed
     yield change(RESTART_RULES["ROWS_DELETED" if is_deleted else "ROWS_STAY"], "")
-    # Said on purpose: a loss only where it looks like a rename. Among very many, any may be the renamed one.
+    # Deleted on purpose: a loss only if it looks like a rename. With too many candidates, any may be the rename.
     if is_deleted and len(begun) <= MAX_CANDIDATES:
         begun = _like(name, begun, state)
     if begun:

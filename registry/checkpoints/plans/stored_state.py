@@ -1,4 +1,4 @@
-"""A checkpoint's state variables as Spark stores them: with its own wrapping of map keys and of time to live."""
+"""A checkpoint's state variables in Spark's stored form, with its wrapping of map keys and of values with a TTL."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from registry.formats.policies.spark_state import PlannedVariable, StoredVariabl
 from registry.formats.policies.spark_state.restart_plan import mismatches
 
 _EMPTY: Final[Mapping[str, Any]] = {"type": "struct", "fields": []}
-# Families that Spark keeps beside a variable, by kind and by whether entries expire.
+# Families that Spark keeps next to a variable, by kind and by whether entries expire.
 _BESIDE: Final[Mapping[tuple[str, bool], tuple[str, ...]]] = {
     ("value", True): ("$ttl_",),
     ("map", True): ("$ttl_",),
@@ -40,7 +40,7 @@ _BESIDE: Final[Mapping[tuple[str, bool], tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class StoredState:
-    """An operator, its variables by name, and everything that its schema files hold, oldest first."""
+    """An operator, its variables by name, and the content of its schema files, oldest first."""
 
     operator: Operator
     variables: Mapping[str, StateVariable]
@@ -50,30 +50,30 @@ class StoredState:
 
     @cached_property
     def newest(self) -> Mapping[str, Family]:
-        """The families of the newest schema file by name."""
+        """Return the families of the newest schema file by name."""
         return {family.name: family for family in self.history[-1].content.families} if self.history else {}
 
     @cached_property
     def committed(self) -> Mapping[str, Family]:
-        """The families of the newest schema file that a committed batch wrote, by name."""
+        """Return the families of the newest schema file of a committed batch, by name."""
         files = [file for file in self.history if self.is_committed(file)]
         return {family.name: family for family in files[-1].content.families} if files else {}
 
     def kind_of(self, name: str) -> str:
-        """The kind of a variable by the metadata that Spark compares with at a restart; empty where that has none."""
+        """Return a variable's kind in the metadata that Spark compares with at a restart; empty if it has none."""
         return KINDS.get(self.info.variables.get(name, ("", False))[0], "") if self.info else ""
 
     def had_ttl(self, name: str) -> bool | None:
-        """Whether rows of the last committed batch expire; None where it didn't have the variable."""
+        """Return whether rows of the last committed batch expire; None if it lacks the variable."""
         family = self.committed.get(name)
         return is_ttl_wrapped(family.value_schema) if family else None
 
     def is_committed(self, file: StoredSchemas) -> bool:
-        """Whether a committed batch wrote a schema file."""
+        """Return whether a committed batch wrote a schema file."""
         return file.batch is None or self.last_batch is None or file.batch <= self.last_batch
 
     def stored(self) -> list[StoredVariable]:
-        """All families that ever were, with the schemas that they had."""
+        """Return all families that ever existed, with all their schemas."""
         versions: dict[str, list[StoredVersion]] = {}
         uncommitted: Counter[str] = Counter()
         for file in self.history:
@@ -91,10 +91,10 @@ class StoredState:
 
 
 def read_state(files: CheckpointFiles, checkpoint: Checkpoint, number: int | None) -> StoredState:
-    """The state of one operator: the one that `number` names, else the only transformWithState, else the first.
+    """Return the state of one operator: number `number`, else the only transformWithState, else the first.
 
-    Raises InvalidCheckpoint for a query without state and for one that has committed no batch yet, whose state isn't
-    known; InvalidInput where it isn't clear which operator is meant.
+    Raises InvalidCheckpoint for a query without state, and for one that hasn't committed a batch yet, whose state is
+    unknown; InvalidInput if the operator is ambiguous.
     """
     if checkpoint.is_starting:
         raise InvalidCheckpoint(
@@ -127,7 +127,7 @@ def _operator(checkpoint: Checkpoint, number: int | None) -> Operator:
 
 
 def as_stored(plan: StatePlan, state: StoredState) -> list[PlannedVariable]:
-    """The planned variables in Spark's own form, with the families that Spark keeps beside them."""
+    """Return the planned variables in Spark's stored form, with the families that Spark keeps next to them."""
     current = state.newest
     grouping = _grouping_key(state)
     made = [_wrapped(variable, grouping, ttl_of(variable, state)) for variable in plan.variables]
@@ -147,9 +147,7 @@ def as_stored(plan: StatePlan, state: StoredState) -> list[PlannedVariable]:
 
 
 def internal_families(state: StoredState) -> Mapping[str, tuple[Any, Any]]:
-    """The schemas (key, value) that Spark gives the families of its own beside the variables of the newest schema file,
-    and its timers there.
-    """
+    """Return the (key, value) schemas of Spark's families for the variables and timers of the newest schema file."""
     grouping = _grouping_key(state)
     families = {
         name: make(grouping) for name, make in _TIMERS.items() if name in state.newest and grouping is not _EMPTY
@@ -163,7 +161,7 @@ def internal_families(state: StoredState) -> Mapping[str, tuple[Any, Any]]:
 
 
 def internal_doubts(state: StoredState) -> Iterable[str]:
-    """Families of Spark's own, in words, whose names or schemas aren't those that Spark writes beside the variables."""
+    """Describe Spark's families whose names or schemas differ from those that Spark writes next to the variables."""
     expected = internal_families(state)
     for name in sorted(expected.keys() - state.newest.keys()):
         yield f"{name} (an internal family of a variable, missing in the newest schema file)"
@@ -178,7 +176,7 @@ def internal_doubts(state: StoredState) -> Iterable[str]:
 
 
 def key_doubts(state: StoredState) -> Iterable[str]:
-    """Variables, in words, whose key is of another type in one schema file than in the next: Spark lets no key change."""
+    """Describe variables whose key type differs between consecutive schema files: Spark lets no key change."""
     for before, after in pairwise(state.history):
         keys = {family.name: family.key_schema for family in before.content.families}
         for family in after.content.families:
@@ -190,7 +188,7 @@ def key_doubts(state: StoredState) -> Iterable[str]:
 
 
 def metadata_doubts(state: StoredState) -> Iterable[str]:
-    """Schema files, in words, that a committed batch wrote and the operator's metadata doesn't name."""
+    """Describe schema files that a committed batch wrote but the operator's metadata doesn't name."""
     named = {name for store in state.info.stores for name in store.schema_files} if state.info else set()
     for file in state.history if named else ():
         if file.name not in named and state.is_committed(file):
@@ -201,7 +199,7 @@ def metadata_doubts(state: StoredState) -> Iterable[str]:
 
 
 def ttl_of(planned: PlannedState, state: StoredState) -> bool:
-    """Whether entries of a planned variable expire: as the plan says, else as it is."""
+    """Return whether entries of a planned variable expire: by the plan, else as stored."""
     if planned.has_ttl is not None:
         return planned.has_ttl
     stored_variable = state.variables.get(planned.name)
@@ -213,7 +211,7 @@ def _unknown(name: str) -> PlannedVariable:
 
 
 def _grouping_key(state: StoredState) -> Any:
-    """The grouping key's schema as the newest schema file has it; an empty one where there is none yet."""
+    """Return the grouping key's schema in the newest schema file; an empty one before the first file."""
     for variable in state.variables.values():
         if variable.name in state.newest:
             return _parsed(variable.newest.key_schema)
@@ -231,7 +229,7 @@ def _wrapped(planned: PlannedState, grouping: Any, has_ttl: bool) -> PlannedVari
 
 
 def _adopted(planned: Any, stored: Any) -> Any:
-    """A planned key with the stored one's nullability, which comes out of the query and not out of a declaration."""
+    """Return a planned key with the stored one's nullability, which the query determines, not the declaration."""
     if not (isinstance(planned, Mapping) and isinstance(stored, Mapping)):
         return planned
     if planned.get("type") != "struct" or stored.get("type") != "struct":
@@ -276,14 +274,14 @@ def _timers_by_time(key: Any) -> tuple[Any, Any]:
 
 
 _EXPIRY: Final = {"name": "expiryTimestampMs", "type": "long", "nullable": False, "metadata": {}}
-#: what Spark 4.0 to 4.2 keeps beside a variable, by the name's prefix: from the variable's key to the schemas
+#: the families of Spark 4.0 to 4.2 next to a variable, by name prefix: from the variable's key to the schemas
 _BESIDE_VARIABLES: Final[Mapping[str, Callable[[Any], tuple[Any, Any]]]] = {
     "$rowCounter_": _counted,
     "$count_": _counted,
     "$min_": _earliest,
     "$ttl_": _expiring,
 }
-#: the same of timers, from the grouping key
+#: the same for timers, from the grouping key
 _TIMERS: Final[Mapping[str, Callable[[Any], tuple[Any, Any]]]] = {
     "$procTimers_keyToTimestamp": _timers_by_key,
     "$procTimers_timestampToKey": _timers_by_time,
