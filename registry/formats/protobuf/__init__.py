@@ -1,4 +1,4 @@
-"""Protobuf (proto2, proto3 and editions): the format's verbs over the modules of this package."""
+"""Protobuf (proto2, proto3 and editions): the SchemaFormat that delegates to the modules of this package."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _DECLARATION = re.compile(r"\b(syntax\s*=|message\s+\w+\s*\{|enum\s+\w+\s*\{)")
 
 
 class ProtobufFormat(SchemaFormat):
-    """Protobuf as a SchemaFormat; has no state."""
+    """Protobuf as a stateless SchemaFormat."""
 
     name = "PROTOBUF"
     title = "Protobuf"
@@ -73,10 +73,11 @@ class ProtobufFormat(SchemaFormat):
     measures = staticmethod(cost.proto_measures)
 
     def parse(self, text: str, references: Sequence[ResolvedReference] = (), *, is_new: bool = True) -> ParsedSchema:
-        """The schema in `text`: that of a .proto file, or the base64 of a FileDescriptorProto.
+        """Parse `text`: a .proto file, or the base64 of a FileDescriptorProto.
 
-        What isn't new may name types that nothing declares, as the established server imports it. Raises InvalidSchema with line and column and all errors of the compiler, SchemaTooCostly beyond the limits of
-        `texts`, InvalidReference for a reference whose name can't be an import path.
+        A text that isn't new may name types that nothing declares, as Confluent's registry imports it. Raises
+        InvalidSchema with line and column and all errors of the compiler, SchemaTooCostly beyond the limits of
+        `compiler`, and InvalidReference if a reference's name can't be an import path.
         """
         try:
             model = parse_schema(text, references, is_new=is_new)
@@ -98,107 +99,107 @@ class ProtobufFormat(SchemaFormat):
         )
 
     def normalize(self, parsed: ParsedSchema) -> str:
-        """The text that `normalize=true` registers."""
+        """Return the text that `normalize=true` registers."""
         model = _model(parsed)
         others = read_all({reference.name: reference.text for reference in documents(model.references).values()})
         return normal_text(model.statements, names_of(model.statements, MAIN, others))
 
     def serialized(self, parsed: ParsedSchema) -> str:
-        """The descriptor in base64."""
+        """Return the descriptor in base64."""
         return serialized(_model(parsed))
 
     def without_extensions(self, parsed: ParsedSchema) -> str:
-        """The text without extensions and custom options."""
+        """Return the text without extensions and custom options."""
         return bare_text(_model(parsed).statements)
 
     def diff(self, old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
-        """All changes, for people, in the order of the new text."""
+        """Return all changes, for people, in the order of the new text."""
         return diff_schemas(_model(old), _model(new))
 
     def outline(self, parsed: ParsedSchema) -> tuple[OutlineField, ...]:
-        """The fields as a flat list, nested ones after their parent."""
+        """Return the fields as a flat list, nested ones after their parent."""
         return outline(_model(parsed))
 
     def self_contained(self, parsed: ParsedSchema) -> str:
-        """One .proto text with what it imports inside; see `self_contained.self_contained`."""
+        """Return one .proto text with its imports included; see `self_contained.self_contained`."""
         return self_contained(_model(parsed))
 
     def judge(self, reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
-        """All breaks as Confluent's registry sees them, and all hazards."""
+        """Return all breaks, as in Confluent's registry, and all hazards."""
         return verdict.judge(_model(reader), _model(writer))
 
     def truth(self, reader: ParsedSchema, writer: ParsedSchema) -> Truth:
-        """What really happens to the writer's data, by writing and reading; see `truth`."""
+        """Check what really happens to the writer's data by writing and reading it; see `empirical_check.truth`."""
         return _truth(_model(reader), _model(writer))
 
     def witness(self, reader: ParsedSchema, writer: ParsedSchema, finding: Incompatibility | None = None) -> Witness:
-        """Proof of one finding, or (None) of any loss of the pair; one that isn't found says why."""
+        """Prove one finding, or (None) any loss of the pair; a witness that isn't found says why."""
         if finding is not None and finding.witness is not None:
             return finding.witness
         return find_witness(self.truth(reader, writer), finding)
 
     def example(self, parsed: ParsedSchema) -> Any:
-        """A datum of the first message in the JSON form; raises InvalidDatum where none can be made."""
+        """Return a datum of the first message in the JSON form; raises InvalidDatum if none can be made."""
         return dynamic_messages.example(_model(parsed))
 
     def resolve(self, reader: ParsedSchema, writer: ParsedSchema, datum: Any, message: str | None = None) -> Resolution:
-        """What the reader makes of a datum of the writer's first message, or of the one named; raises InvalidDatum."""
+        """Read a datum of the writer's first message, or of `message`, with the reader; raises InvalidDatum."""
         return resolution.resolve(_model(reader), _model(writer), datum, message)
 
     def repair(
         self, schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool
     ) -> Edit | None:
-        """The edit of `schema` that removes the finding against `other`; None where there is none."""
+        """Return the edit of `schema` that removes the finding against `other`; None if there is no edit."""
         return repair.repair(_model(schema), _model(other), finding, is_reader=is_reader)
 
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
-        """The edit of `new` that gives a renamed field its old number and JSON name back; None if none."""
+        """Return the edit of `new` that restores a renamed field's number and JSON name; None if not possible."""
         return repair.accept_rename(_model(old), _model(new), suspected)
 
     def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
-        """Advice on the schema alone, warnings first; none of it decides anything."""
+        """Return advice on the schema alone, warnings first; it affects no verdict."""
         return findings_at(lint_violations(_model(parsed)), lambda pointer: self.position(parsed, pointer))
 
     def position(self, parsed: ParsedSchema, pointer: str) -> tuple[int, int] | None:
-        """Line and column (from 1) of what a pointer leads to; None for base64, which has no lines to show."""
+        """Return line and column (from 1) of a pointer's target; None for base64, which has no lines to show."""
         model = _model(parsed)
         return None if model.is_encoded else positions.position(model, pointer)
 
     def tags(self, parsed: ParsedSchema) -> tuple[EntityTags, ...]:
-        """The tagged records and fields with their tags, in the order of the text."""
+        """Return the tagged records and fields with their tags, in the order of the text."""
         return schema_outline.tags(_model(parsed))
 
     def with_tags(self, parsed: ParsedSchema, changes: Sequence[TagChange]) -> str:
-        """The text with changed tags; raises InvalidSchema for an entity that it doesn't define."""
+        """Return the text with changed tags; raises InvalidSchema for an entity that it doesn't define."""
         return schema_outline.with_tags(_model(parsed), changes)
 
     def has_top_level_field(self, parsed: ParsedSchema, name: str) -> bool:
-        """Whether a message of the file itself has a field of that name."""
+        """Return whether a top-level message has a field of that name."""
         return schema_outline.has_top_level_field(_model(parsed), name)
 
     def readable(self, canonical: str, submitted: str) -> str:
-        """The text that was sent, as what is stored has no comments; of a descriptor the one that is stored."""
+        """Return the submitted text, because the stored one has no comments; for a descriptor, the stored text."""
         return canonical if is_encoded(submitted) else submitted
 
     def is_encoded(self, text: str) -> bool:
-        """Whether a text is a descriptor in base64."""
+        """Return whether a text is a descriptor in base64."""
         return is_encoded(text)
 
     def recognizes(self, text: str) -> bool:
-        """Whether a text has a declaration of Protobuf's and isn't JSON."""
+        """Return whether a text has a Protobuf declaration and isn't JSON."""
         return text.lstrip()[:1] not in ("{", "[") and bool(_DECLARATION.search(text))
 
     def descriptor_set(self, parsed: ParsedSchema) -> str:
-        """The descriptors of the file and all that it imports, in base64."""
+        """Return the descriptors of the file and of everything it imports, in base64."""
         return descriptor_set(_model(parsed).protos)
 
     def record_name(self, parsed: ParsedSchema) -> str:
-        """The full name of the first message."""
+        """Return the full name of the first message."""
         messages = _model(parsed).main.messages.values() if parsed.model is not None else ()
         return next((message.full_name for message in messages), "")
 
     def decode_body(self, schema: ParsedSchema, body: bytes, indexes: tuple[int, ...] | None = None) -> DecodedBody:
-        """The message that the indexes lead to, decoded."""
+        """Decode the message that the indexes select."""
         check_size(body)
         if indexes is None:
             indexes, body = decoding.split_indexes(body)
@@ -206,7 +207,7 @@ class ProtobufFormat(SchemaFormat):
         return DecodedBody(value, name, indexes)
 
     def replay_of(self, reader: ParsedSchema, writer: ParsedSchema) -> BodyReplay:
-        """Reads bodies of the writer with the reader."""
+        """Return a function that reads the writer's bodies with the reader."""
         bodies = resolution.BodyReader(_model(reader), _model(writer))
 
         def replay(body: bytes, indexes: tuple[int, ...] | None) -> Resolution:
@@ -219,7 +220,7 @@ class ProtobufFormat(SchemaFormat):
 
 
 def _truth(reader: Schema, writer: Schema) -> Truth:
-    """The truth of a pair; the last one of each writer is kept, because a report asks for the proof of each finding."""
+    """Return the truth of a pair; each writer caches its last one, because a report needs a proof for each finding."""
     cached = writer.cache.get("truth")
     if cached is None or cached[0]() is not reader:
         result = empirical_check.truth(reader, writer)

@@ -1,4 +1,4 @@
-"""Google's compiler in the process: limits on the text, a private folder, descriptors or errors with their places."""
+"""Google's compiler in this process: limits on the text, a private folder, and descriptors or errors with places."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 def checked(text: str, name: str | None = None) -> int:
-    """How many statements a text has; raises SchemaTooCostly beyond the limits, InvalidSchema for what is no text.
+    """Return the number of statements; raises SchemaTooCostly beyond the limits, InvalidSchema for invalid characters.
 
     `name` is the import path of a reference, None for the schema itself.
     """
@@ -81,9 +81,9 @@ def _limit_depth(source: str, code: str) -> None:
 
 
 def with_syntax(text: str) -> tuple[str, int]:
-    """The text with a statement of its syntax, and by how many columns its first line has moved.
+    """Return the text with a syntax statement, and the number of columns by which its first line moved.
 
-    A text without one is proto2; said so, the compiler doesn't write a warning to the server's log.
+    A text without one is proto2. An explicit statement keeps the compiler from writing a warning to the server's log.
     """
     text = text.removeprefix("\ufeff")
     if _SYNTAX.match(_SKIPPED.sub(" ", text)):
@@ -92,9 +92,9 @@ def with_syntax(text: str) -> tuple[str, int]:
 
 
 class Columns:
-    """Where the characters of a text are that the compiler names by line and column, both from 0.
+    """A map from the compiler's lines and columns, both from 0, to characters of a text.
 
-    It counts columns in bytes of UTF-8, and a tab up to the next 8. A line is measured once, whatever is asked of it.
+    The compiler counts columns in UTF-8 bytes, and a tab up to the next multiple of 8. Each line is measured only once.
     """
 
     def __init__(self, text: str) -> None:
@@ -103,19 +103,19 @@ class Columns:
         self._measured: dict[int, list[int]] = {}
 
     def index(self, line: int, column: int) -> int:
-        """The index of a character in the text; the end of the text for a line behind it."""
+        """Return the index of a character in the text; the end of the text for a line beyond it."""
         if line >= len(self._lines):
             return len(self._text)
         return self._lines[line] + self.character(line, column)
 
     def character(self, line: int, column: int) -> int:
-        """The column in characters; the end of the line for a column behind it."""
+        """Return the column in characters; the end of the line for a column beyond it."""
         if line >= len(self._lines):
             return 0
         return bisect_left(self._columns(line), column)
 
     def _columns(self, line: int) -> list[int]:
-        """The compiler's column of each character of a line."""
+        """Return the compiler's column of each character of a line."""
         if line not in self._measured:
             begin = self._lines[line]
             end = self._lines[line + 1] - 1 if line + 1 < len(self._lines) else len(self._text)
@@ -141,18 +141,18 @@ COMPILERS_OWN: Final = frozenset(path.relative_to(_GOOGLE).as_posix() for path i
 
 
 def known_text(name: str) -> str:
-    """The text of a file that every schema can import, by its import path."""
+    """Return the text of a file that every schema can import, by its import path."""
     folder = _KNOWN if (_KNOWN / name).exists() else _GOOGLE
     return (folder / name).read_text(encoding="utf-8")
 
 
-# Unused imports and the like: nothing that the sender of a schema could read.
+# Unused imports and the like: nothing that the sender of a schema could see.
 warnings.filterwarnings("ignore", category=_protoc_compiler.ProtocWarning)
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One error of the compiler; `line` and `column` count from 1 and are None where it names none."""
+    """One error of the compiler; `line` and `column` are from 1, and None if it gives none."""
 
     file: str
     line: int | None
@@ -161,10 +161,11 @@ class Diagnostic:
 
 
 def compile_files(texts: Mapping[str, str], column_shift: int = 0) -> tuple[FileDescriptorProto, ...]:
-    """The descriptors of all files that MAIN needs, imported ones first, MAIN last; only MAIN keeps source information.
+    """Return the descriptors of all files that MAIN needs, imported ones first, MAIN last.
 
-    `texts` maps import paths to texts and holds MAIN; `column_shift` is what was put before the first line of MAIN.
-    Raises InvalidSchema with all errors, the place of the first one in MAIN, and no path of this machine.
+    Only MAIN keeps source information. `texts` maps import paths to texts and includes MAIN; `column_shift` is the
+    length of the prefix in the first line of MAIN. Raises InvalidSchema with all errors, the place of the first one in
+    MAIN, and no paths of this machine.
     """
     with TemporaryDirectory(prefix="schemadesk-") as name:
         folder = Path(name)
@@ -172,7 +173,7 @@ def compile_files(texts: Mapping[str, str], column_shift: int = 0) -> tuple[File
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8", newline="")
-        # Through a file of its own that imports MAIN publicly, the compiler doesn't warn of unused imports on stderr.
+        # A separate file that imports MAIN publicly keeps the compiler from warning about unused imports on stderr.
         (folder / _ALL).write_text(f'syntax = "proto3"; import public "{MAIN}";')
         include = [str(folder).encode(), str(_KNOWN).encode(), str(_GOOGLE).encode()]
         try:
@@ -247,12 +248,12 @@ def _sentence(problem: Diagnostic, *, is_first: bool) -> str:
     return f"line {problem.line}, column {problem.column}: {problem.message}"
 
 
-#: names of references never begin like this
+#: no reference has a name with this prefix
 PREFIX: Final = "__missing"
 
 
 def placeholders(texts: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """The texts, each importing files that declare messages of those names."""
+    """Return the texts plus files that declare messages with the names, which every text imports."""
     by_package: dict[str, dict[str, None]] = {}
     for name in names:
         package, _, simple = name.removeprefix(".").rpartition(".")

@@ -1,7 +1,7 @@
-"""Bodies of messages on the wire: which message type of a schema they hold, and that message as JSON.
+"""Bodies of messages on the wire: their message type in a schema, and the message as JSON.
 
-Before the message stands its path of indexes into the file's messages: their number and each of them as zigzag varints;
-a single zero byte stands for the path [0].
+A body starts with the path of message indexes in the file: their number and each index as zigzag varints. A single zero
+byte means the path [0].
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MAX_VARINT_BYTES: Final = 5
 
 
 def split_indexes(body: bytes) -> tuple[tuple[int, ...], bytes]:
-    """The path of indexes at the beginning, and what comes after it. Raises InvalidDatum with `byte`."""
+    """Return the path of indexes at the start, and the rest. Raises InvalidDatum with `byte`."""
     count, at = _zigzag(body, 0)
     if count == 0:
         return (0,), body[at:]
@@ -33,10 +33,10 @@ def split_indexes(body: bytes) -> tuple[tuple[int, ...], bytes]:
 
 
 def message_at(schema: Schema, indexes: tuple[int, ...]) -> Message:
-    """The message that a path of indexes leads to. Raises InvalidDatum.
+    """Return the message that a path of indexes selects. Raises InvalidDatum.
 
-    The messages that the text declares are counted, the entries of maps among them where it writes them out, as clients
-    count that have a descriptor; what leads nowhere so is counted by the descriptor, which has all entries.
+    The indexes count the messages that the text declares, including map entries that it writes out, like clients with a
+    descriptor. If that selects no message, the indexes count those of the descriptor, which has all map entries.
     """
     return _message_said(schema, indexes) or _message_described(schema, indexes)
 
@@ -69,7 +69,7 @@ def _message_described(schema: Schema, indexes: tuple[int, ...]) -> Message:
 
 
 def decode_body(schema: Schema, data: bytes, indexes: tuple[int, ...]) -> tuple[str, Any]:
-    """The full name of the message type and the message in the JSON form. Raises InvalidDatum."""
+    """Return the full name of the message type, and the message in the JSON form. Raises InvalidDatum."""
     message, codec = message_at(schema, indexes), Codec(schema)
     return message.full_name, codec.json(read_message(codec, message, data))
 

@@ -1,4 +1,4 @@
-"""Data of a schema as dynamic messages: written, read, shown as JSON; sample data and a readable example."""
+"""Data of a schema as dynamic messages: writing, reading and JSON; sample data and a readable example."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_DATUM = 1024 * 1024
 
 
 class Codec:
-    """Makes, writes and reads messages of one schema."""
+    """A factory, writer and reader of one schema's messages."""
 
     def __init__(self, schema: Schema) -> None:
         self._pool = schema.pool
@@ -29,7 +29,7 @@ class Codec:
         self._extensions: dict[str, Any] = {}
 
     def new(self, message: model.Message) -> Message:
-        """An empty datum."""
+        """Return an empty datum."""
         name = message.full_name
         if name not in self._classes:
             self._classes[name] = GetMessageClass(self._pool.FindMessageTypeByName(name))
@@ -37,17 +37,17 @@ class Codec:
         return datum
 
     def read(self, message: model.Message, data: bytes) -> Message:
-        """The datum in the bytes; raises DecodeError. Missing required fields are for the caller to look at."""
+        """Return the datum in the bytes; raises DecodeError. Doesn't check for missing required fields."""
         datum = self.new(message)
         datum.ParseFromString(data)
         return datum
 
     def get(self, datum: Message, field: Field) -> Any:
-        """A field's value, its default where it isn't set."""
+        """Return a field's value, or its default if it isn't set."""
         return datum.Extensions[self._extension(field)] if field.is_extension else getattr(datum, field.name)
 
     def is_set(self, datum: Message, field: Field) -> bool:
-        """Whether the data hold the field: by its presence, or by a value that isn't zero or empty."""
+        """Return whether the data has the field: by its presence, or by a value that isn't zero or empty."""
         if field.is_repeated:
             return len(self.get(datum, field)) > 0
         if field.is_extension:
@@ -57,7 +57,7 @@ class Codec:
         return bool(self.get(datum, field))
 
     def put(self, datum: Message, field: Field, value: Any) -> None:
-        """Sets a field: a list for a repeated one, pairs of key and value for a map."""
+        """Set a field: a list for a repeated field, (key, value) pairs for a map."""
         if field.is_map:
             self._put_entries(datum, field, value)
         elif field.is_repeated:
@@ -90,14 +90,14 @@ class Codec:
         return self._extensions[field.name]
 
     def json(self, datum: Message) -> Any:
-        """A datum in the JSON form of Protobuf with the names of the schema."""
+        """Return a datum in Protobuf's JSON form with the names of the schema."""
         try:
             return json_format.MessageToDict(datum, preserving_proto_field_name=True, descriptor_pool=self._pool)
-        except Exception:  # noqa: BLE001 - well-known types refuse values outside of their range, by many errors
+        except Exception:  # noqa: BLE001 - well-known types reject values out of range, with many error types
             return plain_json(datum)
 
     def json_with_defaults(self, datum: Message) -> Any:
-        """The same with what a program reads of fields that aren't set, members of oneofs and messages aside."""
+        """Like `json`, with the values that a program reads for unset fields, except members of oneofs and messages."""
         filled = type(datum)()
         filled.CopyFrom(datum)
         _fill(filled)
@@ -112,7 +112,7 @@ class Codec:
             return plain_json(filled)
 
     def from_json(self, message: model.Message, value: Any) -> Message:
-        """The datum of a value in the JSON form; raises InvalidDatum."""
+        """Return the datum for a value in the JSON form; raises InvalidDatum."""
         if not isinstance(value, Mapping):
             raise InvalidDatum(f"a record of {message.full_name} is a JSON object with its fields")
         datum = self.new(message)
@@ -126,7 +126,7 @@ class Codec:
 
 
 def _fill(datum: Message) -> None:
-    """Sets what has a default and isn't set, in all messages inside."""
+    """Set every unset field that has a default, in all nested messages too."""
     for field in datum.DESCRIPTOR.fields:
         if field.is_repeated:
             values: Any = getattr(datum, field.name)
@@ -141,7 +141,7 @@ def _fill(datum: Message) -> None:
 
 
 def plain_json(value: Any) -> Any:
-    """Any value of a datum as JSON, without the special forms of well-known types."""
+    """Return any value of a datum as JSON, without the special forms of well-known types."""
     if isinstance(value, Message):
         return {_name(field): _plain_field(field, inside) for field, inside in value.ListFields()}
     if isinstance(value, bytes):
@@ -166,7 +166,7 @@ def _plain_field(field: Any, value: Any) -> Any:
 
 
 def decode_error(error: DecodeError) -> str:
-    """What the runtime says, in one line."""
+    """Return the runtime's message in one line."""
     return " ".join(str(error).split())[:300]
 
 
@@ -187,7 +187,7 @@ class NoDatum(Exception):
 class Covering:
     """The covering data of the messages of one schema.
 
-    `named` are numbers that stand for something elsewhere, say in the enums of a reader: an unnamed one is none of them.
+    `named` are numbers with a name elsewhere, for example in a reader's enums; unnamed sample numbers avoid them.
     """
 
     def __init__(self, codec: Codec, named: frozenset[int] = frozenset()) -> None:
@@ -196,10 +196,10 @@ class Covering:
         self._minimal: dict[str, Datum | None] = {}
 
     def minimal(self, message: MessageType) -> Datum:
-        """The smallest valid datum: required fields alone; raises NoDatum."""
+        """Return the smallest valid datum, with only required fields; raises NoDatum."""
         name = message.full_name
         if name not in self._minimal:
-            self._minimal[name] = None  # what is asked for again while it is being made has no end
+            self._minimal[name] = None  # a request for it while it is being made means infinite recursion
             datum = self._codec.new(message)
             for field in message.fields:
                 if field.is_required:
@@ -212,13 +212,13 @@ class Covering:
         return cached
 
     def copy(self, message: MessageType) -> Datum:
-        """A minimal datum to fill."""
+        """Return a minimal datum to fill."""
         datum = self._codec.new(message)
         datum.CopyFrom(self.minimal(message))
         return datum
 
     def singles(self, field: Field) -> Iterator[Any]:
-        """Values of one element of a field; the first isn't zero or empty where there is such a value."""
+        """Yield values for one element of a field; the first isn't zero or empty if possible."""
         if field.message is not None:
             yield from self._messages(field.message)
         elif field.enum is not None:
@@ -232,7 +232,7 @@ class Covering:
             yield from dict.fromkeys((1, low, high, 0, 2 if low == 0 else -1))
 
     def _unnamed(self, enum: Enum) -> Iterator[int]:
-        """A positive and a negative number that neither the enum nor anybody else has a name for."""
+        """Yield a positive and a negative number without a name in the enum or in `named`."""
         for numbers in (count(1), count(-1, -1)):
             yield next(number for number in numbers if number not in enum.by_number and number not in self._named)
 
@@ -246,9 +246,9 @@ class Covering:
         yield self.minimal(message)
 
     def values(self, field: Field) -> Iterator[Any]:
-        """What the field is set to, one datum after another: lists of 1 and 2 values where it is repeated.
+        """Yield the values to set the field to, one datum each: lists of 1 and 2 values for a repeated field.
 
-        Nothing where it holds a message that has no finite datum.
+        Yields nothing if the field has a message without a finite datum.
         """
         try:
             yield from self._values(field)
@@ -281,7 +281,7 @@ class Covering:
         yield [(key, values[0]) for key in keys[:2]]
 
     def single_value(self, field: Field, inside: Datum) -> Any:
-        """A value of the field that holds this message: in a list or a map where it has to be."""
+        """Return a value of the field that contains this message, in a list or a map if necessary."""
         if field.is_map and field.message is not None:
             return [(next(iter(self.singles(field.message.by_number[1]))), inside)]
         return [inside] if field.is_repeated else inside
@@ -293,7 +293,7 @@ _SAMPLES: Final[Mapping[str, Any]] = {"double": 1.5, "float": 1.5, "bool": True,
 
 
 def root_of(schema: Schema) -> MessageType:
-    """The message that a record holds where nothing says which: the first of the file; raises InvalidDatum."""
+    """Return the default message of a record, the first of the file; raises InvalidDatum."""
     root = next(iter(schema.main.messages.values()), None)
     if root is None:
         raise InvalidDatum("the schema has no message, so it has no data")
@@ -301,7 +301,7 @@ def root_of(schema: Schema) -> MessageType:
 
 
 def example(schema: Schema) -> Any:
-    """A datum of the first message in the JSON form; raises InvalidDatum where none can be made."""
+    """Return a datum of the first message in the JSON form; raises InvalidDatum if none can be made."""
     codec = Codec(schema)
     try:
         datum = _Maker(codec).make(root_of(schema), 0)
@@ -318,7 +318,7 @@ class _Maker:
         self._open: list[str] = []
 
     def make(self, message: MessageType, depth: int) -> Datum:
-        """A datum; of a message inside of itself the least that it can be, which shows enough of it."""
+        """Return a datum; a message inside itself gets only its minimal value."""
         is_known = message.full_name in self._open or message.full_name.startswith("google.protobuf.")
         if is_known or depth >= MAX_DEPTH:
             return self._covering.copy(message)

@@ -1,4 +1,4 @@
-"""What the data do: sample data of the writer, really read by the reader and compared; and proof of one finding."""
+"""The data check of a pair: sample data of the writer, read with the reader and compared; and proof of one finding."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FieldStep:
 
 @dataclass(frozen=True, slots=True)
 class MessagePair:
-    """Two messages that meet, and the way from the root of a record to them."""
+    """Two messages that are compared, and the path to them from the root of a record."""
 
     writer: Message
     reader: Message
@@ -40,7 +40,7 @@ class MessagePair:
 
     @property
     def path(self) -> str:
-        """The way for people: `Order.items[]`."""
+        """The path for people: `Order.items[]`."""
         parts = [self.root_writer.local_name]
         for step in self.steps:
             suffix = "{}" if step.theirs.is_map else "[]" if step.theirs.is_repeated else ""
@@ -49,14 +49,14 @@ class MessagePair:
 
 
 def held_message(field: Field) -> Message | None:
-    """The message in a field, or in the values of a map."""
+    """Return the message in a field, or in the values of a map."""
     if field.is_map and field.message is not None:
         return field.message.by_number[2].message
     return field.message
 
 
 def is_known(pair: MessagePair) -> bool:
-    """Both sides have the same definition from the known types."""
+    """Return whether both sides have the same definition from the known types."""
     return (
         pair.writer.source == pair.reader.source
         and pair.writer.source in KNOWN_NAMES
@@ -75,11 +75,11 @@ _VALUES_TOGETHER: Final = 3
 
 
 class TooMuchData(Exception):
-    """The covering data are more than MAX_DATA."""
+    """The covering data has more than MAX_DATA values."""
 
 
 def truth(reader: Schema, writer: Schema) -> Truth:
-    """The answer with every finding and its witness; `unknown` where there are more than MAX_DATA covering data."""
+    """Return the answer with every finding and its witness; `unknown` if there is more covering data than MAX_DATA."""
     run = _Run(reader, writer)
     try:
         findings = tuple(run.findings())
@@ -98,14 +98,14 @@ def truth(reader: Schema, writer: Schema) -> Truth:
 
 
 class _Taker(NamedTuple):
-    """A field of the writer that a oneof of the reader recognizes, with values that it is recognized by."""
+    """A field of the writer that a oneof of the reader recognizes, with values by which it is recognized."""
 
     field: Field
     values: tuple[Any, ...]
 
     @property
     def group(self) -> str | int:
-        """What the writer can't set together with it has the same group."""
+        """The group of fields that the writer can't set together."""
         return self.field.oneof or self.field.number
 
 
@@ -128,10 +128,10 @@ class _Run:
         self.is_partial = False
 
     def findings(self) -> list[Incompatibility]:
-        """All of them; raises TooMuchData."""
+        """Return all findings; raises TooMuchData."""
         visited: set[tuple[int, int]] = set()
         roots = list(self._roots(self._writer.main.messages, self._reader.main.messages, is_top=True))
-        # Messages at the top first, so that a nested one is only a root if no field of a record leads to it.
+        # Top-level messages come first, so that a nested one is a root only if no field of a record leads to it.
         todo = deque(pair for pair in roots if "." not in pair.writer.local_name)
         rest = deque(pair for pair in roots if "." in pair.writer.local_name)
         while todo or rest:
@@ -184,7 +184,7 @@ class _Run:
         self._tell(finding("MESSAGE_REMOVED", anchor, name=name, writer=message.name, reader=None, witness=witness))
 
     def _inside(self, pair: MessagePair) -> Iterator[MessagePair]:
-        """The pairs that message fields of one number lead to."""
+        """Yield the pairs that message fields with equal numbers lead to."""
         for theirs, ours in self._compare.pairs(pair.writer, pair.reader):
             if ours is None or theirs.number != ours.number or theirs.is_map != ours.is_map:
                 continue
@@ -211,7 +211,7 @@ class _Run:
         for name in read.FindInitializationErrors():
             ours = next((field for field in pair.reader.fields if field.name == name), None)
             if ours is None:
-                continue  # deeper down: told of the message that lacks it
+                continue  # nested: reported for the message that lacks it
             theirs = pair.writer.numbered(ours.number)
             rule = "REQUIRED_FIELD_ADDED" if theirs is None else "REQUIRED_INTRODUCED"
             witness = self._witness(pair, datum)
@@ -219,10 +219,11 @@ class _Run:
                 yield self._finding(rule, pair, theirs, ours, witness)
 
     def _suspects(self, pair: MessagePair, met: list[tuple[Field, Field]]) -> set[int]:
-        """The numbers of fields that don't come out as written when all are set together, value by value.
+        """Return the numbers of fields whose values change when all are set together, value by value.
 
-        What is right together is right alone: fields are read one by one. Members of oneofs can't be set together,
-        and fields with another number could be taken for one another, so that these are always tried alone.
+        A value that is right together with others is right alone, because fields are read one by one. Members of oneofs
+        can't be set together, and fields with another number could be mistaken for each other, so these are always
+        tried alone.
         """
         alone = {theirs.number for theirs, ours in met if theirs.oneof is not None or theirs.number != ours.number}
         together = [(theirs, ours, self._covering.values(theirs)) for theirs, ours in met if theirs.number not in alone]
@@ -235,7 +236,7 @@ class _Run:
         return suspects
 
     def _differing(self, pair: MessagePair, filled: list[tuple[Field, Field, Any]]) -> set[int]:
-        """Of fields set together (None: left out), those that come out differently; an error is narrowed down."""
+        """Return the fields of a set (None: left out) whose values change; an error is narrowed down."""
         numbers: set[int] = set()
         todo = [filled] if filled else []
         while todo:
@@ -265,7 +266,7 @@ class _Run:
     def _tried(
         self, pair: MessagePair, theirs: Field, ours: Field, value: Any, rules: set[str]
     ) -> Iterator[Incompatibility]:
-        """What becomes of the field alone with a value (None: left out)."""
+        """Yield the findings for the field alone with a value (None: left out)."""
         datum = self._covering.copy(pair.writer)
         if value is not None:
             self._write.put(datum, theirs, value)
@@ -284,13 +285,13 @@ class _Run:
             yield self._finding(rule, pair, theirs, ours, witness)
 
     def _oneof(self, pair: MessagePair, oneof: Oneof) -> Iterator[Incompatibility]:
-        """Whether the writer can set two fields together of which the reader keeps one, because they are of one oneof."""
+        """Yield a finding if the writer can set two fields together that are members of one oneof for the reader."""
         members = [field for number in oneof.numbers if (field := pair.writer.numbered(number)) is not None]
         if len({field.oneof or field.number for field in members}) < 2:
             return
         takers = [taker for field in members if (taker := self._taker(pair, field)).values]
         plain = [taker for taker in takers if taker.field.oneof is None]
-        # Members of other oneofs last: what is told of plain fields is shown by plain fields.
+        # Members of other oneofs come last, so that findings about plain fields are shown by plain fields.
         takers.sort(key=lambda taker: taker.field.oneof is not None)
         together = ((first, second) for first, second in combinations(takers, 2) if first.group != second.group)
         tried = (self._together(pair, first, second) for first, second in islice(together, MAX_TOGETHER))
@@ -309,7 +310,7 @@ class _Run:
             )
 
     def _taker(self, pair: MessagePair, field: Field) -> _Taker:
-        """The field with the first values that the reader finds in its own field if they come last."""
+        """Return the field with its first values that the reader finds in its own field if they come last."""
         ours = pair.reader.by_number[field.number]
         datum = self._covering.minimal(pair.writer)
 
@@ -326,7 +327,7 @@ class _Run:
         return data
 
     def _together(self, pair: MessagePair, first: _Taker, second: _Taker) -> Witness | None:
-        """Proof that one of two fields is lost where both are set, in the usual order of fields or in another."""
+        """Prove that one of two set fields is lost, with the usual or another order of fields; None if neither is."""
         for one, other in product(first.values, second.values):
             datum = self._covering.copy(pair.writer)
             self._write.put(datum, first.field, one)
@@ -364,12 +365,12 @@ class _Run:
         return any(not item.is_same for item in met)
 
     def _try(self, pair: MessagePair, datum: Datum, values: int = 1) -> Datum | str:
-        """What the reader makes of a datum of one pair, or its error; `values` is how many fields it sets."""
+        """Read a datum of one pair with the reader, or return its error; `values` is the number of fields set."""
         self._spend(pair, values)
         return self._read_bytes(pair, datum.SerializeToString())
 
     def _try_last(self, pair: MessagePair, datum: Datum, field: Field, value: Any) -> Datum | str:
-        """The same where the field comes last, so that no other member of the reader's oneof takes its place."""
+        """Like `_try`, with the field last, so that no other member of the reader's oneof replaces it."""
         self._spend(pair, 1)
         last = b"" if value is None else self._alone(pair, field, value)
         rest = self._required_but(pair, field) if value is not None else datum.SerializeToString()
@@ -377,7 +378,7 @@ class _Run:
 
     def _spend(self, pair: MessagePair, values: int) -> None:
         self.count += values
-        # Writing looks at every field of a message, set or not: a datum of a very wide one costs as much as many.
+        # Writing visits every field of a message, set or not: a datum of a very wide message costs as much as many.
         self._cost += values + len(pair.writer.fields) // _WIDE
         if self._cost > MAX_DATA:
             raise TooMuchData
@@ -391,9 +392,9 @@ class _Run:
     def _witness(
         self, pair: MessagePair, datum: Datum, suspect: Field | None = None, *, written: bytes | None = None
     ) -> Witness | None:
-        """The datum inside of a whole record, written and read again: proof only if the record as a whole shows it.
+        """Write and read the datum inside a whole record: it is proof only if the whole record shows the change.
 
-        `suspect` is the field that is likely to: it is looked at first. `written` is the datum with its fields in
+        `suspect` is the field that probably shows it, which is checked first. `written` is the datum with its fields in
         another order.
         """
         inside, holders = datum, [pair.root_writer, *(held_message(step.theirs) for step in pair.steps)]
@@ -404,7 +405,7 @@ class _Run:
             inside = outside
         data = inside.SerializeToString(deterministic=True)
         if written is not None:
-            # Another order of the same fields is as long as theirs: no length around them changes.
+            # Another order of the same fields has the same length, so no enclosing length changes.
             data = data.replace(datum.SerializeToString(deterministic=True), written, 1)
             again = self._write.read(pair.root_writer, data)
             if again.SerializeToString(deterministic=True) != inside.SerializeToString(deterministic=True):
@@ -421,7 +422,7 @@ class _Run:
         if self._compare.is_kept(pair.root_writer, pair.root_reader, inside, read, first):
             return None
         got = self._read.json(read)
-        if got == shown:  # what differs is left out on both sides: a zero on one, a default on the other
+        if got == shown:  # the difference is omitted on both sides: a zero on one, a default on the other
             shown, got = self._write.json_with_defaults(inside), self._read.json_with_defaults(read)
         return Witness(True, shown, encoded, read=got)
 
@@ -447,7 +448,7 @@ class _Run:
 
 
 def _is_told_inside(theirs: Field, ours: Field, written: object, *, read: object) -> bool:
-    """Whether a loss is one of the messages that both fields hold, and is told of them."""
+    """Return whether a loss is inside the messages of both fields, and is reported there."""
     if theirs.number != ours.number or theirs.is_map != ours.is_map or theirs.is_repeated != ours.is_repeated:
         return False
     messages = held_message(theirs), held_message(ours)
@@ -465,12 +466,12 @@ def _is_told_inside(theirs: Field, ours: Field, written: object, *, read: object
     return len(written) == len(read)  # type: ignore[arg-type]
 
 
-# Told of a oneof as a whole: the data show it in the same oneof of the reader.
+# Reported for a oneof as a whole: the data shows it in the same oneof of the reader.
 _ONEOFS: Final = frozenset({"MULTIPLE_FIELDS_MOVED_TO_ONEOF", "FIELD_MOVED_TO_EXISTING_ONEOF"})
 
 
 def find_witness(truth: Truth, reported: Incompatibility | None) -> Witness:
-    """The witness of a finding, or (None) of any break; one that isn't found says why."""
+    """Return the witness of a finding, or (None) of any break; one that isn't found says why."""
     if reported is None:
         first = next((item.witness for item in truth.findings if item.witness is not None), None)
         return first or Witness(False, reason=f"the reader gets all data unchanged: {truth.how}")
@@ -486,7 +487,7 @@ def find_witness(truth: Truth, reported: Incompatibility | None) -> Witness:
 
 
 def _is_same(observed: Incompatibility, reported: Incompatibility) -> bool:
-    """Whether what the data show is what the finding says: in the same place, or inside of it."""
+    """Return whether the data shows what a finding says, at the same place or inside it."""
     same_writer = (observed.writer_pointer, observed.writer_source) == (reported.writer_pointer, reported.writer_source)
     same_reader = (observed.reader_pointer, observed.reader_source) == (reported.reader_pointer, reported.reader_source)
     if reported.rule == "REFERENCED_TYPE_CHANGED":

@@ -1,6 +1,6 @@
-"""Schemas as descriptors: sent as base64, given to clients without a compiler, and their content as one number.
+"""Schemas as descriptors: submitted as base64, given to clients without a compiler, and hashed for the fingerprint.
 
-The number is equal for texts that define the same, whatever their order and layout.
+The fingerprint is equal for texts with the same definitions, whatever their order and layout.
 """
 
 from __future__ import annotations
@@ -35,15 +35,14 @@ _MAX_DEPTH: Final = 40
 
 
 def is_encoded(text: str) -> bool:
-    """Whether a text can only be base64: a .proto text has punctuation that base64 hasn't."""
+    """Return whether a text can only be base64: a .proto text has punctuation that base64 lacks."""
     return _BASE64.fullmatch(text) is not None
 
 
 def decode(text: str) -> FileDescriptorProto:
-    """The descriptor in base64; raises InvalidSchema, SchemaTooCostly.
+    """Return the descriptor in base64; raises InvalidSchema or SchemaTooCostly.
 
-    Names are checked, because they are going to stand in a text: the compiler must read that text as the descriptor
-    says it.
+    Names are checked because they will be written into a text, which the compiler must read with the same meaning.
     """
     if len(text) > 2 * MAX_BYTES:
         raise SchemaTooCostly(f"the schema has {len(text):,} bytes; at most {MAX_BYTES:,} are read")
@@ -61,7 +60,7 @@ def decode(text: str) -> FileDescriptorProto:
 
 
 def _check_text(message: Message) -> None:
-    """Strings of a descriptor must be text: what isn't UTF-8 comes as bytes."""
+    """Raise InvalidSchema for a string that isn't UTF-8; the runtime returns it as bytes."""
     for field, value in message.ListFields():
         for kind, item in _items(field, value):
             if kind.cpp_type == kind.CPPTYPE_MESSAGE:
@@ -71,7 +70,7 @@ def _check_text(message: Message) -> None:
 
 
 def _items(field: FieldDescriptor, value: Any) -> Iterator[tuple[FieldDescriptor, Any]]:
-    """Each value of a field with its descriptor; of a map (an option may have one) its keys and its values."""
+    """Yield each value of a field with its descriptor; for a map, which an option may have, its keys and values."""
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
         entry = field.message_type.fields_by_name
         for key, item in value.items():
@@ -142,12 +141,12 @@ def _name(name: str, pattern: re.Pattern[str]) -> None:
         raise InvalidSchema(f"""the descriptor contains "{shown}", which can't be written in a .proto text""")
 
 
-#: the name that the established server gives a descriptor
+#: the name of a descriptor in Confluent's registry
 _NAME: Final = "default"
 
 
 def serialized(schema: Schema) -> str:
-    """The descriptor in base64, without places in the text and without options that nothing declares."""
+    """Return the descriptor in base64, without source positions and undeclared options."""
     descriptor = FileDescriptorProto()
     descriptor.CopyFrom(schema.proto)
     descriptor.ClearField("source_code_info")
@@ -161,7 +160,7 @@ def serialized(schema: Schema) -> str:
 
 
 def _order(messages: Any, types: Sequence[MessageStatement | EnumStatement]) -> None:
-    """Puts messages into the order of the text, those that it doesn't declare behind; and so inside of each."""
+    """Sort messages in the order of the text, undeclared ones last; likewise nested messages."""
     declared = [item for item in types if isinstance(item, MessageStatement)]
     indexes = {item.name: index for index, item in enumerate(declared)}
     messages.sort(key=lambda message: indexes.get(message.name, len(indexes)))
@@ -188,7 +187,7 @@ def _forget_derived_names(messages: Any, declared: set[str], scope: str) -> None
 
 
 def _forget_undeclared(message: Any) -> None:
-    """Removes options that nothing declares, as a client could make nothing of them."""
+    """Remove undeclared options, which clients can't use."""
     for field, value in message.ListFields():
         if field.name == "options":
             value.ClearField("uninterpreted_option")
@@ -198,9 +197,9 @@ def _forget_undeclared(message: Any) -> None:
 
 
 def descriptor_set(protos: Sequence[Any]) -> str:
-    """A FileDescriptorSet of those descriptors in their order, without source information, in base64.
+    """Return a FileDescriptorSet of the descriptors in their order, without source information, in base64.
 
-    The set is its only field (number 1, length-delimited) once for each file: Protobuf's encoding guide.
+    The set has one field (number 1, length-delimited), repeated for each file; see Protobuf's encoding guide.
     """
     parts = []
     for proto in protos:
@@ -222,9 +221,9 @@ def _varint(number: int) -> bytes:
 
 
 def fingerprint(protos: Iterable[FileDescriptorProto], options: Options) -> str:
-    """SHA-256 (hexadecimal) of the main file and of all that it imports by path, the known types aside.
+    """Return the SHA-256 (hexadecimal) of the main file and of its imports by path, except known types.
 
-    Each file is written once, so that a graph of imports costs no more than its files.
+    Each file is hashed once, so a graph of imports costs no more than its files.
     """
     digests = {proto.name: _digest(proto, options) for proto in protos if proto.name not in KNOWN_NAMES}
     main = digests.pop(MAIN)
@@ -232,10 +231,10 @@ def fingerprint(protos: Iterable[FileDescriptorProto], options: Options) -> str:
 
 
 def _digest(proto: FileDescriptorProto, options: Options) -> str:
-    """SHA-256 of the descriptor without name and places: fields and values by number, imports sorted.
+    """Return the SHA-256 of the descriptor without name and positions: fields and values by number, imports sorted.
 
-    The order of messages stays: it numbers the messages in the header of every record. So does the first value of an
-    enum: it is the default.
+    The order of messages stays, because it numbers the messages in the header of every record. So does the first value
+    of an enum, because it is the default.
     """
     file = FileDescriptorProto()
     file.CopyFrom(proto)
@@ -287,7 +286,7 @@ def _sort_message(message: DescriptorProto, options: Options) -> None:
 
 
 def _move_made(messages: Any, fields: Iterable[FieldDescriptorProto]) -> None:
-    """Messages that a map or a group declares stand where their field does; they go last, by name."""
+    """Move messages that a map or a group declares to the end, by name; the text has them at their field."""
     groups = {field.type_name.rpartition(".")[2] for field in fields if field.type == FieldDescriptorProto.TYPE_GROUP}
     made = {message.name for message in messages if message.options.map_entry or message.name in groups}
     if made:
@@ -325,7 +324,7 @@ def _sort_enum(enum: EnumDescriptorProto, options: Options) -> None:
 
 
 def _sort(items: Any, key: Any, ordered: list[Any] | None = None) -> None:
-    """Sorts a repeated field of messages in place."""
+    """Sort a repeated field of messages in place."""
     before = list(items)
     after = sorted(before, key=key) if ordered is None else ordered
     if any(one is not other for one, other in zip(before, after, strict=True)):
@@ -339,11 +338,11 @@ def _sort(items: Any, key: Any, ordered: list[Any] | None = None) -> None:
 
 
 def _known_options(part: Any, options: Options) -> None:
-    """Writes custom options in the order of their numbers instead of that of the text."""
+    """Write custom options in the order of their numbers, not of the text."""
     if part.HasField("options"):
         read: Message = options.read(part.options)
         data = read.SerializePartialToString(deterministic=True)
         part.options.Clear()
         part.options.MergeFromString(data)
         if not data:
-            part.ClearField("options")  # an empty block behind a method says nothing
+            part.ClearField("options")  # an empty block after a method has no meaning

@@ -22,20 +22,20 @@ from registry.formats.protobuf.rules import RULES
 
 @dataclass(frozen=True, slots=True)
 class SchemaPointer:
-    """A place in one of the two schemas: its pointer, and the import path where it is in another file."""
+    """A place in one of the two schemas: its pointer, and the import path if it is in another file."""
 
     pointer: str | None
     source: str | None = None
 
     @staticmethod
     def of(part: Field | Message) -> SchemaPointer:
-        """The place of a field or message."""
+        """Return the place of a field or message."""
         return SchemaPointer(part.pointer, part.source)
 
 
 @dataclass(frozen=True, slots=True)
 class FindingAnchor:
-    """Where two schemas meet: the path for people, the place as Confluent writes it, and both sides."""
+    """The place where two schemas are compared: the path for people, Confluent's notation, and both sides."""
 
     path: str
     location: str
@@ -54,7 +54,7 @@ def finding(
     example: str = "",
     witness: Witness | None = None,
 ) -> Incompatibility:
-    """A finding of that rule; `writer` and `reader` are what each side has there, None where it has nothing."""
+    """Return a finding of the rule; `writer` and `reader` are the values of each side, None if it has none."""
     rule = RULES[rule_id]
     values = {"name": name, "writer": _shown(writer), "reader": _shown(reader)}
     return Incompatibility(
@@ -87,12 +87,12 @@ def _shown(value: Any) -> str:
 
 
 def plain_finding(rule_id: str, anchor: FindingAnchor, name: str, writer: Any, reader: Any) -> Incompatibility:
-    """A finding of that rule without proof, as the judgement tells it."""
+    """Return a finding of the rule without proof, as in a judgement."""
     return finding(rule_id, anchor, name=name, writer=writer, reader=reader)
 
 
 def field_path(message: Message, field: Field) -> str:
-    """The path of a field in the message that declares it: `Order.price`."""
+    """Return the path of a field in the message that declares it: `Order.price`."""
     return f"{message.local_name}.{field.shown_name}"
 
 
@@ -100,7 +100,7 @@ Hazard = tuple[str, str, Any, Any]
 
 
 def message_hazards(writer: Message, reader: Message, location: str) -> Iterator[Incompatibility]:
-    """The hazards of two messages of one name, in the order of the writer's fields."""
+    """Yield the hazards of two messages with one name, in the order of the writer's fields."""
     names: frozenset[str] | None = None
     for theirs in (*writer.fields, *writer.extended.values()) if writer.extended else writer.fields:
         ours = reader.numbered(theirs.number)
@@ -111,7 +111,7 @@ def message_hazards(writer: Message, reader: Message, location: str) -> Iterator
         anchor = None
         if theirs.name != ours.name and names is None:
             names = frozenset(field.name for field in reader.fields)
-        # A name that the reader has elsewhere is told as FIELD_RENUMBERED.
+        # A name that the reader has elsewhere is reported as FIELD_RENUMBERED.
         is_moved = names is not None and theirs.name in names
         for rule, name, before, after in field_hazards(theirs, ours, is_moved=is_moved):
             anchor = anchor or FindingAnchor(
@@ -132,7 +132,7 @@ def _is_same(theirs: Field, ours: Field) -> bool:
 
 
 def field_hazards(theirs: Field, ours: Field, *, is_moved: bool) -> Iterator[Hazard]:
-    """Rule, name, and what each side has, of two fields; `is_moved`: the reader has the writer's name elsewhere."""
+    """Yield (rule, name, writer's value, reader's value); `is_moved`: the reader has the writer's name elsewhere."""
     if not (is_moved and theirs.name != ours.name):
         yield from _name_hazards(theirs, ours)
     yield from _shape_hazards(theirs, ours)
@@ -178,18 +178,18 @@ def _shape_hazards(theirs: Field, ours: Field) -> Iterator[Hazard]:
 
 
 def _presence_label(field: Field) -> str:
-    """A field's type with its label; what has no label has its presence from its oneof."""
+    """Return a field's type with its label; without a label, its presence comes from its oneof."""
     return full_label(field) if field.oneof is None else f'{full_label(field)} in the oneof "{field.oneof}"'
 
 
 def _is_presence_comparable(theirs: Field, ours: Field) -> bool:
-    """Whether both are single values that are written alike, so that presence is all that they may differ in."""
+    """Return whether both are single values with equal encoding, so that only their presence can differ."""
     is_single = not theirs.is_repeated and not ours.is_repeated and theirs.kind in GROUPS
     return is_single and GROUPS[theirs.kind] == GROUPS.get(ours.kind)
 
 
 def _is_comparable(theirs: Field, ours: Field) -> bool:
-    """Whether the established check lets the pair pass but for its label."""
+    """Return whether the established check accepts the pair apart from its label."""
     return GROUPS.get(theirs.kind) == GROUPS.get(ours.kind) and not (theirs.label and ours.label and _numeric(ours))
 
 
@@ -213,7 +213,7 @@ def _value_hazards(theirs: Field, ours: Field) -> Iterator[Hazard]:
 
 
 def _type_hazards(theirs: Field, ours: Field, before: Message, after: Message) -> Iterator[Hazard]:
-    """Two types whose names say something else; what is of the schema's own package goes with that."""
+    """Compare types whose names have different meanings; a changed package of the schema itself doesn't count."""
     if is_reinterpreted(before, after):
         yield "KNOWN_TYPE_REINTERPRETED", ours.name, type_label(theirs), type_label(ours)
         return
@@ -230,14 +230,14 @@ def _default_hazards(theirs: Field, ours: Field) -> Iterator[Hazard]:
 
 
 def comparable(value: Any) -> Any:
-    """A default for comparison: strings as bytes, so that text and bytes of one content are equal."""
+    """Return a default for comparison: strings as bytes, so that text and bytes with equal content are equal."""
     if value != value:  # noqa: PLR0124 - NaN
         return "nan"
     return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
 
 
 def default_text(field: Field) -> str:
-    """A default for people: the name of an enum's value, text in quotes."""
+    """Return a default for people: the name of an enum value, text in quotes."""
     if field.enum is not None:
         return field.enum.by_number.get(field.default, str(field.default))
     if isinstance(field.default, bytes):
@@ -287,10 +287,10 @@ def _renumbered(writer: Message, reader: Message, location: str) -> Iterator[Inc
 
 
 def rule_of(theirs: Field, ours: Field, *, is_zero: bool, is_unnamed: bool = False) -> str:
-    """The rule of a value that changed.
+    """Return the rule for a value that changed.
 
-    `is_zero`: the datum leaves the field out, because it is zero or empty; `is_unnamed`: it holds a number that the
-    writer's enum has no name for.
+    `is_zero` means that the datum omits the field because it is zero or empty. `is_unnamed` means that it has a number
+    without a name in the writer's enum.
     """
     if theirs.number != ours.number:
         return "FIELD_RENUMBERED"
@@ -317,7 +317,7 @@ def rule_of(theirs: Field, ours: Field, *, is_zero: bool, is_unnamed: bool = Fal
 
 
 def has_unnamed(field: Field, value: Any) -> bool:
-    """Whether a value for a field, or one of several, is a number that the field's enum has no name for."""
+    """Return whether a field's value, or one of its values, is a number without a name in its enum."""
     if field.is_map and field.message is not None:
         inner = field.message.by_number[2]
         return any(has_unnamed(inner, item) for _, item in value)
@@ -327,7 +327,7 @@ def has_unnamed(field: Field, value: Any) -> bool:
 
 
 def sides_of(rule: str, theirs: Field | None, ours: Field) -> tuple[Any, Any]:
-    """What each side has, as the rule's sentence tells it: numbers, values of enums, defaults, else the types."""
+    """Return each side's value for the rule's sentence: numbers, enum values or defaults, otherwise the types."""
     if theirs is None:
         return None, full_label(ours)
     if rule == "FIELD_RENUMBERED":

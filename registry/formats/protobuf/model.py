@@ -1,4 +1,4 @@
-"""A Protobuf schema as the engine sees it: lean objects made once from descriptors; scalar types; lookup by pointer."""
+"""The model of a Protobuf schema: small objects made once from descriptors, scalar types, and lookup by pointer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_FIELD_NUMBER: Final = 2**29 - 1
 
 @dataclass(slots=True, eq=False)
 class Enum:
-    """An enum; `by_number` holds the first name of each number, `numbers` the number of each name."""
+    """An enum; `by_number` maps each number to its first name, `numbers` each name to its number."""
 
     full_name: str
     local_name: str
@@ -55,9 +55,9 @@ class Enum:
 class Field:
     """A field of a message, or an extension of it.
 
-    `label` is what the text says: empty for members of a oneof, maps, and singular fields of proto3 and editions.
-    `default` is the value that a reader gets where the data hold none, None for repeated fields and messages;
-    `declared_default` is the text after `default =`, None where there is none.
+    `label` is as in the text: empty for members of a oneof, maps, and singular fields of proto3 and editions. `default`
+    is the value that a reader gets for missing data, None for repeated fields and messages. `declared_default` is the
+    text after `default =`, None if there is none.
     """
 
     name: str
@@ -83,16 +83,16 @@ class Field:
 
     @property
     def is_map(self) -> bool:
-        """Whether the text says `map<…>`."""
+        """Whether the field is declared as `map<…>`."""
         return self.is_repeated and self.message is not None and self.message.is_map_entry
 
     @property
     def shown_name(self) -> str:
-        """The name for people: an extension in brackets, as the text format writes it."""
+        """The name for people: an extension is in brackets, as in the text format."""
         return f"[{self.name}]" if self.is_extension else self.name
 
     def accepts_json_of(self, writer: Field) -> bool:
-        """Whether a reader with this field takes the value from JSON that a writer with the other one wrote.
+        """Return whether a reader with this field accepts the JSON value of a writer with the other one.
 
         Parsers accept the JSON name and the field name; an extension has its own name in JSON.
         """
@@ -103,7 +103,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Oneof:
-    """A oneof as the text declares it: the one that an `optional` of proto3 makes is none."""
+    """A oneof that the text declares, not the one that an `optional` of proto3 generates."""
 
     name: str
     pointer: str
@@ -114,7 +114,7 @@ class Oneof:
 
 @dataclass(slots=True, eq=False)
 class Message:
-    """A message; `local_name` is the full name without the package, `extended` the known extensions of it."""
+    """A message; `local_name` is the full name without the package, `extended` its known extensions."""
 
     full_name: str
     local_name: str
@@ -141,17 +141,17 @@ class Message:
         return self.full_name.rpartition(".")[2]
 
     def numbered(self, number: int) -> Field | None:
-        """The field or known extension of that number."""
+        """Return the field or known extension with that number."""
         return self.by_number.get(number) or self.extended.get(number)
 
     def is_reserved(self, number: int) -> bool:
-        """Whether the number is reserved; ends of ranges are inclusive."""
+        """Return whether the number is reserved; ends of ranges are inclusive."""
         return any(first <= number <= last for first, last in self.reserved)
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method of a service: full names of what goes in and out, and which of the two are streams."""
+    """A method of a service: the full names of request and response, and which of them are streams."""
 
     name: str
     pointer: str
@@ -176,7 +176,7 @@ class Service:
 
 @dataclass(slots=True, eq=False)
 class File:
-    """One .proto file; `source` is None for the schema itself, the import path for what it imports.
+    """One .proto file; `source` is None for the schema itself, the import path for an imported file.
 
     `imports` maps a path to "", "public", "weak" or "option".
     """
@@ -195,13 +195,13 @@ class File:
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Schema:
-    """A compiled schema: its file, all messages and enums that can be reached by full name, and the descriptors.
+    """A compiled schema: its file, all reachable messages and enums by full name, and the descriptors.
 
-    `text` is the .proto text that was compiled, also where base64 was submitted; `column_shift` is what was put in
-    front of its first line. `statements` are those of the text; `missing_types` are names in it that nothing declares,
-    which stand for empty messages; `earlier` is the descriptor that earlier releases read, None for what they refused.
-    `cache` keeps what was worked out once. `protos` are the descriptors in the order of their imports, the schema's own last; `references` what was
-    given with the text.
+    `text` is the compiled .proto text, even if base64 was submitted; `column_shift` is the length of the prefix in its
+    first line. `statements` are those of the text. `missing_types` are names that nothing declares; they count as empty
+    messages. `earlier` is the descriptor that earlier releases read, None if they rejected it. `cache` has computed
+    values. `protos` are the descriptors in the order of their imports, the schema's own last. `references` are those
+    submitted with the text.
     """
 
     text: str
@@ -226,7 +226,7 @@ class Schema:
 
 
 def type_label(field: Field) -> str:
-    """A field's type as the text writes it, without the label."""
+    """Return a field's type as in the text, without the label."""
     if field.is_map and field.message is not None:
         key, value = field.message.by_number[1], field.message.by_number[2]
         return f"map<{key.kind}, {type_label(value)}>"
@@ -236,12 +236,12 @@ def type_label(field: Field) -> str:
 
 
 def full_label(field: Field) -> str:
-    """A field's type with its label."""
+    """Return a field's type with its label."""
     label = "repeated" if field.is_repeated and not field.is_map else field.label
     return f"{label} {type_label(field)}".strip()
 
 
-# Types of one group are compatible for Confluent's registry, whatever happens to their values.
+# Types of one group are compatible in Confluent's registry, even if their values change.
 GROUPS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("int32", "int64", "uint32", "uint64", "bool", "enum"), "number"),
     **dict.fromkeys(("sint32", "sint64"), "signed"),
@@ -262,7 +262,7 @@ RANGES: Final[Mapping[str, tuple[int, int]]] = {
 
 
 def is_narrowing(writer: Field, reader: Field) -> bool:
-    """Whether a value of one type changes in another type of its group; bytes and enum values aside."""
+    """Return whether a value of one type changes in another type of its group; bytes and enum values excepted."""
     if writer.kind == reader.kind:
         return False
     if GROUPS.get(writer.kind) != GROUPS.get(reader.kind):
@@ -278,7 +278,7 @@ def is_narrowing(writer: Field, reader: Field) -> bool:
 
 
 def _written(field: Field) -> tuple[int, int] | None:
-    """The smallest and the largest number that a field is written with."""
+    """Return the smallest and the largest number that a field can be written with."""
     if field.enum is not None and not field.enum.is_closed:
         return RANGES["int32"]
     if field.enum is not None:
@@ -287,7 +287,7 @@ def _written(field: Field) -> tuple[int, int] | None:
 
 
 def message_at(schema: Schema, pointer: str) -> Message | None:
-    """The message of the schema's own file that a pointer leads to or into."""
+    """Return the message of the schema's own file at or around a pointer's target."""
     parts = [unescape(part) for part in pointer.split("/")[1:]]
     message: Message | None = None
     inside = schema.main.messages
@@ -300,12 +300,12 @@ def message_at(schema: Schema, pointer: str) -> Message | None:
 
 
 def holder_at(schema: Schema, pointer: str) -> Message | None:
-    """The message that a pointer of a field, oneof or value is in."""
+    """Return the message that contains the field, oneof or value at a pointer."""
     return message_at(schema, pointer)
 
 
 def field_at(schema: Schema, pointer: str) -> Field | None:
-    """The field of the schema's own file that a pointer leads to."""
+    """Return the field of the schema's own file at a pointer."""
     holder, kind, rest = pointer.rpartition("/fields/")
     message = message_at(schema, holder) if kind else None
     number = rest.split("/")[0]
@@ -313,17 +313,17 @@ def field_at(schema: Schema, pointer: str) -> Field | None:
 
 
 def message_of(schema: Schema, like: Message | None) -> Message | None:
-    """The schema's own message of the same name as another's."""
+    """Return the schema's own message with the same name as another's."""
     return None if like is None else message_of_name(schema, like.local_name)
 
 
 def message_of_name(schema: Schema, local_name: str) -> Message | None:
-    """The schema's own message of a name without the package."""
+    """Return the schema's own message with that name without the package."""
     return next((m for m in schema.messages.values() if m.source is None and m.local_name == local_name), None)
 
 
 _PACKAGES: Final = ("google.protobuf.", "google.type.", "confluent.type.")
-# A wrapper means its value alone: what becomes of that is seen in the data.
+# A wrapper means only its value, whose changes the data shows.
 _WRAPPERS: Final = frozenset(
     f"google.protobuf.{kind}Value"
     for kind in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
@@ -331,7 +331,7 @@ _WRAPPERS: Final = frozenset(
 
 
 def is_reinterpreted(theirs: Message, ours: Message) -> bool:
-    """Whether both are well-known types, and the reader's means something else than the writer's."""
+    """Return whether both are well-known types with different meanings."""
     names = theirs.full_name, ours.full_name
     return (
         names[0] != names[1] and all(name.startswith(_PACKAGES) for name in names) and not _WRAPPERS.issuperset(names)

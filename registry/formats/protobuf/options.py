@@ -1,4 +1,4 @@
-"""Options as text that the compiler takes back, and the options that the server declares itself."""
+"""Options as text that the compiler accepts, and the options that the server declares itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from registry.formats.protobuf.compiler import MAIN, compile_files
 
 
 def pool_of(protos: Sequence[FileDescriptorProto]) -> DescriptorPool:
-    """A private pool with these files; raises InvalidSchema where the runtime doesn't take what the compiler took."""
+    """Return a private pool with the files; raises InvalidSchema if the runtime rejects what the compiler accepted."""
     pool = DescriptorPool()
     try:
         for proto in protos:
@@ -34,7 +34,7 @@ def pool_of(protos: Sequence[FileDescriptorProto]) -> DescriptorPool:
 
 
 def imports(proto: FileDescriptorProto) -> dict[str, str]:
-    """Import paths with the kind of each: "", "public", "weak" or "option"."""
+    """Return the import paths with the kind of each: "", "public", "weak" or "option"."""
     kinds = dict.fromkeys(proto.dependency, "")
     for kind, indexes in (("public", proto.public_dependency), ("weak", proto.weak_dependency)):
         kinds.update({proto.dependency[index]: kind for index in indexes})
@@ -43,14 +43,14 @@ def imports(proto: FileDescriptorProto) -> dict[str, str]:
 
 
 def syntax_of(proto: FileDescriptorProto) -> str:
-    """`proto2`, `proto3`, or `edition 2023`."""
+    """Return `proto2`, `proto3`, or for example `edition 2023`."""
     if proto.syntax == "editions":
         return f"edition {Edition.Name(proto.edition).removeprefix('EDITION_')}"
     return proto.syntax or "proto2"
 
 
 def comments(proto: FileDescriptorProto) -> dict[tuple[int, ...], str]:
-    """The comments before (or else behind) declarations, by the descriptor's path."""
+    """Return the comments before declarations, or else after them, by the descriptor's path."""
     docs: dict[tuple[int, ...], str] = {}
     for location in proto.source_code_info.location:
         comment: Any = location.leading_comments or location.trailing_comments
@@ -67,20 +67,20 @@ _NUMBERS: Final = frozenset(
         FieldDescriptor.CPPTYPE_UINT64,
     }
 )
-# What the text writes in another way.
+# Fields that the text expresses in another way.
 _IMPLIED: Final = "map_entry"
 _UNDECLARED: Final = "uninterpreted_option"
 
 
 class Options:
-    """Reads the options of descriptors, with the custom ones that the files of a pool declare."""
+    """A reader of the options of descriptors, including the custom ones that the files of a pool declare."""
 
     def __init__(self, pool: DescriptorPool) -> None:
         self._pool = pool
         self._classes: dict[str, Any] = {}
 
     def read(self, options: Message) -> Message:
-        """The same options with the custom ones known, in one order whatever the text's was."""
+        """Return the options with custom ones resolved, in an order independent of the text."""
         name = options.DESCRIPTOR.full_name
         if name not in self._classes:
             try:
@@ -94,13 +94,13 @@ class Options:
         return read
 
     def items(self, options: Message) -> list[tuple[str, str]]:
-        """Names and values, repeated ones once for each value, by number."""
+        """Return (name, value) pairs by number; a repeated option has one pair for each value."""
         if not options.ByteSize():
             return []
         return list(_items(self.read(options)))
 
     def mapping(self, options: Message) -> dict[str, str]:
-        """Names and values for comparison, the values of a repeated one joined."""
+        """Return names and values for comparison; the values of a repeated option are joined."""
         values: dict[str, str] = {}
         for name, value in self.items(options):
             values[name] = f"{values[name]}, {value}" if name in values else value
@@ -120,13 +120,13 @@ def _items(options: Message) -> Iterator[tuple[str, str]]:
 
 
 def _undeclared(option: Any) -> tuple[str, str]:
-    """An option that nothing declares, as it was written."""
+    """Return an undeclared option as it was written."""
     parts = (f"({part.name_part})" if part.is_extension else part.name_part for part in option.name)
     return ".".join(parts), option.aggregate_value
 
 
 def value_text(field: FieldDescriptor, value: Any) -> str:
-    """A value as the text of an option or default writes it."""
+    """Return a value as the text of an option or default."""
     if field.cpp_type == FieldDescriptor.CPPTYPE_MESSAGE:
         inside = text_format.MessageToString(value, as_one_line=True)
         return f"{{ {inside} }}" if inside else "{ }"
@@ -143,28 +143,28 @@ def value_text(field: FieldDescriptor, value: Any) -> str:
 
 
 def float_text(value: float) -> str:
-    """A number as the compiler reads it, infinities and NaN by name."""
+    """Return a number as the compiler reads it, with names for infinities and NaN."""
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     return "nan" if math.isnan(value) else repr(value)
 
 
 def quoted(value: str | bytes) -> str:
-    """A string or bytes in quotes, with the escapes of the language; UTF-8 stays readable in strings."""
+    """Return a quoted string or bytes with the language's escapes; UTF-8 stays readable in strings."""
     return f'"{text_encoding.CEscape(value, as_utf8=isinstance(value, str))}"'
 
 
-#: where the options are declared; every schema can import it
+#: the file that declares the options; every schema can import it
 META: Final = "confluent/meta.proto"
 
 
 @lru_cache(maxsize=1)
 def meta_files() -> tuple[FileDescriptorProto, ...]:
-    """The descriptors of META and of what it imports, in that order."""
+    """Return the descriptors of META's imports and of META, in that order."""
     return compile_files({MAIN: f'syntax = "proto3"; import "{META}";'})[:-1]
 
 
 @lru_cache(maxsize=1)
 def known_options() -> Options:
-    """Reads options with those of META known."""
+    """Return an options reader that knows the options of META."""
     return Options(pool_of(meta_files()))

@@ -1,4 +1,4 @@
-"""From a text and its references to a compiled schema and the engine's own model."""
+"""Parsing of a text and its references into a compiled schema and its model."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def build_schema(
     is_encoded: bool,
     column_shift: int,
 ) -> Schema:
-    """The model of a compiled schema; `protos` as `compile_files` gives them."""
+    """Return the model of a compiled schema; `protos` are as returned by `compile_files`."""
     builder = _Builder(pool)
     files = {proto.name: builder.file(proto) for proto in protos}
     builder.link(files.values())
@@ -116,7 +116,7 @@ class _Builder:
         )
 
     def link(self, files: Iterable[File]) -> None:
-        """Joins fields with the messages and enums of their types, and messages with their extensions."""
+        """Link fields to the messages and enums of their types, and messages to their extensions."""
         for message in self.messages.values():
             for field in (*message.fields, *message.extensions):
                 self._link(field)
@@ -132,7 +132,7 @@ class _Builder:
             field.message = self.messages.get(field.type_name)
             field.enum = self.enums.get(field.type_name)
             if field.is_map:
-                field.label = ""  # what the text says; the descriptor calls a map repeated
+                field.label = ""  # as in the text; the descriptor calls a map repeated
             if field.kind == "group" and field.message is not None:
                 field.message.is_group = True
 
@@ -305,9 +305,9 @@ _MARK: Final = "\ufeff"
 
 
 def parse_schema(text: str, references: Sequence[ResolvedReference], *, is_new: bool = True) -> Schema:
-    """The compiled schema; raises InvalidSchema with line and column, InvalidReference for a name that is no path.
+    """Return the compiled schema; raises InvalidSchema with line and column, InvalidReference for an invalid path.
 
-    What isn't new may name types that nothing declares: they are taken for empty messages, and `missing_types` says so.
+    A text that isn't new may name types that nothing declares: they become empty messages, listed in `missing_types`.
     """
     if not text.strip():
         raise InvalidSchema("the schema is empty: a .proto text with at least one message is expected")
@@ -329,7 +329,7 @@ def parse_schema(text: str, references: Sequence[ResolvedReference], *, is_new: 
 
 
 def _statements(schema: Schema) -> FileStatements:
-    """The statements of the text, or where only the compiler reads it, those of the descriptor's text."""
+    """Return the statements of the text, or those of the descriptor's text if only the compiler can read it."""
     options = Options(schema.pool)
     for text in (schema.text.removeprefix(_MARK), print_file(schema.proto, options)):
         try:
@@ -341,7 +341,7 @@ def _statements(schema: Schema) -> FileStatements:
 
 @dataclass(slots=True)
 class _Compiled:
-    """What the compiler made of a schema, and what it didn't get to see."""
+    """The compiler's result for a schema, and what was hidden from it."""
 
     protos: tuple[FileDescriptorProto, ...]
     missing_imports: Mapping[str, str] = dataclass_field(default_factory=dict)
@@ -360,7 +360,7 @@ def _compile(source: str, shift: int, ready: Mapping[str, str], *, is_new: bool)
 
 
 def _compile_again(source: str, shift: int, ready: Mapping[str, str], *, is_new: bool) -> _Compiled | None:
-    """The descriptors of what the compiler refuses and the established server takes; None where that refuses it too."""
+    """Return descriptors if Confluent's registry accepts what the compiler rejects; None if that rejects it too."""
     files = read_all({**ready, MAIN: source})
     if MAIN not in files:
         return None
@@ -382,7 +382,7 @@ def _compile_again(source: str, shift: int, ready: Mapping[str, str], *, is_new:
 
 
 class _Texts:
-    """The texts of what is referred to, as .proto texts, held to the limits."""
+    """The .proto texts of references, within the limits."""
 
     def __init__(self, references: Mapping[str, ResolvedReference]) -> None:
         self._bytes = 0
@@ -396,7 +396,7 @@ class _Texts:
             self.ready[name] = with_syntax(text)[0]
 
     def count(self, text: str, name: str | None) -> None:
-        """Holds a text to the limits, alone and with all others; raises SchemaTooCostly."""
+        """Check a text against the limits, alone and with all others; raises SchemaTooCostly."""
         self._statements += checked(text, name)
         self._bytes += len(text)
         if self._statements > MAX_ALL_STATEMENTS or self._bytes > MAX_ALL_BYTES:
@@ -407,9 +407,9 @@ class _Texts:
 
 
 def _text_of(proto: FileDescriptorProto) -> str:
-    """The text of a file that came as a descriptor."""
+    """Return the text of a file that was submitted as a descriptor."""
     try:
         return stored_text(statements_of(proto, known_options()))
     except (DecodeError, IndexError, KeyError, ValueError):
-        # Types, labels, entries of maps or options that no compiler writes.
+        # Types, labels, map entries or options that no compiler writes.
         raise InvalidSchema("the descriptor in base64 is damaged: it can't be written as a .proto text") from None

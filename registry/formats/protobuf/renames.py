@@ -1,4 +1,4 @@
-"""Which field may be another one under a new name and number, and what becomes of its data."""
+"""Fields that may be renamed and renumbered, and the effect on their data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_COMPARISONS: Final = 2_500
 
 @dataclass(frozen=True, slots=True)
 class FieldRename:
-    """A suspected rename; `score` from 0 to 1."""
+    """A suspected rename; `score` is from 0 to 1."""
 
     old: Field
     new: Field
@@ -24,7 +24,7 @@ class FieldRename:
 
 
 def suspected_renames(removed: Sequence[Field], added: Sequence[Field]) -> list[FieldRename]:
-    """The most likely renames, each field in at most one, best first; the work is bounded for large schemas."""
+    """Return the most likely renames, best first, each field in at most one; the work is limited for large schemas."""
     by_family: dict[str, list[Field]] = {}
     for new in added:
         by_family.setdefault(_family(new), []).append(new)
@@ -45,12 +45,12 @@ def suspected_renames(removed: Sequence[Field], added: Sequence[Field]) -> list[
 
 
 def is_likely(old: Field, new: Field) -> bool:
-    """Whether the two look like one field under two names."""
+    """Return whether the two look like one field under two names."""
     return _compare(old, new).score >= SUSPICION
 
 
 def effect_of(rename: FieldRename) -> str:
-    """What readers of both schemas get if it is a rename: data go by the number, and JSON goes by the name."""
+    """Describe the effect of a rename on readers of both schemas: data uses the number, JSON uses the name."""
     old, new = rename.old, rename.new
     sentences = [_effect("new", new, old), _effect("old", old, new)]
     for side, ours, theirs in (("old", old, new), ("new", new, old)):
@@ -62,7 +62,7 @@ def effect_of(rename: FieldRename) -> str:
 
 
 def _effect(side: str, ours: Field, theirs: Field) -> str:
-    """What readers of one side, who have `ours`, make of data that were written with `theirs`."""
+    """Describe the effect on readers with `ours` of data written with `theirs`."""
     written = f'written with "{theirs.name}" (number {theirs.number})'
     if ours.is_required:
         return f'Readers with the {side} schema refuse every message {written}: the required "{ours.name}" is missing.'
@@ -79,7 +79,7 @@ def _effect(side: str, ours: Field, theirs: Field) -> str:
 
 
 def cure_of(rename: FieldRename) -> str:
-    """What to do if it is a rename, and if it isn't."""
+    """Return what to do if it is a rename, and if it isn't."""
     old, new = rename.old, rename.new
     json_name = f' Add json_name = "{old.json_name}": the JSON form then keeps its name.'
     return (
@@ -102,5 +102,5 @@ def _compare(old: Field, new: Field) -> FieldRename:
 
 
 def _family(field: Field) -> str:
-    """What a rename keeps of a type: the width of a number may change with it."""
+    """Return the part of a type that a rename preserves; numeric width may change."""
     return GROUPS.get(field.kind, "") if not field.type_name else type_label(field)

@@ -1,5 +1,6 @@
-"""Concrete edits: of one schema so that a finding against the other goes away, and of a schema so that a suspected
-rename is a known one. What an edit gives is compiled and judged again; one that doesn't help isn't offered.
+"""Edits of a schema that remove a finding against another, or that declare a suspected rename.
+
+An edited text is compiled and judged again; an edit that doesn't help isn't offered.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _NUMBER: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One finding to repair: `mine` is to be edited, `other` stays; the pointers are those of the two."""
+    """One finding to repair: `mine` is edited, `other` stays; each has a pointer."""
 
     mine: Schema
     other: Schema
@@ -48,7 +49,7 @@ class Job:
 
     @property
     def mine_field(self) -> Field | None:
-        """The field that the finding is about, on the side to edit."""
+        """The field of the finding on the edited side."""
         return field_at(self.mine, self.mine_pointer)
 
     @property
@@ -58,7 +59,7 @@ class Job:
 
 
 def repair(schema: Schema, other: Schema, finding: Incompatibility, *, is_reader: bool) -> Edit | None:
-    """The edit of `schema` that removes the finding against `other`; None where there is none or none helps."""
+    """Return the edit of `schema` that removes the finding against `other`; None if there is none or none helps."""
     mine, theirs = (finding.reader_pointer, finding.writer_pointer)
     sources = (finding.reader_source, finding.writer_source)
     if not is_reader:
@@ -79,7 +80,7 @@ def repair(schema: Schema, other: Schema, finding: Incompatibility, *, is_reader
 
 
 def _is_there(edited: Schema, job: Job) -> bool:
-    """Whether the finding is still there after the edit, or others that break are there instead."""
+    """Return whether the finding remains after the edit, or is replaced by other breaks."""
     after, before = (judge(mine, job.other) if job.is_reader else judge(job.other, mine) for mine in (edited, job.mine))
     key = (job.finding.rule, job.finding.path)
     return len(after.breaks) > len(before.breaks) or any(
@@ -88,9 +89,9 @@ def _is_there(edited: Schema, job: Job) -> bool:
 
 
 def accept_rename(old: Schema, new: Schema, suspected: Difference) -> Edit | None:
-    """The edit of `new` that gives the renamed field its old number back, and its old JSON name where JSON needs it.
+    """Return the edit of `new` that restores the renamed field's number, and its JSON name if JSON needs it.
 
-    None where the number is taken or reserved. The title says which values change all the same.
+    None if the number is taken or reserved. The title says which values still change.
     """
     if suspected.rule != "FIELD_RENAME_SUSPECTED" or not suspected.pointer_old or not suspected.pointer_new:
         return None
@@ -105,7 +106,7 @@ def accept_rename(old: Schema, new: Schema, suspected: Difference) -> Edit | Non
 
 
 def _with_number_of(before: Field, field: Field, new: Schema, *, keeps_json_name: bool) -> Edit | None:
-    """`new` with the field under the number of `before`; None where the text doesn't compile with it."""
+    """Return `new` with the field under the number of `before`; None if that text doesn't compile."""
     editor = Editor(new)
     try:
         begin, end = editor.place(field.pointer, _NUMBER)
@@ -130,7 +131,7 @@ def _with_number_of(before: Field, field: Field, new: Schema, *, keeps_json_name
 
 
 def _set_json_name(editor: Editor, field: Field, name: str, end: int) -> None:
-    """Adds the option to a field that has none of that name; `end` is where its number ends. Raises NoPlace."""
+    """Add the option to a field without it; `end` is the end of its number. Raises NoPlace."""
     try:
         begin, _ = editor.place(f"{field.pointer}/options")
     except NoPlace:
@@ -169,11 +170,11 @@ def _message(job: Job, editor: Editor) -> str | None:
 
 
 def _type(job: Job, editor: Editor) -> str | None:
-    """Gives a field the type and label that it has on the other side."""
+    """Give a field the type and label of the other side."""
     mine, other = job.mine_field, job.other_field
     if mine is None or other is None or "group" in (mine.kind, other.kind):
         return None
-    if mine.name != other.name and not is_likely(other, mine):  # another field: it would take the other one's data
+    if mine.name != other.name and not is_likely(other, mine):  # a different field would take over the other's data
         return _new_number(job, editor)
     begin, _ = editor.place(mine.pointer)
     end, _ = editor.place(mine.pointer, _NAME)
@@ -190,7 +191,7 @@ def _type(job: Job, editor: Editor) -> str | None:
 
 
 def _required(job: Job, editor: Editor) -> str | None:
-    """A required field that one side lacks: the side that has it makes it optional, the other adds it."""
+    """Repair a required field that one side lacks: the side with it makes it optional, the other adds it."""
     mine, other = job.mine_field, job.other_field
     if mine is not None and (other is None or job.is_reader):
         if mine.label != "required":
@@ -209,7 +210,7 @@ def _required(job: Job, editor: Editor) -> str | None:
 
 
 def _member(job: Job, editor: Editor) -> str | None:
-    """A member that the reader's oneof lacks: the reader gets it, the writer gives it up."""
+    """Repair a member that the reader's oneof lacks: the reader adds it, the writer removes it."""
     if job.is_reader:
         other = job.other_field
         if other is None:
@@ -232,7 +233,7 @@ def _member(job: Job, editor: Editor) -> str | None:
 
 
 def _oneof(job: Job, editor: Editor) -> str | None:
-    """Fields that only the reader has in a oneof: the reader takes them out, the writer puts them in."""
+    """Repair fields that only the reader has in a oneof: the reader moves them out, the writer moves them in."""
     reader, writer = (job.mine, job.other) if job.is_reader else (job.other, job.mine)
     pointer = job.mine_pointer if job.is_reader else job.other_pointer
     name = unescape(pointer.rpartition("/")[2])
@@ -248,7 +249,7 @@ def _oneof(job: Job, editor: Editor) -> str | None:
 
 
 def _take_out(job: Job, message: Message, name: str, numbers: Mapping[int, Field], editor: Editor) -> str | None:
-    """Takes fields out of a oneof as they are written there, with the labels that they have on the other side."""
+    """Move fields out of a oneof as written, with the labels of the other side."""
     if not numbers:
         return None
     lines = [
@@ -314,7 +315,7 @@ def _new_number(job: Job, editor: Editor) -> str | None:
 
 
 def _enum_values(job: Job, editor: Editor) -> str | None:
-    """Adds to the reader's enum the values of the writer that it lacks."""
+    """Add the writer's missing values to the reader's enum."""
     mine, other = _enums(job)
     if mine is None or other is None or not job.is_reader:
         return None

@@ -1,4 +1,4 @@
-"""What a reader makes of a writer's datum: really written, really read, and compared field by field."""
+"""Reading a writer's datum with a reader: really written, really read, and compared field by field."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from registry.formats.protobuf.model import Enum, Field, Message, Schema, full_l
 
 @dataclass(frozen=True, slots=True)
 class FieldComparison:
-    """One field of the writer in a datum: `ours` is None if the reader has no such field."""
+    """One field of the writer in a datum; `ours` is None if the reader lacks it."""
 
     path: str
     theirs: Field
@@ -30,7 +30,7 @@ class FieldComparison:
 
 
 class ValueComparison:
-    """Compares data of one writer with what one reader read."""
+    """A comparison of one writer's data with what one reader read."""
 
     def __init__(self, write: Codec, read: Codec) -> None:
         self._write = write
@@ -46,7 +46,7 @@ class ValueComparison:
         return self._enums[key]
 
     def pairs(self, writer: Message, reader: Message) -> list[tuple[Field, Field | None]]:
-        """The writer's fields and extensions with the reader's."""
+        """Return the writer's fields and extensions, each with the reader's field."""
         key = (id(writer), id(reader))
         if key not in self._counterparts:
             named = {field.name: field for field in reader.fields}
@@ -60,7 +60,7 @@ class ValueComparison:
         return self._counterparts[key]
 
     def _counterpart(self, writer: Message, reader: Message, theirs: Field) -> Field | None:
-        """The reader's field of one of the writer's, as `pairs` has it."""
+        """Return the reader's field for one of the writer's, as in `pairs`."""
         key = (id(writer), id(reader))
         if key not in self._by_number:
             self._by_number[key] = {field.number: ours for field, ours in self.pairs(writer, reader)}
@@ -69,12 +69,12 @@ class ValueComparison:
     def fields(
         self, writer: Message, reader: Message, written: Datum, read: Datum, path: str
     ) -> Iterator[FieldComparison]:
-        """Every field of the writer's message, set or not."""
+        """Yield every field of the writer's message, set or not."""
         for theirs, ours in self.pairs(writer, reader):
             yield self.field(theirs, ours, written, read, f"{path}.{theirs.shown_name}")
 
     def field(self, theirs: Field, ours: Field | None, written: Datum, read: Datum, path: str) -> FieldComparison:
-        """One field."""
+        """Compare one field."""
         is_set = self._write.is_set(written, theirs)
         before = self._write.get(written, theirs)
         if ours is None:
@@ -86,7 +86,7 @@ class ValueComparison:
     def is_kept(
         self, writer: Message, reader: Message, written: Datum, read: Datum, first: Field | None = None
     ) -> bool:
-        """Whether the reader has all that was written and that it knows; a field to look at first spares the others."""
+        """Return whether the reader has every written value that it knows; `first` is compared first, to save work."""
         if first is not None:
             ours = self._counterpart(writer, reader, first)
             if ours is not None and not self.field(first, ours, written, read, "").is_same:
@@ -111,7 +111,7 @@ class ValueComparison:
         if ours.is_repeated:
             right = list(after)
         else:
-            # A single field without presence that holds zero looks like one that isn't set.
+            # A single field without presence that is zero looks like an unset one.
             right = [after] if is_read or (left and not ours.has_presence and ours.message is None) else []
         return len(left) == len(right) and all(self._same(theirs, ours, a, b) for a, b in zip(left, right, strict=True))
 
@@ -135,7 +135,7 @@ class ValueComparison:
     def _entries(codec: Codec, field: Field, values: Any) -> list[tuple[Any, Any]]:
         if field.is_map:
             return [(key, values[key]) for key in values]
-        assert field.message is not None  # the caller has looked
+        assert field.message is not None  # the caller has checked
         key, value = field.message.numbered(1), field.message.numbered(2)
         if key is None or value is None:
             return []
@@ -149,12 +149,12 @@ class ValueComparison:
         if theirs.enum is not None and ours.enum is not None:
             return bool(before == after) and before not in self._renumbered(theirs.enum, ours.enum)
         if ours.kind == "string" and isinstance(after, bytes):
-            return False  # what this runtime gives where the bytes are no text; others put replacement characters
+            return False  # this runtime returns bytes that aren't UTF-8; others use replacement characters
         return same_scalar(before, after)
 
 
 def same_scalar(before: Any, after: Any) -> bool:
-    """Whether two values are the same to a program: a number by its value, a text by its bytes."""
+    """Return whether two values are the same to a program: numbers by value, text by bytes."""
     if isinstance(before, str | bytes) or isinstance(after, str | bytes):
         return bool(_bytes(before) == _bytes(after))
     return bool(before == after or (before != before and after != after))  # noqa: PLR0124 - NaN
@@ -165,7 +165,7 @@ def _bytes(value: Any) -> Any:
 
 
 def _renumbered(theirs: Enum, ours: Enum) -> frozenset[int]:
-    """The writer's numbers whose names the reader knows under other numbers alone."""
+    """Return the writer's numbers whose names have only other numbers in the reader's enum."""
     if theirs is ours or theirs.numbers == ours.numbers:
         return frozenset()
     names_by_number: dict[int, list[str]] = {}
@@ -185,7 +185,7 @@ MAX_DEPTH: Final = 30
 
 
 def resolve(reader: Schema, writer: Schema, datum: Any, message: str | None = None) -> Resolution:
-    """What the reader makes of a datum of the writer's message (by name, the first one if None).
+    """Read a datum of the writer's message (by name, the first one if None) with the reader.
 
     Raises InvalidDatum if it isn't a datum of that message.
     """
@@ -203,7 +203,7 @@ def resolve(reader: Schema, writer: Schema, datum: Any, message: str | None = No
 
 
 class BodyReader:
-    """Reads bytes of one writer as one reader does."""
+    """Reads bytes of one writer with one reader."""
 
     def __init__(self, reader: Schema, writer: Schema) -> None:
         self._write = Codec(writer)
@@ -211,12 +211,12 @@ class BodyReader:
         self._targets = {message.local_name: message for message in _all_messages(reader)}
 
     def resolve(self, data: bytes, message: Message) -> Resolution:
-        """What the reader makes of a message of the writer, the paths without indexes and keys of maps.
+        """Read a writer's message with the reader; paths have neither indexes nor map keys.
 
-        Raises InvalidDatum if the bytes aren't the writer's.
+        Raises InvalidDatum if the bytes aren't valid for the writer.
         """
         written = read_message(self._write, message, data)
-        # The same message has the same name below its package: a change of the package leaves it the same.
+        # A message keeps its name below the package, so a changed package doesn't matter.
         target = self._targets.get(message.local_name)
         if target is None:
             return Resolution(None, "", error=f'the reader has no message "{message.local_name}"')
@@ -224,7 +224,7 @@ class BodyReader:
 
 
 def read_message(codec: Codec, message: Message, data: bytes) -> Datum:
-    """The datum in the bytes. Raises InvalidDatum."""
+    """Return the datum in the bytes. Raises InvalidDatum."""
     try:
         datum = codec.read(message, data)
     except DecodeError as error:
@@ -236,7 +236,7 @@ def read_message(codec: Codec, message: Message, data: bytes) -> Datum:
 
 
 def _all_messages(schema: Schema) -> Iterator[Message]:
-    """The messages of the schema's own file, nested ones too."""
+    """Yield the messages of the schema's own file, including nested ones."""
     stack = list(schema.main.messages.values())
     while stack:
         message = stack.pop()
@@ -267,7 +267,7 @@ class _Outcomes:
     def of(
         self, writer: Message, reader: Message, written: Datum, got: Datum, path: str, depth: int
     ) -> Iterator[FieldOutcome]:
-        """The outcomes of one message and of those inside of it."""
+        """Yield the outcomes of one message and its nested messages."""
         if depth > MAX_DEPTH:
             return
         met: set[int] = set()
@@ -332,17 +332,17 @@ class _Outcomes:
 
 
 def _shape(field: Field) -> tuple[str, bool]:
-    """What a conversion changes: the type of a value, and whether there are several; names of messages don't matter."""
+    """Return what a conversion changes: a value's type, and whether there are several; message names don't matter."""
     return "message" if field.message is not None else type_label(field), field.is_repeated
 
 
 def _has_default(field: Field) -> bool:
-    """Whether a program reads a default where the field isn't set; members of a oneof are asked for by their case."""
+    """Return whether a program reads a default for the unset field; a member of a oneof has none."""
     return not field.is_repeated and field.message is None and field.oneof is None
 
 
 def _json(field: Field, value: Any) -> Any:
-    """A value of a field as JSON, an enum by its name."""
+    """Return a field's value as JSON, an enum value by name."""
     if field.is_map and field.message is not None:
         inner = field.message.by_number[2]
         return {str(key): _single(inner, value[key]) for key in value}

@@ -1,4 +1,4 @@
-"""The tables of Protobuf's rules: compatibility, differences, and the sentences of Confluent's `verbose` answers."""
+"""Protobuf's tables of rules for compatibility and differences, and the sentences of Confluent's `verbose` answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields of a schema as a flat list, the tags at messages and fields, and advice."""
+"""The fields of a schema as a flat list, the tags of messages and fields, and advice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Part = Any
 
 
 def tags(schema: Schema) -> tuple[EntityTags, ...]:
-    """The tagged messages and fields, a message before its fields, those of oneofs first."""
+    """Return the tagged messages and fields, a message before its fields, fields of oneofs first."""
     options = Options(schema.pool)
     entities = []
     for path, message in _messages(schema.proto):
@@ -42,9 +42,9 @@ def tags(schema: Schema) -> tuple[EntityTags, ...]:
 
 
 def tags_by_name(schema: Schema) -> TagsByName:
-    """The tags of all messages and fields, those of imported files too, by full names."""
+    """Return the tags of all messages and fields by full name, including imported files."""
     if all(proto.package != _PACKAGE for proto in schema.protos):
-        return {}  # nothing declares the options, which most schemas don't import
+        return {}  # nothing declares the options; most schemas don't import them
     options = Options(schema.pool)
     tags: dict[tuple[str, str], tuple[str, ...]] = {}
     for proto in schema.protos:
@@ -57,9 +57,9 @@ def tags_by_name(schema: Schema) -> TagsByName:
 
 
 def with_tags(schema: Schema, changes: Iterable[TagChange]) -> str:
-    """The schema's canonical text with changed tags, which imports what declares them.
+    """Return the schema's canonical text with changed tags, and an import of the file that declares tags.
 
-    Raises InvalidSchema for an entity that isn't there, and where what is called META declares no tags.
+    Raises InvalidSchema for an entity that doesn't exist, or if the file with the name META declares no tags.
     """
     main = FileDescriptorProto()
     main.CopyFrom(schema.proto)
@@ -82,7 +82,7 @@ def with_tags(schema: Schema, changes: Iterable[TagChange]) -> str:
 
 
 def has_top_level_field(schema: Schema, name: str) -> bool:
-    """Whether a message of the file, not one inside of another, has a field of that name outside of oneofs."""
+    """Return whether a top-level message has a field with that name outside oneofs."""
     return any(
         field.name == name and not _oneof_of(message, field)
         for message in schema.proto.message_type
@@ -91,7 +91,7 @@ def has_top_level_field(schema: Schema, name: str) -> bool:
 
 
 def _in_order(protos: dict[str, FileDescriptorProto]) -> list[FileDescriptorProto]:
-    """The files, each after what it imports; without recursion."""
+    """Return the files, each after its imports; without recursion."""
     ordered: dict[str, FileDescriptorProto] = {}
     stack = [(name, False) for name in reversed(protos)]
     opened: set[str] = set()
@@ -107,7 +107,7 @@ def _in_order(protos: dict[str, FileDescriptorProto]) -> list[FileDescriptorProt
 
 
 def _messages(proto: FileDescriptorProto) -> Iterator[tuple[str, DescriptorProto]]:
-    """The messages of the file with their paths, an outer one before those inside of it; no entries of maps."""
+    """Yield (path, message) for the file's messages, outer ones first, without map entries."""
     stack = [(message.name, message) for message in reversed(proto.message_type)]
     while stack:
         path, message = stack.pop()
@@ -133,7 +133,7 @@ def _find(proto: FileDescriptorProto, entity: Entity) -> _Part:
 def _find_message(
     proto: FileDescriptorProto, names: list[str], *, may_end_in_oneof: bool
 ) -> tuple[DescriptorProto, str]:
-    """The message of those names, and the name of the oneof that they end in, if they do."""
+    """Return the message with those names, and the name of the oneof if the names end in one."""
     inside: Any = proto.message_type
     message: DescriptorProto | None = None
     for position, name in enumerate(names):
@@ -189,9 +189,9 @@ MAX_DEPTH: Final = 12
 
 
 def outline(schema: Schema) -> tuple[OutlineField, ...]:
-    """The fields of all messages that no other message of the file holds, at most MAX_ROWS rows, MAX_DEPTH deep.
+    """Return the fields of all messages that aren't part of another one, at most MAX_ROWS rows, MAX_DEPTH deep.
 
-    A message inside itself is named, not opened again; well-known types are named.
+    A message inside itself isn't expanded again; well-known types aren't expanded.
     """
     rows, tags = [], tags_by_name(schema)
     for message in _roots(schema):
@@ -203,7 +203,7 @@ def outline(schema: Schema) -> tuple[OutlineField, ...]:
 
 
 def _roots(schema: Schema) -> list[Message]:
-    """Messages at the top of the file, those that are only parts of others left out where any is left."""
+    """Return top-level messages, without those that are only parts of others unless none would remain."""
     tops = list(schema.main.messages.values())
     part_ids: set[int] = set()
     for message in schema.messages.values():
@@ -247,7 +247,7 @@ def _inside(
 
 
 def _shown(field: Field) -> str:
-    """The type with its label and number, the oneof, and the values of an enum."""
+    """Return the type with its label and number, the oneof, and the values of an enum."""
     text = f"{full_label(field)} = {field.number}"
     if field.oneof is not None:
         text += f", in oneof {field.oneof}"
@@ -258,7 +258,7 @@ def _shown(field: Field) -> str:
 
 
 def lint_violations(schema: Schema) -> Iterator[LintViolation]:
-    """Where the rules aren't followed, in the order of the declarations."""
+    """Yield the lint violations in the order of the declarations."""
     if not schema.main.package:
         yield LintViolation("NO_PACKAGE", "", None)
     tags = tags_by_name(schema)
@@ -289,7 +289,7 @@ def _type_name(declaration: Message | Enum) -> Iterator[LintViolation]:
 
 
 def _numbers(message: Message) -> Iterator[LintViolation]:
-    """Numbers below the highest that nothing uses and nothing keeps free; ranges, however wide."""
+    """Yield the numbers below the highest that are neither used nor reserved, as ranges of any width."""
     taken = sorted(
         [(number, number) for number in message.by_number]
         + [*message.reserved, *message.extension_ranges, (19_000, 19_999)]
@@ -324,7 +324,7 @@ def _field(message: Message, field: Field, is_tagged: bool) -> Iterator[LintViol
 def _enum(enum: Enum) -> Iterator[LintViolation]:
     yield from _type_name(enum)
     zero = enum.by_number.get(0)
-    # closed enums keep what they don't know apart from 0
+    # closed enums distinguish unknown values from 0
     if zero is not None and not enum.is_closed and not zero.upper().endswith(("UNSPECIFIED", "UNKNOWN")):
         values = {"name": zero, "prefix": in_style(enum.name, "UPPER_CASE")}
         yield LintViolation("ZERO_NOT_UNSPECIFIED", f"{enum.local_name}.{zero}", f"{enum.pointer}/values/0", values)

@@ -1,8 +1,8 @@
-"""The verdict as Confluent's registry gives it, rule by rule, over all messages of both files and what they import.
+"""The verdict of Confluent's registry, rule by rule, for all messages of both files and their imports.
 
-Messages meet by their name without the package, fields by their number. What the established check doesn't look at
-(groups, extensions, services, enums) doesn't break here either; `hazards` and the truth tell it. Imported messages
-are compared where a field holds them. Facts learnt from its public source: `SchemaDiff` of the protobuf provider.
+Messages are matched by name without the package, fields by number. What Confluent's check ignores (groups, extensions,
+services, enums) doesn't break here either; `hazards` and the truth report it. Imported messages are compared if a field
+contains them. Based on its public source: `SchemaDiff` of the protobuf provider.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ Pair = tuple[Message, Message]
 
 
 def judge(reader: Schema, writer: Schema) -> Judgement:
-    """All breaks and hazards of reading the writer's data with the reader."""
+    """Return all breaks and hazards of reading the writer's data with the reader."""
     return _Judge(reader, writer).judgement()
 
 
 @dataclass(slots=True)
 class _PairFindings:
-    """What one pair of messages says, and through which fields it meets pairs of other files."""
+    """The findings of one pair of messages, and the fields that lead to pairs of other files."""
 
     breaks: list[Incompatibility] = field(default_factory=list)
     hazards: list[Incompatibility] = field(default_factory=list)
@@ -67,14 +67,14 @@ class _Judge:
         return Judgement(tuple(breaks[:MAX_FINDINGS]), tuple(hazards[:MAX_FINDINGS]))
 
     def _not_checked(self) -> Iterator[Incompatibility]:
-        """The types that nothing declares, on either side."""
+        """Yield a finding for each type that nothing declares, on either side."""
         for name in dict.fromkeys((*self._writer.missing_types, *self._reader.missing_types)):
             sides = (name if name in schema.missing_types else None for schema in (self._writer, self._reader))
             anchor = FindingAnchor(name, "#/", SchemaPointer(""), SchemaPointer(""))
             yield plain_finding("TYPE_NOT_CHECKED", anchor, name, *sides)
 
     def _imported(self, own: _PairFindings) -> dict[tuple[int, int], _PairFindings]:
-        """Every pair of messages of other files that fields lead to, each compared once."""
+        """Return the findings of all pairs of messages in other files that fields lead to, each compared once."""
         todo = [pair for *_, pair in own.met]
         while todo:
             writer, reader = todo.pop()
@@ -107,7 +107,7 @@ class _Judge:
             ours = reader.get(name)
             here = f"{location}/{name}"
             if theirs.is_group:
-                # The established check doesn't look into groups.
+                # Confluent's check ignores the content of groups.
                 if ours is not None and ours.is_group:
                     result.hazards.extend(message_hazards(theirs, ours, here))
             elif ours is None or ours.is_map_entry or ours.is_group:
@@ -128,9 +128,9 @@ class _Judge:
         self._types(result, writer.messages, reader.messages, location, SchemaPointer.of(reader))
 
     def _oneofs(self, result: _PairFindings, writer: Message, reader: Message, location: str) -> None:
-        """Members of the reader's oneofs that the writer may set together, and members that are gone.
+        """Check members of the reader's oneofs that the writer may set together, and removed members.
 
-        What came from one oneof of the writer excluded each other before; each plain field stands for itself.
+        Members of one oneof of the writer excluded each other before; each plain field counts separately.
         """
         for name, oneof in reader.oneofs.items():
             numbers = (number for number in oneof.numbers if reader.by_number[number].kind != "group")
@@ -144,7 +144,7 @@ class _Judge:
                 result.breaks.append(plain_finding(rule, anchor, name, None, names))
         for name, oneof in writer.oneofs.items():
             gone = [number for number in oneof.numbers if number not in reader.by_number]
-            # A oneof that is gone as a whole is compatible; one that lives on under another name isn't gone.
+            # A oneof that is removed as a whole is compatible; one with another name isn't removed.
             if name in reader.oneofs or len(gone) < len(oneof.numbers):
                 for number in gone:
                     self._lost_member(result, writer, reader, name, number, location)
@@ -166,7 +166,7 @@ class _Judge:
         for theirs in writer.fields:
             ours = reader.by_number.get(theirs.number)
             if ours is not None:
-                # What is equal needs no place; most fields are.
+                # Equal fields, which are most, need no place.
                 if not _is_alike(theirs, ours):
                     self._field(result, theirs, ours, _field_anchor(writer, reader, theirs, ours, location))
             elif theirs.label == "required" and theirs.kind != "group":
@@ -209,7 +209,7 @@ class _Judge:
 
 
 def _broken(imported: dict[tuple[int, int], _PairFindings]) -> set[tuple[int, int]]:
-    """The pairs that break, by themselves or through a pair that they hold; recursion ends in a fixpoint."""
+    """Return the pairs that break, directly or through a pair that they contain; recursion ends in a fixpoint."""
     holders: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for key, result in imported.items():
         for *_, (writer, reader) in result.met:
@@ -229,7 +229,7 @@ def _is_alike(theirs: Field, ours: Field) -> bool:
 
 
 def _kind(field: Field) -> str:
-    """The three kinds of the established check; an enum is a scalar."""
+    """Return one of the three kinds of Confluent's check; an enum is a scalar."""
     if field.is_map:
         return "map"
     return "message" if field.kind == "message" else "scalar"
@@ -238,7 +238,7 @@ def _kind(field: Field) -> str:
 def _field_anchor(
     writer: Message, reader: Message, theirs: Field | None, ours: Field | None, location: str
 ) -> FindingAnchor:
-    """Members of a oneof of the reader are placed inside of it, as the established check does."""
+    """Return the place of a field; members of a oneof are placed inside it, as in Confluent's check."""
     named = ours or theirs
     number = named.number if named is not None else 0
     holder = reader if ours is not None else writer
@@ -263,12 +263,12 @@ def _package(file: object) -> str:
     return "/package" if getattr(file, "package", "") else ""
 
 
-# Breaks of the established check that stay true of the meaning where all values survive.
+# Breaks of Confluent's check that remain changes of meaning although all values survive.
 _OF_MEANING: Final = frozenset({"PACKAGE_CHANGED", "FIELD_NAMED_TYPE_CHANGED", "ONEOF_FIELD_REMOVED"})
 
 
 def warnings(reader: Schema, writer: Schema, truth: Truth) -> tuple[Incompatibility, ...]:
-    """The warnings of a pair; of a break none where the data say more of the same place."""
+    """Return the warnings of a pair; breaks are left out if the data shows more at the same place."""
     judgement = judge(reader, writer)
     shown = {_position_key(item) for item in truth.findings}
     breaks = (item for item in judgement.breaks if item.rule in _OF_MEANING and _position_key(item) not in shown)

@@ -1,10 +1,10 @@
-"""A text as Google's compiler takes it, where the established server takes more.
+"""A text adapted for Google's compiler, which accepts less than Confluent's registry.
 
-That server reads statements and looks for the types that they name, in all that the schema refers to and in the files
-it brings along, whether they are imported or not. It doesn't look for options, and what it writes of a descriptor the
-compiler doesn't read: entries of maps, defaults of bytes without quotes. So what doesn't compile is tried again with
-options that nothing declares and imports of files that aren't there left out, missing imports added, names that an
-inner scope hides written in full, and maps and defaults written as the compiler wants them. Lines stay where they are.
+The registry reads statements and looks for the types that they name in all references and in its bundled files, whether
+they are imported or not. It doesn't look for options. In its texts of descriptors, the compiler rejects map entries and
+defaults of bytes without quotes. So a text that doesn't compile is tried again with these changes: undeclared options
+and imports of missing files are left out, missing imports are added, names that an inner scope hides are written in
+full, and maps and defaults are written as the compiler requires. Line numbers don't change.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ Path = tuple[tuple[str, str | int], ...]
 
 @dataclass(slots=True)
 class Compilable:
-    """A text that the compiler may take, and what was left out of it.
+    """A text that the compiler may accept, and what was left out of it.
 
-    `missing_types` are names, as they were written, that nothing declares.
+    `missing_types` are undeclared names, as written.
     """
 
     text: str
@@ -51,7 +51,7 @@ class Compilable:
 
 @lru_cache(maxsize=1)
 def known_names() -> Names:
-    """What the files declare that every schema can import."""
+    """Return the declarations of the files that every schema can import."""
     names = Names()
     for name in sorted(KNOWN_NAMES):
         names.add(_known_statements(name), name)
@@ -64,7 +64,7 @@ def _known_statements(name: str) -> FileStatements:
 
 
 def names_of(main: FileStatements, name: str, others: Mapping[str, FileStatements]) -> Names:
-    """What a file can name: its own declarations before those of what is referred to, before the known files'."""
+    """Return the names available to a file: its own hide those of references, which hide those of known files."""
     names = Names()
     for other, statements in others.items():
         names.add(statements, other)
@@ -73,7 +73,7 @@ def names_of(main: FileStatements, name: str, others: Mapping[str, FileStatement
 
 
 def read_all(texts: Mapping[str, str]) -> dict[str, FileStatements]:
-    """The statements of those texts that can be read."""
+    """Return the statements of those texts that can be read."""
     statements = {}
     for name, text in texts.items():
         try:
@@ -84,13 +84,13 @@ def read_all(texts: Mapping[str, str]) -> dict[str, FileStatements]:
 
 
 def compilable(text: str, name: str, files: Mapping[str, FileStatements]) -> Compilable:
-    """The text of one of the files for the compiler; `files` are the statements of all, by import path."""
+    """Return one file's text for the compiler; `files` maps import paths to the statements of all files."""
     others = {other: statements for other, statements in files.items() if other not in (name, MAIN)}
     return _Adapter(text, files[name], name, others).adapt()
 
 
 def attach(proto: FileDescriptorProto, undeclared: Iterable[tuple[Path, Option]]) -> None:
-    """Writes options that nothing declares into the descriptor, as the compiler does with those it hasn't read."""
+    """Write undeclared options into the descriptor, as the compiler does with options that it hasn't resolved."""
     for path, option in undeclared:
         part = _part_at(proto, path)
         if part is None:
@@ -149,7 +149,7 @@ class _Adapter:
         return self._result
 
     def _visible(self) -> set[str]:
-        """The files whose declarations the compiler finds: imported ones, and what those import publicly."""
+        """Return the files whose declarations the compiler finds: imported ones, and their public imports."""
         names = {self._name}
         todo = [item.name for item in self._file.imports]
         while todo:
@@ -166,7 +166,7 @@ class _Adapter:
         self._edits.append((start, end, text))
 
     def _blank(self, start: int, end: int) -> None:
-        """Blanks in place of a part, its lines kept."""
+        """Replace a part with blanks, but keep its line breaks."""
         self._edit(start, end, "".join(sign if sign == "\n" else " " for sign in self._text[start:end]))
 
     def _edited(self) -> str:
@@ -240,7 +240,7 @@ class _Adapter:
         self._edit(item.start, item.type_end, f"map<{parts.get('key')}, {f'.{named}' if named else value}>")
 
     def _named(self, name: str, start: int, end: int, scope: Scope) -> None:
-        """Makes the compiler find a type; one that nothing declares is noted."""
+        """Make the compiler find a type, or record it as undeclared."""
         full_name = self._names.type(name, scope)
         if full_name is None:
             if name not in self._result.missing_types:
@@ -274,7 +274,7 @@ class _Adapter:
                 self._result.undeclared.append((path, option))
 
     def _bracket_options(self, options: list[Option], span: tuple[int, int], scope: Scope, path: Path) -> None:
-        """Leaves out what nothing declares between brackets, with the commas that it needed."""
+        """Remove undeclared options in brackets, with their commas."""
         is_kept = [self._is_declared(option, scope) for option in options]
         self._result.undeclared += [(path, item) for item, keep in zip(options, is_kept, strict=True) if not keep]
         if not any(is_kept):
@@ -287,7 +287,7 @@ class _Adapter:
                 self._blank(options[index - 1].end, option.start)
 
     def _is_declared(self, option: Option, scope: Scope) -> bool:
-        """Whether everything that the option names is declared; then the compiler is made to find it."""
+        """Return whether all names in the option are declared, and make the compiler find them."""
         if option.is_custom and not self._found(option.name, option.name_start, scope):
             return False
         inner = option
@@ -309,7 +309,7 @@ class _Adapter:
 
 
 def _extension_keys(value: Any) -> Iterator[str]:
-    """The extensions that an aggregate value names; a URL is the name of a type that it packs."""
+    """Yield the extensions that an aggregate value names; a URL is the name of a packed type."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if key.startswith("[") and "/" not in key:

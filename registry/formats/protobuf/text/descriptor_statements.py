@@ -1,7 +1,7 @@
-"""The statements of a file that came as a descriptor, as the established server makes them: with what it keeps of it.
+"""The statements of a file that was submitted as a descriptor, with the parts that Confluent's registry keeps.
 
-Types have their full name, entries of maps are messages, each reserved range and name has a statement. Of the options
-those of the tables stay, in that order, and the server's own; others are left out. Groups stay groups.
+Types have their full names, map entries are messages, and each reserved range and name has its own statement. Only the
+options of the tables, in that order, and the server's own are kept. Groups stay groups.
 """
 
 from __future__ import annotations
@@ -84,13 +84,13 @@ _SERVICE: Final = ["deprecated", "features"]
 _METHOD: Final = ["deprecated", "idempotency_level", "features"]
 _RANGE: Final = ["declaration", "features", "verification"]
 _OWN: Final = "confluent."
-#: what the server writes of a parameter value-first
+#: parameters that the server writes value first
 _VALUE_FIRST: Final = frozenset({"precision", "scale"})
 _LABELS: Final = {1: "optional", 2: "required", 3: "repeated"}
 
 
 def statements_of(proto: FileDescriptorProto, options: Options) -> FileStatements:
-    """The statements of a file."""
+    """Return the statements of a file."""
     return _Describer(proto, options).file()
 
 
@@ -157,7 +157,7 @@ class _Describer:
     def _fields(
         self, protos: Iterable[FieldDescriptorProto], scope: str, messages: Sequence[DescriptorProto]
     ) -> tuple[list[FieldStatement], list[Group], set[str]]:
-        """The fields, the groups among them, and the names of the messages that those declare."""
+        """Return the fields, the groups among them, and the names of the messages that those declare."""
         made = {f"{scope}.{message.name}": message for message in messages}
         fields, groups, taken = [], [], set()
         for proto in protos:
@@ -295,7 +295,7 @@ def _inside(field: FieldDescriptor, value: Any) -> Any:
 
 
 def _meta(message: Any) -> dict[str, Any]:
-    """The server's own option: its text, parameters, tags, then what else it has."""
+    """Return the server's own option: its text, parameters and tags, then the rest."""
     values: dict[str, Any] = {}
     fields = {field.name: (field, value) for field, value in message.ListFields()}
     if "doc" in fields:
@@ -334,7 +334,7 @@ def _string(text: str) -> StringValue:
 
 
 def _default(proto: FieldDescriptorProto) -> StringValue:
-    """A default of text or bytes; those come with their escapes, so that they are their own source."""
+    """Return a default of text or bytes; bytes are escaped already, so they are their own source."""
     if KINDS[proto.type] == "bytes":
         text = proto.default_value
         return StringValue(text, f'"{text}"', is_exact="\\" not in text)

@@ -1,4 +1,4 @@
-"""What names and imports lead to: types and options of a text, of its references and of known files."""
+"""Resolution of names and imports: the types and options of a text, of its references and of known files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Scope = tuple[str, ...]
 
 @dataclass(slots=True)
 class Names:
-    """The declared types and extensions by their full name, and the file of each."""
+    """The declared types and extensions by full name, and the file of each."""
 
     types: dict[str, MessageStatement | EnumStatement] = field(default_factory=dict)
     extensions: dict[str, FieldStatement] = field(default_factory=dict)
@@ -35,14 +35,14 @@ class Names:
     packages: set[str] = field(default_factory=set)
 
     def add(self, file: FileStatements, name: str) -> None:
-        """Adds what a file declares; later files hide earlier ones."""
+        """Add the declarations of a file; later files hide earlier ones."""
         scope = scope_of(file.package)
         self.packages.update(".".join(scope[:end]) for end in range(1, len(scope) + 1))
         self._add_extends(file.extends, scope, name)
         self._add_types(file.types, scope, name)
 
     def merged(self, other: Names) -> Names:
-        """These names and those of others, which hide these."""
+        """Return these names merged with others, which hide these."""
         return Names(
             {**self.types, **other.types},
             {**self.extensions, **other.extensions},
@@ -51,7 +51,7 @@ class Names:
         )
 
     def spelt(self, name: str, full_name: str, scope: Sequence[str]) -> str:
-        """The name for the compiler: with a leading dot where the first part means something else further inside."""
+        """Return the name for the compiler, with a leading dot if an inner scope hides its first part."""
         if name.startswith("."):
             return name
         first = name.partition(".")[0]
@@ -80,16 +80,16 @@ class Names:
                 self.files[full_name] = name
 
     def type(self, name: str, scope: Sequence[str]) -> str | None:
-        """The full name of a type, without a leading dot."""
+        """Return the full name of a type, without a leading dot; None if unknown."""
         return _resolved(self.types, name, scope)
 
     def extension(self, name: str, scope: Sequence[str]) -> str | None:
-        """The full name of an extension, without a leading dot."""
+        """Return the full name of an extension, without a leading dot; None if unknown."""
         return _resolved(self.extensions, name, scope)
 
 
 def scope_of(package: str | None) -> Scope:
-    """The parts of a package."""
+    """Return the parts of a package."""
     return tuple(package.split(".")) if package else ()
 
 
@@ -110,11 +110,11 @@ _BAD: Final = re.compile(r"[\x00-\x1f\x7f\\\"\ud800-\udfff]")
 
 
 def documents(references: Sequence[ResolvedReference]) -> dict[str, ResolvedReference]:
-    """What is referred to, directly and on the way, by import path.
+    """Return the direct and indirect references by import path.
 
-    A direct reference hides one of the same name further away, and so does the nearer one of two. Google's own
-    well-known types are the compiler's; a reference that brings its own copy of them changes nothing. Raises
-    InvalidReference for a name that can't be an import path, SchemaTooCostly for more than MAX_REFERENCES.
+    A direct reference hides an indirect one with the same name, and the nearer of two indirect ones hides the other.
+    Google's well-known types come from the compiler; a reference with its own copy of them changes nothing. Raises
+    InvalidReference if a name can't be an import path, SchemaTooCostly beyond MAX_REFERENCES.
     """
     by_path: dict[str, ResolvedReference] = {}
     visited: set[int] = set()
@@ -135,7 +135,7 @@ def documents(references: Sequence[ResolvedReference]) -> dict[str, ResolvedRefe
 
 
 def check_name(name: str) -> None:
-    """Raises InvalidReference if a name can't be an import path inside of a folder."""
+    """Raise InvalidReference if a name can't be an import path inside a folder."""
     parts = name.split("/")
     if not name or len(name.encode("utf-8", "replace")) > _MAX_NAME:
         _refuse(name, f"it must have 1 to {_MAX_NAME:,} bytes")
@@ -152,7 +152,7 @@ def check_name(name: str) -> None:
 
 
 def is_import_path(name: str) -> bool:
-    """Whether a name can be an import path inside of a folder."""
+    """Return whether a name can be an import path inside a folder."""
     try:
         check_name(name)
     except InvalidReference:
@@ -179,7 +179,7 @@ _SIMPLE = frozenset({"boolean", "enum", "number"})
 
 
 def merged(options: list[Option], names: Names, scope: Scope) -> list[Option]:
-    """The options as the normal form writes them."""
+    """Return the options in the normal form."""
     by_name: dict[str, list[Option]] = {}
     for option in sorted((_named(item, names, scope) for item in options), key=lambda item: item.name):
         by_name.setdefault(option.name, []).append(option)
@@ -202,7 +202,7 @@ def _named(option: Option, names: Names, scope: Scope) -> Option:
 
 
 def _as_map(option: Option) -> Option:
-    """An option that is set part by part, as one with an aggregate value."""
+    """Convert an option that is set part by part to one with an aggregate value."""
     if option.kind != "option":
         return option
     return Option(option.name, "map", _inside(option.value), option.is_custom)

@@ -1,4 +1,4 @@
-"""Where in the text a pointer leads to, and edits at those places that keep comments and layout."""
+"""The places of pointers in the text, and edits at these places that preserve comments and layout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PARTS: Final = frozenset({"name", "number", "label", "type", "default", "option
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From where to where, lines and columns from 0; the end is exclusive."""
+    """A range of text with lines and columns from 0; the end is exclusive."""
 
     line: int
     column: int
@@ -27,7 +27,7 @@ class Span:
 
 
 def position(schema: Schema, pointer: str) -> tuple[int, int] | None:
-    """Line and column from 1 of a pointer in the schema's .proto text, None where it has no such place."""
+    """Return line and column, from 1, of a pointer in the schema's .proto text; None if there is no such place."""
     span = span_of(schema, pointer)
     if span is None:
         return None
@@ -35,7 +35,7 @@ def position(schema: Schema, pointer: str) -> tuple[int, int] | None:
 
 
 def columns_of(schema: Schema) -> Columns:
-    """The places of the schema's text, measured once."""
+    """Return the columns of the schema's text; cached."""
     if "columns" not in schema.cache:
         schema.cache["columns"] = Columns(schema.text.removeprefix("\ufeff"))
     columns: Columns = schema.cache["columns"]
@@ -43,25 +43,25 @@ def columns_of(schema: Schema) -> Columns:
 
 
 def span_of(schema: Schema, pointer: str) -> Span | None:
-    """The whole declaration that a pointer leads to."""
+    """Return the whole declaration at a pointer."""
     if pointer == "":
         return Span(0, 0, 0, 0)
     path = path_of(schema, pointer)
     if path is not None:
         return span_at(schema, path)
-    # A part that the text leaves out (the label of proto3, a default) is shown at its declaration.
+    # A part that the text omits (the label of proto3, a default) is shown at its declaration.
     holder, _, part = pointer.rpartition("/")
     return span_of(schema, holder) if part in _PARTS and holder else None
 
 
 def path_of(schema: Schema, pointer: str) -> Path | None:
-    """The descriptor's path of a pointer that the text has a place for."""
+    """Return the descriptor's path for a pointer that has a place in the text."""
     paths = _paths(schema).get(pointer, ())
     return next((path for path in paths if span_at(schema, path) is not None), None)
 
 
 def span_at(schema: Schema, path: Path) -> Span | None:
-    """The text of a descriptor's path."""
+    """Return the span of a descriptor's path."""
     if "spans" not in schema.cache:
         schema.cache["spans"] = {
             tuple(location.path): location.span for location in schema.proto.source_code_info.location
@@ -81,7 +81,7 @@ def span_at(schema: Schema, path: Path) -> Span | None:
 
 
 def _paths(schema: Schema) -> dict[str, list[Path]]:
-    """The descriptor's paths of a pointer: a type is a scalar's or a name, names and numbers are reserved apart."""
+    """Return the descriptor's paths of each pointer: scalar and named types, and reserved numbers and names, differ."""
     if "paths" not in schema.cache:
         by_pointer: dict[str, list[Path]] = {}
         for pointer, path in _walk(schema.proto):
@@ -167,7 +167,7 @@ class NoPlace(Exception):
 
 
 class Editor:
-    """Collects edits of one text; `text` applies them all."""
+    """A collection of edits of one text; `text` applies them all."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -175,12 +175,12 @@ class Editor:
         self._edits: list[tuple[int, int, str]] = []
 
     def place(self, pointer: str, *inside: int) -> tuple[int, int]:
-        """Begin and end of what a pointer leads to, or of a part of it; raises NoPlace."""
+        """Return start and end of a pointer's target, or of a part of it; raises NoPlace."""
         path = path_of(self._schema, pointer)
         return self.at((*path, *inside) if path is not None else (-1,))
 
     def at(self, path: Path) -> tuple[int, int]:
-        """Begin and end of a descriptor's path; raises NoPlace."""
+        """Return start and end of a descriptor's path; raises NoPlace."""
         span = span_at(self._schema, path)
         if span is None:
             raise NoPlace
@@ -188,11 +188,11 @@ class Editor:
         return columns.index(span.line, span.column), columns.index(span.end_line, span.end_column)
 
     def replace(self, begin: int, end: int, text: str) -> None:
-        """Puts a text between two places."""
+        """Replace the text between two places."""
         self._edits.append((begin, end, text))
 
     def statement(self, pointer: str, label: str = "", *, without: str = "") -> str:
-        """A declaration as it is written, with its comments, behind a label; `without` is the label that it loses."""
+        """Return a declaration as written, with its comments and a new label; `without` is the label to remove."""
         begin, end = self.place(pointer)
         first, last = self._with_comments(begin, end)
         text = self._text[begin:last].removeprefix(without).lstrip() if without else self._text[begin:last]
@@ -201,7 +201,7 @@ class Editor:
         return f"{self._text[first:begin]}{label}{text}".replace(f"\n{margin}", "\n").rstrip("\n")
 
     def _with_comments(self, begin: int, end: int) -> tuple[int, int]:
-        """From the comments on the lines before a declaration to the one behind it, if it has its lines for itself."""
+        """Extend a declaration on its own lines to include the comments before it and after it on its last line."""
         line = self._text.rfind("\n", 0, begin) + 1
         if self._text[line:begin].strip():
             return begin, end
@@ -217,7 +217,7 @@ class Editor:
         return first, line_end if self._text[end:line_end].strip().startswith("//") else end
 
     def delete(self, pointer: str) -> None:
-        """Takes a declaration away with its comments, and its line if nothing else is on it."""
+        """Delete a declaration with its comments, and its line if that has nothing else."""
         begin, end = self._with_comments(*self.place(pointer))
         line_begin = self._text.rfind("\n", 0, begin) + 1
         line_end = self._text.find("\n", end)
@@ -227,7 +227,7 @@ class Editor:
         self.replace(begin, end, "")
 
     def insert(self, pointer: str, *lines: str) -> None:
-        """Adds declarations before the closing brace of what a pointer leads to; "" is the file."""
+        """Insert declarations before the closing brace of a pointer's target; "" is the file."""
         if pointer == "":
             ending = "" if self._text.endswith("\n") or not self._text else "\n"
             self.replace(len(self._text), len(self._text), ending + "\n".join(lines) + "\n")
@@ -238,7 +238,7 @@ class Editor:
             raise NoPlace
         line = self._text.rfind("\n", 0, brace) + 1
         if self._text[line:brace].strip():
-            has_comment = any("//" in text for text in lines)  # it would swallow what follows on its line
+            has_comment = any("//" in text for text in lines)  # it would hide what follows on its line
             between = "\n" if has_comment else " "
             parts = [part.strip() for text in lines for part in text.split("\n")]
             self.replace(brace, brace, between[:has_comment] + between.join(parts) + between)
@@ -248,7 +248,7 @@ class Editor:
         self.replace(line, line, added)
 
     def text(self) -> str:
-        """The text with all edits; raises NoPlace if two of them overlap."""
+        """Return the text with all edits; raises NoPlace if two of them overlap."""
         text = self._text
         last = len(text) + 1
         for begin, end, new in sorted(self._edits, key=lambda edit: (edit[0], edit[1]), reverse=True):

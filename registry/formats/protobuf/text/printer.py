@@ -1,4 +1,4 @@
-"""Prints descriptors and single declarations as .proto text: the canonical form of a schema."""
+"""Prints descriptors and single declarations as .proto text, the canonical form of a schema."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ Made = dict[str, tuple[int, DescriptorProto]]
 
 
 def print_file(proto: FileDescriptorProto, options: Options) -> str:
-    """The text of a file, with a line feed at its end."""
+    """Return the text of a file, with a final newline."""
     return "\n".join(_Printer(proto, options).file()) + "\n"
 
 
 def import_lines(proto: FileDescriptorProto) -> Lines:
-    """The import statements in the order of the descriptor."""
+    """Yield the import statements in the order of the descriptor."""
     public, weak = set(proto.public_dependency), set(proto.weak_dependency)
     for position, name in enumerate(proto.dependency):
         kind = "public " if position in public else "weak " if position in weak else ""
@@ -79,10 +79,10 @@ class _Printer:
         messages: Sequence[DescriptorProto],
         extensions: Sequence[FieldDescriptorProto],
     ) -> Lines:
-        """Fields, nested messages and extensions of one scope.
+        """Yield the fields, nested messages and extensions of one scope.
 
-        The compiler makes a message of every map and group where its field stands; so that these keep their place
-        among the messages, the messages before them are written before their field.
+        The compiler creates a message for every map and group at the position of its field. To keep their positions
+        among the messages, the messages before them are written before the field.
         """
         made = _made_by(scope, (*fields, *extensions), messages)
         indexes = {index for index, _ in made.values()}
@@ -195,12 +195,12 @@ class _Printer:
 
 
 def visibility(part: DescriptorProto | EnumDescriptorProto) -> str:
-    """`export` or `local` with a blank behind, where an edition says so."""
+    """Return `export ` or `local ` if an edition declares it."""
     return _VISIBILITY.get(part.visibility, "")
 
 
 def json_name(name: str) -> str:
-    """The JSON name that a field has by itself: lowerCamelCase of its name."""
+    """Return a field's default JSON name: its name in lowerCamelCase."""
     parts = name.split("_")
     return parts[0] + "".join(part[:1].upper() + part[1:] for part in parts[1:])
 
@@ -210,7 +210,7 @@ def _indented(lines: Any) -> Lines:
 
 
 def _made_by(scope: str, fields: Iterable[FieldDescriptorProto], messages: Sequence[DescriptorProto]) -> Made:
-    """The messages that the text of a field declares, as the entry of a map or as a group, by their type name."""
+    """Return the messages that fields declare, as map entries or groups, by type name."""
     named = {f"{scope}.{message.name}": (index, message) for index, message in enumerate(messages)}
     return {
         field.type_name: named[field.type_name]
@@ -229,7 +229,7 @@ def _oneof_of(field: FieldDescriptorProto) -> int | None:
 
 
 def field_label(field: FieldDescriptorProto, syntax: str) -> str:
-    """The label as the text of that syntax says it, with a blank behind; members of a oneof have none."""
+    """Return the label in that syntax, with a trailing blank; members of a oneof have none."""
     if field.HasField("oneof_index") and not field.proto3_optional:
         return ""
     if field.label == FieldDescriptorProto.LABEL_REPEATED or syntax == "proto2":
@@ -238,32 +238,32 @@ def field_label(field: FieldDescriptorProto, syntax: str) -> str:
 
 
 def default_value(value: str, kind: str) -> str:
-    """A default of a descriptor as the text writes it: bytes come with their escapes, strings without."""
+    """Return a descriptor's default as text: bytes are escaped already, strings aren't."""
     if kind == "string":
         return quoted(value)
     return f'"{value}"' if kind == "bytes" else value
 
 
 def type_name(field: FieldDescriptorProto) -> str:
-    """The type as the text writes it: a full name with its dot, or a scalar."""
+    """Return the type as text: a full name with its leading dot, or a scalar."""
     return field.type_name or KINDS[field.type]
 
 
 def range_text(first: int, last: int, maximum: int) -> str:
-    """A range with its inclusive end as the text writes it."""
+    """Return a range with its inclusive end as text."""
     if first == last:
         return str(first)
     return f"{first} to {'max' if last >= maximum else last}"
 
 
 def print_message(file: FileDescriptorProto, message: DescriptorProto, full_name: str, options: Options) -> list[str]:
-    """The lines of one message of a file, as `print_file` writes it."""
+    """Return the lines of one message of a file, as in `print_file`."""
     scope = full_name.rpartition(".")[0]
     return list(_Printer(file, options).message(message, f".{scope}" if scope else ""))
 
 
 def message_text(schema: Schema, message: Message, target: Schema) -> str:
-    """A message's whole declaration, to be written into another schema."""
+    """Return a message's complete declaration for another schema."""
     descriptor = next(proto for name, proto in _described(schema) if name == message.full_name)
     lines = print_message(schema.proto, descriptor, message.full_name, Options(schema.pool))
     return _moved("\n".join(lines), schema, target)
@@ -281,18 +281,18 @@ def _described(schema: Schema) -> list[tuple[str, DescriptorProto]]:
 
 
 def field_text(schema: Schema, field: Field, target: Schema, *, is_member: bool = False) -> str:
-    """A field's declaration, to be written into another schema."""
+    """Return a field's declaration for another schema."""
     return f"{label_and_type(field, schema, target, is_member=is_member)} {field.name} = {field.number};"
 
 
 def label_and_type(field: Field, schema: Schema, target: Schema, *, is_member: bool) -> str:
-    """What stands before a field's name, in the syntax and the package of another schema."""
+    """Return the text before a field's name, in the syntax and package of another schema."""
     text = _moved(_type(field), schema, target)
     return text if is_member or field.is_map else f"{_label(field, target)}{text}"
 
 
 def label_outside(theirs: Field, schema: Schema) -> str:
-    """The label of a field that leaves a oneof of the schema, to be as it is on the other side; with a blank behind."""
+    """Return the label, with a trailing blank, of a field that leaves a oneof, to match the other side."""
     if schema.main.syntax == "proto2":
         return "required " if theirs.is_required else "optional "
     return "optional " if schema.main.syntax == "proto3" and theirs.label in ("optional", "required") else ""
@@ -314,7 +314,7 @@ def _label(field: Field, target: Schema) -> str:
 
 
 def _moved(text: str, schema: Schema, target: Schema) -> str:
-    """Full names of one package as those of another."""
+    """Replace full names of one package with those of another."""
     before, after = schema.main.package, target.main.package
     if before == after:
         return text

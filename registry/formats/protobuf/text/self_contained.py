@@ -1,4 +1,4 @@
-"""One text without references: imports are written into it, in the terms of edition 2023."""
+"""One text without references: imports are included, in the syntax of edition 2023 if necessary."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOT_PACKED = frozenset({"string", "bytes", "message", "group"})
 
 
 def to_edition(file: FileDescriptorProto) -> None:
-    """Rewrites a file in place; one that is in an edition already stays as it is."""
+    """Rewrite a file in place for edition 2023; a file in an edition stays unchanged."""
     if file.syntax == "editions":
         return
     is_proto3 = file.syntax == "proto3"
@@ -46,7 +46,7 @@ def _convert_messages(messages: Iterable[DescriptorProto], *, is_proto3: bool) -
         for field in message.extension:
             _field(field, is_proto3=is_proto3)
         used = {field.oneof_index for field in message.field if field.HasField("oneof_index")}
-        # The oneofs that an `optional` of proto3 makes stand behind all others.
+        # The oneofs that proto3's `optional` generates come after all others.
         while message.oneof_decl and len(message.oneof_decl) - 1 not in used:
             del message.oneof_decl[-1]
         _convert_messages((nested for nested in message.nested_type if nested.name not in entries), is_proto3=is_proto3)
@@ -90,12 +90,12 @@ def _repeated(field: Any, kind: str, *, is_proto3: bool) -> None:
 
 
 def self_contained(schema: Schema) -> str:
-    """The text with the definitions of its imports behind its own, Google's well-known types still imported.
+    """Return the text with the definitions of its imports after its own; Google's well-known types are still imported.
 
-    The messages of the schema keep their order and names. Imported types move into the schema's package; one whose
-    name is taken gets that of its package in front (`shop_v1_Item`). Data stay the same, since names aren't part of
-    them. Custom options that an imported file declares are left out, and so are its services. Files of several
-    syntaxes become one text in edition 2023 that states what each field had from its own syntax.
+    The schema's messages keep their order and names. Imported types move into the schema's package; a type whose name
+    is taken gets its package as a prefix (`shop_v1_Item`). Data stays the same because it has no names. Custom options
+    of imported files, and their services, are left out. Files with several syntaxes become one text in edition 2023
+    that states the features of each field from its own syntax.
     """
     inlined = [proto for proto in schema.protos[:-1] if proto.name not in COMPILERS_OWN]
     if not inlined:
@@ -141,7 +141,7 @@ def _full(package: str, name: str) -> str:
 
 
 def _new_names(files: list[FileDescriptorProto]) -> dict[str, str]:
-    """The new full name of every type at the top of an imported file."""
+    """Return the new full name of every top-level type of an imported file."""
     main = files[0]
     taken = {part.name for part in (*main.message_type, *main.enum_type, *main.service, *main.extension)}
     taken |= {value.name for enum in main.enum_type for value in enum.value}
@@ -159,7 +159,7 @@ def _new_names(files: list[FileDescriptorProto]) -> dict[str, str]:
 
 
 def _rename_values(files: list[FileDescriptorProto], names: dict[str, str]) -> dict[tuple[str, str], str]:
-    """Gives values of imported enums whose name is taken another one: all values of a package share one scope."""
+    """Rename values of imported enums whose names are taken, because all values of a package share one scope."""
     taken = {name.rpartition(".")[2] for name in names.values()}
     taken |= {part.name for part in (*files[0].message_type, *files[0].enum_type, *files[0].extension)}
     taken |= {value.name for enum in files[0].enum_type for value in enum.value}
@@ -224,7 +224,7 @@ def _enums(file: FileDescriptorProto) -> Iterator[EnumDescriptorProto]:
 
 
 def _drop_options(file: FileDescriptorProto, options: Options) -> None:
-    """Leaves out the custom options that other files declare."""
+    """Remove the custom options that other files declare."""
     parts: list[Any] = [file, *file.service, *(method for service in file.service for method in service.method)]
     for message in _messages(file.message_type):
         parts += [message, *message.oneof_decl, *message.extension_range]

@@ -1,7 +1,7 @@
-"""Reads the statements of a .proto text without resolving any name, in the grammar that Square's Wire reads.
+"""Reads the statements of a .proto text without resolving names, in the grammar of Square's Wire.
 
-The established server reads schemas with Wire, and stores what it prints of the statements. Beyond what Wire reads,
-editions and groups with more than fields are read; what else the compiler alone reads raises UnreadableText.
+Confluent's registry reads schemas with Wire, and stores the statements that Wire prints. Editions and groups with more
+than fields are also supported; anything else that only the compiler can read raises UnreadableText.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _MAX_DEPTH: Final = 100
 
 
 def read_statements(text: str) -> FileStatements:
-    """The statements of a text. Raises UnreadableText."""
+    """Return the statements of a text. Raises UnreadableText."""
     return _StatementReader(text).file()
 
 
@@ -142,7 +142,7 @@ class _StatementReader:
             self._put(message, self._field(start, word))
 
     def _is_type(self) -> bool:
-        """Whether a message or an enum is next, not a field of that type."""
+        """Return whether a message or an enum is next, not a field with such a type name."""
         start = self.at.skip()
         is_type = self.at.word() in ("message", "enum") and self.at.word() != "" and self.at.peek() == "{"
         self.at.place = start
@@ -324,7 +324,7 @@ class _StatementReader:
         return option
 
     def _options(self) -> list[Option]:
-        """Those in brackets, none where no bracket is next."""
+        """Read the options in brackets; none if no bracket is next."""
         options: list[Option] = []
         if not self.at.take("["):
             return options
@@ -417,7 +417,7 @@ def _inner(kind: OptionKind, value: Any) -> Any:
 
 
 def _add(map_values: dict[str, Any], name: str, value: Any) -> None:
-    """Values under one name make a list."""
+    """Add a value; values under one name form a list."""
     if name not in map_values:
         map_values[name] = value
         return
@@ -426,7 +426,7 @@ def _add(map_values: dict[str, Any], name: str, value: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """A value as words and containers, which equal values have in common."""
+    """Return a value as words and containers, which are equal for equal values."""
     if isinstance(value, StringValue):
         return ("string", value.text)
     if isinstance(value, Primitive):

@@ -1,4 +1,4 @@
-"""The statements of a .proto text as written: names unresolved, in order; and the cursor that reads them."""
+"""The statements of a .proto text as written, in order and with unresolved names; and the cursor that reads them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OptionKind = Literal["string", "boolean", "number", "enum", "map", "list", "opti
 
 @dataclass(slots=True)
 class StringValue:
-    """A string and its source; one that isn't exact holds escapes that its characters alone can't be told from."""
+    """A string and its source; if not `is_exact`, the source has escapes that the characters alone can't reproduce."""
 
     text: str
     source: str
@@ -21,7 +21,7 @@ class StringValue:
 
 @dataclass(slots=True)
 class Primitive:
-    """A word inside of an aggregate value: a number, a boolean, or the name of an enum's value."""
+    """A word inside an aggregate value: a number, a boolean, or the name of an enum value."""
 
     kind: OptionKind
     text: str
@@ -29,7 +29,7 @@ class Primitive:
 
 @dataclass(slots=True)
 class Option:
-    """An option; `value` is a `StringValue`, a word, a dict, a list, or the option that the next part of the name sets."""
+    """An option; `value` is a StringValue, a word, a dict, a list, or the option for the next part of the name."""
 
     name: str
     kind: OptionKind
@@ -41,14 +41,14 @@ class Option:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The name with those inside of it, custom ones in parentheses."""
+        """The names of the option and of its nested options, custom ones in parentheses."""
         own = f"({self.name})" if self.is_custom else self.name
         return (own, *self.value.parts) if self.kind == "option" else (own,)
 
 
 @dataclass(slots=True)
 class Range:
-    """Numbers from one to another, both inclusive."""
+    """A range of numbers, both ends inclusive."""
 
     first: int
     last: int
@@ -59,7 +59,7 @@ class Range:
 
 @dataclass(slots=True)
 class ReservedNames:
-    """A `reserved` or `extensions` statement: names (those of editions as words), numbers, ranges in their order."""
+    """A `reserved` or `extensions` statement: names (words in editions), numbers and ranges in their order."""
 
     values: list[Any]
     options: list[Option] = field(default_factory=list)
@@ -67,7 +67,7 @@ class ReservedNames:
 
 @dataclass(slots=True)
 class FieldStatement:
-    """A field; places are those of its statement, of its type and of its options with their brackets."""
+    """A field, with the places of its statement, of its type and of its options with brackets."""
 
     label: str
     type: str
@@ -132,7 +132,7 @@ class EnumValue:
 
 @dataclass(slots=True)
 class EnumStatement:
-    """An enum; `visibility` is `export`, `local` or nothing."""
+    """An enum; `visibility` is `export`, `local` or empty."""
 
     name: str
     visibility: str = ""
@@ -143,7 +143,7 @@ class EnumStatement:
 
 @dataclass(slots=True)
 class MessageStatement:
-    """A message; `visibility` is `export`, `local` or nothing."""
+    """A message; `visibility` is `export`, `local` or empty."""
 
     name: str
     visibility: str = ""
@@ -160,17 +160,17 @@ class MessageStatement:
 
     @property
     def is_map_entry(self) -> bool:
-        """Whether it says that it is the entry of a map, as texts made of descriptors do."""
+        """Whether it declares itself a map entry, as in texts from descriptors."""
         return any(item.name == "map_entry" and item.value == "true" for item in self.options)
 
     def all_fields(self) -> Iterator[FieldStatement]:
-        """The fields, those of oneofs behind the others."""
+        """Yield the fields, those of oneofs last."""
         yield from self.fields
         for oneof in self.oneofs:
             yield from oneof.fields
 
     def all_groups(self) -> Iterator[Group]:
-        """The groups, those of oneofs and extensions behind the others."""
+        """Yield the groups, those of oneofs and extensions last."""
         yield from self.groups
         holders: list[OneofStatement | Extend] = [*self.oneofs, *self.extends]
         for part in holders:
@@ -212,7 +212,7 @@ class Import:
 
 @dataclass(slots=True)
 class FileStatements:
-    """All statements of a text; `syntax` is None where nothing says it, and `edition` likewise."""
+    """All statements of a text; `syntax` and `edition` are None if not declared."""
 
     syntax: str | None = None
     edition: str | None = None
@@ -230,58 +230,58 @@ _PART: Final = re.compile(r"[A-Za-z0-9_\-]+")
 _QUOTED: Final = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'")
 _ESCAPE: Final = re.compile(r"\\(?:[xX]([0-9a-fA-F]{1,2})|([0-7]{1,3})|(.))")
 _LETTERS: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-#: letters whose escape the compiler reads as a character of Unicode
+#: letters whose escape the compiler reads as a Unicode character
 _UNICODE: Final = frozenset("uU")
-#: characters that have an escape of a letter of their own, so that they can be written in one way alone
+#: characters with a letter escape, which can be written in only one way
 _NAMED: Final = frozenset("\a\b\f\n\r\t\v")
 
 
 class UnreadableText(Exception):
-    """The text isn't written in the way that is read here; the compiler says what is wrong with it."""
+    """The text isn't in the supported grammar; the compiler reports what is wrong with it."""
 
 
 class Cursor:
-    """Reads forward through one text; raises UnreadableText where something else stands than is read."""
+    """A reader that moves forward through one text; raises UnreadableText for anything unexpected."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.place = 1 if text.startswith("\ufeff") else 0
 
     def skip(self) -> int:
-        """The place of the next character that counts."""
+        """Skip blanks and comments, and return the place after them."""
         match = _BLANK.match(self.text, self.place)
         if match is not None:
             self.place = match.end()
         return self.place
 
     def at_end(self) -> bool:
-        """Whether nothing is left but blanks and comments."""
+        """Return whether only blanks and comments are left."""
         return self.skip() >= len(self.text)
 
     def peek(self) -> str:
-        """The next character that counts."""
+        """Return the next character that isn't blank or in a comment."""
         if self.at_end():
             raise UnreadableText("the text ends too early")
         return self.text[self.place]
 
     def take(self, sign: str) -> bool:
-        """Whether that character is next, which is then read."""
+        """Read the character if it is next, and return whether it was."""
         if self.peek() != sign:
             return False
         self.place += 1
         return True
 
     def need(self, sign: str) -> None:
-        """Reads that character."""
+        """Read the character."""
         if not self.take(sign):
             raise UnreadableText(f"expected {sign!r} at {self.place}")
 
     def word(self) -> str:
-        """Letters, digits, dots, underscores and hyphens."""
+        """Read letters, digits, dots, underscores and hyphens."""
         return self._match(_WORD)
 
     def part(self) -> str:
-        """A word without dots."""
+        """Read a word without dots."""
         return self._match(_PART)
 
     def _match(self, pattern: re.Pattern[str]) -> str:
@@ -292,7 +292,7 @@ class Cursor:
         return match.group()
 
     def integer(self) -> int:
-        """A whole number, decimal or hexadecimal."""
+        """Read an integer, decimal or hexadecimal."""
         word = self.word()
         try:
             return int(word[2:], 16) if word[:2] in ("0x", "0X") else int(word, 10)
@@ -300,11 +300,11 @@ class Cursor:
             raise UnreadableText(f"expected a whole number before {self.place}") from None
 
     def type(self) -> str:
-        """The name of a type, a map's with one blank."""
+        """Read the name of a type; a map's has one blank."""
         return self.type_of(self.word())
 
     def type_of(self, word: str) -> str:
-        """The name of a type whose first word was read."""
+        """Read the rest of a type's name after its first word."""
         if word == "map" and self.peek() == "<":
             self.need("<")
             key = self.type()
@@ -321,11 +321,11 @@ class Cursor:
         return word
 
     def is_string(self) -> bool:
-        """Whether a string is next."""
+        """Return whether a string is next."""
         return self.peek() in "\"'"
 
     def string(self) -> StringValue:
-        """A string, its neighbours joined with it."""
+        """Read a string, joined with adjacent ones."""
         sources, texts = [], []
         while True:
             match = _QUOTED.match(self.text, self.skip())
@@ -354,7 +354,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _is_exact(match: re.Match[str]) -> bool:
-    """Whether the escaped character can be written again as what it stands for: bytes beyond ASCII can't."""
+    """Return whether the escaped character can be written back unchanged; bytes beyond ASCII can't."""
     character = _unescaped(match)
     if match.group(3) is not None:
         return match.group(3) not in _UNICODE

@@ -1,12 +1,12 @@
-"""Writes the statements of a schema in the layout of the established server: its stored, normal and bare forms.
+"""Writes a schema's statements in the layout of Confluent's registry: its stored, normal and bare forms.
 
-The stored form spells names and values as they were sent, without comments; the normal one resolves and sorts them; the
-bare one leaves out extensions and custom options. Sections stand in one order: in a message reserved ranges, options,
-fields, oneofs, groups, extension ranges, extensions, then messages before enums.
+The stored form has names and values as submitted, without comments. The normal form resolves and sorts them. The bare
+form omits extensions and custom options. Sections have a fixed order: in a message reserved ranges, options, fields,
+oneofs, groups, extension ranges, extensions, then messages before enums.
 
-Differences from there, each because what it writes couldn't be read again or would mean something else: weak imports
-and editions stay; a string keeps its escapes where they stand for bytes; normal numbers aren't rounded to three digits;
-the first value of an enum, which is its default, stays first in the normal form.
+There are differences from Confluent's registry where its text couldn't be read again or would change its meaning: weak
+imports and editions are kept; a string keeps escapes that represent bytes; normal numbers aren't rounded to three
+digits; the first value of an enum, which is its default, stays first in the normal form.
 """
 
 from __future__ import annotations
@@ -71,22 +71,22 @@ _MAX_EXPONENT: Final = 40
 
 
 def stored_text(file: FileStatements) -> str:
-    """The text that a registration stores."""
+    """Return the text that a registration stores."""
     return "".join(_StatementWriter(None).file(file))
 
 
 def bare_text(file: FileStatements) -> str:
-    """The text without extensions and custom options, those of the server itself aside."""
+    """Return the text without extensions and custom options, except the server's own."""
     return "".join(_StatementWriter(None, is_bare=True).file(file))
 
 
 def normal_text(file: FileStatements, names: Names) -> str:
-    """The text that a registration with `normalize` stores. Raises InvalidSchema for a type that `names` lack."""
+    """Return the text that a registration with `normalize` stores. Raises InvalidSchema for a type not in `names`."""
     return "".join(_StatementWriter(names).file(file))
 
 
 def value_text(option: Option) -> str:
-    """The value of an option, and of the last part of its name, in one line."""
+    """Return the value of an option, or of the last part of its name, in one line."""
     while option.kind == "option":
         option = option.value
     lines = _StatementWriter(None).value(option.kind, option.value).split("\n")
@@ -250,7 +250,7 @@ class _StatementWriter:
         return f"{value.first} to {value.last if value.last < MAX_FIELD_NUMBER else 'max'}"
 
     def _type(self, name: str) -> str:
-        """A type's name; in the normal form its full one with a leading dot."""
+        """Return a type's name; in the normal form, its full name with a leading dot."""
         if self._names is None:
             return name
         full_name = self._names.type(name, self._scope)
@@ -332,7 +332,7 @@ class _StatementWriter:
         return sorted(values.items())
 
     def _inside(self, value: Any) -> str:
-        """A value inside of an aggregate one."""
+        """Return a value inside an aggregate value."""
         if isinstance(value, dict):
             return self._map(value)
         if isinstance(value, StringValue):
@@ -357,14 +357,14 @@ def _visibility(part: MessageStatement | EnumStatement) -> str:
 
 
 def _place_of(value: Any) -> tuple[int, str]:
-    """By what reserved names and numbers are sorted: names are last."""
+    """Return the sort key of reserved names and numbers; names come last."""
     if isinstance(value, str | StringValue):
         return _MAX, value if isinstance(value, str) else value.text
     return (value.first if isinstance(value, Range) else value), str(value)
 
 
 def _default(option: Option, type_name: str) -> Option:
-    """The default as the kind of its field writes it: bytes as a bare word, where they can be read so."""
+    """Return the default in the form for the field's kind: bytes as a bare word if that can be read back."""
     simple = type_name.rpartition(".")[2]
     if simple == "string":
         return Option("default", "string", option.value)
@@ -378,7 +378,7 @@ def _default(option: Option, type_name: str) -> Option:
 
 
 def _normal_number(text: str, number: str) -> str:
-    """A number without what its value doesn't need; `number` is the text without the sign of its type."""
+    """Return a number in its shortest form; `number` is the text without the type suffix."""
     digits = number.removeprefix("-")
     sign = "-" if digits != number else ""
     if digits[:2] in ("0x", "0X"):
@@ -388,7 +388,7 @@ def _normal_number(text: str, number: str) -> str:
         return f"{sign}{int(digits, 8 if is_octal else 10)}"
     value = Decimal(number)
     if value.adjusted() > _MAX_EXPONENT or value != round(value, 3):
-        return text  # the established server rounds it
+        return text  # Confluent's registry rounds it
     shown = f"{value:f}"
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
@@ -400,7 +400,7 @@ def _quoted(value: Any) -> str:
 
 
 def _block(head: str, sections: Sequence[Sequence[str]]) -> str:
-    """Sections with an empty line between; without any, both braces are on one line."""
+    """Return sections separated by empty lines; without any, both braces are on one line."""
     filled = ["".join(_indented(part) for part in section) for section in sections if section]
     return f"{head} {{" + ("\n" if filled else "") + "\n".join(filled) + "}\n"
 
