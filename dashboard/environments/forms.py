@@ -192,8 +192,7 @@ class BreakGlassForm(ServiceForm):
         label=later("Duration (minutes)"),
         initial=60,
         help_text=later_filled(
-            later("Up to %(max_minutes)s. Everyone who follows this environment is notified."),
-            max_minutes=MAX_MINUTES,
+            later("Up to %(max_minutes)s. Everyone who follows this environment is notified."), max_minutes=MAX_MINUTES
         ),
     )
 

@@ -8,18 +8,7 @@ from typing import Any, Final, Literal
 
 from registry.formats.avro.canonical import json_text
 from registry.formats.avro.findings import root_path
-from registry.formats.avro.model import (
-    Array,
-    AvroType,
-    Enum,
-    Fixed,
-    Map,
-    Named,
-    Record,
-    RecordField,
-    Union,
-    type_label,
-)
+from registry.formats.avro.model import Array, AvroType, Enum, Fixed, Map, Named, Record, RecordField, Union, type_label
 from registry.formats.avro.renames import cure_of, effect_of, suspected_renames
 from registry.formats.avro.resolution import READS
 from registry.formats.avro.rules import DIFFERENCE_RULES

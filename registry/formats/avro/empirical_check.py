@@ -12,12 +12,7 @@ from registry.formats.avro.decoded_fields import Fastavro, Reading, UnexpectedRe
 from registry.formats.avro.findings import PairLocation, finding, findings_of, inside, option_place, root_path
 from registry.formats.avro.java_decoder import JavaDecoder, TooManySteps
 from registry.formats.avro.java_names import JavaStops
-from registry.formats.avro.model import (
-    AvroSchema,
-    AvroType,
-    Record,
-    Union,
-)
+from registry.formats.avro.model import AvroSchema, AvroType, Record, Union
 from registry.formats.avro.resolution import Edge, Pair, Reason, Resolution, first_match, is_taken_by_order
 from registry.formats.avro.sample_data import MAX_DEPTH, Coverage, TooMuchData, record_of, with_this_alone
 from registry.formats.base import Incompatibility, Judgement, Witness

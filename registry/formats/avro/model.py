@@ -186,11 +186,7 @@ class AvroSchema:
     __slots__ = ("documents", "external", "named", "root")
 
     def __init__(
-        self,
-        root: AvroType,
-        named: dict[str, Named],
-        external: frozenset[str],
-        documents: tuple[Document, ...],
+        self, root: AvroType, named: dict[str, Named], external: frozenset[str], documents: tuple[Document, ...]
     ) -> None:
         self.root = root
         self.named = named

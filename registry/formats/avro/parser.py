@@ -150,8 +150,7 @@ class Parser:
             if kind is None:
                 raise SchemaProblem('the object has no "type": give it a type name', pointer)
             raise SchemaProblem(
-                f'the "type" of a type is a name, not {json_kind(kind)}: use the inner type directly',
-                pointer + "/type",
+                f'the "type" of a type is a name, not {json_kind(kind)}: use the inner type directly', pointer + "/type"
             )
         if kind in PRIMITIVES:
             return self._primitive(kind, value, pointer)

@@ -310,12 +310,12 @@ def _data_check(registry: Registry, plan: Plan, subject: str, schema: ParsedSche
     sentence = f"Messages use {of}. The new schema can read them{hazards_in_words(report)}"
     filled = filled_fields(registry, parse_subject(subject), {*dropped, *(item.named_path for item in report.hazards)})
     lost = [path for path in dropped if filled.get(path) != ""]
-    numbers = [f"{path} is filled in {share}." for path, share in filled.items() if share]
+    shares = [f"{path} is filled in {share}." for path, share in filled.items() if share]
     if lost:
         sentence += f" It drops the values of {listed(lost)}."
     cure = cure_of(report.hazards) or "Keep the fields until nobody needs their values."
     if report.hazards or lost:
-        sentence = " ".join([sentence, *numbers[:NAMED]])
+        sentence = " ".join([sentence, *shares[:NAMED]])
         return Check(code, name, WARN, sentence, cure, subject=subject, as_of=as_of)
     return Check(code, name, PASS, sentence, subject=subject, as_of=as_of)
 
