@@ -75,6 +75,11 @@ class DecodePage(FormPage):
         return len(self._text) > MOST_CHARACTERS
 
     @property
+    def logical(self) -> list[tuple[str, str]]:
+        """Paths and what the values there stand for."""
+        return list(self.result.logical.items()) if self.result else []
+
+    @property
     def _text(self) -> str:
         return json.dumps(self.result.value, indent=2, ensure_ascii=False, default=str) if self.result else ""
 

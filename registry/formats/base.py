@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
@@ -292,12 +292,14 @@ class DecodedBody:
     """A body as JSON for people; `type_name` is its root type, `indexes` is Protobuf's path to that type.
 
     `problems` are the JSON Schema validation errors of the value: JSON can be decoded without being valid.
+    `logical` says by path what the first values of a logical type stand for: `0.50` for the bytes of a decimal.
     """
 
     value: Any
     type_name: str
     indexes: tuple[int, ...] = ()
     problems: tuple[str, ...] = ()
+    logical: Mapping[str, str] = field(default_factory=dict)
 
 
 class BodyReplay(Protocol):

@@ -120,3 +120,28 @@ def test_a_few_bytes_that_declare_a_billion_items_are_refused(registries: None, 
     number = register_version(registry="dev", subject=subject, text=text, by=system).schema_id
     message = decode_message(get_registry("dev"), text=f"00{number:08x}80a8d6b90700", by=system)
     assert "a block declares 1,000,000,000 items" in message.error
+
+
+def test_logical_values_are_told_beside_the_raw_ones(registries: None, system: Actor) -> None:
+    text = json.dumps(
+        {
+            "type": "record",
+            "name": "Bill",
+            "fields": [
+                {
+                    "name": "sum",
+                    "type": ["null", {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}],
+                },
+                {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+                {"name": "at", "type": {"type": "array", "items": {"type": "long", "logicalType": "timestamp-millis"}}},
+            ],
+        }
+    )
+    name = parse_subject("bills-value")
+    number = register_version(registry="dev", subject=name, text=text, schema_type="AVRO", by=system).schema_id
+    body = "020232" + "8839" + "02f6a1abfef96200"
+    message = decode_message(get_registry("dev"), text=f"00{number:08x}{body}", by=system)
+    assert message.value == {"sum": "2", "day": 3652, "at": [1_700_000_000_123]}
+    assert message.logical == {
+        "Bill.sum": "0.50", "Bill.day": "1980-01-01", "Bill.at[0]": "2023-11-14T22:13:20.123000+00:00",
+    }  # fmt: skip

@@ -193,7 +193,8 @@ class DecodedMessage:
     """All that a message tells. `error` says what stopped the decoding, at which place; then `value` is None.
 
     `problems` is what a JSON Schema says against the value; `elsewhere` are contexts and registries that know the mark
-    where this one doesn't. `masked` says that values of personal data were taken out.
+    where this one doesn't. `logical` is by path what values of a logical type stand for, such as a decimal's number;
+    it is empty where values are masked. `masked` says that values of personal data were taken out.
     """
 
     encoding: str
@@ -210,6 +211,7 @@ class DecodedMessage:
     type_name: str = ""
     value: Any = None
     problems: tuple[str, ...] = ()
+    logical: Mapping[str, str] = field(default_factory=dict)
     error: str = ""
     elsewhere: tuple[str, ...] = field(default=())
     masked: bool = False
@@ -264,7 +266,7 @@ def _for(by: Actor, registry: Registry, message: DecodedMessage, schema: Schema)
         return message
     # What a JSON Schema says against a value tells the value; what stops a decoder is told by places and numbers.
     problems = tuple(f"{problem.partition(': ')[0]}: {MASK}" for problem in message.problems)
-    return replace(message, value=tags.masked(message.value), problems=problems, masked=True)
+    return replace(message, value=tags.masked(message.value), problems=problems, logical={}, masked=True)
 
 
 def _with_schema(message: DecodedMessage, schema: Schema) -> DecodedMessage:
@@ -391,7 +393,8 @@ def _decoded(message: DecodedMessage, schema: Schema, frame: Frame) -> DecodedMe
         raise
     except (InvalidDatum, InvalidSchema) as error:
         return replace(message, error=error.placed)
-    return replace(message, indexes=body.indexes, type_name=body.type_name, value=body.value, problems=body.problems)
+    decoded = {name: getattr(body, name) for name in ("indexes", "type_name", "value", "problems", "logical")}
+    return replace(message, **decoded)
 
 
 def _without_schema(message: DecodedMessage, body: bytes) -> DecodedMessage:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from itertools import islice
+from typing import Any, Final
 
 from registry.errors import InvalidSchema
 from registry.formats import cost
@@ -171,8 +172,10 @@ class AvroFormat(SchemaFormat):
         """Decode a body in Avro's binary encoding."""
         check_size(body)
         root = _model(schema).root
-        value = plain(decoding.decode_body(_model(schema), body))
-        return DecodedBody(value, root.full_name if isinstance(root, Record) else root.kind)
+        datum = decoding.decode_body(_model(schema), body)
+        meanings = islice(decoding.logical_values(root, datum, findings.root_path(root)), MAX_MEANINGS)
+        name = root.full_name if isinstance(root, Record) else root.kind
+        return DecodedBody(plain(datum), name, logical=dict(meanings))
 
     def replay_of(self, reader: ParsedSchema, writer: ParsedSchema) -> BodyReplay:
         """Return a function that reads the writer's bodies with the reader."""
@@ -182,6 +185,10 @@ class AvroFormat(SchemaFormat):
             return decoding.resolve_body(_model(reader), _model(writer), body)
 
         return replay
+
+
+#: values with a logical type whose meaning is told of one message
+MAX_MEANINGS: Final = 1_000
 
 
 def _model(parsed: ParsedSchema) -> AvroSchema:

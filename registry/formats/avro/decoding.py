@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import Any, Final
 
 from registry.errors import InvalidDatum
@@ -10,6 +11,7 @@ from registry.formats.avro.datum import (
     Codec,
     are_one,
     branch_name,
+    branch_position,
     codec,
     datum_from_json,
     datum_to_json,
@@ -32,6 +34,7 @@ from registry.formats.avro.model import (
     type_label,
 )
 from registry.formats.avro.sample_data import Coverage, TooMuchData
+from registry.formats.avro.value_hazards import shown
 from registry.formats.base import FieldOutcome, Resolution
 
 
@@ -164,6 +167,24 @@ def resolve_body(reader: AvroSchema, writer: AvroSchema, body: bytes) -> Resolut
         outcome = FieldOutcome(location.path, "converted", plain(datum), plain(decoded), "as returned by the decoder")
         return Resolution(shown, "", plain(decoded), (outcome,))
     return Resolution(shown, "", datum_to_json(reading.value), tuple(reading.fields))
+
+
+def logical_values(type_: AvroType, datum: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Path and meaning of each value whose logical type makes it another than it is written, as people read it."""
+    if isinstance(type_, Union):
+        name, value = datum
+        yield from logical_values(type_.branches[branch_position(type_, name)], value, path)
+    elif isinstance(type_, Record):
+        for field in type_.fields:
+            yield from logical_values(field.type, datum[field.name], f"{path}.{field.name}")
+    elif isinstance(type_, Array):
+        for index, item in enumerate(datum):
+            yield from logical_values(type_.items, item, f"{path}[{index}]")
+    elif isinstance(type_, Map):
+        for key, item in datum.items():
+            yield from logical_values(type_.values, item, f"{path}{{{key}}}")
+    elif type_.logical is not None and (text := shown(type_, datum)) != str(datum) and "the bytes" not in text:
+        yield path, text
 
 
 class _Body:

@@ -199,12 +199,16 @@ def shown_number(logical: LogicalType, number: int) -> str:
         return ""
     of_second = parts(logical)
     try:
-        moment = _EPOCH + (timedelta(days=number) if of_second == 0 else timedelta(seconds=number / of_second))
+        passed = timedelta(microseconds=number * 1_000_000 // of_second) if of_second else timedelta(days=number)
+        moment = _EPOCH + passed
     except OverflowError:
         return "a time after the year 9999"
     if of_second == 0:
         return moment.date().isoformat()
-    return moment.isoformat(timespec="seconds") if "stamp" in logical.name else moment.time().isoformat("milliseconds")
+    if "stamp" not in logical.name:
+        return moment.time().isoformat("milliseconds" if of_second == 1_000 else "microseconds")
+    moment = moment.replace(tzinfo=None) if logical.name.startswith("local-") else moment
+    return moment.isoformat(timespec="auto" if number % of_second else "seconds")
 
 
 def _reduced(value: bytes, scale: int) -> tuple[object, int]:

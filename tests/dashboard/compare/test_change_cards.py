@@ -364,3 +364,13 @@ def test_what_is_weighed_once_counts_for_its_level_alone(
     assert verdicts[0] == verdicts[2] == [(breaks, breaks, safe)]
     assert verdicts[1] == [(Verdict.CARE, breaks, safe)]
     assert len(made) == 2, "once for each level"
+
+
+def test_a_proof_says_what_the_same_number_means_on_either_side(cast: Cast, look: Browser) -> None:
+    for unit in ("millis", "micros"):
+        field = {"name": "at", "type": {"type": "long", "logicalType": f"timestamp-{unit}"}}
+        register({**V1, "fields": [field]}, cast["steward"])
+    page = html.unescape(look("reader").get(COMPARE, {"from": "1", "to": "2"}).content.decode())
+    means = "2023-11-14T22:13:20+00:00 (timestamp-millis) is read as 1970-01-20T16:13:20+00:00 (timestamp-micros)"
+    assert means in page
+    assert "Deploy in any order, but values change" in page
