@@ -226,20 +226,19 @@ def _rule(info: EnvironmentInfo, order: list[str], count: int | None) -> Environ
 
 def rule_sentence(info: EnvironmentInfo) -> str:
     """The environment's rule, in a sentence or two."""
+    needed = info.settings["reviews_needed"] or 1
     reviews = (
         counted(
-            info.settings["reviews_needed"],
+            needed,
             "%(n)s approval, which can be the requester’s own",
             "%(n)s approvals, one of which can be the requester’s own",
         )
         if info.settings["own_approval_allowed"]
-        else counted(
-            info.settings["reviews_needed"],
-            "%(n)s approval from another person",
-            "%(n)s approvals from other people",
-        )
+        else counted(needed, "%(n)s approval from another person", "%(n)s approvals from other people")
     )
-    if info.rules:
+    if info.rules and not info.settings["reviews_needed"]:
+        reviews = gettext("the approvals of its review rules, or one where none applies")
+    elif info.rules:
         reviews = counted(
             len(info.rules),
             "%(reviews)s. %(n)s additional review rule applies",

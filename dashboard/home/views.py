@@ -166,9 +166,6 @@ def _approval(actor: Actor, target: EnvironmentInfo, approvers: Approvers) -> St
     """Whether what goes to the last environment can be approved, by whom, and where that is changed."""
     manages = may(actor, "people.manage")
     cure = Link(label=gettext("People and their roles"), url=reverse("ui:people")) if manages else None
-    if not approvers.needed and not target.rules:
-        sentence = gettext("Promotions to %(target)s need no approval.") % {"target": target.name}
-        return StepCheck(health=Health.DEGRADED, word=gettext("No approval needed"), sentence=sentence)
     needs = counted(
         approvers.needed, "%(target)s needs %(n)s approval.", "%(target)s needs %(n)s approvals.", target=target.name
     )

@@ -154,7 +154,9 @@ def _settings_of(subjects: int) -> str:
 
 
 def _reviews_by(environment: EnvironmentInfo) -> str:
-    needed = environment.settings["reviews_needed"]
+    needed = environment.settings["reviews_needed"] or int(not environment.rules)
+    if not needed:
+        return gettext("The review rules below decide; where none applies, one approval.")
     if environment.settings["own_approval_allowed"]:
         return counted(needed, "%(n)s approval from any reviewer.", "%(n)s approvals from any reviewers.")
     return counted(needed, "%(n)s approval from another person.", "%(n)s approvals from other people.")

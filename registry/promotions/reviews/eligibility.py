@@ -162,10 +162,15 @@ class _ReviewFacts:
         approved = {r.reviewer_id: r.reviewer.get_username() for r in counting if r.verdict == Review.APPROVE}
         named = self._who_may(REVIEW, registry, subjects) & self.active
         able = self._able(request, registry, subjects)
-        demands = [(_count_sentence(request), request.target.reviews_needed, set(named))]
-        for rule in self.rules.get(request.target_id, ()):
-            if rule.verdict == ReviewRule.ANY or is_breaking(request):
-                demands += [(sentence, rule.count, who) for sentence, who in self._rule_parts(rule, registry, subjects)]
+        demands = [
+            (sentence, rule.count, who)
+            for rule in self.rules.get(request.target_id, ())
+            if rule.verdict == ReviewRule.ANY or is_breaking(request)
+            for sentence, who in self._rule_parts(rule, registry, subjects)
+        ]
+        # Without any rule one person approves: the absence of rules is no approval.
+        least = request.target.reviews_needed or int(not demands)
+        demands = [(_count_sentence(request, least), least, set(named)), *demands]
         barred = barred_in(request, self.unconfirmed)
         barred = {number: barred[number] for number in barred.keys() & set().union(*(who for _, _, who in demands))}
         demands = [(sentence, count, who - barred.keys()) for sentence, count, who in demands]
@@ -376,8 +381,7 @@ def _nobody_can(states: Sequence[RuleState], request: PromotionRequest) -> str:
     )
 
 
-def _count_sentence(request: PromotionRequest) -> str:
-    count = request.target.reviews_needed
+def _count_sentence(request: PromotionRequest, count: int) -> str:
     return f"{_approvals(count)} from {'a reviewer' if count == 1 else 'reviewers'} of {request.target}"
 
 

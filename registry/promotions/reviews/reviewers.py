@@ -193,7 +193,7 @@ def approvers_of(environment: EnvironmentInfo) -> Approvers:
     return Approvers(
         names=tuple(row.username for row in rows),
         people=len({accounts.persons[row.number] for row in rows}),
-        needed=environment.settings["reviews_needed"],
+        needed=environment.settings["reviews_needed"] or int(not environment.rules),
     )
 
 

@@ -73,7 +73,7 @@ def test_who_is_missing_to_approve_is_said_with_where_that_is_mended(client: Cli
     Environment.objects.filter(registry__name="prod").update(reviews_needed=2)
     assert "Too few approvers prod needs 2 approvals. 1 person can approve. People and their roles" in steps(client)[2]
     Environment.objects.filter(registry__name="prod").update(reviews_needed=0)
-    assert "No approval needed" in steps(client)[2]
+    assert "prod needs 1 approval." in steps(client)[2]
     ReviewRule.objects.create(environment=Environment.objects.get(registry__name="prod"), reviewers="owners")
     assert "1 rule names other approvers." in steps(client)[2]
 

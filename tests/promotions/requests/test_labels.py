@@ -191,3 +191,10 @@ def test_the_form_and_the_api_take_them(
     body = {"target": "prod", "subject": "orders-value", "schema": json.dumps(V2), "labels": ["New"]}
     answer = api("steward").post("/api/v1/proposals", json.dumps(body), content_type="application/json")
     assert (answer.status_code, answer.json()["labels"]) == (201, ["new"])
+
+
+def test_the_audit_names_the_action_before_its_reason(cast: Cast) -> None:
+    register(V1, cast["steward"])
+    ask(cast, reason="Because the auditors said so")
+    event = AuditEvent.objects.filter(table="promotions_promotionrequest").latest("pk")
+    assert event.why == "request orders-value v1 in prod: Because the auditors said so"

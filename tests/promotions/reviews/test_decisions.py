@@ -15,6 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from dashboard.environments.board import rule_sentence
 from registry.access.models import GroupGrant, RoleGrant, User
 from registry.access.roles import Actor, TokenLimit
 from registry.access.selectors import actor_of_user
@@ -22,6 +23,7 @@ from registry.audit.models import AuditEvent
 from registry.errors import InvalidInput, NotAllowed, NotSignedIn, PlanChanged, RequestNotFound, WrongState
 from registry.notifications.models import InboxEntry
 from registry.promotions import selectors, services
+from registry.promotions.board.readiness import can_promote
 from registry.promotions.models import FreezeWindow, PromotionRequest, Review
 from registry.promotions.requests.preconditions import reasons_of
 from registry.subjects.selectors import list_versions
@@ -182,6 +184,10 @@ def test_no_rule_at_all_still_takes_somebody(cast: Cast) -> None:
     assert state_of(number) == "in review"
     services.recheck(request_id=number, by=cast["steward"])
     assert state_of(number) == "in review"
+    assert selectors.get_request(number).needed.missing == "Needs 1 approval from a reviewer of prod (0 so far)."
+    answer = can_promote(subject=ORDERS, source="dev", target="prod", by=cast["steward"])
+    assert answer.reasons[0].sentence.startswith("prod needs 1 approval.")
+    assert "A request needs 1 approval from another person." in rule_sentence(selectors.environment_info("prod"))
     assert approve(cast, number) == "approved"
 
 
