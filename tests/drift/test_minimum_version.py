@@ -21,7 +21,7 @@ from registry.drift.services.minimum_version import clear_least_version, set_lea
 from registry.errors import InvalidInput, NotAllowed, NotFound, SubjectNotFound
 from registry.search.audit_filter import events_about
 from registry.subjects.lifecycle.retirement import set_standing
-from registry.subjects.models import Registry, Subject
+from registry.subjects.models import Registry, SchemaVersion, Subject, VersionStanding
 from registry.subjects.services import delete_subject, delete_version, register_version, set_config
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -186,3 +186,11 @@ def test_nothing_of_it_is_said_of_the_past(orders: None, system: Actor, look: Ca
     page = look("reader").get(f"{PAGE}&at={LeastVersion.objects.get().set_at.isoformat().replace('+00:00', 'Z')}")
     assert page.status_code == 200
     assert page.context["page"].selected.least is None
+
+
+def test_producers_are_not_sent_to_a_quarantined_version(orders: None, system: Actor) -> None:
+    newest = SchemaVersion.objects.get(version=3)
+    VersionStanding.objects.create(version=newest, standing="quarantined", message="?", decided_by="tests")
+    with pytest.raises(InvalidInput, match="Version 3 is quarantined"):
+        least(system)
+    least(system, version=2)

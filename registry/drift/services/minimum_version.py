@@ -16,7 +16,7 @@ from registry.access.roles import Actor, require
 from registry.audit.context import record
 from registry.drift.models import LeastVersion
 from registry.errors import InvalidInput, NotFound
-from registry.subjects.models import Registry, Subject
+from registry.subjects.models import Registry, Subject, VersionStanding
 from registry.subjects.registration.locks import retried
 from registry.subjects.versions.lookup import get_registry, get_subject
 from registry.subjects.versions.qualified_names import SubjectName
@@ -61,6 +61,9 @@ def set_least_version(*, registry: str, subject: SubjectName, version: int, reas
             "version, and a later one would exclude all.",
             field="version",
         )
+    if row.versions.filter(version=version, standing__standing=VersionStanding.QUARANTINED).exists():
+        cure = "Take another, or clear its status first."
+        raise InvalidInput(f"Version {version} is quarantined, so producers can't move to it. {cure}", field="version")
     there = LeastVersion.objects.filter(subject=row).first()
     if there is not None and (there.version, there.reason) == (version, reason):
         return LeastInfo(there.version, there.reason, there.set_by, there.set_at)

@@ -16,7 +16,7 @@ from registry.promotions.models import Environment, PromotionRequest
 from registry.promotions.plan.steps import plan_steps
 from registry.promotions.plan.target_state import Settings, stale, target_of
 from registry.promotions.plan.types import IncomingVersion, ItemText, Plan, PromotionSpec, SpecItem
-from registry.subjects.models import SchemaVersion
+from registry.subjects.models import SchemaVersion, VersionStanding
 from registry.subjects.policy.effective_policy import OwnConfig, spoken_for_many, spoken_in
 from registry.subjects.versions.lookup import Registry
 from registry.subjects.versions.parsed_schemas import (
@@ -94,7 +94,8 @@ def make_plan(spec: PromotionSpec, *, thorough: bool = True, rows: Sequence[Sche
 
 def planned_versions(registry: Registry) -> QuerySet[SchemaVersion]:
     """The versions of a registry with what a plan reads of each, and the newest live version of its subject."""
-    newest = SchemaVersion.objects.filter(subject=OuterRef("subject"), deleted_at=None).order_by("-version")
+    live = SchemaVersion.objects.filter(subject=OuterRef("subject"), deleted_at=None)
+    newest = live.exclude(standing__standing=VersionStanding.QUARANTINED).order_by("-version")
     rows = SchemaVersion.objects.filter(subject__context__registry=registry)
     joined = rows.select_related("schema__context", "subject__context", "standing")
     return joined.annotate(newest=Subquery(newest.values("version")[:1]))

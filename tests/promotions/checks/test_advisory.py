@@ -22,6 +22,7 @@ from registry.promotions.requests.evidence_pack import evidence_of
 from registry.promotions.reviews.decisions import why_alone
 from registry.subjects.engine import schema_engine
 from registry.subjects.lifecycle.notes import set_note
+from registry.subjects.models import SchemaVersion, VersionStanding
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import RawClient
 from tests.promotions.factories import BROKEN, CUSTOMERS, ORDERS, V1, V2, Cast, approve_shown, ask, register, state_of
@@ -259,3 +260,11 @@ def test_what_comes_from_nowhere_has_no_source(cast: Cast) -> None:
         target="prod", subject=ORDERS, text=json.dumps(BROKEN), schema_type="AVRO", reason="new", by=cast["steward"]
     )
     assert check(number, SOURCE_DRIFT) is None and check(number, "newer-version") is None
+
+
+def test_a_newer_version_that_is_quarantined_is_not_advised(cast: Cast) -> None:
+    register(V1, cast["steward"])
+    register(V2, cast["steward"])
+    newest = SchemaVersion.objects.get(version=2)
+    VersionStanding.objects.create(version=newest, standing="quarantined", message="?", decided_by="tests")
+    assert check(ask(cast), "newer-version") is None
