@@ -269,8 +269,12 @@ def _unreserved(field: Field, new: Message) -> Iterator[Difference]:
 
 def _order(old: Message, new: Message, pairs: dict[int, Field]) -> Iterator[Difference]:
     indexes = {id(field): index for index, field in enumerate(old.fields)}
-    positions = [indexes[id(pairs[field.number])] for field in new.fields if field.number in pairs]
-    if positions != sorted(positions):
+    # A stored text has oneofs after the other fields, wherever they were submitted.
+    apart: dict[tuple[bool, bool], list[int]] = {}
+    for field in new.fields:
+        if (before := pairs.get(field.number)) is not None:
+            apart.setdefault((before.oneof is None, field.oneof is None), []).append(indexes[id(before)])
+    if any(positions != sorted(positions) for positions in apart.values()):
         location = DifferencePath(new.local_name, old.pointer, new.pointer)
         names = [field.name for field in old.fields], [field.name for field in new.fields]
         yield difference("FIELDS_REORDERED", location, *names)

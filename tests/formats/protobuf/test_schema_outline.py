@@ -338,3 +338,12 @@ def test_a_member_that_got_another_number_gets_it_back_instead_of_going() -> Non
     old = P3 + "message A { int32 id = 1; oneof o { int64 price = 2; string note = 3; } }"
     new = P3 + "message A { int32 id = 1; oneof o { int64 price = 4; string note = 3; } }"
     assert titles_of(new, old, "ONEOF_FIELD_REMOVED", is_reader=False) == ['give "price" the number 2 again']
+
+
+def test_where_a_oneof_was_submitted_is_no_change() -> None:
+    text = 'syntax = "proto3"; message A { int64 a = 1; oneof o { string b = 2; int32 c = 3; } string d = 4; MORE }'
+    stored = PROTOBUF.parse(PROTOBUF.parse(text.replace("MORE", "")).canonical)
+    changes = PROTOBUF.diff(stored, PROTOBUF.parse(text.replace("MORE", "int32 e = 5;")))
+    assert [change.rule for change in changes] == ["FIELD_ADDED"]
+    moved = PROTOBUF.parse(text.replace("int64 a = 1;", "").replace("MORE", "int64 a = 1;"))
+    assert [change.rule for change in PROTOBUF.diff(stored, moved)] == ["FIELDS_REORDERED"]
