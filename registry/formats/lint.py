@@ -90,6 +90,14 @@ _ROWS: Final = (
         ("AVRO",),
     ),
     LintRule(
+        "DEFAULT_OF_LATER_BRANCH",
+        "warning",
+        'the default of the field "{name}" isn\'t of the first branch of its union',
+        "Before Avro 1.12, Java rejects a schema whose default isn't of the first branch.",
+        "put the branch of the default first in the union",
+        ("AVRO",),
+    ),
+    LintRule(
         "FIELD_HAS_NO_DEFAULT",
         "info",
         'the field "{name}" has no default',

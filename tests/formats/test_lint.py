@@ -45,6 +45,12 @@ CASES = {
         "Order.note",
         avro({"name": "note", "type": ["null", "string"], "default": None}),
     ),
+    "DEFAULT_OF_LATER_BRANCH": (
+        "AVRO",
+        avro({"name": "note", "type": ["null", "string"], "default": ""}),
+        "Order.note",
+        avro({"name": "note", "type": ["string", "null"], "default": ""}),
+    ),
     "FIELD_HAS_NO_DEFAULT": (
         "AVRO",
         avro({"name": "lines", "type": {"type": "array", "items": json.loads(avro({"name": "n", "type": "int"}, name="Line"))}, "default": []}),

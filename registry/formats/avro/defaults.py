@@ -8,10 +8,7 @@ from typing import Any, Final
 from registry.formats.avro.model import Array, AvroType, Enum, Fixed, Map, Record, Union, type_label
 from registry.formats.json_edit import NoSuchPlace
 
-_RANGES: Final[Mapping[str, tuple[int, int]]] = {
-    "int": (-(2**31), 2**31 - 1),
-    "long": (-(2**63), 2**63 - 1),
-}
+_RANGES: Final[Mapping[str, tuple[int, int]]] = {"int": (-(2**31), 2**31 - 1), "long": (-(2**63), 2**63 - 1)}
 _MAX_DEPTH: Final = 100
 _TOO_DEEP: Final = (
     f"it is nested more than {_MAX_DEPTH} levels deep: set a value for the field in which the record contains itself"
@@ -193,8 +190,7 @@ def initial_value(type_: AvroType, depth: int = 0) -> Any:
     if isinstance(type_, Union):
         if not type_.branches:
             raise NoSuchPlace("default")
-        has_null = any(branch.kind == "null" for branch in type_.branches)
-        return None if has_null else initial_value(type_.branches[0], depth + 1)
+        return initial_value(type_.branches[0], depth + 1)  # before Avro 1.12 the only one that may have a default
     if isinstance(type_, Record):
         return {
             field.name: field.default if field.has_default else initial_value(field.type, depth + 1)

@@ -104,7 +104,7 @@ _MAX_REMOVED_SINGLY: Final = 20
 
 
 def add_default(case: Case, edit: TextEdit) -> str:
-    """Give the field a default of its type: null if allowed, otherwise an empty value."""
+    """Give the field a default of its type (of the first branch of a union): null or an empty value."""
     _, field = case.own_field()
     value = json_source(initial_value(field.type))
     edit.set_member(case.pointer, "default", value)
@@ -273,12 +273,14 @@ def add_branch(case: Case, edit: TextEdit) -> str:
 
 
 def add_null(case: Case, edit: TextEdit) -> str:
-    """Make the own type nullable, with null first; a default of another branch stays valid."""
-    own, pointer = case.spot(), case.pointer
+    """Make the own type nullable: null comes first, or last if the field has a default, as older Avro needs that first."""
+    own, pointer, match = case.spot(), case.pointer, field_at(case.own.root, parent(case.pointer))
+    is_last = match is not None and match[1].has_default
     if isinstance(own.type, Union):
-        edit.insert_item(pointer, 0, '"null"')
+        edit.insert_item(pointer, len(own.type.branches) if is_last else 0, '"null"')
     else:
-        edit.replace(pointer, f'["null", {edit.source(pointer)}]')
+        branches = [edit.source(pointer), '"null"'] if is_last else ['"null"', edit.source(pointer)]
+        edit.replace(pointer, f"[{', '.join(branches)}]")
     return "accept null"
 
 

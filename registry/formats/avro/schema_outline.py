@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from registry.formats.avro.canonical import json_text
+from registry.formats.avro.defaults import why_invalid
 from registry.formats.avro.findings import root_path
 from registry.formats.avro.model import (
     Array,
@@ -235,6 +236,8 @@ def _field_lint(field: RecordField, path: str, tagged: bool) -> Iterator[LintVio
 
     if not field.has_default:
         yield place("OPTIONAL_WITHOUT_DEFAULT" if "null" in kinds and len(kinds) > 1 else "FIELD_HAS_NO_DEFAULT")
+    elif why_invalid(field.type, field.default, is_strict=True) is not None:
+        yield place("DEFAULT_OF_LATER_BRANCH")
     if not (field.doc or (isinstance(field.type, Named) and field.type.doc)):
         yield place("FIELD_WITHOUT_DOC")
     if looks_like_time(field.name) and any(branch.kind in ("int", "long") for branch in bare):

@@ -219,3 +219,17 @@ def test_a_finding_in_a_referenced_schema_is_not_edited_here() -> None:
     for found in AVRO.incompatibilities(new, old):
         assert found.reader_source is not None
         assert AVRO.repair(new, old, found, is_reader=True) is None
+
+
+def test_null_comes_after_the_branch_of_a_default_and_first_without_one() -> None:
+    writer = AVRO.parse(json.dumps(_note(["null", "string"], default=None)))
+    for reader, types in ((_note("string", default=""), ["string", "null"]), (_note("string"), ["null", "string"])):
+        schema = AVRO.parse(json.dumps(reader))
+        (found,) = AVRO.incompatibilities(schema, writer)
+        edit = AVRO.repair(schema, writer, found, is_reader=True)
+        assert edit is not None
+        assert json.loads(edit.text)["fields"][0]["type"] == types
+
+
+def _note(kind: object, **more: object) -> dict[str, object]:
+    return {"type": "record", "name": "R", "fields": [{"name": "note", "type": kind, **more}]}
