@@ -59,7 +59,7 @@ class Parting:
             "unknown": "the data doesn't decide it",
             "differs": "it depends on the decoder",
         }
-        return f"Whether {reading}: the established rules {rules} it; {outcomes[self.by_data]} ({self.how})."
+        return f"Whether {reading}: the established rules {rules} it; {outcomes[self.by_data]} ({self.how.removesuffix('.')})."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the parting as JSON values."""

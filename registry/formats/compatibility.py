@@ -259,7 +259,7 @@ def _not_proven(how: str, is_compatible: bool) -> Incompatibility:
         before=None,
         after=None,
         severity="warning",
-        message=f"whether all data can be read is unknown ({how}); according to the rules it is {verdict}",
+        message=f"whether all data can be read is unknown ({how.removesuffix('.')}); according to the rules it is {verdict}",
         why="Neither a proof nor a counterexample was found within the limits.",
         remedy_in_reader="review this change manually",
         remedy_in_writer="review this change manually",

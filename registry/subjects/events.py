@@ -89,9 +89,10 @@ def tell_of_setting(
     if before == after:
         return
     where = registry.name if scope is None else scope.qualified if scope.subject else f"context {scope.context}"
+    place = "" if scope is None else f" in {registry.name}"
     changes = ", ".join(f"{name} from {_short(before.get(name))} to {_short(after.get(name))}" for name in after)
     what = "mode" if event == MODE else "compatibility settings"
-    text = f"The {what} of {where} changed in {registry.name} by {by.name}: {changes}."
+    text = f"The {what} of {where} changed{place} by {by.name}: {changes}."
     _tell(event, registry, scope, text, {"before": dict(before), "after": dict(after)}, by=by)
 
 

@@ -72,6 +72,7 @@ def test_rules_and_data_part_where_values_change() -> None:
     assert by_rules.is_compatible
     assert not by_data.is_compatible
     [backward] = [item for item in by_rules.partings if item.direction == "BACKWARD"]
+    assert ".)" not in backward.sentence
     assert (backward.by_rules, backward.by_data) == ("yes", "no")
     assert backward.witness is not None
     assert backward.witness.found

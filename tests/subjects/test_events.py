@@ -144,8 +144,8 @@ def test_modes_are_told_where_they_change_to_who_manages_too(registries: None, p
     delete_mode(registry="dev", subject=None, by=system)
     delete_mode(registry="dev", subject=None, by=system)
     assert [text for _, _, text in told()] == [
-        "The mode of dev changed in dev by tests: mode from the inherited value to READONLY.",
-        "The mode of dev changed in dev by tests: mode from READWRITE to the inherited value.",
+        "The mode of dev changed by tests: mode from the inherited value to READONLY.",
+        "The mode of dev changed by tests: mode from READWRITE to the inherited value.",
     ]
 
 
@@ -155,8 +155,13 @@ def test_an_import_is_told_once(listening: None, registries: None, system: Actor
     told()
     done = import_snapshot(registry="dev", snapshot=snapshot, by=system)
     assert done.added == len(snapshot.versions) > 10
-    events = [(event, text) for event, _, text in told() if event.startswith("version.")]
+    everything = told()
+    events = [(event, text) for event, _, text in everything if event.startswith("version.")]
     assert events == [("version.registered", f"{done.added} versions added to dev: an import by tests.")]
+    assert [text for event, _, text in everything if event == "mode.changed"] == [
+        "The mode of dev changed by tests: mode from the inherited value to IMPORT.",
+        "The mode of dev changed by tests: mode from IMPORT to the inherited value.",
+    ]
     import_snapshot(registry="dev", snapshot=snapshot, by=system)
     assert told() == []
 

@@ -167,7 +167,7 @@ def test_several_get_and_lose_tags_at_once(orders: None, register: Register, sys
     }
     assert note_of(dev, ORDERS).doc == "Orders."
     whys = set(AuditEvent.objects.filter(table="subjects_subjectnote").values_list("why", flat=True))
-    assert "add PII, add new, remove old at :.lab:spare-value in dev" in whys
+    assert "add PII, add new, remove OLD at :.lab:spare-value in dev" in whys
     assert tag_counts(dev) == {"new": 2, "pii": 2}
 
 

@@ -91,7 +91,7 @@ def test_it_is_written_to_the_audit_once_a_change_and_not_for_none(two: None, pe
     assert [(event.operation, event.actor, event.why) for event in told] == [
         ("INSERT", "steward", "deprecate version 1 of orders-value in dev: Use {2}."),
         ("UPDATE", "steward", "retire version 1 of orders-value in dev: Use version 2."),
-        ("DELETE", "steward", "clear the standing of version 1 of orders-value in dev"),
+        ("DELETE", "steward", "clear the status of version 1 of orders-value in dev"),
     ]
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from registry.access.roles import Actor, require
 from registry.audit.context import record as record_audit
 from registry.errors import InvalidInput, OperationNotPermitted, SchemadeskError
-from registry.subjects.events import REGISTERED, tell_of_many
+from registry.subjects.events import MODE, REGISTERED, tell_of_many, tell_of_setting
 from registry.subjects.import_export.export_file import write_in_order
 from registry.subjects.import_export.import_plan import missing_of, plan_move
 from registry.subjects.import_export.import_versions import Brought, bring_together
@@ -260,7 +260,10 @@ def _import(
         # Whatever the other one doesn't set is inherited, this registry's IMPORT above all.
         last = here.modes.get(None, "") if only_missing else snapshot.modes.get(None, "")
         mode_by_scope[None] = "" if last == DEFAULT_MODE or (only_missing and last == IMPORT) else last
-        bring_modes(registry=registry, modes=mode_by_scope, by=by, why=why)
+        after = {"mode": mode_by_scope[None] or None}
+        with transaction.atomic():
+            bring_modes(registry=registry, modes=mode_by_scope, by=by, why=why)
+            tell_of_setting(registry, None, MODE, before={"mode": IMPORT}, after=after, by=by)
     return done
 
 

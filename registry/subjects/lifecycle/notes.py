@@ -142,7 +142,8 @@ def change_tags(
     A tag is taken away however it is written, and one that is there stays as it is written. Raises InvalidInput,
     NotAllowed, RegistryNotFound, SubjectNotFound.
     """
-    added, removed, why = clean_tags(add), {tag.lower() for tag in clean_tags(remove)}, _reason(reason)
+    added, taken, why = clean_tags(add), clean_tags(remove), _reason(reason)
+    removed = {tag.lower() for tag in taken}
     if not added and not removed:
         raise InvalidInput("Give a tag to add or to remove.", field="tags")
     if not 1 <= len(subjects) <= MOST:
@@ -150,7 +151,7 @@ def change_tags(
     registry_row = get_registry(registry)
     for subject in subjects:
         require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
-    verb = ", ".join([*(f"add {tag}" for tag in added), *(f"remove {tag}" for tag in sorted(removed))])
+    verb = ", ".join([*(f"add {tag}" for tag in added), *(f"remove {tag}" for tag in taken)])
     done: dict[SubjectName, Note] = {}
     for subject in sorted(
         set(subjects), key=lambda name: name.qualified

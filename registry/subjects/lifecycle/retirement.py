@@ -96,7 +96,7 @@ def clear_standing(
     OperationNotPermitted too.
     """
     registry_row = get_registry(registry)
-    row = _begin(registry_row, subject, version, by, release=release, verb="clear the standing of")
+    row = _begin(registry_row, subject, version, by, release=release, verb="clear the status of")
     before = standing_info(VersionStanding.objects.filter(version=row).first())
     if before is None:
         raise NotFound(
