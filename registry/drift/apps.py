@@ -13,7 +13,7 @@ class DriftConfig(AppConfig):
     label = "drift"
 
     def ready(self) -> None:
-        """Registers further kinds of source, what scans know of versions, and the findings that promotions check and answer."""
+        """Register further source kinds, and the hooks that promotions and version evidence need."""
         from registry import hooks
         from registry.drift.findings.promotion_check import drift_facts, findings_of, open_breaks_of, open_drift
         from registry.drift.replay.evidence import filled_fields

@@ -1,7 +1,7 @@
-"""Notifications about findings of severity `break` or `risk`, in the transaction that stores them, and about failed scans.
+"""Notifications about `break` and `risk` findings, in the transaction that stores them, and about failed scans.
 
-Webhooks, subscribers and the owners of a subject get both severities, people by their role the breaks only. Muted
-findings are left out. A source is named to those who may read it: all of its registry, as on the pages.
+Webhooks, subscribers and a subject's owners get both severities; people notified by their role get only breaks. Muted
+findings are omitted. A source is named only to people who may read its whole registry, as on the pages.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from registry.drift.selectors.rollout_gate import OUT_OF_SIGHT
 from registry.notifications.events import OWNED, Event, RestrictedText
 from registry.notifications.services import notify_many
 
-MOST: Final = 20  # of a kind from one scan; the rest is told of in one sentence
+MOST: Final = 20  # per kind and scan; the others are counted in one sentence
 OPENED, REOPENED, RESOLVED = "finding.opened", "finding.reopened", "finding.resolved"
 FAILED: Final = "scan.failed"
 _MATTERING: Final = {"break": "breaking", "risk": "risky"}
@@ -29,7 +29,7 @@ _WORDS: Final = {OPENED: "were found", REOPENED: "were reopened", RESOLVED: "wer
 
 
 def tell_of_seen(source: Source, *, opened: Sequence[Finding], reopened: Sequence[Finding]) -> None:
-    """Tell of findings that a scan of a source opened, and opened again."""
+    """Notify about findings that a scan of a source opened or reopened."""
     mattering = [row for row in (*opened, *reopened) if row.severity in _MATTERING and not row.muted]
     owners = _owners(source, mattering)
     notify_many(
@@ -42,13 +42,13 @@ def tell_of_seen(source: Source, *, opened: Sequence[Finding], reopened: Sequenc
 
 
 def tell_of_resolved(source: Source, numbers: Collection[int]) -> None:
-    """Tell of findings that scans of a source no longer see."""
+    """Notify about findings that scans of a source no longer see."""
     rows = Finding.objects.filter(pk__in=numbers, severity__in=_MATTERING, muted=False).order_by("id")
     notify_many(_events_of(source, RESOLVED, list(rows)))
 
 
 def tell_of_failed(scan_ids: Collection[int]) -> None:
-    """Tell of scans that failed, where the scan of the source before them didn't: not again at every turn of a schedule."""
+    """Notify about failed scans whose previous scan didn't fail: not again for every scheduled run."""
     if not scan_ids:
         return
     before = Scan.objects.filter(source=OuterRef("source"), pk__lt=OuterRef("pk"), state__in=("done", "failed"))
@@ -69,7 +69,7 @@ def tell_of_failed(scan_ids: Collection[int]) -> None:
 
 
 def _owners(source: Source, rows: Sequence[Finding]) -> dict[str, frozenset[int]]:
-    """Who owns the subjects of findings; two queries, none where there is no finding."""
+    """Return the owners of the findings' subjects; two queries, none without findings."""
     subjects = {row.subject_name for row in rows} - {""}
     owners_by_subject = owners_of_many(source.registry.name, subjects) if subjects else {}
     return {subject: owners.user_ids for subject, owners in owners_by_subject.items()}
@@ -110,7 +110,7 @@ def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, fr
 
 
 def _text(row: Finding, sentence: str, event: str = "") -> str:
-    """The sentence, which is of the last scan that saw the finding, with the total of all scans where that is another."""
+    """Return the sentence, which is about the last scan; if the total of all scans differs, append it."""
     said = f"Resolved: {sentence}" if event == RESOLVED else sentence
     if in_last_scan(row.evidence) in (None, row.count):
         return said
@@ -118,12 +118,12 @@ def _text(row: Finding, sentence: str, event: str = "") -> str:
 
 
 def _redacted(row: Finding, event: str = "") -> str:
-    """What readers of the finding's subject alone get."""
+    """Return the text for people who may read only the finding's subject."""
     return _text(row, redacted_text(row.sentence, row.evidence, row.subject_name), event)
 
 
 def _data_of(row: Finding) -> dict[str, object]:
-    """What programs are told of a finding; `count` is of all scans, `last_scan_count` of the one of the text."""
+    """Return the data for programs; `count` covers all scans, `last_scan_count` the scan in the text."""
     counts = {"count": row.count, "last_scan_count": in_last_scan(row.evidence)}
     return {"finding": row.pk, "rule": row.rule, "severity": row.severity, **counts}
 
@@ -143,7 +143,7 @@ def _events_of(
 def _events_of_one(
     source: Source, event: str, rows: Sequence[Finding], owners: Mapping[str, frozenset[int]]
 ) -> list[Event]:
-    """The events about findings of one severity: MOST of them, and one about the number of the others."""
+    """Return the events about findings of one severity: at most MOST, and one with the number of the others."""
     if not rows:
         return []
     registry, severity = source.registry.name, rows[0].severity

@@ -1,4 +1,4 @@
-"""What is scanned, each scan, its findings, deployments that programs reported, and minimum versions of subjects."""
+"""Clusters, sources, scans, findings, deployments that programs reported, and minimum versions of subjects."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAX_URL: Final = 2_000
 
 
 class Deployment(models.Model):
-    """Something was deployed: a label, when it began, and whose messages it may have changed; empty patterns: any."""
+    """A deployment: a label, when it began, and whose messages it may have changed; an empty pattern means any."""
 
     registry = models.ForeignKey("subjects.Registry", on_delete=models.CASCADE, related_name="deployments")
     label = models.CharField(max_length=MAX_LABEL)
@@ -63,7 +63,7 @@ class Deployment(models.Model):
 
 
 class LeastVersion(models.Model):
-    """Messages that are written with an older version from then on are drift; reading old ones stays possible."""
+    """The minimum version for new messages: later messages with an older version are drift; old ones stay readable."""
 
     subject = models.OneToOneField("subjects.Subject", on_delete=models.CASCADE, related_name="least_version")
     version = models.PositiveIntegerField()
@@ -92,15 +92,15 @@ FRAMINGS = ("id", "guid", "content_type")
 
 
 class ClusterQuerySet(VisibleQuerySet["Cluster"]):
-    """Clusters: visible with any source that reads them; those that nothing reads, to whoever may see everything."""
+    """Clusters: visible with any source that reads them; unused ones only to people who may see everything."""
 
     def covered_by(self, extent: Extent) -> Self:
-        """The clusters of sources in the extent."""
+        """Return the clusters of sources in the extent."""
         return self if extent.is_whole else self.filter(pk__in=Source.objects.covered_by(extent).values("cluster"))
 
 
 class Cluster(models.Model):
-    """A Kafka cluster, connected once. Typed fields alone: free properties of a client can read files and run code."""
+    """A Kafka cluster. Only typed fields: free client properties could read files and run code."""
 
     name = models.CharField(max_length=128, unique=True)
     bootstrap = models.CharField(max_length=1024, help_text="host:port, several separated by commas")
@@ -134,11 +134,11 @@ class Cluster(models.Model):
 
 
 class SourceQuerySet(RegistryScopedQuerySet["Source"]):
-    """Sources: what one reads concerns no single subject."""
+    """Sources: one reads data of more than one subject, so it needs the right to its whole registry."""
 
 
 class Source(models.Model):
-    """What is held against a registry, on a schedule and on demand: its kind is one of registry.drift.sources."""
+    """A source that is compared with a registry, on a schedule and on demand; its kind is in registry.drift.sources."""
 
     registry = models.ForeignKey("subjects.Registry", on_delete=models.CASCADE, related_name="sources")
     context = models.CharField(max_length=255, blank=True, help_text="whose schema ids the messages carry")
@@ -186,7 +186,7 @@ class Source(models.Model):
 
 
 class Connector(models.Model):
-    """Of a Debezium source: where its connector runs, and the database that it reads."""
+    """The connector of a Debezium source, and the database that it reads."""
 
     source = models.OneToOneField(Source, on_delete=models.CASCADE, related_name="connector")
     connect_url = models.CharField(max_length=2048)
@@ -205,7 +205,7 @@ class Connector(models.Model):
 
 
 class Topic(models.Model):
-    """A topic of a source: what the cluster says of it, how far it was read, and whose schemas it carries."""
+    """A topic of a source: its settings in the cluster, how far it was read, and whose schemas it carries."""
 
     source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="topics")
     name = models.CharField(max_length=249)
@@ -239,7 +239,7 @@ class Topic(models.Model):
 
 
 class SchemaUse(models.Model):
-    """Messages of one partition that carry a schema's mark, over all scans: what tells whether a version is in use."""
+    """Messages of one partition with a schema's mark, over all scans: they show whether a version is in use."""
 
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="uses")
     side = models.CharField(max_length=5)
@@ -267,7 +267,7 @@ class SchemaUse(models.Model):
 
 
 class FieldStatistic(models.Model):
-    """A field of decoded messages on one day: the baseline that later days are held against. Masked values alone."""
+    """A field of decoded messages on one day: the baseline for later days. Only masked values."""
 
     topic = models.ForeignKey(Topic, on_delete=models.CASCADE, related_name="fields")
     side = models.CharField(max_length=5)
@@ -300,7 +300,7 @@ class ScanQuerySet(RegistryScopedQuerySet["Scan"]):
 
 
 class Scan(models.Model):
-    """One reading of a source. A running one is held by a lease that its worker renews."""
+    """One scan of a source. Its worker holds a running one by a lease and renews it."""
 
     source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="scans")
     state = models.CharField(max_length=10, default="queued")
@@ -349,7 +349,7 @@ class FindingQuerySet(SubjectScopedQuerySet["Finding"]):
 
 
 class Finding(models.Model):
-    """A judgement that stays until clean scans resolve it; one row however often it is seen."""
+    """A finding: one row until clean scans resolve it, however often it is seen."""
 
     source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="findings")
     topic = models.ForeignKey(Topic, on_delete=models.SET_NULL, null=True, blank=True, related_name="findings")
@@ -412,7 +412,7 @@ class MuteQuerySet(RegistryScopedQuerySet["Mute"]):
 
 
 class Mute(models.Model):
-    """Findings that nobody needs to see for now, by patterns; each pattern is a shell pattern, empty: any."""
+    """Shell patterns of findings that are hidden for now; an empty pattern means any."""
 
     registry = models.ForeignKey("subjects.Registry", on_delete=models.CASCADE, related_name="mutes")
     rule = models.CharField(max_length=64, blank=True)

@@ -1,1 +1,1 @@
-"""Change events of Debezium's PostgreSQL connector: its configuration, the database's catalog and the topics together."""
+"""Change events of Debezium's PostgreSQL connector: compares its configuration, the database's catalog and the topics."""

@@ -1,6 +1,6 @@
-"""PostgreSQL's catalog, read through one read-only connection with a time limit on every statement.
+"""Reads PostgreSQL's catalog through one read-only connection with a time limit on every statement.
 
-The columns of each query are named as the fields of `registry.drift.debezium.tables`.
+The columns of each query have the names of the fields in `registry.drift.debezium.tables`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ORDER BY n.nspname, c.relname
 LIMIT %(most)s
 """
 
-# The modifier of a domain stands in pg_type; its base type is followed down to the last one.
+# pg_type has the modifier of a domain; the query resolves its base type down to the last one.
 COLUMNS: Final = b"""
 WITH RECURSIVE bases AS (
     SELECT t.oid AS type, t.oid AS base, -1 AS modifier FROM pg_type t
@@ -112,11 +112,11 @@ SLOTS: Final = f"""
 SELECT slot_name AS name, coalesce(plugin, '') AS plugin, active, coalesce(wal_status, '') AS wal_status,
        safe_wal_size::bigint AS safe_bytes,{_LAG}
 FROM pg_replication_slots WHERE slot_name = %(slot)s AND database = current_database()
-"""  # noqa: S608 - constants alone
+"""  # noqa: S608 - only constants
 SLOTS_BEFORE_13: Final = f"""
 SELECT slot_name AS name, coalesce(plugin, '') AS plugin, active, '' AS wal_status, NULL::bigint AS safe_bytes,{_LAG}
 FROM pg_replication_slots WHERE slot_name = %(slot)s AND database = current_database()
-"""  # noqa: S608 - constants alone
+"""  # noqa: S608 - only constants
 
 
 STATEMENT_MS: Final = 10_000
@@ -128,7 +128,7 @@ OLDEST: Final = 100_000  # version 10: logical decoding with publications
 
 @dataclass(frozen=True)
 class DatabaseConnection:
-    """Where the database is and who reads it; `secret` is the name of the secret that holds the password."""
+    """Where the database is and who reads it; `secret` is the name of the secret with the password."""
 
     host: str
     port: int
@@ -139,10 +139,10 @@ class DatabaseConnection:
 
 
 def read_catalog(database: DatabaseConnection, tables: TableFilter, *, slot: str) -> Catalog:
-    """What the catalog says of the captured tables, of all publications, and of the connector's slot.
+    """Read the captured tables, all publications and the connector's slot from the catalog.
 
-    Tables that a pattern leaves open are read too. Raises AddressRefused, InvalidSecret, InvalidSource for a database
-    that can't be used, RemoteUnavailable where it doesn't answer or doesn't let us in.
+    Tables that a pattern leaves undecided are read too. Raises AddressRefused, InvalidSecret, InvalidSource if the
+    database can't be used, RemoteUnavailable if it doesn't answer or rejects the login.
     """
     with _connected(database) as connection:
         server = _one(connection, SERVER)
@@ -170,7 +170,7 @@ def read_catalog(database: DatabaseConnection, tables: TableFilter, *, slot: str
 
 @contextmanager
 def _connected(database: DatabaseConnection) -> Iterator[psycopg.Connection[dict[str, Any]]]:
-    """A read-only connection to a judged address of the host."""
+    """Open a read-only connection to an address of the host that the egress policy allows."""
     address = _place(database)
     addresses = current_policy().addresses(address)
     password = ""
@@ -211,12 +211,12 @@ def _connected(database: DatabaseConnection) -> Iterator[psycopg.Connection[dict
 
 
 def _authorities() -> str:
-    """The file of certificate authorities that Python's TLS uses: the library's own notion of one may lead nowhere."""
+    """Return the CA file of Python's TLS; libpq's default may not exist."""
     return ssl.get_default_verify_paths().cafile or "system"
 
 
 def _place(database: DatabaseConnection) -> Connection:
-    """The address in the form that the egress policy judges; https means TLS, as in a secret's binding."""
+    """Return the address for the egress policy; https means TLS, as in a secret's binding."""
     if not 1 <= database.port <= 65535:
         raise InvalidSource(f"The port {database.port} is not between 1 and 65535.")
     host = f"[{database.host}]" if ":" in database.host else database.host
@@ -225,7 +225,7 @@ def _place(database: DatabaseConnection) -> Connection:
 
 
 def _plain(name: str) -> str:
-    """A database's or user's name. Raises InvalidSource for what libpq would read as a whole connection string."""
+    """Return the name of a database or user. Raises InvalidSource if libpq would read it as a connection string."""
     if not name or "=" in name or "://" in name or not name.isprintable():
         raise InvalidSource(f"{name[:63]!r} is not a valid name for a database or user.")
     return name
@@ -243,7 +243,7 @@ def _one(connection: psycopg.Connection[dict[str, Any]], query: str) -> dict[str
 
 
 def _slots_query(server: Mapping[str, Any]) -> bytes:
-    """`wal_status` and `safe_wal_size` are there since version 13."""
+    """Return the query for slots; `wal_status` and `safe_wal_size` exist since version 13."""
     query = SLOTS if int(server["version"]) >= 130_000 else SLOTS_BEFORE_13
     return query.encode()
 
@@ -251,7 +251,7 @@ def _slots_query(server: Mapping[str, Any]) -> bytes:
 def _published(
     connection: psycopg.Connection[dict[str, Any]], version: int
 ) -> dict[tuple[str, str], list[dict[str, Any]]]:
-    """Publications by table; column lists and row filters exist since version 15."""
+    """Return publications by table; column lists and row filters exist since version 15."""
     query = PUBLISHED if version >= 150_000 else PUBLISHED_BEFORE_15
     by_table: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in connection.execute(query.encode()):

@@ -1,9 +1,9 @@
-"""A row's columns in the terms of Kafka Connect, and their comparison over table, registered schema and events.
+"""A row's columns in Kafka Connect's terms, and their comparison across table, registered schema and events.
 
-The table's shape is what the connector would emit for it now; it comes from the catalog, so it is the newest of the
-three unless the registered schema was made ahead of it. A change of the table shows in the events with the table's
-next row alone, and the registered schema moves with that row. What is unknown (an untyped JSON value, a default that
-is an expression, a column under a filter that isn't understood) differs from nothing.
+The table's shape is what the connector would emit for it now. It comes from the catalog, so it is the newest of the
+three unless the registered schema was created ahead of it. A change of the table reaches the events only with the
+table's next row, and the registered schema with that row. Unknown values (an untyped JSON value, a default that is an
+expression, a column under a filter that isn't understood) differ from nothing.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Final, Literal
 ConnectType = Literal[
     "int8", "int16", "int32", "int64", "float32", "float64", "boolean", "string", "bytes", "struct", "array", "map"
 ]
-#: of values whose schema nobody tells: JSON's own kinds, and nothing at all
+#: for values without a schema: JSON's own kinds, or unknown
 SeenType = Literal["json_integer", "json_number", "json_string", "json_boolean", "json_object", "json_array", "unknown"]
 Kind = ConnectType | SeenType
 
 
 @dataclass(frozen=True)
 class Unset:
-    """A default that isn't there (`no default`), or isn't known (`unknown`): neither is null."""
+    """A default that doesn't exist (`no default`) or isn't known (`unknown`); neither is null."""
 
     word: str
 
@@ -33,9 +33,9 @@ UNKNOWN_DEFAULT: Final = Unset("unknown")
 
 @dataclass(frozen=True)
 class FieldShape:
-    """A column as a field. `logical` is the semantic type's name, empty for none, None where it is unknown.
+    """A column as a field. `logical` is the semantic type's name, empty without one, None if unknown.
 
-    `optional` is None where nobody tells. `parameters` are those that carry meaning: a decimal's `scale` and
+    `optional` is None if unknown. `parameters` are the meaningful ones: a decimal's `scale` and
     `connect.decimal.precision`, an enum's `allowed`, the `length` of bits.
     """
 
@@ -49,7 +49,7 @@ class FieldShape:
 
     @property
     def type_words(self) -> str:
-        """The type as people read it, such as `int32 (Date)` or `array of string`."""
+        """Return the type for people, such as `int32 (Date)` or `array of string`."""
         kind = self.kind.removeprefix("json_")
         if self.items is not None:
             kind += f" of {self.items.type_words}"
@@ -60,9 +60,9 @@ class FieldShape:
 
 @dataclass(frozen=True)
 class RowShape:
-    """The columns of a row or a key. `exact` is False where existing fields may be missing from it.
+    """The columns of a row or a key. `exact` is False if existing fields may be missing from it.
 
-    `partly` are fields that some of the messages have: of them nobody tells whether the newest do.
+    `partly` are fields that only some of the messages have: it is unknown whether the newest have them.
     """
 
     fields: Mapping[str, FieldShape]
@@ -70,7 +70,7 @@ class RowShape:
     partly: frozenset[str] = frozenset()
 
 
-#: what a value of a Connect type may look like in JSON without a schema
+#: how a value of a Connect type may look in JSON without a schema
 _JSON_KINDS: Final[Mapping[str, frozenset[str]]] = {
     "int8": frozenset({"json_integer", "json_number"}),
     "int16": frozenset({"json_integer", "json_number"}),
@@ -88,7 +88,7 @@ _JSON_KINDS: Final[Mapping[str, frozenset[str]]] = {
 
 
 def same_type(one: FieldShape, other: FieldShape) -> bool:
-    """Whether two fields hold the same kind of value, as far as both sides know it; parameters aside."""
+    """Return whether two fields hold the same kind of value, as far as known, ignoring parameters."""
     if "unknown" in (one.kind, other.kind):
         return True
     if one.kind.startswith("json_") or other.kind.startswith("json_"):
@@ -110,7 +110,7 @@ def _same_json(one: FieldShape, other: FieldShape) -> bool:
 
 
 def same_parameters(one: FieldShape, other: FieldShape) -> bool:
-    """Whether scale, precision, labels and length agree, where both sides have them."""
+    """Return whether scale, precision, labels and length agree, if both sides have them."""
     if one.items is not None and other.items is not None:
         return same_parameters(one.items, other.items)
     shared = one.parameters.keys() & other.parameters.keys()
@@ -118,7 +118,7 @@ def same_parameters(one: FieldShape, other: FieldShape) -> bool:
 
 
 def same_default(one: FieldShape, other: FieldShape) -> bool:
-    """Whether the defaults agree, where both are known; an optional field's null is no default."""
+    """Return whether the defaults agree, if both are known; an optional field's null is no default."""
     first, second = (_default(shape) for shape in (one, other))
     if UNKNOWN_DEFAULT in (first, second):
         return True
@@ -141,10 +141,10 @@ ABSENT: Final = "missing"
 
 @dataclass(frozen=True)
 class ColumnChange:
-    """A column on which the three sides differ. `says` has the value of each known side, `behind` the sides that lag.
+    """A column that differs between the sides. `says` has the value on each known side, `behind` the sides that lag.
 
-    `becomes` is the new name of a column that looks renamed. `narrows` says that a column became optional or lost its
-    default: consumers may find null where they found none.
+    `becomes` is the new name of a column that looks renamed. `narrows` means that a column became optional or lost its
+    default: consumers may find null where there was none before.
     """
 
     change: Change
@@ -157,7 +157,7 @@ class ColumnChange:
 
 @dataclass(frozen=True)
 class KeyDeparture:
-    """A key on which the three part: `says` names its columns by side, `lost` a key that became null."""
+    """A key that differs between the sides: `says` has its columns by side, `lost` means that it became null."""
 
     says: Mapping[Side, tuple[str, ...]]
     behind: frozenset[Side]
@@ -174,12 +174,12 @@ class TableComparison:
 
     @property
     def in_step(self) -> bool:
-        """Whether at least two sides are known and none is behind."""
+        """Return whether at least two sides are known and none is behind."""
         return len(self.sides) > 1 and not self.columns and self.key is None
 
     @property
     def behind(self) -> frozenset[Side]:
-        """All sides that are behind in anything."""
+        """Return all sides that are behind in anything."""
         sides = [departure.behind for departure in self.columns] + ([self.key.behind] if self.key else [])
         return frozenset().union(*sides)
 
@@ -188,9 +188,9 @@ Rows = Mapping[Side, RowShape]
 
 
 def compare(rows: Rows, *, ignore: frozenset[str] = frozenset(), keys: Rows | None = None) -> TableComparison:
-    """Where the sides part. `rows` and `keys` have the sides that are known; a key without fields is a null key.
+    """Compare the known sides in `rows` and `keys`; a key without fields is a null key.
 
-    `ignore` are fields that may be there or not.
+    `ignore` are fields that may be present or not.
     """
     names = list(dict.fromkeys(name for row in rows.values() for name in row.fields if name not in ignore))
     departures = [departure for name in names for departure in _column(name, rows)] if len(rows) > 1 else []
@@ -202,16 +202,16 @@ def compare(rows: Rows, *, ignore: frozenset[str] = frozenset(), keys: Rows | No
 
 
 def _truth(sides: Mapping[Side, object]) -> Side:
-    """The side that the others are compared with: the table, else the events, newer than the registered schema."""
+    """Return the side to compare with: the table, else the events, which are newer than the registered schema."""
     return next(side for side in ("table", "events", "registered") if side in sides)
 
 
 def _column(name: str, rows: Rows) -> list[ColumnChange]:
-    """The departures of one column: being there comes before everything else."""
+    """Return the differences of one column: whether it exists comes before everything else."""
     shapes: dict[Side, FieldShape | None] = {}
     for side, row in rows.items():
         if name in row.partly:
-            continue  # some messages have it: those before or those after the change
+            continue  # some messages have it: those before or after the change
         if name in row.fields or row.exact:
             shapes[side] = row.fields.get(name)
     if len(shapes) < 2:
@@ -230,7 +230,7 @@ def _column(name: str, rows: Rows) -> list[ColumnChange]:
 
 
 def _aspects(name: str, there: Mapping[Side, FieldShape]) -> list[ColumnChange]:
-    """The aspects of a column's field on which the sides differ; a new type makes the other aspects moot."""
+    """Return the aspects of a column's field that differ; a new type makes the other aspects moot."""
     truth = there[_truth(there)]
     departures = []
     for change, same, described in _ASPECTS:
@@ -287,9 +287,9 @@ _ASPECTS: Final[tuple[tuple[Change, Callable[[FieldShape, FieldShape], bool], Ca
 
 
 def _with_renames(departures: list[ColumnChange], rows: Rows) -> list[ColumnChange]:
-    """A column that came and one that went, of one type and with the same sides behind: most likely renamed.
+    """Merge an added and a dropped column with the same type and the same sides behind: most likely a rename.
 
-    Only where there is one of each: with more nobody can tell which became which.
+    Only if there is one of each: with more, the pairs are ambiguous.
     """
     groups: dict[frozenset[Side], tuple[list[ColumnChange], list[ColumnChange]]] = {}
     for departure in departures:
@@ -322,7 +322,7 @@ def _alike(new: str, old: str, rows: Rows) -> bool:
 
 
 def _key(keys: Rows) -> KeyDeparture | None:
-    """Keys are compared by their columns and types: their order is part of the schema, but not of its meaning."""
+    """Compare keys by their columns and types: the order is part of the schema, but not of its meaning."""
     truth = keys[_truth(keys)]
     behind = frozenset(side for side, key in keys.items() if not _same_key(truth, key))
     if not behind:

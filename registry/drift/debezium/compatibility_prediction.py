@@ -1,8 +1,7 @@
-"""Whether the schema that comes with a table's next row will be refused by its subject's compatibility level.
+"""Predicts whether a subject's compatibility level will reject the schema of a table's next row.
 
-The next schema is the newest version with its row's fields as the catalog has them now, checked by the same engine
-that a registration goes through. What can't be foretold (a default that is an expression, a type that isn't known)
-gives no prediction.
+The next schema is the newest version with the row's fields as in the catalog now, checked by the engine that
+registrations use. If it can't be predicted (a default that is an expression, an unknown type), there is no prediction.
 """
 
 from __future__ import annotations
@@ -50,9 +49,10 @@ _TYPES: Final = {
 
 @dataclass(frozen=True)
 class PredictedRefusal:
-    """Why the level will refuse the next schema: the first reason as sentences, which say how many more there are.
+    """Why the level will reject the next schema.
 
-    Then all of them, MAX_REASONS at most, and the first cure.
+    `reason` is the first reason as sentences with the number of further ones; `reasons` has at most MAX_REASONS; `cure`
+    is the first cure.
     """
 
     reason: str
@@ -62,15 +62,15 @@ class PredictedRefusal:
 
 
 class _Unforeseen(Exception):
-    """Something of the next schema can't be foretold."""
+    """A part of the next schema can't be predicted."""
 
 
 def predict_refusal(
     registered: SchemaText, row: RowShape, guard: Guard, *, side: Side = "value", ignore: frozenset[str] = frozenset()
 ) -> PredictedRefusal | None:
-    """The refusal to expect of the schema of the next row, or of its key; None where it passes or can't be foretold.
+    """Return the expected rejection of the schema of the next row or key; None if it passes or can't be predicted.
 
-    `ignore` are fields that may be there or not: they stay as they are.
+    `ignore` are fields that may be present or not: they stay unchanged.
     """
     texts = guard.history[-MAX_VERSIONS:]
     if registered.language != "AVRO" or not texts or any(len(text) > MAX_TEXT for text in (registered.text, *texts)):
@@ -99,14 +99,14 @@ def predict_refusal(
 
 
 def next_schema(text: str, row: RowShape, ignore: frozenset[str], *, side: Side = "value") -> str:
-    """The Avro text of the next version: the registered one with the fields of its row, or key, as they are now."""
+    """Return the Avro text of the next version: the registered one with the current fields of its row or key."""
     document = copy.deepcopy(read_json(text))
     reader = AvroReader(document)
     record = reader.record(document)
     if record is None:
         raise _Unforeseen
     target = record if side == "key" else reader.envelope_row(record)
-    # A value without an envelope was unwrapped by a transform, which may have added fields of its own.
+    # A value without an envelope was unwrapped by a transform, which may have added its own fields.
     if target is None:
         raise _Unforeseen
     old = {field["name"]: (field, shape) for field, shape in zip(target["fields"], reader.fields(target), strict=True)}
@@ -128,7 +128,7 @@ def _same(one: FieldShape, other: FieldShape) -> bool:
 
 
 def _field(shape: FieldShape) -> dict[str, Any]:
-    """A field as Connect's Avro converter writes it."""
+    """Return a field as Connect's Avro converter writes it."""
     has_default = not isinstance(shape.default, Unset)
     kind = _type(shape, {"connect.default": _plain(shape)} if has_default else {})
     if not shape.optional:
@@ -141,7 +141,7 @@ def _field(shape: FieldShape) -> dict[str, Any]:
 
 
 def _plain(shape: FieldShape) -> Any:
-    """The default as JSON: whole numbers without a point where the type has none."""
+    """Return the default as JSON: integers without a point for integer types."""
     value = shape.default
     return int(value) if isinstance(value, float) and shape.kind.startswith("int") else value
 

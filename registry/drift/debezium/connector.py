@@ -1,7 +1,7 @@
-"""A connector's configuration as typed input, from what Kafka Connect's REST API says of it.
+"""A connector's configuration as typed input, from Kafka Connect's REST API.
 
-Only what is read here is kept: a configuration holds passwords too. Single message transforms are understood, or
-reported as "not understood: …".
+Only the properties read here are kept, as a configuration also has passwords. Single message transforms are understood,
+or reported as "not understood: …".
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from registry.errors import InvalidSource
 MAX_TRANSFORMS: Final = 50
 Effect = Literal["unwrap", "route", "logical_table", "none", "unknown"]
 
-#: a transform's class → what it does to topics, keys and values
+#: a transform's class → its effect on topics, keys and values
 EFFECTS: Final[dict[str, Effect]] = {
     "io.debezium.transforms.ExtractNewRecordState": "unwrap",
     "io.debezium.transforms.UnwrapFromEnvelope": "unwrap",
@@ -39,7 +39,7 @@ _ROUTE_PROPERTIES: Final = {"route": ("regex", "replacement"), "logical_table": 
 
 @dataclass(frozen=True)
 class Transform:
-    """One transform. `added_key_field` is what a logical table's key gets, `added_fields` what unwrapped rows get."""
+    """One transform. `added_key_field` is added to a logical table's key, `added_fields` to unwrapped rows."""
 
     alias: str
     kind: str
@@ -52,21 +52,21 @@ class Transform:
 
     @property
     def understood(self) -> bool:
-        """Whether what it does is known."""
+        """Return whether its effect is known."""
         return self.effect != "unknown"
 
     @property
     def unwraps(self) -> bool:
-        """Whether it takes the row out of the envelope."""
+        """Return whether it extracts the row from the envelope."""
         return self.effect == "unwrap"
 
     @property
     def merges(self) -> bool:
-        """Whether it is there to put several tables onto one topic."""
+        """Return whether its purpose is to route several tables to one topic."""
         return self.effect in ("route", "logical_table")
 
     def route(self, topic: str) -> str | None:
-        """The topic that it routes to, the same where it doesn't; None where its pattern can't be matched."""
+        """Return the topic it routes to, or the same topic; None if its pattern can't be matched."""
         if self.regex is None:
             return topic
         try:
@@ -78,7 +78,7 @@ class Transform:
 
 
 def read_transforms(config: Mapping[str, str]) -> tuple[tuple[Transform, ...], list[str]]:
-    """The transforms in their order, and what of them isn't understood, in words."""
+    """Return the transforms in order, and a description of what isn't understood."""
     aliases = [alias.strip() for alias in config.get("transforms", "").split(",") if alias.strip()]
     doubts: list[str] = []
     if len(aliases) > MAX_TRANSFORMS:
@@ -113,7 +113,7 @@ def _read(alias: str, config: Mapping[str, str], doubts: list[str]) -> Transform
 
 
 def _unwrap(alias: str, kind: str, own: Mapping[str, str]) -> Transform:
-    """ExtractNewRecordState: `add.fields` (`op`, `source.ts_ms`, `name:alias`) and the mark of deleted rows."""
+    """Read ExtractNewRecordState: `add.fields` (`op`, `source.ts_ms`, `name:alias`) and the handling of deletes."""
     prefix = own.get("add.fields.prefix", "__")
     added = []
     for part in own.get("add.fields", "").split(","):
@@ -142,9 +142,9 @@ _OPERATIONS: Final = frozenset("cudt")
 
 @dataclass(frozen=True)
 class ConnectorConfig:
-    """What decides which events a connector makes; defaults are Debezium's own.
+    """What determines a connector's events; defaults are Debezium's.
 
-    `not_understood` lists what of the configuration can't be taken into account, in words.
+    `not_understood` describes the parts of the configuration that can't be taken into account.
     """
 
     name: str
@@ -176,11 +176,11 @@ class ConnectorConfig:
 
     @property
     def unwrapped(self) -> bool:
-        """Whether values are rows instead of envelopes."""
+        """Return whether values are rows instead of envelopes."""
         return any(transform.unwraps for transform in self.transforms)
 
     def topic_after(self, topic: str) -> str | None:
-        """The topic after the transforms; None where one of them isn't understood. Raises nothing else."""
+        """Return the topic after the transforms; None if one of them isn't understood."""
         for transform in self.transforms:
             if not transform.understood:
                 return None
@@ -193,7 +193,7 @@ class ConnectorConfig:
 
 @dataclass(frozen=True)
 class TaskStatus:
-    """A task of the connector: its state, and the trace of a failed one (cut)."""
+    """A task of the connector: its state, and the trace of a failed one (truncated)."""
 
     number: int
     state: str
@@ -203,7 +203,7 @@ class TaskStatus:
 
 @dataclass(frozen=True)
 class ConnectorStatus:
-    """The connector's own state, and its tasks': a RUNNING connector may have a FAILED task."""
+    """The state of the connector and of its tasks: a RUNNING connector may have a FAILED task."""
 
     state: str
     worker: str = ""
@@ -212,12 +212,12 @@ class ConnectorStatus:
 
     @property
     def failed_tasks(self) -> tuple[TaskStatus, ...]:
-        """The tasks that failed."""
+        """Return the tasks in state FAILED."""
         return tuple(task for task in self.tasks if task.state == "FAILED")
 
 
 def read_config(properties: Mapping[str, object]) -> ConnectorConfig:
-    """The typed configuration. Raises InvalidSource for another connector's, or one without a topic prefix."""
+    """Read the configuration. Raises InvalidSource for another type of connector, or one without a topic prefix."""
     if len(properties) > MAX_CONFIG:
         raise InvalidSource(f"The connector's configuration has more than {MAX_CONFIG} properties.")
     config = {name: value for name, value in properties.items() if isinstance(value, str)}
@@ -272,7 +272,7 @@ _TIMES: Final[tuple[Times, ...]] = (
     "nanoseconds",
     "structured",
 )
-#: properties that change names or columns in a way that isn't followed here → what they do
+#: properties that change names or columns in a way that isn't supported here → their effect
 _STRANGE: Final = {
     "topic.naming.strategy": "a custom topic naming strategy",
     "converters": "custom converters change column types",
@@ -287,7 +287,7 @@ def _strangers(config: Mapping[str, str]) -> list[str]:
 
 
 class _ChoiceReader:
-    """Reads properties that have a few values; another value is a doubt, and the default is taken."""
+    """Reads properties with a fixed set of values; any other value is a doubt, and the default is used."""
 
     def __init__(self, config: Mapping[str, str]) -> None:
         self.config = config
@@ -309,11 +309,11 @@ class _ChoiceReader:
 
 
 def _operations(text: str) -> frozenset[str]:
-    """The operations of `skipped.operations`; `none` skips nothing."""
+    """Return the operations of `skipped.operations`; `none` skips nothing."""
     return frozenset(part.strip() for part in text.lower().split(",")) & _OPERATIONS
 
 
-#: part of a converter's class → what it writes; the first that fits counts
+#: part of a converter's class → what it writes; the first match counts
 _CONVERTERS: Final[tuple[tuple[str, Converter], ...]] = (
     ("jsonschema", "json_schema"),
     ("protobuf", "protobuf"),
@@ -323,7 +323,7 @@ _CONVERTERS: Final[tuple[tuple[str, Converter], ...]] = (
 
 
 def converter_of(config: Mapping[str, str], side: Literal["key", "value"]) -> Converter:
-    """What a side's converter writes; `worker` where the worker's own setting decides, which we cannot read."""
+    """Return what a side's converter writes; `worker` if the worker's own setting decides, which can't be read."""
     name = config.get(f"{side}.converter", "").strip()
     if not name:
         return "worker"
@@ -333,7 +333,7 @@ def converter_of(config: Mapping[str, str], side: Literal["key", "value"]) -> Co
     return "json_with_schema" if converter == "json" and with_schema else converter
 
 
-#: what looks like a secret in a trace, which may quote a configuration or an address
+#: text that looks like a secret in a trace, which may quote a configuration or an address
 _SECRET: Final = re.compile(
     r"(?i)\b(\w{0,40}(?:password|passwd|secret|token|api[._-]?key))(\s{0,3}[=:]\s{0,3})[^\s,;&]{1,500}"
 )
@@ -341,12 +341,12 @@ _LOGIN: Final = re.compile(r"//[^\s/@]{1,200}@")
 
 
 def _trace(trace: object) -> str:
-    """A trace as it may be kept: cut, and without what looks like a secret."""
+    """Return a trace that may be stored: truncated, and without text that looks like a secret."""
     return _LOGIN.sub("//…@", _SECRET.sub(r"\1\2…", str(trace or "")[:MAX_TRACE]))
 
 
 def read_status(document: Mapping[str, object]) -> ConnectorStatus:
-    """The typed status; what isn't there is empty."""
+    """Read the status; missing parts are empty."""
     connector = document.get("connector")
     own = connector if isinstance(connector, Mapping) else {}
     listed = document.get("tasks")

@@ -1,6 +1,6 @@
-"""What the connector should emit for a table: the row and the key, from the catalog and the configuration.
+"""The row and key that the connector should emit for a table, from the catalog and the configuration.
 
-The types are those of the connector 3.7 (its PostgreSQL value converter); what isn't known is left open, not guessed.
+The types are those of connector 3.7 (its PostgreSQL value converter); unknown types are left open, not guessed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _GEOMETRY: Final = "io.debezium.data.geometry."
 _TIME: Final = "io.debezium.time."
 _CONNECT: Final = "org.apache.kafka.connect.data."
 
-#: types whose shape no setting changes: kind and semantic type
+#: types whose shape doesn't depend on settings: kind and semantic type
 _FIXED: Final[dict[str, tuple[str, str]]] = {
     "bool": ("boolean", ""),
     "int2": ("int16", ""),
@@ -46,7 +46,7 @@ _FIXED: Final[dict[str, tuple[str, str]]] = {
     "halfvec": ("array", f"{_DATA}FloatVector"),
     "sparsevec": ("struct", f"{_DATA}SparseDoubleVector"),
 }
-#: mode → date, time up to milliseconds, time, timestamp up to milliseconds, timestamp
+#: mode → date, time with up to millisecond precision, time, timestamp with up to millisecond precision, timestamp
 _TIMES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "adaptive": (
         ("int32", f"{_TIME}Date"),
@@ -90,7 +90,7 @@ _TIMES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
         *((("struct", f"{_TIME}StructuredTimestamp"),) * 2),
     ),
 }
-#: arrays that the connector leaves out, by the type of their elements
+#: arrays that the connector omits, by element type
 _ARRAYS_LEFT_OUT: Final = frozenset({"money", "name", "interval", "varbit", "xml", "point", "refcursor"})
 _MILLISECONDS: Final = 3
 _BITS_WITHOUT_LENGTH: Final = 2_147_483_647
@@ -98,7 +98,7 @@ _BITS_WITHOUT_LENGTH: Final = 2_147_483_647
 
 @dataclass(frozen=True)
 class OmittedColumn:
-    """A column that the events don't have, and why; `lost` where its data is meant to be there and isn't."""
+    """A column that the events omit, and why; `lost` if its data is meant to be there."""
 
     column: str
     why: str
@@ -107,10 +107,10 @@ class OmittedColumn:
 
 @dataclass(frozen=True)
 class ExpectedShape:
-    """What is to be emitted for a table: None for what the configuration leaves unknown, and a key of no fields for null.
+    """The expected output for a table: None if the configuration leaves it unknown; a key without fields is null.
 
-    `columns` maps fields to columns. `either` are fields that may be there or not: a generated column is in the schema
-    after the connector looked into the catalog, and gone with the next change of the log.
+    `columns` maps fields to columns. `either` are fields that may be present or not: a generated column is in the
+    schema after the connector reads the catalog, and missing after the next change in the log.
     """
 
     row: RowShape | None
@@ -121,7 +121,7 @@ class ExpectedShape:
 
 
 def expected_of(table: Table, config: ConnectorConfig) -> ExpectedShape:
-    """What the connector is to emit for a table."""
+    """Return the expected row and key of a table."""
     key_columns = key_of(table, config)
     shapes: dict[str, FieldShape] = {}
     row: dict[str, FieldShape] = {}
@@ -157,10 +157,10 @@ def expected_of(table: Table, config: ConnectorConfig) -> ExpectedShape:
 
 
 def key_of(table: Table, config: ConnectorConfig) -> tuple[str, ...] | None:
-    """The columns of the events' key: message.key.columns, the primary key, or else the first unique index by name.
+    """Return the events' key columns: message.key.columns, the primary key, or else the first unique index by name.
 
-    The connector takes any unique index without an expression, one on columns that may be null or on some rows too.
-    None where the setting isn't understood.
+    The connector accepts any unique index without an expression, including a partial one or one on nullable columns.
+    None if the setting isn't understood.
     """
     names = [column.name for column in table.columns]
     return config.key_columns.of(table.schema, table.name, names, table.primary_key or _unique_key(table))
@@ -172,7 +172,7 @@ def _unique_key(table: Table) -> tuple[str, ...]:
 
 
 def _why_not(table: Table, column: Column, config: ConnectorConfig) -> str | None:
-    """Why a column is not in the value: empty when it is, None where that is unknown."""
+    """Return why a column isn't in the value: empty if it is, None if unknown."""
     taken = config.columns.takes(table.schema, table.name, column.name)
     if taken is None:
         return None
@@ -185,7 +185,7 @@ def _why_not(table: Table, column: Column, config: ConnectorConfig) -> str | Non
 
 
 def shape_of(column: Column, config: ConnectorConfig) -> FieldShape | None:
-    """The field of a column, None where the connector leaves it out, of kind `unknown` where it is not known."""
+    """Return the field of a column; None if the connector omits it, of kind `unknown` if the type isn't known."""
     array = column.type.startswith("_") and column.type != "_"
     element = column.type[1:] if array else column.type
     if array and element in _ARRAYS_LEFT_OUT:
@@ -291,9 +291,9 @@ _NUMBERS: Final = frozenset({"int16", "int32", "int64", "float32", "float64"})
 
 
 def _default(column: Column, shape: FieldShape) -> object:
-    """The default as the schema has it, where it is a literal; the connector's value of an expression is unknown."""
+    """Return the default in the schema if it is a literal; the connector's value of an expression is unknown."""
     if column.default is None:
-        # An identity column's comes from a sequence, and the connector writes 0 or none.
+        # An identity column's default is a sequence; the connector writes 0 or none.
         return UNKNOWN_DEFAULT if column.identity else NO_DEFAULT
     if shape.logical or shape.items is not None:
         return UNKNOWN_DEFAULT

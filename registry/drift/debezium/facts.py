@@ -1,4 +1,4 @@
-"""The facts that a connector is judged by, and the findings built from them and the rules."""
+"""The facts that a connector is judged by, and the construction of findings from rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from registry.observations import ChangeEvents, FieldProfile, Side
 
 @dataclass(frozen=True)
 class Guard:
-    """What a new schema of a subject has to pass: its level, and the texts of its live versions, ascending."""
+    """What a new schema of a subject must pass: its level, and the texts of its live versions, ascending."""
 
     level: str
     history: tuple[str, ...]
@@ -28,11 +28,11 @@ class Guard:
 class TopicFacts:
     """The facts of one topic.
 
-    `registered` is the newest live version by side, `subjects` its subject's qualified name, and `guards` the checks
-    that a new version must pass. `event_schemas` are the newest schemas in the events, by side. `null_keys` and
-    `tombstones` count messages of this scan. `nulls_are_newest` is true where no message with a key follows the last
-    one without. `tables` are the tables whose changes the topic carried in any scan, or is expected to carry, as
-    (database, schema, table).
+    `registered` has the newest live version by side, `subjects` the qualified name of its subject, and `guards` the
+    checks that a new version must pass. `event_schemas` are the newest schemas in the events, by side. `null_keys` and
+    `tombstones` count messages of this scan. `nulls_are_newest` is true if no message with a key follows the last one
+    without. `tables` are the tables whose changes the topic carried in any scan, or should carry, as (database, schema,
+    table).
     """
 
     topic: str
@@ -51,26 +51,26 @@ class TopicFacts:
     tables: tuple[tuple[str, str, str], ...] = ()
 
     def count(self, operations: str) -> int:
-        """How many events have one of the operations."""
+        """Return the number of events with one of the operations."""
         return sum(events.span.messages for events in self.changes if events.op in operations)
 
     @property
     def lost_its_key(self) -> bool:
-        """Whether the newest rows came without a key; truncates never have one, and are no rows."""
+        """Return whether the newest rows have no key; truncates never have one, and aren't rows."""
         return self.nulls_are_newest and self.count("cudr") > 0 and self.null_keys > self.count("t")
 
     @property
     def key_changes(self) -> int:
-        """Changes of a primary key: each is a delete, a tombstone and a create, and counts once."""
+        """Return the number of changed primary keys: a change is a delete, a tombstone and a create, and counts once."""
         deletes = sum(events.newkey for events in self.changes if events.op == "d")
         creates = sum(events.oldkey for events in self.changes if events.op == "c")
-        # A scan may begin or end between the messages of one change.
+        # A scan may start or end between the messages of one change.
         return max(deletes, creates)
 
 
 @dataclass(frozen=True)
 class World:
-    """A connector, its database's catalog (None where it isn't read), and its topics by name."""
+    """A connector, its database's catalog (None if it isn't read), and its topics by name."""
 
     config: ConnectorConfig
     status: ConnectorStatus
@@ -79,17 +79,17 @@ class World:
 
     @property
     def captured(self) -> list[Table]:
-        """The tables that the connector captures, without those whose filter is not understood."""
+        """Return the captured tables, without those whose filter isn't understood."""
         if self.catalog is None:
             return []
         return [table for table in self.catalog.tables if self.config.tables.takes(table.schema, table.name)]
 
     def topic_of(self, schema: str, table: str) -> str | None:
-        """The topic of a table after the transforms; None where one of them isn't understood."""
+        """Return a table's topic after the transforms; None if one of them isn't understood."""
         return self.config.topic_after(self.raw_topic_of(schema, table))
 
     def raw_topic_of(self, schema: str, table: str) -> str:
-        """The topic of a table before the transforms, of which its schemas have their names."""
+        """Return a table's topic before the transforms; the names of its schemas derive from it."""
 
         return topic_name(self.config.delimiter.join((self.config.prefix, schema, table)))
 
@@ -109,10 +109,10 @@ def finding(
     topic: str = "",
     subject: str = "",
 ) -> JudgedFinding:
-    """A finding of a rule: `names` fill its templates, `identity` is what stays the same from scan to scan.
+    """Return a finding of a rule: `names` fill its templates, `identity` stays the same from scan to scan.
 
-    `topic` is named where the topic's messages prove the finding: it then resolves by clean scans that read some. What
-    the connector or the catalog proves has none, and resolves without a message.
+    `topic` is set if the topic's messages prove the finding: it then resolves after clean scans that read messages. A
+    finding from the connector or the catalog has no topic, and resolves without messages.
     """
     row = RULES[rule]
     return JudgedFinding(
@@ -130,7 +130,7 @@ def finding(
 
 
 def listed(names: Sequence[str], word: str = "and") -> str:
-    """`a`, `a and b`, `a, b and c`; of many the first few and how many more."""
+    """Return `a`, `a and b` or `a, b and c`; for many, the first few and the number of the others."""
     shown = list(names[:MAX_NAMED])
     if len(names) > MAX_NAMED:
         shown.append(f"{len(names) - MAX_NAMED} more")
@@ -138,12 +138,12 @@ def listed(names: Sequence[str], word: str = "and") -> str:
 
 
 def counted(number: int, noun: str = "message") -> str:
-    """`1 message`, `2,000 messages`."""
+    """Return `1 message`, `2,000 messages`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def sized(number: int) -> str:
-    """Bytes as people read them: `900 B`, `1.2 GiB`."""
+    """Return bytes for people: `900 B`, `1.2 GiB`."""
     size, unit = float(number), "B"
     for bigger in ("KiB", "MiB", "GiB", "TiB"):
         if size < 1024:

@@ -1,12 +1,12 @@
-"""Which tables and columns a connector captures, and which columns make its keys: the lists of its configuration.
+"""The tables and columns that a connector captures, and the columns of its keys, from the lists in its configuration.
 
-A list is divided by commas (one that belongs to a pattern has a backslash before it), a pattern must match the whole
-name, letter case doesn't count. A pattern that isn't understood makes the answer None: unknown, never a guess.
+A list is separated by commas (a comma in a pattern has a backslash before it). A pattern must match the whole name,
+ignoring case. If a pattern isn't understood, the answer is None: unknown, never a guess.
 
-Patterns are Java's regular expressions and come from somebody else's configuration, so no backtracking engine may run
-them: each is compiled to a small program, of which each instruction is tried at most once at each place of the text.
-What can't be matched that way (back references, possessive and atomic groups, look-behind) and what is rare in names
-(classes with `&&`, Unicode categories) is reported as not understood.
+Patterns are Java regular expressions from an untrusted configuration, so no backtracking engine may run them: each is
+compiled to a small program, and each instruction is tried at most once at each position of the text. Features that
+can't be matched that way (back references, possessive and atomic groups, look-behind) or are rare in names (classes
+with `&&`, Unicode categories) are reported as not understood.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ __all__ = ["Pattern", "PatternNotUnderstood", "StepBudget", "compile_pattern"]
 
 
 MAX_TEXT: Final = 1_000
-MAX_STEPS: Final = 400_000  # of one match
-MAX_ALL_STEPS: Final = 20_000_000  # of all matches out of one purse: some ten seconds
+MAX_STEPS: Final = 400_000  # per match
+MAX_ALL_STEPS: Final = 20_000_000  # for all matches with one budget: about ten seconds
 
 
 @dataclass
 class StepBudget:
-    """The steps that the patterns of one setting may take together, however many they are."""
+    """The steps that all patterns of one setting may take together."""
 
     left: int = MAX_ALL_STEPS
 
 
 @dataclass
 class Pattern:
-    """A compiled pattern; `text` is what it was made of."""
+    """A compiled pattern; `text` is its source."""
 
     text: str
     steps: tuple[RegexStep, ...]
@@ -44,15 +44,15 @@ class Pattern:
     _known: dict[str, bool] = field(default_factory=dict)
 
     def matches(self, text: str) -> bool:
-        """Whether the whole text matches, as Java's `matches()`. Raises PatternNotUnderstood when it costs too much."""
+        """Return whether the whole text matches, as in Java's `matches()`. Raises PatternNotUnderstood at the budget."""
         if text not in self._known:
             self._known[text] = self._run(text, 0, whole=True) is not None
         return self._known[text]
 
     def replace_first(self, text: str, replacement: str) -> str:
-        """The text with the first match replaced, as Java's `replaceFirst`: `$1`, `${name}`, `\\` before any character.
+        """Replace the first match, like Java's `replaceFirst`: `$1`, `${name}`, `\\` before any character.
 
-        Raises PatternNotUnderstood for a replacement that Java refuses, and when it costs too much.
+        Raises PatternNotUnderstood for a replacement that Java rejects, or if it costs too much.
         """
         for start in range(len(text) + 1):
             match = self._run(text, start, whole=False)
@@ -77,7 +77,7 @@ class Pattern:
         return "".join(out)
 
     def _group(self, replacement: str, position: int) -> tuple[int, int]:
-        """The group after a `$` and where it ends; digits count as long as such a group exists."""
+        """Return the group after a `$` and where it ends; digits count as long as a group with that number exists."""
         if replacement[position : position + 1] == "{":
             end = replacement.find("}", position)
             name = replacement[position + 1 : end]
@@ -97,7 +97,7 @@ class Pattern:
         return group, position
 
     def _run(self, text: str, start: int, *, whole: bool) -> dict[int, int] | None:
-        """Where the groups of a match at `start` lie (2n: start of group n, 2n+1: its end), None without a match."""
+        """Return the group positions of a match at `start` (2n: start of group n, 2n+1: its end); None without one."""
         if len(text) > MAX_TEXT:
             raise PatternNotUnderstood(f"a name of more than {MAX_TEXT} characters")
         budget = StepBudget(min(MAX_STEPS, self.purse.left))
@@ -110,7 +110,7 @@ class Pattern:
 
 
 def compile_pattern(text: str, *, ignore_case: bool = False, purse: StepBudget | None = None) -> Pattern:
-    """The pattern of a text in Java's syntax. Raises PatternNotUnderstood, which says what isn't understood."""
+    """Compile a text in Java's syntax. Raises PatternNotUnderstood, which names the unsupported part."""
     steps, names, groups = compile_steps(text, ignore_case=ignore_case)
     return Pattern(text, steps, names, groups, purse or StepBudget())
 
@@ -118,7 +118,7 @@ def compile_pattern(text: str, *, ignore_case: bool = False, purse: StepBudget |
 def _search(
     steps: tuple[RegexStep, ...], text: str, start: int, whole: bool, budget: StepBudget
 ) -> dict[int, int] | None:
-    """The first match in the order of a backtracking engine; each pair of step and place is visited once."""
+    """Return the first match in the order of a backtracking engine; each (step, position) is visited once."""
     visited: set[tuple[int, int]] = set()
     stack: list[tuple[int, int, dict[int, int]]] = [(0, start, {})]
     while stack:
@@ -157,12 +157,12 @@ def _search(
 
 
 MAX_PATTERNS: Final = 2_000
-#: PostgreSQL's own schemas, which are never captured
+#: PostgreSQL's system schemas, which are never captured
 SYSTEM_SCHEMAS: Final = ("pg_catalog", "information_schema")
 
 
 def split_list(text: str) -> list[str]:
-    """The patterns of a list: at commas without a backslash before them, trimmed, empty ones left out."""
+    """Split a list at commas without a backslash before them, trimmed and without empty parts."""
     parts, current, position = [], "", 0
     while position < len(text):
         char = text[position]
@@ -188,7 +188,7 @@ class NameList:
     unread: bool = False
 
     def has(self, name: str) -> bool | None:
-        """Whether one of the patterns matches the name; None where none does but not all are understood."""
+        """Return whether a pattern matches the name; None if none does but not all are understood."""
         unknown = self.unread
         for pattern in self.patterns:
             try:
@@ -200,7 +200,7 @@ class NameList:
 
 
 def read_list(config: Mapping[str, str], name: str, doubts: list[str]) -> NameList | None:
-    """The list of a property, None where it isn't set; what isn't understood is added to `doubts`."""
+    """Return the list of a property, None if it isn't set; adds what isn't understood to `doubts`."""
     text = config.get(name, "").strip()
     if not text:
         return None
@@ -219,7 +219,7 @@ def read_list(config: Mapping[str, str], name: str, doubts: list[str]) -> NameLi
 
 
 def _is_included(include: NameList | None, exclude: NameList | None, name: str) -> bool | None:
-    """An include list wins over an exclude list, as in the connector, which doesn't allow both."""
+    """Return whether a name is included; an include list wins, as in the connector, which doesn't allow both."""
     if include is not None:
         return include.has(name)
     if exclude is not None:
@@ -230,7 +230,7 @@ def _is_included(include: NameList | None, exclude: NameList | None, name: str) 
 
 @dataclass(frozen=True)
 class TableFilter:
-    """Which tables are captured: by schema, then by `schema.table`."""
+    """The captured tables: by schema, then by `schema.table`."""
 
     schema_include: NameList | None = None
     schema_exclude: NameList | None = None
@@ -247,7 +247,7 @@ class TableFilter:
         return cls(lists[0], lists[1], lists[2], lists[3], tuple(doubts))
 
     def takes(self, schema: str, table: str) -> bool | None:
-        """Whether the table is captured; None where a pattern isn't understood."""
+        """Return whether the table is captured; None if a pattern isn't understood."""
         if schema in SYSTEM_SCHEMAS:
             return False
         answers = (
@@ -261,7 +261,7 @@ class TableFilter:
 
 @dataclass(frozen=True)
 class ColumnFilter:
-    """Which columns are captured, by `schema.table.column`; the key has its columns whatever the filter says."""
+    """The captured columns, by `schema.table.column`; key columns are always in the key."""
 
     include: NameList | None = None
     exclude: NameList | None = None
@@ -275,26 +275,26 @@ class ColumnFilter:
         return cls(lists[0], lists[1], tuple(doubts))
 
     def takes(self, schema: str, table: str, column: str) -> bool | None:
-        """Whether the column is in the value; None where a pattern is not understood."""
+        """Return whether the column is in the value; None if a pattern isn't understood."""
         return _is_included(self.include, self.exclude, f"{schema}.{table}.{column}")
 
 
 @dataclass(frozen=True)
 class KeyColumns:
-    """`message.key.columns`: which columns make the key of which tables, in the order they are listed."""
+    """`message.key.columns`: the key columns of tables, in the order listed."""
 
     lists: tuple[NameList, ...] = ()
     doubts: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, config: Mapping[str, str]) -> KeyColumns:
-        """The setting `table:column,column;table:column`, its tables as patterns."""
+        """Read the setting `table:column,column;table:column`, with tables as patterns."""
         doubts: list[str] = []
         lists = []
         for part in filter(str.strip, config.get("message.key.columns", "").split(";")[:MAX_PATTERNS]):
             table, _, columns = part.strip().partition(":")
             for column in columns.split(","):
-                # The connector matches table and column as one pattern, letter case aside.
+                # The connector matches table and column as one pattern, ignoring case.
                 names = read_list({"message.key.columns": f"{table}.{column.strip()}"}, "message.key.columns", doubts)
                 lists.append(names or NameList())
         return cls(tuple(lists), tuple(doubts))
@@ -302,7 +302,7 @@ class KeyColumns:
     def of(
         self, schema: str, table: str, columns: Sequence[str], primary_key: tuple[str, ...]
     ) -> tuple[str, ...] | None:
-        """The columns of the table's key; its primary key's where the setting names none. None: not understood."""
+        """Return the columns of the table's key, the primary key's if the setting names none; None if not understood."""
         chosen: list[str] = []
         for listed in self.lists:
             for column in columns:

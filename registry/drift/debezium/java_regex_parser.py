@@ -1,6 +1,6 @@
 """Parses Java's regular expressions into the steps of a program.
 
-Each step goes on at the one behind it unless it says otherwise.
+Each step continues at the next one unless it says otherwise.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ Node = tuple[object, ...]
 
 
 class PatternNotUnderstood(ValueError):
-    """A pattern that can't be judged; the message says which part of it, for "not understood: …"."""
+    """A pattern that isn't supported; the message names the part, for "not understood: …"."""
 
 
 @dataclass(frozen=True)
 class RegexStep:
-    """One step: takes a character, goes on at two places, remembers a place, looks ahead, or asks where it is."""
+    """One step: take a character, split, save a position, look ahead, or check the position."""
 
     kind: Literal["char", "split", "save", "look", "start", "finish", "end"]
     next: int = 0
@@ -32,20 +32,20 @@ class RegexStep:
 
 
 class Writer:
-    """Writes the nodes that a pattern was read into: char, seq, or, repeat, group, look, start, finish."""
+    """Compiles the nodes of a parsed pattern: char, seq, or, repeat, group, look, start, finish."""
 
     def __init__(self) -> None:
         self.steps: list[RegexStep] = []
 
     def add(self, step: RegexStep) -> int:
-        """The step's number. Raises PatternNotUnderstood for more than MAX_STEPS."""
+        """Add a step and return its number. Raises PatternNotUnderstood for more than MAX_STEPS."""
         if len(self.steps) >= MAX_STEPS:
             raise PatternNotUnderstood("a pattern whose expanded repetitions are too long")
         self.steps.append(replace(step, next=len(self.steps) + 1))
         return len(self.steps) - 1
 
     def write(self, node: Node) -> None:
-        """The steps of a node and of what is in it."""
+        """Write the steps of a node and its inner nodes."""
         kind, *rest = node
         getattr(self, f"_{kind}")(*rest)
 
@@ -101,7 +101,7 @@ class Writer:
             self._leave(split, greedy)
 
     def _leave(self, split: int, greedy: bool) -> None:
-        """The split's second way leads to what comes next; a reluctant one tries that way first."""
+        """Let the split continue after the repetition; a reluctant one tries that first."""
         inside, out = split + 1, len(self.steps)
         first, second = (inside, out) if greedy else (out, inside)
         self.steps[split] = replace(self.steps[split], next=first, other=second)
@@ -123,12 +123,12 @@ def _not(takes: Takes) -> Takes:
 _DIGIT: Final = _among("0123456789")
 _LOWER: Final = _among(map(chr, range(97, 123)))
 _UPPER: Final = _among(map(chr, range(65, 91)))
-_ALPHA: Final[Takes] = lambda char: _LOWER(char) or _UPPER(char)  # noqa: E731 - one line beside its neighbours
+_ALPHA: Final[Takes] = lambda char: _LOWER(char) or _UPPER(char)  # noqa: E731 - on one line, like its neighbours
 _WORD: Final[Takes] = lambda char: _ALPHA(char) or _DIGIT(char) or char == "_"  # noqa: E731
 _SPACE: Final = _among(" \t\n\x0b\f\r")
 _ANY: Final = _not(_among("\n\r\x85\u2028\u2029"))
 _PUNCT: Final = _among("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
-#: the letter after a backslash → what it takes
+#: the letter after a backslash → the characters it matches
 _CLASSES: Final[dict[str, Takes]] = {
     "d": _DIGIT,
     "D": _not(_DIGIT),
@@ -151,7 +151,7 @@ _CONTROLS: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\x07", "e"
 
 
 def compile_steps(text: str, *, ignore_case: bool) -> tuple[tuple[RegexStep, ...], dict[str, int], int]:
-    """The steps, the named groups and the number of groups of a pattern. Raises PatternNotUnderstood."""
+    """Return a pattern's steps, named groups and number of groups. Raises PatternNotUnderstood."""
     if len(text) > MAX_PATTERN:
         raise PatternNotUnderstood(f"a pattern of more than {MAX_PATTERN} characters")
     reader = _PatternParser(text, ignore_case)
@@ -165,7 +165,7 @@ def compile_steps(text: str, *, ignore_case: bool) -> tuple[tuple[RegexStep, ...
 
 
 class _PatternParser:
-    """Reads a pattern into nodes: char, seq, or, repeat, group, look, start, finish."""
+    """Parses a pattern into nodes: char, seq, or, repeat, group, look, start, finish."""
 
     def __init__(self, text: str, ignore_case: bool) -> None:
         self.text = text
@@ -231,7 +231,7 @@ class _PatternParser:
     def char(self, takes: Takes) -> Node:
         if not self.ignore_case:
             return ("char", takes)
-        # Without UNICODE_CASE Java folds ASCII alone.
+        # Without UNICODE_CASE, Java folds only ASCII.
         return ("char", lambda char: takes(char) or (char.isascii() and takes(char.swapcase())))
 
     def escaped(self) -> Node:
@@ -242,7 +242,7 @@ class _PatternParser:
         return self.char(self.escape())
 
     def escape(self) -> Takes:
-        """What the escape after a backslash takes."""
+        """Return the characters that the escape after a backslash matches."""
         letter = self.peek()
         self.at += 1
         if not letter:
@@ -276,7 +276,7 @@ class _PatternParser:
         return _not(_NAMED[name]) if negated else _NAMED[name]
 
     def bracket(self, depth: int) -> Takes:
-        """A character class after its `[`."""
+        """Parse a character class after its `[`."""
         if depth > MAX_DEPTH:
             raise PatternNotUnderstood("character classes nested too deeply")
         negated = self.take("^")
@@ -307,7 +307,7 @@ class _PatternParser:
             other = char.swapcase() if folded and char.isascii() else char
             return any(member(char) or member(other) for member in members) != negated
 
-        # Folding is done here already: after a negation it would be too late.
+        # Fold here: after the negation it would be too late.
         return takes if not (folded and negated) else lambda char: takes(char) and takes(_other_case(char))
 
     def member(self) -> str | Takes:
@@ -358,7 +358,7 @@ class _PatternParser:
         return self.groups
 
     def flags(self) -> bool:
-        """Sets inline flags; whether they stand alone, as `(?i)`."""
+        """Set inline flags; return whether they stand alone, as in `(?i)`."""
         on = True
         while (flag := self.peek()) not in (":", ")"):
             self.at += 1

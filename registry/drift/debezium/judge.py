@@ -1,7 +1,7 @@
-"""The findings of a connector, from its facts: about itself, its tasks, its slot and publication, and all the rest.
+"""The findings of a connector: about itself, its tasks, slot, publication, tables, names, events and columns.
 
-The summary of a scan shows the connector, its slot, and each table with its topic. Pure: no network, no database,
-no clock.
+The summary of a scan shows the connector, its slot, and each table with its topic. Pure: no network, no database, no
+clock.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from registry.drift.rules.rule import Severity
 
 LAG_BYTES: Final[tuple[tuple[int, Severity], ...]] = ((10 * 1024**3, "break"), (1024**3, "risk"))
 MAX_REASON: Final = 300
-SHOWN: Final = 5  # doubts in a sentence; the evidence has more
-#: states in which the connector does what it should, or is about to
+SHOWN: Final = 5  # doubts shown in a sentence; the evidence has more
+#: states in which the connector works, or soon will
 _FINE: Final = frozenset({"RUNNING", "RESTARTING", ""})
 
 
 def judge_connector(world: World) -> Iterator[JudgedFinding]:
-    """The findings of the connector itself and of what it reads through."""
+    """Yield the findings about the connector, its tasks, its slot and its publication."""
     yield from _states(world)
     if world.config.not_understood:
         doubts = world.config.not_understood
@@ -71,7 +71,7 @@ def _states(world: World) -> Iterator[JudgedFinding]:
 
 
 def reason_of(trace: str) -> str:
-    """The last cause of a Java trace, which says more than its first line."""
+    """Return the last cause of a Java trace, which says more than its first line."""
     lines = [line.strip() for line in trace.splitlines()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     cause = (causes or [line for line in lines if line] or [""])[-1 if causes else 0]
@@ -133,7 +133,7 @@ def _slot_evidence(slot: Slot | None) -> dict[str, object]:
 
 def _publication(world: World, catalog: Catalog) -> Iterator[JudgedFinding]:
     config = world.config
-    if config.plugin != "pgoutput":  # the other plugins know no publications
+    if config.plugin != "pgoutput":  # the other plugins don't use publications
         return
     publication = catalog.publications.get(config.publication)
     names = {"connector": config.name, "publication": config.publication, "database": catalog.database}
@@ -177,7 +177,7 @@ _RANK = {"break": 0, "risk": 1, "notice": 2}
 
 
 def judge_debezium(world: World) -> list[JudgedFinding]:
-    """The findings, the gravest first."""
+    """Return all findings, worst first."""
     order = {rule: number for number, rule in enumerate(RULES)}
     return sorted(
         _all(world), key=lambda item: (_RANK[item.severity], order[item.rule], item.location, item.fingerprint)
@@ -194,10 +194,10 @@ MAX_TABLES: Final = 1000
 
 
 def summary_of(world: World) -> dict[str, Any]:
-    """The connector, its tasks, the database and its slot, the tables, and the message events; as JSON.
+    """Return the connector, its tasks, the database, the slot, the tables, and the message events, as JSON.
 
-    Without a catalog the tables are those of the events, and nothing is known of their replica identity. Tables are cut
-    at 1,000, `tables_left_out` says how many aren't shown.
+    Without a catalog, the tables are those of the events, and their replica identity is unknown. At most 1,000 tables;
+    `tables_left_out` counts the others.
     """
     states = {state.table.full_name: state for state in check_tables(world)}
     tables = world.captured if world.catalog else [state.table for state in states.values()]
@@ -282,7 +282,7 @@ def _table(world: World, table: Table, state: TableState | None) -> dict[str, An
 
 
 def _three_way(state: TableState | None) -> dict[str, Any]:
-    """The result of the three-way check: `state` is in_step, drift, unknown (only one side is known) or shared."""
+    """Return the result of the three-way check: `state` is in_step, drift, unknown (only one side is known) or shared."""
     if state is None:
         return {"state": "shared", "known": [], "behind": [], "changes": [], "key": None, "left_out": []}
     compared = state.compared
@@ -303,7 +303,7 @@ def _change(change: str, column: str, becomes: str) -> Mapping[str, str]:
 
 
 def _messages(topics: Iterable[TopicFacts]) -> list[dict[str, Any]]:
-    """Logical messages, which are no rows: by topic, and how many of them came in a transaction."""
+    """Return the number of logical messages, which aren't rows, by topic, and how many were in a transaction."""
     return [
         {
             "topic": topic.topic,

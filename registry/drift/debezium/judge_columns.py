@@ -1,4 +1,4 @@
-"""The three-way check as findings: which of table, registered schema and events is behind, and what to do."""
+"""The findings of the three-way check: which of table, registered schema and events is behind, and what to do."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ RULE_OF: Final[Mapping[Change, str]] = {
     "nullability": "COLUMN_NULLABILITY",
     "default": "COLUMN_DEFAULT",
 }
-#: changes that hurt nobody before the next row, and little then
+#: changes that harm nobody before the next row, and little afterwards
 _HARMLESS: Final = frozenset({"added", "relabelled", "default"})
 _SIDE_WORDS: Final[Mapping[Side, str]] = {"table": "table", "registered": "registered schema", "events": "events"}
 _NEXT_ROW: Final = (
     "The change takes effect with the table's next row. First check that consumers can handle it. An UPDATE of one "
     "row that changes nothing makes it take effect when you choose."
 )
-#: who is behind → what that means, and what to do; `subject` is filled in
+#: the sides that are behind → what that means, and what to do; `subject` is filled in
 _BEHIND: Final[Mapping[frozenset[Side], tuple[str, str]]] = {
     frozenset({"events", "registered"}): (
         "The events and the registered schema are behind: no row has been written since.",
@@ -63,7 +63,7 @@ _BEHIND: Final[Mapping[frozenset[Side], tuple[str, str]]] = {
 
 @dataclass(frozen=True)
 class TableState:
-    """A captured table with its topic and what became of the three-way check; `unreadable` says what couldn't be read."""
+    """A captured table with its topic and its three-way check; `unreadable` describes what couldn't be read."""
 
     table: Table
     topic: str
@@ -73,9 +73,9 @@ class TableState:
 
 
 def check_tables(world: World) -> Iterator[TableState]:
-    """Compare every captured table with its topic, where that is known. Topics that several tables share are left out.
+    """Compare every captured table with its topic, if that is known and not shared with other tables.
 
-    Without a catalog the tables are those of the events, of which nobody tells the columns.
+    Without a catalog, the tables are those of the events, and their columns are unknown.
     """
     if world.catalog is None:
         for facts in world.topics.values():
@@ -99,7 +99,7 @@ def _checked(world: World, table: Table, facts: TopicFacts, expected: ExpectedSh
     unreadable: list[tuple[str, TopicSide, str]] = []
     rows = _sides(facts, "value", expected.row, unreadable)
     keys = _sides(facts, "key", expected.key, unreadable)
-    # Of JSON keys without a schema nobody tells their age: there all keys have to be null.
+    # The age of JSON keys without a schema is unknown: there, all keys must be null.
     if facts.lost_its_key and ("key" in facts.event_schemas or row_of_profiles(facts.profiles, "key") is None):
         keys["events"] = RowShape({})
     compared = compare(
@@ -139,12 +139,12 @@ def _sides(
 
 
 def _one_key(shape: RowShape, facts: TopicFacts) -> bool:
-    """Whether all keys without a schema had the same fields; of several it is unknown which is the newest."""
+    """Return whether all keys without a schema had the same fields; otherwise the newest is unknown."""
     return not shape.partly and facts.null_keys <= facts.count("t")
 
 
 def judge_columns(world: World) -> Iterator[JudgedFinding]:
-    """The findings of the three-way check."""
+    """Yield the findings of the three-way check."""
     for state in check_tables(world):
         facts = world.topics.get(state.topic, TopicFacts(state.topic))
         for departure in state.compared.columns:
@@ -177,9 +177,9 @@ def judge_columns(world: World) -> Iterator[JudgedFinding]:
 
 
 def _pending(world: World, state: TableState) -> Iterator[tuple[TopicSide, RowShape, frozenset[str]]]:
-    """The sides whose registered schema is behind the table: what the next row brings, and what may be there or not.
+    """Yield the sides whose registered schema is behind the table, with the next row's fields and the optional ones.
 
-    A key that is lost brings no schema.
+    A lost key has no schema.
     """
     row, key = state.expected.row, state.expected.key
     if row is not None and any("registered" in departure.behind for departure in state.compared.columns):
@@ -250,14 +250,14 @@ def _column(state: TableState, departure: ColumnChange, facts: TopicFacts) -> Ju
 
 
 def _proof(state: TableState, departure: ColumnChange) -> str:
-    """A table of which no column was ever dropped can only have renamed one."""
+    """Return the proof of a rename: no column of the table was ever dropped."""
     if departure.change != "renamed" or state.table.dropped_columns:
         return ""
     return " (no column has ever been dropped from the table)"
 
 
 def _severity(departure: ColumnChange) -> Severity | None:
-    """Before the next row a harmless change is there to know; so is a column that is never null any more."""
+    """Return `notice` for a harmless change before the next row, and for a column that is no longer null; else None."""
     if departure.change == "nullability" and not departure.narrows:
         return "notice"
     if departure.change in _HARMLESS and "events" in departure.behind:
@@ -285,7 +285,7 @@ def _key(state: TableState, key: KeyDeparture, facts: TopicFacts) -> JudgedFindi
 
 
 def _behind(behind: frozenset[Side], sides: frozenset[Side], subject: str | None) -> tuple[str, str]:
-    """Who is behind, in words, and what to do."""
+    """Return which side is behind, as a sentence, and what to do."""
     if behind == frozenset({"registered"}) and "events" not in sides:
         return "The registered schema is behind, and no events have been read to compare it with.", _NEXT_ROW
     lagging, remedy = _BEHIND[behind]
@@ -293,7 +293,7 @@ def _behind(behind: frozenset[Side], sides: frozenset[Side], subject: str | None
 
 
 def _says(says: Mapping[Side, str], facts: TopicFacts, side: TopicSide) -> str:
-    """`Table: int64; registered schema (version 3) and events: int32.`"""
+    """Return `Table: int64; registered schema (version 3) and events: int32.`"""
     groups: dict[str, list[str]] = {}
     for who in SIDES:
         if who in says:

@@ -1,8 +1,7 @@
 """Findings about tables and their events.
 
-They come of replica identities, keys, columns that don't arrive, names that collide (before their rows do), operations
-and tombstones. Tombstones and changes of a primary key are normal, and so no findings; message events are no rows of a
-table.
+They concern replica identities, keys, columns that don't arrive, name collisions (before a row causes them), operations
+and tombstones. Tombstones and primary key changes are normal and aren't findings; message events aren't rows.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from registry.observations import ChangeEvents
 
 
 def judge_tables(world: World) -> Iterator[JudgedFinding]:
-    """The findings of every captured table of the catalog."""
+    """Yield the findings of every captured table in the catalog."""
     for table in world.captured:
         topic = world.topic_of(table.schema, table.name) or ""
         yield from _identity(world, table, topic)
@@ -38,7 +37,7 @@ def judge_tables(world: World) -> Iterator[JudgedFinding]:
 
 
 def identity_in(world: World, table: Table) -> IdentityOf:
-    """The table's replica identity, with what any publication of it publishes."""
+    """Return the table's replica identity, given what its publications publish."""
     publications = world.catalog.publications if world.catalog else {}
     own = [publications[name] for name in table.publications if name in publications]
     return identity_of(
@@ -90,7 +89,7 @@ def _identity(world: World, table: Table, topic: str) -> Iterator[JudgedFinding]
 
 
 def _weak_key(table: Table, key: tuple[str, ...]) -> tuple[Index, str] | None:
-    """The unique index that replaces a primary key but does not identify all rows, and why not."""
+    """Return the unique index used as a key although it doesn't identify every row, and why it doesn't; None otherwise."""
     if table.primary_key or not key:
         return None
     index = next((unique_index for unique_index in table.unique if unique_index.columns == key), None)
@@ -146,7 +145,7 @@ _AVRO: Final = frozenset({"avro"})
 
 
 def named_tables(world: World) -> list[NamedTable]:
-    """The captured tables with the names that the connector gives them, without those whose topic is unknown."""
+    """Return the captured tables with the connector's names for them, without those whose topic is unknown."""
     named = []
     for table in world.captured:
         topic = world.topic_of(table.schema, table.name)
@@ -165,13 +164,13 @@ def named_tables(world: World) -> list[NamedTable]:
 
 
 def judge_names(world: World) -> Iterator[JudgedFinding]:
-    """Topics, full names and fields that several tables or columns share, and names that Avro doesn't take."""
+    """Yield topics, full names and fields shared by several tables or columns, and names that are invalid in Avro."""
     tables = named_tables(world)
     raw = {table.full_name: world.raw_topic_of(table.schema, table.name) for table in world.captured}
     merging = any(transform.merges for transform in world.config.transforms)
     for meeting in name_collisions(tables):
         if meeting.kind == "topic" and merging and len({raw[name] for name in meeting.names}) == len(meeting.names):
-            continue  # a transform puts these tables onto one topic: that is meant
+            continue  # a transform routes these tables to one topic on purpose
         yield _meeting(world, meeting)
     if _AVRO & {world.config.key_converter, world.config.value_converter}:
         yield from _not_avro(world, tables)
@@ -213,12 +212,12 @@ def _not_avro(world: World, tables: list[NamedTable]) -> Iterator[JudgedFinding]
 
 
 def tables_of(topic: TopicFacts) -> list[str]:
-    """The tables whose rows the topic carries, as `schema.table`."""
+    """Return the tables with rows in the topic, as `schema.table`."""
     return sorted({f"{events.schema}.{events.table}" for events in topic.changes if events.op != "m" and events.table})
 
 
 def judge_events(world: World) -> Iterator[JudgedFinding]:
-    """The findings of every topic's events."""
+    """Yield the findings about every topic's events."""
     merging = any(transform.merges for transform in world.config.transforms)
     for topic in world.topics.values():
         tables = tables_of(topic)
@@ -303,7 +302,7 @@ def _deletes(world: World, topic: TopicFacts) -> Iterator[JudgedFinding]:
 
 
 def _gone(world: World, topic: TopicFacts) -> Iterator[JudgedFinding]:
-    """Tables of the topic that the catalog no longer has. A dropped table sends no event, so earlier scans say which."""
+    """Yield tables of the topic that the catalog lacks. A dropped table sends no event; earlier scans name them."""
     if world.catalog is None or world.catalog.cut:
         return
     there = {(table.schema, table.name) for table in world.catalog.tables}

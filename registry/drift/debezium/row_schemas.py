@@ -1,6 +1,6 @@
-"""Columns of rows and keys from schemas: Kafka Connect's own in JSON, Avro's and JSON Schema's, and from JSON data.
+"""Reads the columns of rows and keys from schemas (Kafka Connect's JSON, Avro, JSON Schema) and from JSON data.
 
-A value's schema is an envelope when it has `after` and `op`, else it is the row itself. Connect's converters add
+A value's schema is an envelope if it has `after` and `op`; otherwise it is the row itself. Connect's converters add
 `connect.name`, `connect.type` and `connect.parameters` to Avro, and `title` (the name), `connect.type` and
 `connect.parameters` to JSON Schema.
 """
@@ -33,7 +33,7 @@ _KINDS: Final[Mapping[str, str]] = {
     "array": "array",
 }
 _CONNECT: Final = "org.apache.kafka.connect.data."
-#: Avro's logical types that Connect's converters write for its own
+#: Avro's logical types that Connect's converters use for Connect's own
 _LOGICAL: Final = {
     "date": f"{_CONNECT}Date",
     "time-millis": f"{_CONNECT}Time",
@@ -43,7 +43,7 @@ _LOGICAL: Final = {
 
 
 class AvroReader:
-    """Reads fields of an Avro document (JSON that was checked for depth)."""
+    """Reads fields of an Avro document (JSON whose depth was checked)."""
 
     def __init__(self, document: Any) -> None:
         self.named: dict[str, dict[str, Any]] = {}
@@ -67,19 +67,19 @@ class AvroReader:
             self._collect(node.get(key), namespace)
 
     def record(self, node: Any) -> dict[str, Any] | None:
-        """The record that a type is, or that a nullable type holds."""
+        """Return the record that a type is or that its nullable type contains; None otherwise."""
         resolved = self._named(self._without_null(node)[0])
         return resolved if isinstance(resolved, dict) and resolved.get("type") == "record" else None
 
     def envelope_row(self, record: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The record of `after`, where the record is an envelope."""
+        """Return the record of `after` if the record is an envelope; None otherwise."""
         named = {field["name"]: field for field in record["fields"]}
         if not {"after", "op"} <= named.keys():
             return None
         return self.record(named["after"]["type"])
 
     def fields(self, record: Mapping[str, Any]) -> list[FieldShape]:
-        """The fields of a record."""
+        """Return the fields of a record."""
         return [self._field(field) for field in record["fields"]]
 
     def _field(self, field: Mapping[str, Any]) -> FieldShape:
@@ -114,14 +114,14 @@ class AvroReader:
     def _semantic(self, details: Mapping[str, Any]) -> str | None:
         name = details.get("connect.name") or _LOGICAL.get(str(details.get("logicalType", "")))
         if name is None and isinstance(details.get("logicalType"), str):
-            return None  # of Avro's other logical types nobody says which of Connect's is meant
+            return None  # no Connect type is certain for Avro's other logical types
         return str(name) if name is not None else ("" if self.from_connect else None)
 
     def _named(self, node: Any) -> Any:
         return self.named.get(node, node) if isinstance(node, str) and node not in _KINDS else node
 
     def _without_null(self, node: Any) -> tuple[Any, bool]:
-        """The one branch beside null (a list where there are several), and whether null is one."""
+        """Return the only branch besides null (a list if there are several), and whether null is one."""
         if not isinstance(node, list):
             return node, False
         others = [branch for branch in node[:MAX_UNIONS] if branch != "null"]
@@ -157,14 +157,14 @@ _JSON_SCHEMA_KINDS: Final = frozenset({"int8", "int16", "int32", "int64", "float
 
 
 class JsonSchemaReader:
-    """Reads fields of a JSON Schema document (JSON that was checked for depth); references inside it alone."""
+    """Reads fields of a JSON Schema document (JSON whose depth was checked); resolves only local references."""
 
     def __init__(self, document: Any) -> None:
         self.document = document
         self.from_connect = '"connect.' in str(document).replace("'", '"')
 
     def resolved(self, node: Any) -> dict[str, Any]:
-        """The schema behind local references; one that leads elsewhere says nothing."""
+        """Resolve local references; an external one gives an empty schema."""
         for _ in range(MAX_REFERENCES):
             if not isinstance(node, dict):
                 return {}
@@ -184,14 +184,14 @@ class JsonSchemaReader:
         return node
 
     def envelope_row(self, root: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The schema of `after`, where the root is an envelope."""
+        """Return the schema of `after` if the root is an envelope; None otherwise."""
         properties = root.get("properties")
         if not isinstance(properties, dict) or not {"after", "op"} <= properties.keys():
             return None
         return self._without_null(properties["after"])[0]
 
     def fields(self, node: Mapping[str, Any]) -> list[FieldShape] | None:
-        """The properties as fields, None where there are none."""
+        """Return the properties as fields; None without properties."""
         properties = node.get("properties")
         if not isinstance(properties, dict):
             return None
@@ -204,7 +204,7 @@ class JsonSchemaReader:
         kind, logical = self._kind(schema)
         parameters = schema.get("connect.parameters")
         items = schema.get("items") if kind in ("array", "json_array") else None
-        # A property that needn't be there may as well be null for those who read rows.
+        # To readers of rows, a property that isn't required may be null.
         return FieldShape(
             name,
             kind,
@@ -232,7 +232,7 @@ class JsonSchemaReader:
         return kind, None
 
     def _without_null(self, node: Any) -> tuple[dict[str, Any], bool]:
-        """The one alternative beside null, and whether null is one."""
+        """Return the only alternative besides null, and whether null is one."""
         schema = self.resolved(node)
         for word in ("oneOf", "anyOf"):
             branches = schema.get(word)
@@ -250,16 +250,16 @@ class JsonSchemaReader:
 SchemaLanguage = Literal["AVRO", "JSON", "CONNECT"]
 LANGUAGES: Final[tuple[SchemaLanguage, ...]] = get_args(SchemaLanguage)
 MAX_FIELDS: Final = 5_000
-MOST_PATHS: Final = 500  # of one side of a topic, that a scan profiles
+MOST_PATHS: Final = 500  # per side of a topic in a scan's profile
 
 
 class UnreadableShape(ValueError):
-    """A schema that describes no row; the message says why."""
+    """A schema that doesn't describe a row; the message says why."""
 
 
 @dataclass(frozen=True)
 class SchemaText:
-    """A schema in one of the three languages; `label` is how people know it, such as `version 3 (id 12)`."""
+    """A schema in one of the three languages; `label` identifies it for people, such as `version 3 (id 12)`."""
 
     language: SchemaLanguage
     text: str
@@ -267,7 +267,7 @@ class SchemaText:
 
 
 def row_of(schema: SchemaText, side: Side) -> RowShape:
-    """The row or key of a schema. Raises UnreadableShape."""
+    """Return the row or key of a schema. Raises UnreadableShape."""
     try:
         value = read_json(schema.text)
         check_depth(value, "")
@@ -307,7 +307,7 @@ _CONNECT_KINDS: Final = {"float": "float32", "double": "float64"}
 
 
 def _connect(value: Any, side: Side) -> list[FieldShape]:
-    """Kafka Connect's JSON form of its schemas, as JsonConverter writes it."""
+    """Read Kafka Connect's JSON form of a schema, as JsonConverter writes it."""
     if value["type"] != "struct":
         raise UnreadableShape("its type isn't a struct")
     named = {field["field"]: field for field in value["fields"]}
@@ -345,10 +345,10 @@ _READERS: Final[dict[SchemaLanguage, Callable[[Any, Side], list[FieldShape]]]] =
 
 
 def row_of_profiles(profiles: Iterable[FieldProfile], side: Side) -> RowShape | None:
-    """The row or key as the JSON data of one topic shows it; None where no row was seen.
+    """Return the row or key seen in a topic's JSON data; None if no row was seen.
 
-    Fields that only some messages have are `partly` there. The shape isn't exact where a scan leaves out names: those
-    that don't look like names are masked (the path `{}`), and it follows so many paths alone.
+    Fields that only some messages have are in `partly`. The shape isn't exact if the scan omitted names: it masks those
+    that don't look like names (the path `{}`) and follows only so many paths.
     """
     own = {profile.path: profile for profile in profiles if profile.side == side and profile.framing is None}
     if side == "value" and "after" in own and "op" in own:
@@ -364,7 +364,7 @@ def row_of_profiles(profiles: Iterable[FieldProfile], side: Side) -> RowShape | 
         name = path.removeprefix(prefix)
         if not name or not path.startswith(prefix) or not profile.present or _is_below(name, prefix, own):
             continue
-        # Whether a null is from before or after a change nobody tells.
+        # It is unknown whether a null is from before or after a change.
         fields[name] = FieldShape(name, _seen_kind(profile), None)
         if profile.present < rows:
             partly.add(name)
@@ -373,7 +373,7 @@ def row_of_profiles(profiles: Iterable[FieldProfile], side: Side) -> RowShape | 
 
 
 def _is_below(name: str, prefix: str, own: Mapping[str, FieldProfile]) -> bool:
-    """Whether a path leads into a field's value; a column's name may have a dot of its own."""
+    """Return whether a path is inside a field's value; a column's name may contain a dot."""
     if "[]" in name or "{}" in name:
         return True
     parts = name.split(".")

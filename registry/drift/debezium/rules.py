@@ -1,4 +1,4 @@
-"""The rules of change events from PostgreSQL, one row each."""
+"""The rules about change events from PostgreSQL, one row each."""
 
 from __future__ import annotations
 

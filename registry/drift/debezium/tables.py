@@ -1,12 +1,12 @@
-"""Tables that a connector captures, as PostgreSQL's catalog has them, their replica identities, and their names in Kafka.
+"""A connector's captured tables from PostgreSQL's catalog: their replica identities, and their names in Kafka.
 
-The replica identity decides what `before` holds, what the key has, what consumers miss and where statements fail.
+The replica identity determines `before`, the key, what consumers miss, and which statements fail.
 
-Names of tables and columns become topics, Avro full names and fields, and different names may become the same. There are
-two alphabets: a topic has letters, digits, `.`, `_` and `-`, an Avro name letters, digits and `_`. Topics are always
-adjusted; full names and fields by the connector's `schema.name.adjustment.mode` and `field.name.adjustment.mode`. Full
-names are made of the topic, so what the topic's alphabet lost is lost for them too. The rules are those of the
-connector 3.7; tests compare them with what its own classes made of names.
+Names of tables and columns become topics, Avro full names and fields, and different names may become the same. There
+are two alphabets: a topic has letters, digits, `.`, `_` and `-`; an Avro name has letters, digits and `_`. Topics are
+always adjusted; full names and fields only by the connector's `schema.name.adjustment.mode` and
+`field.name.adjustment.mode`. Full names derive from the topic, so they lose what the topic's alphabet lost. The rules
+are those of connector 3.7; tests compare them with the results of its own classes.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ WalStatus = Literal["reserved", "extended", "unreserved", "lost", ""]
 
 @dataclass(frozen=True)
 class Column:
-    """A column. `type` is its base type's name (`numeric`, `_int4` for arrays), `declared` as SQL writes it.
+    """A column. `type` is its base type's name (`numeric`, `_int4` for arrays), `declared` is the type in SQL.
 
-    `length`, `scale` and `precision` are those of its type modifier, None without one; `dimensions` those of an array
-    as declared. `default` is the expression as SQL writes it, `labels` are an enum's.
+    `length`, `scale` and `precision` come from its type modifier, None without one; `dimensions` are those of an array
+    as declared. `default` is the SQL expression; `labels` are those of an enum.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Index:
-    """A unique index; `columns` in its order, empty for one on an expression. A `partial` one holds for some rows."""
+    """A unique index; `columns` in order, empty for an index on an expression. A `partial` one covers only some rows."""
 
     name: str
     columns: tuple[str, ...]
@@ -57,9 +57,9 @@ class Index:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the catalog. `dropped_columns` counts columns that were dropped since it was made.
+    """A table of the catalog. `dropped_columns` counts columns dropped since its creation.
 
-    `published_columns` and `row_filters` are those of each publication, where the server tells them.
+    `published_columns` and `row_filters` are by publication, if the server supports them.
     """
 
     schema: str
@@ -76,12 +76,12 @@ class Table:
 
     @property
     def full_name(self) -> str:
-        """`schema.table`, as the connector's filters see it."""
+        """Return `schema.table`, as the connector's filters use it."""
         return f"{self.schema}.{self.name}"
 
     @property
     def identity_index(self) -> Index | None:
-        """The index that replica identity USING INDEX names, None where it was dropped."""
+        """Return the index of replica identity USING INDEX; None if it was dropped."""
         return next((index for index in self.unique if index.replica_identity), None)
 
 
@@ -99,7 +99,7 @@ class Publication:
 
 @dataclass(frozen=True)
 class Slot:
-    """A replication slot: what it retains of the log, in bytes, and how far it may still go before it is lost."""
+    """A replication slot: the log it retains, in bytes, and how much more it may retain before it is lost."""
 
     name: str
     plugin: str
@@ -111,7 +111,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Catalog:
-    """What was read of one database; `cut` says which bound cut the list of tables, if one did."""
+    """What was read of one database; `cut` describes the limit that cut the list of tables, empty without one."""
 
     database: str
     server_version: int
@@ -127,7 +127,7 @@ Case = Literal["default", "default_without_key", "nothing", "full", "full_withou
 
 @dataclass(frozen=True)
 class IdentityRow:
-    """What a replica identity means. `refuses` says that PostgreSQL refuses UPDATE and DELETE of a published table."""
+    """The meaning of a replica identity. `refuses`: PostgreSQL rejects UPDATE and DELETE on a published table."""
 
     before: str
     key: str
@@ -136,7 +136,7 @@ class IdentityRow:
     wrong_keys: bool = False
 
 
-#: PostgreSQL's documentation of ALTER TABLE … REPLICA IDENTITY, and what the connector 3.7 did with each
+#: from PostgreSQL's documentation of ALTER TABLE … REPLICA IDENTITY, and the behaviour of connector 3.7
 IDENTITIES: Final[dict[Case, IdentityRow]] = {
     "default": IdentityRow(
         before="null on updates; on deletes, only the key columns (others are null, or a placeholder if NOT NULL)",
@@ -180,9 +180,9 @@ IDENTITIES: Final[dict[Case, IdentityRow]] = {
 
 @dataclass(frozen=True)
 class IdentityOf:
-    """A table's replica identity: its row of IDENTITIES and where the application's own statements fail.
+    """A table's replica identity: its row of IDENTITIES, and the application's statements that fail.
 
-    `refuses` names the statements that PostgreSQL refuses: those that a publication of the table publishes.
+    `refuses` names the statements that PostgreSQL rejects because a publication of the table publishes them.
     """
 
     case: Case
@@ -192,21 +192,21 @@ class IdentityOf:
 
 
 def case_of(table: Table, key: tuple[str, ...]) -> Case:
-    """Which row is the table's; `key` are the columns of the events' key."""
+    """Return the table's case; `key` are the columns of the events' key."""
     if table.identity == "nothing":
         return "nothing"
     if table.identity == "full":
         return "full" if key else "full_without_key"
     if table.identity == "index":
         index = table.identity_index
-        if index is None:  # the index was dropped: PostgreSQL then treats it as NOTHING
+        if index is None:  # PostgreSQL treats a dropped index as NOTHING
             return "nothing"
         return "index" if key and set(key) <= set(index.columns) else "index_outside_key"
     return "default" if table.primary_key else "default_without_key"
 
 
 def identity_of(table: Table, key: tuple[str, ...], *, updates: bool, deletes: bool) -> IdentityOf:
-    """What the table's replica identity means; `updates` and `deletes` say whether a publication publishes them."""
+    """Return the meaning of the replica identity; `updates` and `deletes`: whether a publication publishes them."""
     case = case_of(table, key)
     row = IDENTITIES[case]
     published = (("UPDATE", updates), ("DELETE", deletes))
@@ -232,29 +232,29 @@ _DIGIT: Final = re.compile(r"[0-9]")
 
 
 def topic_name(text: str) -> str:
-    """The topic that a name becomes: other characters as `_` (one each of UTF-16), cut after 249 characters."""
-    # Java's characters are those of UTF-16: one beyond the basic plane becomes two underscores.
+    """Return the topic for a name: other characters become `_` (one per UTF-16 unit), truncated to 249 characters."""
+    # Java counts UTF-16 units: a character beyond the BMP becomes two underscores.
     name = "".join(_NOT_IN_TOPICS.sub("_" * len(_units(char)), char) for char in text)[:MAX_TOPIC]
     return {".": "_", "..": "__"}.get(name, name)
 
 
 def schema_name(text: str, mode: Mode) -> str:
-    """The full name of a Connect schema under `schema.name.adjustment.mode`; dots divide it and stay."""
+    """Return a Connect schema's full name under `schema.name.adjustment.mode`; dots are kept."""
     return _adjusted(text, mode, dots=True)
 
 
 def field_name(column: str, mode: Mode) -> str:
-    """The name of a column's field under `field.name.adjustment.mode`."""
+    """Return a column's field name under `field.name.adjustment.mode`."""
     return _adjusted(column, mode, dots=False)
 
 
 def is_avro_full_name(text: str) -> bool:
-    """Whether every part of a full name is an Avro name."""
+    """Return whether every part of a full name is an Avro name."""
     return _AVRO_FULL_NAME.fullmatch(text) is not None
 
 
 def is_avro_name(text: str) -> bool:
-    """Whether a field's name is an Avro name."""
+    """Return whether a field's name is an Avro name."""
     return _AVRO_NAME.fullmatch(text) is not None
 
 
@@ -272,32 +272,32 @@ def _adjusted(text: str, mode: Mode, *, dots: bool) -> str:
         elif mode == "avro_unicode":
             out.append(_escaped(unit))
         else:
-            # A digit that can't begin a name stays behind the underscore, those of other scripts too, which Avro
-            # doesn't take.
+            # A first character that is a digit is kept after the underscore, even one of another script, which Avro
+            # rejects.
             out.append("_" + (unit if position == 0 and unit.isdecimal() else ""))
     return "".join(out)
 
 
 def _escaped(unit: str) -> str:
-    """`_u` and the character's number in hexadecimal: as Java prints it, and `00` before two digits or one."""
+    """Return `_u` and the character's hexadecimal code as Java prints it, with `00` before one or two digits."""
     number = f"{ord(unit):x}"
     return f"_u{'00' if len(number) <= 2 else ''}{number}"
 
 
 def _units(text: str) -> list[str]:
-    """The characters of a text as Java counts them, surrogates apart."""
+    """Return the characters of a text as Java counts them, with surrogates separate."""
     if all(ord(char) <= 0xFFFF for char in text):
         return list(text)
     data = text.encode("utf-16-be", "surrogatepass")
     return [chr(int.from_bytes(data[position : position + 2], "big")) for position in range(0, len(data), 2)]
 
 
-# ---- names that meet ----------------------------------------------------------------------------------------------
+# ---- name collisions ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class NamedTable:
-    """A table that is captured, with the names that the connector gives it."""
+    """A captured table, with the connector's names for it."""
 
     table: str
     topic: str
@@ -307,11 +307,11 @@ class NamedTable:
 
 @dataclass(frozen=True)
 class NameCollision:
-    """Names that become one: `kind` says which, `becomes` what they become, `names` the tables, topics or columns.
+    """Names that collide: `kind` is the type of collision, `becomes` the common name, `names` the colliding names.
 
-    `topic`: several tables share a topic. `broker`: topics that differ in `.` and `_` alone, of which the broker
-    refuses the second. `full_name`: tables on topics of their own whose schemas have one Avro name. `field`: columns of
-    one table (`table`) that become one field. `case`: columns of a table that differ in letter case alone.
+    `topic`: several tables share a topic. `broker`: topics that differ only in `.` and `_`; the broker rejects the
+    second. `full_name`: tables with separate topics whose schemas have the same Avro name. `field`: columns of one
+    table (`table`) that become one field. `case`: columns of a table that differ only in case.
     """
 
     kind: Literal["topic", "broker", "full_name", "field", "case"]
@@ -321,7 +321,7 @@ class NameCollision:
 
 
 def name_collisions(tables: Sequence[NamedTable]) -> list[NameCollision]:
-    """Which names of the captured tables meet; in linear time."""
+    """Return the collisions among the names of the captured tables; in linear time."""
     collisions = [
         NameCollision("topic", topic, tuple(sorted(table.table for table in group)))
         for topic, group in _grouped(tables, lambda table: table.topic)

@@ -1,1 +1,1 @@
-"""What follows from findings: suspected causes, and checks of promotions."""
+"""The consequences of findings: suspected causes, and checks of promotions."""

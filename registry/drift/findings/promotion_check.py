@@ -1,14 +1,14 @@
-"""What open drift means for promotions: checks of a plan, findings that a release resolves, findings behind a request.
+"""Open drift in promotions: checks of a plan, findings that a release resolves, findings behind a request.
 
-A subject whose data or state don't match it isn't a ground to build on.
+A subject whose data or state doesn't match it isn't a sound base for a release.
 
 A request that answers an undeclared field brings a schema that declares it. Validating consumers can't read the same
-messages, which is a finding of its own and a break: were it to hold up the request, nothing could ever resolve it. So it
-doesn't, where all of this is so:
+messages, which is a finding of its own and a break. If that finding blocked the request, nothing could ever resolve it.
+So it doesn't block if all of this holds:
 
-- the request answers an undeclared field of these messages: of one topic, side and mark;
-- nothing else is wrong with them: what can't be read is refused for fields beside the declared ones alone;
-- all that the scans saw of them in the last weeks is declared by the new schema, of kinds that it takes, and every
+- The request answers an undeclared field of the same messages: of one topic, side and mark.
+- Nothing else is wrong with them: messages that can't be read only have fields besides the declared ones.
+- The new schema declares everything that scans saw of them in the last weeks, with kinds that it accepts, and every
   field that it requires was in each of them.
 """
 
@@ -37,18 +37,18 @@ from registry.promotions.plan.types import FAIL, PASS, WARN, Check, PlanStep, Ve
 from registry.subjects.models import Registry
 from registry.subjects.versions.parsed_schemas import parse_schema
 
-#: a value that its schema forbids; findings of before that rule call it a body that doesn't decode
+#: a value that its schema forbids; findings from before that rule call it a body that doesn't decode
 _OF_BODIES: Final = frozenset({"SCHEMA_VIOLATED", "UNDECODABLE"})
-#: what is wrong with values of fields, which a schema that declares more fields doesn't mend
+#: problems with values of fields, which declaring more fields doesn't fix
 _OF_VALUES: Final = frozenset({"FIELD_MISSING", "FIELD_KIND_WRONG", "ENUM_VALUE_UNDECLARED"})
-#: how the pipeline says which keywords of its schema a value is against; with several, all of them
+#: the pipeline's text for the keywords that a value violates; with several keywords, all of them
 _REFUSED: Final = "the value isn't valid by its schema, at "
 _AND: Final = re.compile(r" and (?:at )?")
 _BESIDE: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
 
 
 def cured(answers: int | None, target: Registry, steps: Sequence[PlanStep], rows: Iterable[Finding]) -> frozenset[int]:
-    """Of open findings at the target, those that the steps of a request which answers a finding would cure.
+    """Return the open findings at the target that the steps of a request would resolve if it answers a finding.
 
     No query for a request that answers none, two for one that does.
     """
@@ -76,7 +76,7 @@ def cured(answers: int | None, target: Registry, steps: Sequence[PlanStep], rows
 
 
 def _messages(evidence: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    """The side, framing and mark of a finding's messages; None for one that isn't of messages with one mark."""
+    """Return the side, framing and mark of a finding's messages; None if they don't have one mark."""
     parts = (evidence.get("side"), evidence.get("framing"), evidence.get("mark"))
     return (str(parts[0]), str(parts[1]), str(parts[2])) if all(part is not None for part in parts) else None
 
@@ -86,7 +86,7 @@ def _place(row: Finding) -> tuple[str, tuple[str, str, str] | None]:
 
 
 def _is_of_more_fields(row: Finding) -> bool:
-    """Whether each of the messages can't be read for fields beside the declared ones, and for nothing else."""
+    """Return whether fields besides the declared ones are the only reason that the messages can't be read."""
     if row.rule not in _OF_BODIES:
         return False
     reasons = _reasons_of_all(read_evidence(row.rule, row.evidence))
@@ -94,9 +94,9 @@ def _is_of_more_fields(row: Finding) -> bool:
 
 
 def _reasons_of_all(evidence: Mapping[str, Any]) -> set[str]:
-    """The reasons of all messages of a finding, of earlier scans too; none where that of any of them isn't known.
+    """Return the reasons of all messages of a finding, including earlier scans; empty if any of them is unknown.
 
-    Earlier releases kept no such counts, and of each message what it is against first: that isn't enough.
+    Earlier releases didn't count reasons and kept only the first violation of each message, which isn't enough.
     """
     now, before = evidence.get("by_reason", {}), evidence.get("by_reason_before", {})
     is_whole = sum(now.values()) == evidence.get("messages") and not evidence.get("other_reasons_before")
@@ -104,7 +104,7 @@ def _reasons_of_all(evidence: Mapping[str, Any]) -> set[str]:
 
 
 def _is_beside(reason: str) -> bool:
-    """Whether a value is against nothing but keywords that forbid further fields."""
+    """Return whether a value violates only keywords that forbid further fields."""
     if not reason.startswith(_REFUSED):
         return False
     paths = _AND.split(reason.removeprefix(_REFUSED))
@@ -112,7 +112,7 @@ def _is_beside(reason: str) -> bool:
 
 
 def _declared(step: PlanStep) -> DeclaredFields | None:
-    """All that a JSON Schema without references declares; others hold their messages to more than fields."""
+    """Return what a JSON Schema without references declares; None for others, which restrict more than fields."""
     if not format_of(step.schema_type).has_value_rules or step.references:
         return None
     try:
@@ -123,7 +123,7 @@ def _declared(step: PlanStep) -> DeclaredFields | None:
 
 
 def _is_valid_by(declared: DeclaredFields, observed: Sequence[FieldProfile]) -> bool:
-    """Whether all that was seen is valid by what is declared, as far as its fields say."""
+    """Return whether everything that was seen is valid by the declared fields."""
     profiles = {profile.path: profile for profile in observed if profile.present}
     if not profiles or not all(_fits(declared, path, profile) for path, profile in profiles.items()):
         return False
@@ -139,7 +139,7 @@ def _fits(declared: DeclaredFields, path: str, profile: FieldProfile) -> bool:
 
 
 def _is_filled(path: str, profiles: Mapping[str, FieldProfile], whole: int) -> bool:
-    """Whether a required field was in all the objects that could have it."""
+    """Return whether a required field was in every object that could have it."""
     around = profiles.get(parent_of(path))
     possible = around.kinds.get("object", 0) if around is not None else 0 if parent_of(path) else whole
     profile = profiles.get(path)
@@ -148,7 +148,7 @@ def _is_filled(path: str, profiles: Mapping[str, FieldProfile], whole: int) -> b
 
 MAX_NAMED: Final = 3
 _OPEN: Final = Q(state="open", muted=False, severity__in=("break", "risk"))
-#: breaks that fail requests whatever one person decided on them
+#: breaks that fail requests even if one person acknowledged or muted them
 HELD: Final = Q(
     severity="break",
     state__in=("open", "acknowledged"),
@@ -161,11 +161,11 @@ _DECIDED: Final = "Acknowledged or muted, which doesn't unblock a closed environ
 
 
 def open_drift(target: Registry, steps: Sequence[PlanStep], answers: int | None = None) -> list[Check]:
-    """A check for every subject that the plan changes and that has open breaks or risks at the target; three queries.
+    """Return a check for every changed subject with open breaks or risks at the target; three queries.
 
-    A break fails, unless the environment lets it pass; a risk warns. What was acknowledged or muted was decided already,
-    except a break in a closed environment whose drift blocks: there a second person decides, by overriding the check.
-    What a request that answers a finding cures holds up nothing; two queries more for such a one.
+    A break fails, unless the environment allows it; a risk warns. Acknowledged and muted findings count as decided,
+    except a break in a closed environment whose drift blocks: there, a second person must override the check. Findings
+    that the request resolves don't block; two more queries for a request that answers a finding.
     """
     subjects = {step.subject: None for step in steps if step.adds}
     rows = list(_open([target], _OPEN | HELD).filter(subject_name__in=subjects).order_by("pk")) if subjects else []
@@ -180,7 +180,7 @@ def open_drift(target: Registry, steps: Sequence[PlanStep], answers: int | None 
 
 
 def drift_facts(targets: Collection[Registry], subjects: Collection[str] | None) -> dict[int, dict[str, str]]:
-    """The findings of each subject that count, by number and severity, by the registry's key; one query."""
+    """Return the findings that count for each subject, by number and severity, by the registry's key; one query."""
     rows = _open(targets, _OPEN | HELD)
     rows = rows if subjects is None else rows.filter(subject_name__in=subjects)
     by_registry: dict[int, dict[str, list[str]]] = {}
@@ -196,7 +196,7 @@ def drift_facts(targets: Collection[Registry], subjects: Collection[str] | None)
 
 
 def open_breaks_of(registry: Registry, subjects: Collection[str]) -> dict[str, list[int]]:
-    """The open break findings of the subjects there, by number; one query."""
+    """Return the numbers of the open break findings by subject; one query."""
     by_subject: dict[str, list[int]] = {}
     rows = _open([registry]).filter(subject_name__in=subjects, severity="break").order_by("pk")
     for subject, number in rows.values_list("subject_name", "pk"):
@@ -210,7 +210,7 @@ def _open(targets: Collection[Registry], which: Q = _OPEN) -> QuerySet[Finding]:
 
 
 def decided_breaks_block(registry: str) -> bool:
-    """Whether breaks fail requests there even if they are acknowledged or muted; one query."""
+    """Return whether breaks fail requests there even if they are acknowledged or muted; one query."""
     closed = Registry.objects.filter(environment__is_closed=True, environment__drift_blocks=True)
     return closed.filter(name=registry).exists()
 
@@ -240,7 +240,7 @@ def _is_decided(row: Finding) -> bool:
 
 
 def _sentence(row: Finding, unchecked: str) -> str:
-    """Everybody who may read the request reads the check, and so it names no other subject, nor why it isn't checked."""
+    """Return a finding's text for the check. All readers of the request see it, so it omits other subjects and reasons."""
     text = redacted_text(row.sentence, row.evidence, row.subject_name)
     return f"{text} ({without_reason(unchecked)} See finding {row.pk}.)" if unchecked else text
 
@@ -251,7 +251,7 @@ def _listed(begin: str, sentences: Sequence[str]) -> str:
 
 
 def findings_of(numbers: Collection[int], by: Actor) -> dict[int, OriginFinding]:
-    """By number, without what the actor may not read: the right is that of the finding's own page; one query."""
+    """Return the findings by number, without those that the actor may not read; one query."""
     rows = Finding.objects.visible_to(by).filter(pk__in=numbers).select_related("source__registry")
     return {info.id: _origin(info) for info in finding_infos(rows, by)}
 

@@ -1,4 +1,4 @@
-"""A finding without the other subjects that it names, for people who may read its own subject and not the registry. Pure."""
+"""Removes other subjects from a finding, for people who may read its own subject but not the registry. Pure."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any, Final
 
 from registry.drift.rules import RULES
 
-#: fields of evidence that name versions of any subject: `orders-value version 3, archive-value version 1`
+#: evidence fields that name versions of any subject: `orders-value version 3, archive-value version 1`
 NAMING_FIELDS: Final = ("owners", "same_number_elsewhere")
-#: rules whose sentence names such versions
+#: rules whose sentence names versions of any subject
 NAMING_RULES: Final = tuple(sorted(rule.id for rule in RULES.values() if "{owners}" in rule.sentence))
 _VERSION: Final = re.compile(r"(?:^|(?<=, ))(?P<subject>.+?) version \d+(?=, |$)")
 _MORE: Final = re.compile(r"(?:^|, )[\d,]+ more$")
 
 
 def redacted_text(text: str, evidence: Mapping[str, Any], subject: str) -> str:
-    """A sentence of the finding that names no version of another subject than its own."""
+    """Return a sentence of the finding without versions of other subjects."""
     for field in NAMING_FIELDS:
         versions = evidence.get(field)
         if isinstance(versions, str) and versions:
@@ -29,7 +29,7 @@ def redacted_text(text: str, evidence: Mapping[str, Any], subject: str) -> str:
 
 
 def redacted_evidence(evidence: Mapping[str, Any], subject: str) -> dict[str, Any]:
-    """The evidence that names no version of another subject than the finding's own."""
+    """Return the evidence without versions of other subjects."""
     return {
         name: _own_versions(value, subject) if name in NAMING_FIELDS and isinstance(value, str) else value
         for name, value in evidence.items()
@@ -42,7 +42,7 @@ def _subjects(evidence: Mapping[str, Any]) -> set[str]:
 
 
 def _own_versions(versions: str, subject: str) -> str:
-    """The versions of the subject itself, and that there are others."""
+    """Return the versions of the subject itself, and that there are others."""
     matches = list(_VERSION.finditer(versions))
     own = [match[0] for match in matches if match["subject"] == subject]
     if own and len(own) == len(matches) and not _MORE.search(versions):

@@ -1,8 +1,8 @@
-"""Suspected causes of a finding: what the audit log recorded shortly before it began. None of them is proved.
+"""Suspected causes of a finding: changes in the audit log shortly before it began. None is proved.
 
-What the judge says (`cause`) is the last change of the registry before the first message. This is all of it: releases,
-registrations, deletions, levels and modes, clients that were declared, and the source's own settings; and the
-deployments that pipelines told of. Headers of messages aren't kept: a deployment that nobody told of isn't among them.
+The judge's `cause` is the last change of the registry before the first message. This is all of them: releases,
+registrations, deletions, levels and modes, declared clients, the source's own settings, and deployments that pipelines
+reported. Message headers aren't stored, so unreported deployments are missing.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ Kind = Literal[
     "released", "registered", "ghost", "deleted", "restored", "level", "mode", "client", "client_changed", "source",
     "deployed",
 ]  # fmt: skip
-#: what was done longer before is no likely cause
+#: earlier changes are unlikely causes
 WINDOW: Final = timedelta(hours=1)
-#: events that are looked at, and that are told, the nearest first
+#: events that are read, and suspicions that are returned, nearest first
 MAX_LOOKED_AT: Final = 2_000
 MAX_TOLD: Final = 6
 _TABLES: Final = (
@@ -41,17 +41,17 @@ _TABLES: Final = (
     "subjects_client",
     "drift_source",
 )
-#: times of messages before that are no times: a producer may write any
+#: earlier message times aren't plausible: a producer may write any
 _EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class Suspicion:
-    """Something that was done, so many seconds before the finding began.
+    """A change, and how many seconds before the finding it happened.
 
-    `version` and `request` are numbers, `name` a client's name, a deployment's label, or the level or mode that was set,
-    "" for the inherited one; `subject` is the qualified name, "" for the whole registry or source. `url` is the address
-    that was told with a deployment.
+    `version` and `request` are numbers; `name` is a client's name, a deployment's label, or the new level or mode (""
+    if inherited); `subject` is the qualified name, "" for the whole registry or source. `url` is a deployment's
+    address.
     """
 
     kind: Kind
@@ -66,7 +66,7 @@ class Suspicion:
 
 @dataclass(frozen=True)
 class Suspicions:
-    """When a finding began, as far as that is known, and what was done in the hour before, the nearest first."""
+    """The start of a finding, as far as known, and the changes in the hour before, nearest first."""
 
     began: datetime
     found: tuple[Suspicion, ...]
@@ -74,7 +74,7 @@ class Suspicions:
 
 @dataclass(frozen=True)
 class _FindingScope:
-    """Rows by which an event is known to be about the finding; `subject` None: the finding is about none."""
+    """The rows that relate an event to the finding; `subject` is empty if the finding has none."""
 
     registry: Registry
     source: int
@@ -85,9 +85,9 @@ class _FindingScope:
 
 
 def suspicions_of(finding_id: int) -> Suspicions:
-    """Of a finding; three queries, one of them over the audit's events of an hour, and some more where there are any.
+    """Return the suspicions of a finding.
 
-    Raises FindingNotFound.
+    Three queries, one of them over an hour of audit events, and some more if there are any. Raises FindingNotFound.
     """
     row = Finding.objects.select_related("source__registry__environment", "topic").filter(pk=finding_id).first()
     if row is None:
@@ -101,12 +101,12 @@ def suspicions_of(finding_id: int) -> Suspicions:
 
 
 def concerned_by(row: Finding) -> DeploymentTarget:
-    """What a finding is about, for deployments; its source's registry and its topic are there."""
+    """Return what a finding is about, for deployments; expects its source's registry and its topic loaded."""
     return DeploymentTarget(row.source.registry.name, row.subject_name, row.topic.name if row.topic else "")
 
 
 def _deployed(row: Finding, began: datetime) -> list[Suspicion]:
-    """The newest, so many that they never push out what the audit proves."""
+    """Return the newest deployments, few enough to leave room for changes that the audit log proves."""
     return [
         Suspicion(
             kind="deployed",
@@ -120,14 +120,14 @@ def _deployed(row: Finding, began: datetime) -> list[Suspicion]:
 
 
 def _changed(events: list[dict[str, Any]], scope: _FindingScope, began: datetime) -> tuple[Suspicion, ...]:
-    """The events that are about the finding."""
+    """Return the suspicions from events about the finding."""
     kinds = ((event, _kind(event, scope)) for event in events)
     matches = [(event, kind) for event, kind in kinds if kind is not None]
     return _suspicions(matches[: MAX_TOLD * 2], scope, began)
 
 
 def began_at(first_seen: datetime, evidence: Mapping[str, Any]) -> datetime:
-    """The time of the first message in the evidence, or when a scan saw it first: whichever was earlier."""
+    """Return the time of the first message in the evidence, or of the first scan that saw it, whichever is earlier."""
     times = [
         part["first_time"]
         for part in evidence.get("partitions", ())
@@ -157,7 +157,7 @@ def _scope_of(row: Finding) -> _FindingScope:
 
 
 def _kind(event: Mapping[str, Any], scope: _FindingScope) -> Kind | None:
-    """What the event is, where it is about the finding's subject, or about all subjects."""
+    """Return the kind of an event about the finding's subject or about all subjects; None for other events."""
     before, after = event["before"] or {}, event["after"] or {}
     row = after or before
     match event["table"]:
@@ -191,7 +191,7 @@ def _version_kind(operation: str, before: Mapping[str, Any], after: Mapping[str,
 
 
 def _is_of_scope(row: Mapping[str, Any], scope: _FindingScope) -> bool:
-    """Whether a level or mode holds for the finding's subject: its own, its context's or the registry's."""
+    """Return whether a level or mode applies to the finding's subject: its own, its context's or the registry's."""
     if row.get("registry_id") != scope.registry.pk:
         return False
     name = row.get("subject_name") or ""
@@ -204,7 +204,7 @@ def _is_of_scope(row: Mapping[str, Any], scope: _FindingScope) -> bool:
 def _suspicions(
     matches: Sequence[tuple[Mapping[str, Any], Kind]], scope: _FindingScope, began: datetime
 ) -> tuple[Suspicion, ...]:
-    """Each once: a release's own registration isn't told beside it, and one without its request is said to be that."""
+    """Return each change once: a release without its own registration; versions without their request become `ghost`."""
     released = {event["after"].get("version_number") for event, kind in matches if kind == "released"}
     ghosts = _ghosts([event["row_id"] for event, kind in matches if kind == "registered"], scope.registry)
     suspicions = []
@@ -228,7 +228,7 @@ def _suspicions(
 
 
 def _ghosts(rows: list[str], registry: Registry) -> set[str]:
-    """Of versions those that came without the request that they needed."""
+    """Return the versions that were added without the request that they needed."""
     condition = unrequested(registry) if rows else None
     if condition is None:
         return set()

@@ -1,8 +1,8 @@
-"""A schema proposed from observed messages: the declared one with the fields that it lacks, or one of its own.
+"""Proposes a schema from observed messages: the declared one with the missing fields, or a new one.
 
-The messages are those of a finding in the last weeks, or all that scans saw of a subject. What was seen is no promise:
-every field is proposed as optional, of the kinds that were seen, and the notes say on how many messages that rests and
-what was left out.
+The messages are those of a finding in the last weeks, or everything that scans saw of a subject. Observed data
+guarantees nothing: every field is proposed as optional, with the kinds that were seen, and the notes give the number of
+messages and the omissions.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Declaration:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A proposed text: the paths that it adds, and what a reviewer should know of it."""
+    """A proposed text: the paths that it adds, and notes for the reviewer."""
 
     schema_type: str
     text: str
@@ -62,9 +62,9 @@ class Proposal:
 def propose(
     profiles: Iterable[FieldProfile], declared: Declaration | None, *, name: str, schema_type: str = "JSON"
 ) -> Proposal:
-    """The declared schema with the fields that were seen and aren't in it; without one, a schema of those fields.
+    """Return the declared schema with the seen fields that it lacks; without one, a schema of the seen fields.
 
-    `name` is what a new schema is called, `schema_type` its format. Raises InvalidInput where nothing can be proposed.
+    `name` is the name of a new schema, `schema_type` its format. Raises InvalidInput if nothing can be proposed.
     """
     fields = sorted(profiles, key=lambda field: field.path)
     root = tree_of(fields)
@@ -103,7 +103,7 @@ def _written(document: Any) -> str:
 
 LATELY: Final = timedelta(days=28)
 MOST_ROWS: Final = 20_000
-#: rules about data that no schema describes, or not all of it
+#: rules about data that no schema describes completely
 UNDECLARED: Final = "FIELD_UNDECLARED"
 PLAIN_JSON: Final = ("UNFRAMED_DATA", "TOPIC_WITHOUT_SUBJECT")
 _UNFRAMED: Final = (
@@ -114,23 +114,23 @@ _UNFRAMED: Final = (
 
 
 def can_propose(finding: FindingInfo) -> bool:
-    """Whether the finding is about a shape that a schema can be proposed from."""
+    """Return whether a schema can be proposed from the finding's data."""
     if finding.rule == UNDECLARED:
-        return "field_number" not in finding.evidence  # Protobuf says neither the name nor the type
+        return "field_number" not in finding.evidence  # Protobuf gives neither the name nor the type
     looks = finding.evidence.get("looks_like")
     return finding.rule in PLAIN_JSON and isinstance(looks, Mapping) and "json_object" in looks
 
 
 def subject_of(finding: FindingInfo) -> str:
-    """The subject that the schema is for: the finding's, or the topic's own."""
+    """Return the subject for the schema: the finding's, or the topic's own."""
     side = "key" if finding.evidence.get("side") == "key" else "value"
     return finding.subject or (f"{finding.topic}-{side}" if finding.topic else "")
 
 
 def propose_from(finding: FindingInfo) -> Proposal:
-    """The text that declares what was seen: the latest version with more fields, or a JSON Schema of its own.
+    """Return a text that declares what was seen: the latest version with more fields, or a new JSON Schema.
 
-    Raises InvalidInput where nothing can be proposed, with the reason.
+    Raises InvalidInput with the reason if nothing can be proposed.
     """
     if not can_propose(finding):
         raise InvalidInput(f"No schema is proposed for {finding.rule}: the rule isn't about undeclared fields.")
@@ -142,7 +142,7 @@ def propose_from(finding: FindingInfo) -> Proposal:
 
 
 def seen_fields(finding: FindingInfo) -> list[FieldProfile]:
-    """What the finding's messages held in the last weeks, by path; one query."""
+    """Return the fields of the finding's messages in the last weeks, by path; one query."""
     framing, mark = "", ""
     if finding.rule == UNDECLARED:
         framing, mark = str(finding.evidence.get("framing", "")), str(finding.evidence.get("mark", ""))
@@ -175,7 +175,7 @@ def seen_fields(finding: FindingInfo) -> list[FieldProfile]:
 
 
 def _declared(finding: FindingInfo) -> Declaration | None:
-    """The latest version of the subject, None where it has none."""
+    """Return the latest version of the subject; None if it has none."""
     if not finding.subject:
         return None
     try:
@@ -185,13 +185,13 @@ def _declared(finding: FindingInfo) -> Declaration | None:
     return Declaration(info.schema.schema_type, info.schema.text)
 
 
-#: shapes of a subject that are offered
+#: observed shapes that are offered per subject
 MOST: Final = 10
 
 
 @dataclass(frozen=True)
 class ObservedShape:
-    """What the messages of a topic look like beside the schemas of a subject, by the finding that says so."""
+    """The shape of a topic's messages that a finding reports besides a subject's schemas."""
 
     finding: int
     topic: str
@@ -199,9 +199,9 @@ class ObservedShape:
 
 
 def shapes_of(registry: str, subject: SubjectName, *, by: Actor) -> list[ObservedShape]:
-    """The shapes seen in the subject's data that no version declares, the one seen last first; one query.
+    """Return the shapes in the subject's data that no version declares, last seen first; one query.
 
-    Those of findings that aren't resolved and that `by` may read.
+    Only of unresolved findings that `by` may read.
     """
     if not may(by, "schema.read", registry=registry):
         return []
@@ -221,9 +221,9 @@ def shapes_of(registry: str, subject: SubjectName, *, by: Actor) -> list[Observe
 
 
 def observed_shape(number: int, registry: str, subject: SubjectName, *, by: Actor) -> Proposal:
-    """The shape that a finding of the subject's data found. Raises FindingNotFound, InvalidInput.
+    """Return the proposal for a finding in the subject's data. Raises FindingNotFound, InvalidInput.
 
-    A finding of another subject, or that `by` may not read, is as one that isn't there.
+    A finding of another subject, or one that `by` may not read, counts as not found.
     """
     if number in readable_findings([number], by):
         info = get_finding(number)
@@ -233,5 +233,5 @@ def observed_shape(number: int, registry: str, subject: SubjectName, *, by: Acto
 
 
 def _topics(name: str) -> list[str]:
-    """The topics that the subject is called after."""
+    """Return the topics with which the subject's name begins."""
     return [name.removesuffix(f"-{side}") for side in SIDES if name.endswith(f"-{side}")]

@@ -1,6 +1,6 @@
-"""Observed fields added to an Avro record or to a JSON Schema. Pure.
+"""Adds observed fields to an Avro record or a JSON Schema. Pure.
 
-In Avro each is a union with null, null by default.
+In Avro, each field is a union with null, null by default.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from registry.observations import FieldProfile
 
 ITEMS: Final = "[]"
 KEYED: Final = "{}"
-#: kinds of JSON values; data of other kinds was held to a schema when it was decoded
+#: kinds of JSON values; data of other kinds was checked against a schema when it was decoded
 KINDS: Final = ("array", "boolean", "integer", "number", "object", "string")
 DEEPEST: Final = 20
 SHOWN_NAME: Final = 80
@@ -24,9 +24,9 @@ SHOWN_NAME: Final = 80
 
 @dataclass
 class ObservedNode:
-    """What stands at a path: kinds of values, whether null does, and what lies below.
+    """The values at a path: their kinds, whether null occurs, and the paths below.
 
-    `share` is of the messages that have the path; below a list or keys it tells nothing.
+    `share` is the share of messages that have the path; below a list or map keys it means nothing.
     """
 
     path: str
@@ -37,12 +37,12 @@ class ObservedNode:
 
     @property
     def fields(self) -> dict[str, ObservedNode]:
-        """The fields of an object by name, without items and keys that are data."""
+        """Return the fields of an object by name, without items and keys that are data."""
         return {name: child for name, child in self.below.items() if name not in (ITEMS, KEYED)}
 
 
 def tree_of(fields: Iterable[FieldProfile]) -> ObservedNode:
-    """The paths as a tree; one hangs on the longest path that it begins with, since names may have dots."""
+    """Return the paths as a tree; each is below the longest path that it starts with, as names may contain dots."""
     root = ObservedNode("", kinds=frozenset({"object"}))
     by_path = {"": root}
     for profile in sorted(fields, key=lambda profile: (len(profile.path), profile.path)):
@@ -73,7 +73,7 @@ def _kinds(profile: FieldProfile) -> frozenset[str]:
 
 
 def _implied(node: ObservedNode) -> frozenset[str]:
-    """What a value must have been to have something below it, where its own kind wasn't counted."""
+    """Return the kinds that a value with something below it must have, if its own weren't counted."""
     kinds = {"array"} if ITEMS in node.below else set()
     return frozenset(kinds | ({"object"} if node.below.keys() - {ITEMS} else set()))
 
@@ -92,7 +92,7 @@ def _parent(path: str, nodes: dict[str, ObservedNode]) -> tuple[str, str]:
 
 @dataclass
 class Notes:
-    """What a proposal adds and leaves out, and on how many messages it rests."""
+    """What a proposal adds and omits, and the number of messages behind it."""
 
     messages: int
     added: list[str] = field(default_factory=list)
@@ -100,16 +100,16 @@ class Notes:
     left_out: dict[str, str] = field(default_factory=dict)
 
     def add(self, node: ObservedNode) -> None:
-        """A path that the proposal declares."""
+        """Record a path that the proposal declares."""
         self.added.append(node.path)
         self.shares[node.path] = node.share
 
     def leave_out(self, path: str, reason: str) -> None:
-        """A path that it doesn't, and why."""
+        """Record a path that the proposal omits, and why."""
         self.left_out.setdefault(path, reason)
 
     def words(self, most: int) -> str:
-        """The notes in sentences."""
+        """Return the notes as sentences."""
         named = [f"{_short(path)} (in {self.shares[path]:.0%})" for path in self.added[:most]]
         more = f" and {len(self.added) - most} more" if len(self.added) > most else ""
         counted = f"{self.messages:,} message{'' if self.messages == 1 else 's'}"
@@ -117,7 +117,7 @@ class Notes:
         return f"{sentence} {self.left_out_words()}" if self.left_out else sentence
 
     def left_out_words(self) -> str:
-        """What was left out, in a sentence."""
+        """Return the omissions as a sentence."""
         listed = [f"{_short(path)} ({reason})" for path, reason in list(self.left_out.items())[:5]]
         more = f" and {len(self.left_out) - 5} more" if len(self.left_out) > 5 else ""
         return f"Left out: {', '.join(listed)}{more}."
@@ -133,7 +133,7 @@ _NAMED: Final = ("record", "error", "enum", "fixed")
 
 
 def new_avro_schema(root: ObservedNode, name: str, notes: Notes) -> dict[str, Any]:
-    """A record of what was seen. Raises InvalidInput where messages aren't objects."""
+    """Return a record of what was seen. Raises InvalidInput if the messages aren't objects."""
     if root.kinds != {"object"} or not root.fields:
         raise InvalidInput("An Avro record can only be proposed from objects with fields.")
     record: dict[str, Any] = {"type": "record", "name": avro_name(name), "fields": []}
@@ -142,20 +142,20 @@ def new_avro_schema(root: ObservedNode, name: str, notes: Notes) -> dict[str, An
 
 
 def add_to_avro(document: Any, root: ObservedNode, notes: Notes) -> None:
-    """Declare in the document what it doesn't yet. Raises InvalidInput for one that is no record."""
+    """Add missing fields to the document. Raises InvalidInput if it isn't a record."""
     if not isinstance(document, dict) or document.get("type") not in ("record", "error"):
         raise InvalidInput("The declared schema is not a record, so fields can't be added to it.")
     _Adder(document, notes).to_record(document, root, 0)
 
 
 def avro_name(text: str) -> str:
-    """A name of those characters that Avro allows in one."""
+    """Return a valid Avro name for a text."""
     name = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_") or "Value"
     return name if NAME.fullmatch(name) else f"_{name}"
 
 
 class _Adder:
-    """Adds fields to the records of one document; knows the names that are taken in it."""
+    """Adds fields to the records of one document; knows the names already used in it."""
 
     def __init__(self, document: dict[str, Any], notes: Notes) -> None:
         self._notes = notes
@@ -166,7 +166,7 @@ class _Adder:
         self._spaces = {id(definition): name.rpartition(".")[0] for name, definition in self._named.items()}
 
     def to_record(self, record: dict[str, Any], node: ObservedNode, depth: int) -> None:
-        """The fields of an object that the record doesn't have, and those below the ones that it has."""
+        """Add the fields of an object that the record lacks, and those below the fields that it has."""
         fields = record.get("fields")
         if depth >= DEEPEST or not isinstance(fields, list):
             return
@@ -209,7 +209,7 @@ class _Adder:
         return self._named.get(branch if "." in branch or not space else f"{space}.{branch}") or self._named.get(branch)
 
     def _type(self, node: ObservedNode, inside: dict[str, Any], depth: int) -> list[Any] | None:
-        """The branches beside null, none where the kind isn't known."""
+        """Return the branches besides null; None if the kind isn't known."""
         branches: list[Any] = []
         for kind in sorted(node.kinds):
             branch = _SCALARS.get(kind) or self._container(kind, node, inside, depth)
@@ -253,7 +253,7 @@ class _Adder:
 
 
 def _named_types(type_: Any, space: str, depth: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The named types inside a type by their full names."""
+    """Yield the named types inside a type with their full names."""
     if depth > 4 * DEEPEST:
         return
     if isinstance(type_, list):
@@ -281,12 +281,12 @@ _CHOICES: Final = ("anyOf", "oneOf", "if", "not", "$dynamicRef", "$recursiveRef"
 
 
 def new_json_schema(root: ObservedNode, name: str, notes: Notes) -> dict[str, Any]:
-    """A schema of what was seen; what it doesn't name is allowed, as nothing says that it isn't."""
+    """Return a schema of what was seen; it allows names that weren't seen."""
     return {"$schema": DRAFT, "title": name, **_fragment(root, notes, 0)}
 
 
 def add_to_json_schema(document: Any, root: ObservedNode, notes: Notes) -> None:
-    """Declare in the document what it doesn't yet. Raises InvalidInput for one that declares no object."""
+    """Add missing fields to the document. Raises InvalidInput if it doesn't declare an object."""
     if not isinstance(document, dict):
         raise InvalidInput("The declared schema is not an object, so fields can't be added to it.")
     _add(document, document, root, notes, 0)
@@ -308,7 +308,7 @@ def _add(document: Any, schema: Any, node: ObservedNode, notes: Notes, depth: in
         if declared:
             _add(document, declared[0], child, notes, depth + 1)
         elif any(_allows(part) for part in parts):
-            continue  # its names are data, which the schema says
+            continue  # the schema says that its names are data
         else:
             closed = [part for part in parts if part.get("additionalProperties") is False]
             part_to_extend = (closed or [part for part in parts if _properties(part)] or parts)[0]
@@ -324,12 +324,12 @@ def _properties(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _allows(part: dict[str, Any]) -> bool:
-    """Whether the object is a map: other names than those that it declares have a schema."""
+    """Return whether the object is a map: undeclared names have a schema."""
     return isinstance(part.get("additionalProperties"), dict) or "patternProperties" in part
 
 
 def _parts(document: Any, schema: Any) -> list[dict[str, Any]] | None:
-    """The schema with those that `$ref` and `allOf` add to it; None where it decides by conditions or leads elsewhere."""
+    """Return the schema with the parts of `$ref` and `allOf`; None if it uses conditions or external references."""
     parts: list[dict[str, Any]] = []
     left = [schema]
     while left and len(parts) < MOST_STEPS:
@@ -346,12 +346,12 @@ def _parts(document: Any, schema: Any) -> list[dict[str, Any]] | None:
             left.append(target)
         members = part.get("allOf")
         left += members if isinstance(members, list) else []
-    # beside a reference older drafts read nothing else
+    # older drafts ignore everything next to a reference
     return [part for part in parts if "$ref" not in part] or None
 
 
 def _fragment(node: ObservedNode, notes: Notes, depth: int) -> dict[str, Any]:
-    """A schema of what was seen at a path; of null alone nothing is concluded."""
+    """Return a schema of what was seen at a path; null alone implies nothing."""
     kinds = [*sorted(node.kinds), *(["null"] if node.nullable and node.kinds else [])]
     schema: dict[str, Any] = {"type": kinds[0] if len(kinds) == 1 else kinds} if kinds else {}
     if depth >= DEEPEST:

@@ -1,8 +1,7 @@
-"""The rules of drift, one row each: the sentence of the finding, its severity, and what to do.
+"""The rules of drift, one row each: the sentence of the finding, its severity, and the remedy.
 
-The rows stand in tables by subject matter; a table of another part joins by a line here. Severities are those of
-findings: `break` (data is lost or unreadable now), `risk` (it will be, or it may already be in silence), `notice`
-(somebody should know).
+The tables are by subject matter; a new table is added by one line here. Severities are those of findings: `break` (data
+is lost or unreadable now), `risk` (it will be, or may already be unnoticed), `notice` (worth knowing).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ TABLES: Final[dict[str, tuple[Rule, ...]]] = {
 
 
 def _joined(*tables: tuple[Rule, ...]) -> dict[str, Rule]:
-    """The rows by id; two rows of one id are a mistake in the tables."""
+    """Return the rows by id; raises ValueError if two rows have the same id."""
     rules: dict[str, Rule] = {}
     for row in (row for table in tables for row in table):
         if row.id in rules:
@@ -37,5 +36,5 @@ def _joined(*tables: tuple[Rule, ...]) -> dict[str, Rule]:
 
 RULES: Final[dict[str, Rule]] = _joined(*TABLES.values())
 
-# Of a budget, from the highest share down: the first that is reached gives the severity.
+# From the highest share down: the first one that is reached gives the severity.
 BUDGET_SEVERITIES: Final[tuple[tuple[float, Severity], ...]] = ((0.90, "break"), (0.75, "risk"))

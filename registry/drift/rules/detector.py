@@ -1,9 +1,8 @@
-"""Which detector a scan looked with: the version of the rules, of what judges by them, and of what is observed. Pure.
+"""The detector of a scan: the version of the rules, of the code that judges, and of what is observed. Pure.
 
-`detector.json` beside this module holds the version, the digest of all that decides which findings there are, and what
-each version changed. A test holds the digest against the code, so that nobody changes the one without the other:
-`python -m registry.drift.rules.detector` writes the digest, `--raise RULE…` with a new version that finds those rules' findings
-where the one before didn't, or finds others (no RULE: all rules).
+`detector.json` has the version, the digest of everything that determines findings, and the changes of each version. A
+test compares the digest with the code, so that neither changes alone: `python -m registry.drift.rules.detector` writes
+the digest; `--raise RULE…` also starts a new version that finds other findings of those rules (no RULE: all rules).
 """
 
 from __future__ import annotations
@@ -22,23 +21,23 @@ from registry.observations import FORMAT_VERSION, Observation
 
 DRIFT: Final = Path(__file__).parent.parent
 DATA: Final = Path(__file__).with_name("detector.json")
-#: the code that decides: what is said of a finding may change without any other being found
+#: the code that determines findings: the texts of a finding may change without finding others
 SOURCES: Final = ("judge/*.py", "debezium/judge*.py", "debezium/expected_columns.py", "debezium/columns.py")
 ALL_RULES: Final = "*"
 
 
 @dataclass(frozen=True)
 class Detector:
-    """A version, and for it and each before which rules it judges otherwise than its predecessor."""
+    """A version, and for it and each earlier one the rules that it judges differently from its predecessor."""
 
     version: int
     digest: str
     changed: dict[int, tuple[str, ...]]
 
     def is_new_in(self, rule: str, earlier: int | None) -> bool:
-        """Whether findings of a rule may come up only because a detector after `earlier` looks.
+        """Return whether findings of a rule may be new only because a detector after `earlier` ran.
 
-        Of scans from before versions were kept nothing is known, so nothing is excused.
+        False for scans from before versions were stored: nothing is known about their detector.
         """
         if earlier is None:
             return False
@@ -57,7 +56,7 @@ DETECTOR: Final = _read()
 
 
 def digest() -> str:
-    """The digest of all that decides: rules with their severities, the code that judges, the form of observations."""
+    """Return the digest of rules with severities, the code that judges, and the form of observations."""
     parts: dict[str, Any] = {
         "rules": {rule.id: rule.severity for rule in RULES.values()},
         "budgets": BUDGET_SEVERITIES,
@@ -73,12 +72,12 @@ def _paths() -> Iterator[Path]:
 
 
 def _shape(kind: type) -> str:
-    """An observation's name with its fields."""
+    """Return an observation's name with its fields."""
     return f"{kind.__name__}({', '.join(f'{name}: {annotation}' for name, annotation in kind.__annotations__.items())})"
 
 
 def _decisions(path: Path) -> str:
-    """The code without what decides nothing: layout, comments, descriptions and imports."""
+    """Return the digest of the code without layout, comments, docstrings and imports."""
     tree = ast.parse(path.read_text("utf-8"))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
@@ -93,7 +92,7 @@ def _says_nothing(node: ast.AST) -> bool:
 
 
 def write(*, raised: bool, rules: Sequence[str] = ()) -> Detector:
-    """Keep the digest of the code as it is; `raised` with a new version that changes those rules, none: all."""
+    """Write the code's digest; `raised` starts a new version that changes those rules (none: all)."""
     unknown = sorted(set(rules) - set(RULES))
     if unknown:
         raise ValueError(f"no rule is called {unknown[0]}")
@@ -112,7 +111,7 @@ def write(*, raised: bool, rules: Sequence[str] = ()) -> Detector:
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m registry.drift.rules.detector", description=(__doc__ or "").split("\n")[0]
     )

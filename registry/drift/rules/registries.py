@@ -1,4 +1,4 @@
-"""Rules about a registry's own tables, with the advice for production, and about the state of streaming queries."""
+"""Rules about a registry's own tables, including advice for production, and about the state of streaming queries."""
 
 from __future__ import annotations
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-#: `break`: data is lost or unreadable now; `risk`: it will be, or it may already be in silence; `notice`: to know
+#: `break`: data is lost or unreadable now; `risk`: it will be, or may already be unnoticed; `notice`: worth knowing
 Severity = Literal["break", "risk", "notice"]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A row of a rule table. `sentence` and `remedy` are templates, which the judge fills with names and numbers.
+    """A row of a rule table. `sentence` and `remedy` are templates that the judge fills.
 
-    `condition` says for the reference when the rule holds, where its sentence doesn't.
+    `condition` documents when the rule applies, if its sentence doesn't.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Rules about topics, whose schemas their messages carry and how, and about the fields of decoded messages."""
+"""Rules about topics, the schemas and framing of their messages, and the fields of decoded messages."""
 
 from __future__ import annotations
 

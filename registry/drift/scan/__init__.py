@@ -1,1 +1,1 @@
-"""Runs scans: claims one, observes and judges its source, and stores what it found."""
+"""Runs scans: claims one, observes and judges its source, and stores the result."""

@@ -1,18 +1,18 @@
-"""Adds a scan's counts to those of earlier scans, also by hour, and updates the life cycle of findings.
+"""Adds a scan's counts to those of earlier scans, also by hour, and updates the states of findings.
 
 Pure: no database, no clock.
 
-A mode may read offsets again that were counted before. Of a use that lies wholly beyond the position everything is
-new; of one that lies wholly before it nothing is; of one that straddles it the share of its offsets beyond is, which is
-an estimate where marks mix. A field's day is taken anew when its messages were read again: shares matter there.
+A scan mode may read offsets again that were counted before. A use wholly beyond the position is new; one wholly before
+it isn't; of one across it, the share of its offsets beyond is new, which is an estimate if marks mix. A field's day is
+replaced if its messages were read again: the shares matter.
 
-A scan counts the messages of a partition and mark by hour, the newest hours; where it didn't (scans from before it did,
-messages without a mark) it has the times of the first and the last. A span within one hour is counted exactly; a
-longer one is spread evenly over its hours, and how many messages were placed so is stored beside the counts.
+A scan counts the messages of a partition and mark by hour, for the newest hours. Without these counts (scans from
+before they existed, messages without a mark), only the first and the last time are known. A span within one hour is
+counted exactly; a longer one is spread evenly over its hours, and the number of spread messages is stored too.
 
-A finding is `open` when it is seen first. A person may acknowledge it; it opens again when the acknowledgement is over
-or when it gets worse. It is `resolved` after so many scans in a row that could have seen it and did not, and opens
-again when it comes back.
+A finding is `open` when first seen. A person may acknowledge it; it opens again when the acknowledgement ends or when
+it gets worse. It is `resolved` after enough consecutive scans that could have seen it and didn't, and opens again if it
+comes back.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FieldName = tuple[str, str, str, str, str]
 
 @dataclass(frozen=True)
 class PartitionUseTotals:
-    """Messages of a partition that carry a mark; times in milliseconds since 1970."""
+    """Messages of a partition with a mark; times in milliseconds since 1970."""
 
     messages: int
     undecodable: int
@@ -49,7 +49,7 @@ class PartitionUseTotals:
 
 @dataclass(frozen=True)
 class FieldCounts:
-    """A field's messages on a day; see registry.observations.FieldProfile."""
+    """A field's counts on one day; see registry.observations.FieldProfile."""
 
     messages: int
     present: int
@@ -62,7 +62,7 @@ class FieldCounts:
 
 
 def uses_of(observations: Iterable[Observation]) -> dict[UseKey, PartitionUseTotals]:
-    """What one scan saw, by place and mark."""
+    """Return one scan's uses, by partition and mark."""
     uses: dict[UseKey, PartitionUseTotals] = {}
     undecodable: dict[UseKey, int] = {}
     for observation in observations:
@@ -77,7 +77,7 @@ def uses_of(observations: Iterable[Observation]) -> dict[UseKey, PartitionUseTot
 
 
 def merged_use(before: PartitionUseTotals | None, scanned: PartitionUseTotals, *, position: int) -> PartitionUseTotals:
-    """A use with what a scan saw of it; `position` is the first offset that no scan had read before."""
+    """Merge a use with a scan's counts; `position` is the first offset that no scan had read before."""
     if before is None:
         return scanned
     share = _share_beyond(scanned, position)
@@ -90,7 +90,7 @@ def merged_use(before: PartitionUseTotals | None, scanned: PartitionUseTotals, *
         bytes=round(scanned.bytes * share),
     )
     merged = _together(before, fresh)
-    # What is counted can't be less than what stands there now.
+    # The total can't be less than what is in the topic now.
     return replace(
         merged,
         messages=max(merged.messages, scanned.messages),
@@ -124,7 +124,7 @@ def _together(one: PartitionUseTotals, other: PartitionUseTotals) -> PartitionUs
 
 
 def fields_of(observations: Iterable[Observation]) -> dict[FieldName, FieldCounts]:
-    """What one scan saw of every field."""
+    """Return one scan's counts by field."""
     fields: dict[FieldName, FieldCounts] = {}
     for profile in observations:
         if isinstance(profile, FieldProfile):
@@ -144,7 +144,7 @@ def fields_of(observations: Iterable[Observation]) -> dict[FieldName, FieldCount
 
 
 def merged_field(before: FieldCounts | None, scanned: FieldCounts, *, again: bool) -> FieldCounts:
-    """Merge a field's day with one scan's counts; `again`: the scan read messages that were counted already."""
+    """Merge a field's day with one scan's counts; `again`: the scan read messages that were already counted."""
     if before is None or again:
         return scanned
     distinct = [number for number in (before.distinct, scanned.distinct) if number is not None]
@@ -165,7 +165,7 @@ def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
 
 
 def _end(one: str, other: str, *, least: bool) -> str:
-    """The smaller or greater of two values: by the number that both begin with (`9`, `12 characters`), else as texts."""
+    """Return the smaller or greater value: by the number at the start of both (`9`, `12 characters`), else as text."""
     if not one or not other:
         return one or other
     try:
@@ -178,7 +178,7 @@ def _end(one: str, other: str, *, least: bool) -> str:
 def merged_types(
     before: Mapping[str, Mapping[str, Sequence[int]]], scanned: Mapping[str, Mapping[str, Sequence[int]]]
 ) -> dict[str, dict[str, list[int]]]:
-    """Message types by subject and name with first and last time, after a scan; the MOST_TYPES last seen of a subject."""
+    """Merge message types by subject and name with first and last time; keeps the MOST_TYPES last seen per subject."""
     merged: dict[str, dict[str, list[int]]] = {}
     for subject in sorted({*before, *scanned}):
         spans = {name: list(span) for name, span in before.get(subject, {}).items()}
@@ -191,9 +191,9 @@ def merged_types(
 
 
 def over_time(before: object, at: datetime, messages: int) -> dict[str, int]:
-    """Messages by the minute (UTC) in which a scan saw them, this scan's added; of the last MOST_SCANS of them.
+    """Add a scan's messages to the counts by minute (UTC) of the scan; keeps the last MOST_SCANS.
 
-    `before` is what an earlier scan kept.
+    `before` has the stored counts of earlier scans.
     """
     counts = {str(label): int(number) for label, number in before.items()} if isinstance(before, Mapping) else {}
     label = at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
@@ -202,9 +202,9 @@ def over_time(before: object, at: datetime, messages: int) -> dict[str, int]:
 
 
 def reasons_before(stored: Mapping[str, Any], count: int) -> dict[str, Any]:
-    """Why messages that earlier scans counted couldn't be read, as evidence; `count` is how many they were.
+    """Return why messages of earlier scans couldn't be read, as evidence; `count` is their number.
 
-    `stored` is the evidence that the last of them kept. An earlier release kept no numbers: then no reason is known.
+    `stored` is the last stored evidence. Earlier releases stored no counts: then no reason is known.
     """
     reasons: dict[str, int] = {}
     for name in ("by_reason", "by_reason_before"):
@@ -216,23 +216,23 @@ def reasons_before(stored: Mapping[str, Any], count: int) -> dict[str, Any]:
     return {"by_reason_before": most, **({"other_reasons_before": others} if others else {})}
 
 
-#: hours that are kept, the newest
+#: newest hours that are kept
 MOST_HOURS: Final = 24
 _HOUR: Final = 3_600_000
-#: times that a calendar has; Kafka takes any number
+#: the latest time of a calendar; Kafka accepts any number
 _LATEST: Final = 253_402_300_799_000
 
 
 @dataclass(frozen=True)
 class ByHour:
-    """Messages by hour (`2026-11-21 09:00`, UTC), those that were spread, and those of hours before the ones kept."""
+    """Messages by hour (`2026-11-21 09:00`, UTC), the number spread evenly, and the number in earlier hours."""
 
     counts: Mapping[str, int]
     spread: int = 0
     earlier: int = 0
 
     def to_evidence(self) -> dict[str, Any]:
-        """As a finding's evidence keeps it."""
+        """Return the counts as evidence."""
         return {
             "ids_by_hour": dict(self.counts),
             "ids_by_hour_spread": self.spread,
@@ -241,7 +241,7 @@ class ByHour:
 
     @staticmethod
     def of_evidence(evidence: Mapping[str, Any]) -> ByHour:
-        """What a finding's evidence kept; nothing where an earlier version kept none."""
+        """Read the counts from evidence; empty if an earlier version stored none."""
         counts = evidence.get("ids_by_hour")
         if not isinstance(counts, Mapping):
             return ByHour({})
@@ -253,7 +253,7 @@ class ByHour:
 
 
 def by_hour(before: ByHour, parts: Iterable[Mapping[str, Any]]) -> ByHour:
-    """The counts with the parts of one more scan, each with `messages`, `first_time`, `last_time`, and `hours` or none."""
+    """Add the parts of one more scan, each with `messages`, `first_time`, `last_time`, and perhaps `hours`."""
     hours: dict[int, int] = {}
     spread, earlier = before.spread, before.earlier
     for part in parts:
@@ -265,7 +265,7 @@ def by_hour(before: ByHour, parts: Iterable[Mapping[str, Any]]) -> ByHour:
         begin, placed = max(first, last - MOST_HOURS + 1), 0
         whole = last - first + 1
         for hour in range(begin, last + 1):
-            # Up to and with this hour, so that roundings never add up.
+            # Cumulative up to this hour, so that rounding errors never add up.
             upto = messages * (hour - first + 1) // whole
             before_it = messages * (hour - first) // whole
             hours[hour] = hours.get(hour, 0) + upto - before_it
@@ -280,12 +280,12 @@ def by_hour(before: ByHour, parts: Iterable[Mapping[str, Any]]) -> ByHour:
 
 
 def without_hours(parts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The parts as evidence keeps them: their hours are in the finding's own, once for all partitions."""
+    """Return the parts for evidence, without hours: the finding has them once for all partitions."""
     return [{name: value for name, value in part.items() if name != "hours"} for part in parts]
 
 
 def _count(counted: Mapping[str, int], hours: dict[int, int]) -> int:
-    """Add what a scan counted; gives how many messages that are."""
+    """Add a scan's counts by hour; return the number of messages."""
     for label, number in counted.items():
         hour = _hour(int(label) * _HOUR)
         hours[hour] = hours.get(hour, 0) + number
@@ -305,7 +305,7 @@ SEVERITY_RANK: Final = {"break": 0, "risk": 1, "notice": 2}
 
 @dataclass(frozen=True)
 class MutePattern:
-    """Shell patterns of what a mute covers; an empty one means any."""
+    """Shell patterns that a mute covers; an empty one means any."""
 
     rule: str
     subject: str
@@ -314,7 +314,7 @@ class MutePattern:
 
 @dataclass(frozen=True)
 class FindingStatus:
-    """A finding's state before a scan is stored."""
+    """A finding's state before a scan's result is stored."""
 
     state: str
     severity: str
@@ -323,7 +323,7 @@ class FindingStatus:
 
 @dataclass(frozen=True)
 class FindingUpdate:
-    """What a scan that saw the finding makes of it."""
+    """A finding's state after a scan that saw it."""
 
     state: str
     count: int
@@ -331,7 +331,7 @@ class FindingUpdate:
 
 
 def is_muted(mutes: Iterable[MutePattern], rule: str, subject: str, location: str) -> bool:
-    """Whether a mute covers a finding: all of its patterns fit."""
+    """Return whether a mute covers a finding: all of its patterns match."""
     return any(
         all(
             not pattern or name_pattern(pattern).allows(text)
@@ -342,9 +342,9 @@ def is_muted(mutes: Iterable[MutePattern], rule: str, subject: str, location: st
 
 
 def updated_finding(before: FindingStatus, *, severity: str, count: int, adds: bool) -> FindingUpdate:
-    """A known finding that a scan saw: resolved ones open again, and acknowledged ones that got worse.
+    """Return a known finding's new state after a scan saw it: resolved ones reopen, acknowledged ones if worse.
 
-    `adds` tells that the scan read what no scan had read before, so that its count adds to what was counted.
+    `adds`: the scan read only new messages, so its count is added.
     """
     worse = SEVERITY_RANK[severity] < SEVERITY_RANK[before.severity]
     reopened = before.state == "resolved" or (before.state == "acknowledged" and worse)
@@ -354,8 +354,8 @@ def updated_finding(before: FindingStatus, *, severity: str, count: int, adds: b
 
 
 def could_have_seen(topic: str, *, complete: bool, clean_topics: Collection[str]) -> bool:
-    """Whether a scan could have seen a finding of a topic (empty: of none) if it still held.
+    """Return whether a scan could have seen a finding of a topic (empty: of none) if it still applied.
 
-    A topic that the scan didn't read to its end proves nothing, and neither does a scan that a bound cut short.
+    A topic that wasn't read to its end proves nothing; neither does a scan that a limit cut short.
     """
     return topic in clean_topics if topic else complete

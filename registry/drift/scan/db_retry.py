@@ -1,4 +1,4 @@
-"""Retries while the database is away for a moment, as in a restart, so that minutes of scanning aren't lost."""
+"""Retries while the database is briefly away, as in a restart, so that minutes of scanning aren't lost."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from django.db import InterfaceError, OperationalError, connection
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_chain, wait_fixed
 
 logger = logging.getLogger(__name__)
-#: pauses between the attempts to write while the database is away, in seconds: some 40 in all, as long as a lease
+#: seconds between attempts to write while the database is away: about 40 in total, as long as a lease
 PATIENCE = (0.5, 1, 2, 4, 8, 12, 12)
 GONE = (OperationalError, InterfaceError)
 T = TypeVar("T")
 
 
 def patiently(work: Callable[[], T]) -> T:
-    """What `work` gives, tried again while the database is away, as in a restart; raises its error after 40 s.
+    """Return the result of `work`, retried while the database is away; raises its error after 40 s.
 
-    Only for what may be done twice: a claim that got through and was lost on the way back is given to another worker
-    when its lease ends.
+    Only for idempotent work: if the answer to a successful claim is lost, another worker gets the scan when its lease
+    ends.
     """
     return Retrying(
         retry=retry_if_exception(_is_away),
@@ -32,7 +32,7 @@ def patiently(work: Callable[[], T]) -> T:
 
 
 def _is_away(error: BaseException) -> bool:
-    """Not within a caller's transaction, which is lost with its connection."""
+    """Return whether to retry: not in a caller's transaction, which is lost with its connection."""
     return isinstance(error, GONE) and not connection.in_atomic_block
 
 

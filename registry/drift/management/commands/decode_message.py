@@ -1,4 +1,4 @@
-"""`manage.py decode_message`: from the bytes of a message to its schema and its value."""
+"""`manage.py decode_message`: decodes a message's bytes to its schema and value."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, check_co
 
 
 class Command(BaseCommand):
-    """Prints what a message is, as JSON; the exit code is 1 where it can't be decoded."""
+    """Prints a message's schema and value as JSON; the exit code is 1 if it can't be decoded."""
 
     help = "Decode a message given as hexadecimal, base64 or JSON. Use - to read it from standard input."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """MESSAGE, and how to take it."""
+        """Declare the arguments."""
         parser.add_argument("message", help="the bytes as text, or - for standard input")
         parser.add_argument("--registry", default="", help="default: the default registry")
         parser.add_argument("--context", default="", help="the context that the message's schema ids come from")
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         parser.add_argument("--encoding", choices=ENCODINGS, default="auto")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print it."""
+        """Decode and print the message."""
         message = options["message"]
         try:
             decoded = decode_message(

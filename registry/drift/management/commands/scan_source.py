@@ -27,7 +27,7 @@ MOST_SHOWN: Final = 1000
 
 
 class Command(BaseCommand):
-    """Scans a source and says what it found."""
+    """Scans a source and prints its findings."""
 
     help = (
         "Scan a source now. Exit code 1: findings of the --fail-on severity or worse are open; 2: the source "
@@ -36,7 +36,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which source, and how to wait for it."""
+        """Declare the arguments."""
         parser.add_argument("source", metavar="NAME|ID", help="the source's name or number")
         parser.add_argument(
             "--registry", default="", help="the source's registry, if several registries have a source with that name"
@@ -60,7 +60,7 @@ class Command(BaseCommand):
         parser.add_argument("--format", choices=["text", "json"], default="text", help="output format")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Scan, print, and end with the exit code."""
+        """Scan, print, and exit with the code."""
         try:
             source = selectors.find_source(options["source"], registry=options["registry"])
             number = services.queue_scan(source_id=source.id, by=system_actor("scan_source", "command"))
@@ -87,7 +87,7 @@ class Command(BaseCommand):
 
 
 def exit_code(scan: ScanInfo, findings: list[FindingInfo], fail_on: str) -> int:
-    """What CI learns of a scan: 0 only where the source was really scanned, and no such finding is open."""
+    """Return the exit code for CI: 0 only if the source was really scanned and has no open finding that counts."""
     if scan.verdict in ("failed", "cancelled"):
         return UNUSABLE
     if scan.verdict != "scanned" or _rest_of(scan) is not None:
@@ -99,15 +99,15 @@ def exit_code(scan: ScanInfo, findings: list[FindingInfo], fail_on: str) -> int:
 
 
 def _rest_of(scan: ScanInfo) -> ScanInfo | None:
-    """The scan that waits to read what this one couldn't, as a broker was away."""
+    """Return the queued scan for what this one couldn't read because a broker was away; None without one."""
     newest = selectors.list_scans(scan.source_id, limit=1)[0]
     return newest if newest.id > scan.id and newest.unfinished and newest.retry_at is not None else None
 
 
 def _scan_here(number: int, ends: float) -> str:
-    """Scan in this process and give the state it ended in.
+    """Scan in this process and return the final state.
 
-    Where the broker or Spark is away, it is tried again after the pauses that a worker makes, until `ends`.
+    If the broker or Spark is away, retry after the same pauses as a worker, until `ends`.
     """
     state = "waiting"
     while state == "waiting":
@@ -121,7 +121,7 @@ def _scan_here(number: int, ends: float) -> str:
 
 
 def _finished(number: int, ends: float) -> ScanInfo:
-    """The scan when it is over, or as it is when the time is."""
+    """Return the finished scan, or its current state at the timeout."""
     while (scan := selectors.get_scan(number)).unfinished and time.monotonic() < ends:
         time.sleep(LOOK_SECONDS)
     return scan

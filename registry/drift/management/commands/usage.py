@@ -1,4 +1,4 @@
-"""`manage.py usage SUBJECT`: where each version is used, and whether it can be retired."""
+"""`manage.py usage SUBJECT`: shows where each version is used, and whether it can be retired."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """SUBJECT, and what to leave out."""
+        """Declare the arguments."""
         parser.add_argument("subject")
         parser.add_argument("--registry", default="", help="default: the default registry")
         parser.add_argument("--only", type=int, metavar="VERSION", dest="number", help="only this version")
@@ -35,7 +35,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Print it."""
+        """Print usage and retirement."""
         try:
             subject = parse_subject(options["subject"])
             retirement = retirement_of(
@@ -60,7 +60,7 @@ class Command(BaseCommand):
 
 
 def lines_of(subject: SubjectRetirement, versions: list[VersionUse]) -> Iterator[str]:
-    """The text for a terminal."""
+    """Yield the text for a terminal."""
     for version in versions:
         deleted = ", deleted" if version.deleted else ""
         yield f"{subject.use.subject} version {version.version} (schema id {version.schema_id}{deleted})"
