@@ -139,12 +139,21 @@ class DataEvidence:
         if report is None:
             return ""
         left = (
-            (report.unreadable, counted(report.unreadable, "%(n)s not decodable", "%(n)s not decodable")),
+            (
+                report.unreadable,
+                counted(
+                    report.unreadable, "%(n)s invalid under its own schema", "%(n)s invalid under their own schema"
+                ),
+            ),
             (report.no_value, counted(report.no_value, "%(n)s without a value", "%(n)s without a value")),
             (report.unframed, counted(report.unframed, "%(n)s without a schema id", "%(n)s without a schema id")),
             (
                 report.unknown,
-                counted(report.unknown, "%(n)s with an unknown writer schema", "%(n)s with an unknown writer schema"),
+                counted(
+                    report.unknown,
+                    "%(n)s with an id of no version of the subject",
+                    "%(n)s with ids of no version of the subject",
+                ),
             ),
             (report.too_large, counted(report.too_large, "%(n)s too large", "%(n)s too large")),
             (report.not_tried, counted(report.not_tried, "%(n)s not tested in time", "%(n)s not tested in time")),

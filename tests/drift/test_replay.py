@@ -37,7 +37,7 @@ from registry.drift.replay.evidence import (
     replay_and_weigh,
     weigh,
 )
-from registry.drift.replay.schema_replay import newest_ranges, replay_proposal
+from registry.drift.replay.schema_replay import _writers, newest_ranges, replay_proposal
 from registry.drift.scan.runner import perform_scan
 from registry.drift.sources.kafka_offsets import Watermarks
 from registry.drift.usage.retirement import retirement_of
@@ -154,6 +154,29 @@ def test_json_is_refused_at_a_place_of_the_schema_without_its_values() -> None:
     assert (outcome.read, outcome.failed, outcome.unreadable) == (1, 1, 2)
     assert "#/properties/age/maximum" in outcome.failures[0][2]
     assert "12345" not in tally.to_json()
+    (repaired,) = replayed("{}", [b'{"age": "x"}', b"{"], kind="JSON", writer=writer).writers.values()
+    assert (repaired.read, repaired.failed, repaired.unreadable) == (1, 0, 1), "the reader alone looks at the value"
+
+
+def test_messages_of_other_subjects_are_of_no_writer(registries: None, system: Actor) -> None:
+    subject = parse_subject("orders-value")
+    ids = [
+        register_version(registry="dev", subject=name, text=text, by=system).schema_id
+        for name, text in (
+            (subject, OLD),
+            (subject, record(ID, FAX, STATE)),
+            (parse_subject("carts-value"), record(ID)),
+        )
+    ]
+    topic = add_topic("127.0.0.1:1", "orders", subject)
+    now = timezone.now()
+    for number in ids:
+        SchemaUse.objects.create(
+            topic=topic, side="value", framing="id", mark=str(number), schema_id=number, partition=0, messages=1, bytes=1,
+            first_offset=0, last_offset=0, first_time=now, last_time=now,
+        )  # fmt: skip
+    writers, _ = _writers(get_registry("dev"), subject, topic.pk, "value")
+    assert {mark for framing, mark in writers if framing == "id"} == {str(number) for number in ids[:2]}
 
 
 def test_protobuf_finds_its_message_by_indexes_in_front_or_in_the_header() -> None:
@@ -330,13 +353,13 @@ def test_a_proposed_schema_reads_a_real_topic(
     assert first == (0, 0)
     sentences = [line.sentence for line in weighed.evidence]
     assert any("3.3 % of the 300 messages" in line and "offset 0 of partition 0" in line for line in sentences)
-    assert any("Not checked: 1 message not decoded with their own schema" in line for line in sentences)
+    assert any("Not checked: 1 message invalid under their own schema" in line for line in sentences)
     assert any(line.startswith("Order.fax: a value is no longer read in ") for line in sentences)
 
     steward.force_login(User.objects.get(username=person("steward").name))
     page = steward.post(f"/ui/registries/dev/subjects/{subject.subject}/report", {"text": fewer, "replay": "1"})
     assert "3.3 % of the 300 messages" in html.unescape(page.content.decode())
-    assert "1 not decodable" in html.unescape(page.content.decode())
+    assert "1 invalid under its own schema" in html.unescape(page.content.decode())
 
     body = {"registry": "dev", "subject": subject.subject, "schema": fewer, "messages": 20}
     response = api("steward").post("/api/v1/replays", body, content_type="application/json")

@@ -422,7 +422,7 @@ def _filled(path: str, fields: Sequence[FieldTotals]) -> str:
 
 
 def seen_of(replay: ReplayReport) -> ReplayTotals:
-    """The replay in numbers; messages that don't decode with their own schema were not tried."""
+    """The replay in numbers; messages that are invalid under their own schema were not tried."""
     losses: dict[str, int] = {}
     changes: dict[str, int] = {}
     for writer in replay.writers:
@@ -440,9 +440,9 @@ def seen_of(replay: ReplayReport) -> ReplayTotals:
         tuple(losses.items()),
         tuple(changes.items()),
         (
-            ("not decoded with their own schema", replay.unreadable),
+            ("invalid under their own schema", replay.unreadable),
             ("without a schema id", replay.unframed),
-            ("with an unknown writer schema", replay.unknown),
+            ("with the schema id of no version of the subject", replay.unknown),
             ("too large", replay.too_large),
             ("not reached in time", replay.not_tried),
         ),

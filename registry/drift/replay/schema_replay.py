@@ -74,7 +74,7 @@ class ReplayReport:
     """A replay: of `asked` offsets of a topic so many messages were looked at, and what became of them.
 
     `messages` carry a writer's mark: those that were `read`, that the reader `failed` on, and the `unreadable`, which
-    don't decode with their own schema and prove nothing. `unknown` carry a mark that isn't one of the writers, `not_tried` came after the deadline, `missing` were asked for
+    are invalid under their own schema and prove nothing. `unknown` carry a mark that isn't one of the writers, `not_tried` came after the deadline, `missing` were asked for
     and weren't there (compacted, or control records of transactions).
     """
 
@@ -239,7 +239,8 @@ def _writers(
 ) -> tuple[dict[Key, ReplaySchema], dict[Key, tuple[int, ...]]]:
     """The schemas that the messages may be written with, by mark, and the subject's versions with each mark.
 
-    They are those of the subject's newest versions, and those whose ids the scans saw in the topic.
+    They are those of the subject's newest versions, and of its others those whose ids the scans saw in the topic: messages
+    of other subjects say nothing of this one's schema.
     """
     rows = list(
         SchemaVersion.objects.filter(
@@ -252,8 +253,11 @@ def _writers(
     ids = [number for number in uses.values_list("schema_id", flat=True)[:MAX_WRITERS] if number]
     guids = uses.filter(framing="guid").values_list("mark", flat=True)[:MAX_WRITERS]
     others = Schema.objects.filter(
-        Q(schema_id__in=ids, context__name=subject.context) | Q(guid__in=list(guids)), context__registry=registry
-    )
+        Q(schema_id__in=ids) | Q(guid__in=list(guids)),
+        context__registry=registry,
+        context__name=subject.context,
+        versions__subject__name=subject.subject,
+    ).distinct()
     schemas = {row.schema_id: row.schema for row in rows} | {row.pk: row for row in others[:MAX_WRITERS]}
     texts: dict[int, ReplaySchema] = {}
     for pk, parsed in zip(schemas, parse_stored(list(schemas.values())), strict=True):

@@ -353,16 +353,19 @@ def decode_body(model: Model, body: bytes) -> DecodedBody:
 
 
 def replay_of(reader: Model, writer: Model) -> BodyReplay:
-    """Return a function that keeps or rejects a value; errors give places in the schema, because names may be data."""
+    """Return a function that keeps or rejects a value; errors give places in the schema, because names may be data.
+
+    It keeps what the reader accepts, even if the value violates its writer schema: consumers validate with the reader.
+    """
     validators = [validator_for(model) for model in (writer, reader)]
 
     def replay(body: bytes, indexes: tuple[int, ...] | None) -> Resolution:
         check_size(body)
         value = json_value(body)
-        if not is_valid(validators[0], value):
-            raise InvalidDatum("the value isn't valid under its writer schema")
         if is_valid(validators[1], value):
             return Resolution(value, "", value)
+        if not is_valid(validators[0], value):
+            raise InvalidDatum("the value isn't valid under its writer schema, nor under the new one")
         failures = validation_failures(validators[1], value)
         keywords = dict.fromkeys(
             f"#{reader_location(reader, item.schema_path).pointer} ({item.keyword})" for item in failures
