@@ -236,6 +236,10 @@ def test_a_pipeline_tells_and_pages_through_them(registries: None, system: Actor
         return api.post("/api/v1/deployments", json.dumps(body | more), content_type="application/json")
 
     assert [post().status_code, post().status_code, post(registry="no").status_code] == [201, 200, 404]
+    register_version(registry="dev", subject=ORDERS_VALUE, text='"string"', by=system)
+    declare_client(registry="dev", subject=ORDERS_VALUE, name="billing", by=system)
+    notes = [post(client=client).json()["note"] for client in ("", "billing", "nobody")]
+    assert notes == ["", "", "No client nobody is declared in dev: no finding names this deployment until one is."]
     assert post(label="").status_code == post(url="ftp://x").status_code == 422
     for number in range(4):
         assert post(label=f"shipping {number}").status_code == 201  # all at one time: numbers decide

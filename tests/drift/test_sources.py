@@ -258,6 +258,21 @@ def test_what_is_decided_fails_nothing(source: Source, system: Any, monkeypatch:
     assert run(str(source.pk))[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("messages", "asked", "read", "says"),
+    [
+        (0, 1, 0, ": no new messages in 1 topic\n"),
+        (0, 2, 0, ": no new messages in 2 topics\n"),
+        (5, 3, 1, ": 5 messages of 1 topic in"),
+    ],
+)
+def test_how_much_was_read_is_said(
+    source: Source, monkeypatch: pytest.MonkeyPatch, messages: int, asked: int, read: int, says: str
+) -> None:
+    finds(monkeypatch, read=READ | {"messages": messages, "topics_asked": asked, "topics_read": read})
+    assert says in run("topics")[1]
+
+
 def test_what_was_not_scanned_is_no_success(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     finds(monkeypatch, read=READ | {"nothing": True})
     assert run("topics", "--fail-on", "never")[0] == 3

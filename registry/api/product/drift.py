@@ -108,7 +108,7 @@ _SCHEMA: Final = shape(
 )
 VARIABLE: Final = shape("StateVariable", streams.VariableInfo, budget=either(BUDGET, None), schemas=many(_SCHEMA))
 SCAN: Final = shape("Scan", ScanInfo, "verdict")
-REPORTED: Final = shape("ReportedDeployment", deployment=int)
+REPORTED: Final = shape("ReportedDeployment", deployment=int, note=str)
 
 
 class StateChecks(ProductView):
@@ -416,6 +416,11 @@ class Deployments(ProductView):
 
     @extend_schema(request=DeploymentSerializer, responses={200: REPORTED, 201: REPORTED})
     def post(self, request: Request) -> Response:
-        """Report a deployment: 201 for a new one, 200 if it was reported before. The call is idempotent."""
+        """Report a deployment: 201 for a new one, 200 if it was reported before. The call is idempotent.
+
+        `note` says that its client isn't declared, so that no finding names the deployment; "" otherwise.
+        """
         deployment = services.tell_deployment(by=self.actor, **self.valid(DeploymentSerializer))
-        return Response({"deployment": deployment.id}, status=201 if deployment.is_new else 200)
+        return Response(
+            {"deployment": deployment.id, "note": deployment.note}, status=201 if deployment.is_new else 200
+        )

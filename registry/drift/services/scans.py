@@ -20,7 +20,7 @@ from registry.drift.events import tell_of_failed
 from registry.drift.models import MAX_LABEL, MAX_URL, Deployment, Scan, Source
 from registry.drift.services.sources import locked_source
 from registry.errors import InvalidInput, SourceNotFound, WrongState
-from registry.subjects.models import Registry
+from registry.subjects.models import Client, Registry
 from registry.subjects.models.registries import MAX_NAME
 from registry.subjects.versions.lookup import get_registry
 
@@ -231,10 +231,11 @@ AT_A_TIME: Final = 5_000
 
 @dataclass(frozen=True)
 class DeploymentResult:
-    """The deployment's number, and whether it is new."""
+    """The deployment's number, whether it is new, and `note`: why no finding will name it, else empty."""
 
     id: int
     is_new: bool
+    note: str = ""
 
 
 @transaction.atomic
@@ -276,14 +277,21 @@ def tell_deployment(
         _require_all_of(there.subjects, registry_row, by)
     else:
         row = Deployment.objects.create(registry=registry_row, label=label, at=at or now, told_by=by.name, **fields)
-        return DeploymentResult(row.pk, is_new=True)
+        return DeploymentResult(row.pk, is_new=True, note=_note(registry_row, fields["client"]))
     changed = [field for field, value in fields.items() if getattr(there, field) != value]
     if changed:
         for field in changed:
             setattr(there, field, fields[field])
         there.told_by = by.name
         there.save(update_fields=[*changed, "told_by"])
-    return DeploymentResult(there.pk, is_new=False)
+    return DeploymentResult(there.pk, is_new=False, note=_note(registry_row, fields["client"]))
+
+
+def _note(registry: Registry, client: str) -> str:
+    """What to say of a client that isn't declared: it may declare itself when it starts."""
+    if not client or Client.objects.filter(subject__context__registry=registry, name=client).exists():
+        return ""
+    return f"No client {client} is declared in {registry.name}: no finding names this deployment until one is."
 
 
 @transaction.atomic

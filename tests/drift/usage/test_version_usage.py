@@ -10,7 +10,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -430,6 +430,10 @@ def test_the_commands(dev: Registry, source: Source, ids: list[int]) -> None:
     with pytest.raises(SystemExit) as end:
         call_command("usage", "orders-value", registry="dev", stored=True, number=2, stdout=StringIO())
     assert end.value.code == 1
+    for name, number in (("nosuch", None), ("orders-value", 77), ("orders-value", 0)):
+        with pytest.raises(CommandError) as error:
+            call_command("usage", name, registry="dev", stored=True, number=number, stdout=StringIO())
+        assert error.value.returncode == 3
     out = StringIO()
     call_command("usage", "orders-value", registry="dev", stored=True, json=True, stdout=out)
     assert json.loads(out.getvalue())["versions"][1]["messages"] == 100

@@ -156,6 +156,9 @@ def _what_was_read(scan: ScanInfo) -> str:
     read = scan.read or {}
     if "messages" not in read:
         return ""
+    if not read["messages"] and "topics_asked" in read:
+        return f": no new messages in {read['topics_asked']:,} topic{'' if read['topics_asked'] == 1 else 's'}"
     bound = f", stopped at the limit of {read['bound_reached']}" if read.get("bound_reached") else ""
-    topics = f" of {read['topics_read']} topics" if "topics_read" in read else ""
+    number = read.get("topics_read")
+    topics = f" of {number:,} topic{'' if number == 1 else 's'}" if number is not None else ""
     return f": {read['messages']:,} messages{topics} in {read['seconds']} s{bound}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError
 from django.core.serializers.json import DjangoJSONEncoder
@@ -17,13 +17,16 @@ from registry.errors import SchemadeskError
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
 
+#: no answer: an unknown name
+FAILED: Final = 3
+
 
 class Command(BaseCommand):
     """Prints usage and retirement, as text or as JSON."""
 
     help = (
         "Show where the versions of a subject are used and whether they can be retired. With --only, the exit code "
-        "is 0 for yes, 1 for no or not before a date, 2 for not known."
+        "is 0 for yes, 1 for no or not before a date, 2 for not known. It is 3 for an unknown subject or version."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -44,17 +47,18 @@ class Command(BaseCommand):
                 by=system_actor("usage", door="command"),
                 ask=not options["stored"],
             )
-            numbers = [options["number"]] if options["number"] else [item.version for item in retirement.use.versions]
+            number = options["number"]
+            numbers = [number] if number is not None else [item.version for item in retirement.use.versions]
             versions = [retirement.use.version(number) for number in numbers]
         except SchemadeskError as error:
-            raise CommandError(error.message) from error
+            raise CommandError(error.message, returncode=FAILED) from error
         if options["json"]:
             self.stdout.write(json.dumps(retirement.to_dict(), indent=2, cls=DjangoJSONEncoder))
         else:
             for line in lines_of(retirement, versions):
                 self.stdout.write(line)
-        if options["number"]:
-            verdict = retirement.versions[options["number"]].answer
+        if number is not None:
+            verdict = retirement.versions[number].answer
             if verdict != "yes":
                 raise SystemExit(2 if verdict == "unknown" else 1)
 
