@@ -292,7 +292,7 @@ class DecodedBody:
     """A body as JSON for people; `type_name` is its root type, `indexes` is Protobuf's path to that type.
 
     `problems` are the JSON Schema validation errors of the value: JSON can be decoded without being valid.
-    `logical` says by path what the first values of a logical type stand for: `0.50` for the bytes of a decimal.
+    `logical` maps paths of the first values of a logical type to their meaning: `0.50` for a decimal's bytes.
     """
 
     value: Any

@@ -155,7 +155,7 @@ def check_all_levels(
 
 
 class Checker:
-    """Checks one new schema against a history under one profile, judging each version and direction at most once."""
+    """A checker of one new schema against a history under one profile; judges each version and direction once."""
 
     def __init__(self, format: SchemaFormat, new: ParsedSchema, history: History, profile: Profile) -> None:
         self._format = format

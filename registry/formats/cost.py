@@ -353,7 +353,7 @@ def _referenced_texts(references: Sequence[ResolvedReference]) -> list[str]:
 
 
 def _merged(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    """Merge the costs of a text and its references: maximum depth and width, product of combinations, sums else."""
+    """Merge the costs of a text and its references: maximum depth and width, product of combinations, or sums."""
     measures: dict[str, int] = {}
     for part in parts:
         for name, value in part.items():

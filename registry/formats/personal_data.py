@@ -256,7 +256,7 @@ def _opened(positions: set[int], pattern: tuple[str, ...]) -> set[int]:
 
 @dataclass
 class Placeholders:
-    """Puts placeholders into a datum in a format's JSON form; `put` counts them.
+    """A replacement of personal values in a datum (in a format's JSON form) with placeholders; `put` counts them.
 
     `is_union_wrapped` says that a union's value is an object with one entry named after its branch, as in Avro's JSON
     encoding. The path has no step for that entry.

@@ -120,7 +120,7 @@ def kind_of(outcome: FieldOutcome) -> str:
 
 
 class Replayer:
-    """Decodes messages of several writers with one reader; a schema is parsed when its first message arrives.
+    """A decoder of several writers' messages with one reader; a schema is parsed when its first message arrives.
 
     After `seconds`, messages are counted as not tried.
     """

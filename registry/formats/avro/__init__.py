@@ -187,7 +187,7 @@ class AvroFormat(SchemaFormat):
         return replay
 
 
-#: values with a logical type whose meaning is told of one message
+#: the most values with a logical type whose meaning is shown for one message
 MAX_MEANINGS: Final = 1_000
 
 

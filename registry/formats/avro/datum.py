@@ -39,7 +39,7 @@ _ADDED: Final = re.compile(r"\bno_namespace__\.|__kind_(?:record|enum|fixed)\b")
 
 
 class Codec:
-    """Encodes and decodes data of one schema; doesn't wrap fastavro's errors.
+    """An encoder and decoder of one schema's data; its errors are fastavro's own.
 
     `weight` is the schema's number of types and fields, all of which fastavro visits in each call.
     """

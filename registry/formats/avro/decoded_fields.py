@@ -119,7 +119,7 @@ class Unresolved(Fastavro):
     def branch(
         self, reader: Union, writer: AvroType, around: tuple[Union, int] | None = None
     ) -> tuple[int, AvroType] | None:
-        """Return the branch that the data has."""
+        """Return the branch of the data."""
         return first_match(reader, writer) if around is None else (around[1], reader.branches[around[1]])
 
     def is_taken_by_order(self, reader: AvroType, writer: AvroType) -> bool:

@@ -170,7 +170,7 @@ def resolve_body(reader: AvroSchema, writer: AvroSchema, body: bytes) -> Resolut
 
 
 def logical_values(type_: AvroType, datum: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Path and meaning of each value whose logical type makes it another than it is written, as people read it."""
+    """Yield (path, meaning) of each value that its logical type gives another meaning, for people."""
     if isinstance(type_, Union):
         name, value = datum
         yield from logical_values(type_.branches[branch_position(type_, name)], value, path)

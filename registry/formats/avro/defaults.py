@@ -190,7 +190,7 @@ def initial_value(type_: AvroType, depth: int = 0) -> Any:
     if isinstance(type_, Union):
         if not type_.branches:
             raise NoSuchPlace("default")
-        return initial_value(type_.branches[0], depth + 1)  # before Avro 1.12 the only one that may have a default
+        return initial_value(type_.branches[0], depth + 1)  # the only branch allowed for defaults before Avro 1.12
     if isinstance(type_, Record):
         return {
             field.name: field.default if field.has_default else initial_value(field.type, depth + 1)

@@ -128,7 +128,7 @@ def doc_differences(old: str | None, new: str | None, location: DiffLocation) ->
 
 
 def alias_differences(old: tuple[str, ...], new: tuple[str, ...], location: DiffLocation) -> Iterator[Difference]:
-    """Yield the differences of aliases one by one; also if only their order changed, which has no meaning in Avro."""
+    """Yield the differences of aliases one by one, or a change of their order, which has no meaning in Avro."""
     if old == new:
         return
     before, after = set(old), set(new)

@@ -274,7 +274,7 @@ class Examination:
     def _proof(
         self, reason: Reason, pair: Pair, datum: Any, encoded: bytes, witness: Witness, location: PairLocation
     ) -> Witness | None:
-        """Return the datum decoded by a reader with only this problem; None if that succeeds."""
+        """Return the proof of a reader that has only this problem; None if it decodes the datum."""
         rule, _, field, _ = reason
         key = (id(pair), rule, None if field is None else field.name)
         if key not in self._alone:

@@ -56,7 +56,7 @@ class Case:
         return cls(own, finding, here, defined, root_of(other, other_source), other_pointer or "")
 
     def spot(self) -> Spot:
-        """Return the own side's type; raises NoSuchPlace."""
+        """Return the edited side's type; raises NoSuchPlace."""
         return required(type_at(self.own.root, use_of(self.pointer)))
 
     def other(self) -> Spot:
@@ -64,14 +64,14 @@ class Case:
         return required(type_at(self.other_root, use_of(self.other_pointer)))
 
     def definition(self) -> Named:
-        """Return the own named type if the own text defines it; raises NoSuchPlace."""
+        """Return the edited named type if the edited text defines it; raises NoSuchPlace."""
         type_ = self.spot().type
         if not isinstance(type_, Named) or type_.source is not None:
             raise NoSuchPlace(self.pointer)
         return type_
 
     def own_field(self) -> tuple[Record, RecordField]:
-        """Return the own side's field; raises NoSuchPlace."""
+        """Return the edited side's field; raises NoSuchPlace."""
         match = field_at(self.own.root, self.pointer)
         if match is None:
             raise NoSuchPlace(self.pointer)
@@ -104,7 +104,7 @@ _MAX_REMOVED_SINGLY: Final = 20
 
 
 def add_default(case: Case, edit: TextEdit) -> str:
-    """Give the field a default of its type (of the first branch of a union): null or an empty value."""
+    """Give the field a default of its type, or of a union's first branch: null or an empty value."""
     _, field = case.own_field()
     value = json_source(initial_value(field.type))
     edit.set_member(case.pointer, "default", value)
@@ -146,7 +146,7 @@ def restore_former_name(case: Case, edit: TextEdit) -> str:
 
 
 def restore_field(case: Case, edit: TextEdit) -> str:
-    """Restore a field of the other side in the own record."""
+    """Restore a field of the other side in the edited record."""
     return _restore_field(case, edit)
 
 
@@ -217,7 +217,7 @@ def _remove_aliases(edit: TextEdit, field: RecordField, aliases: list[str]) -> N
 
 
 def restore_type(case: Case, edit: TextEdit) -> str:
-    """Replace the own type with the other side's."""
+    """Replace the edited type with the other side's."""
     own, other = _restorable(case)
     source = pretty(type_source(other.type, own.namespace, case.defined))
     edit.replace(use_of(case.pointer), source)
@@ -236,7 +236,7 @@ def restore_definition(case: Case, edit: TextEdit) -> str:
 
 
 def _restorable(case: Case) -> tuple[Spot, Spot]:
-    """Return both types; raises NoSuchPlace if a branch of the other side's union would replace the own union."""
+    """Return both types; raises NoSuchPlace if a branch of the other side's union would replace the edited union."""
     own, other = case.spot(), case.other()
     around = type_at(case.other_root, parent(use_of(case.other_pointer)))
     if isinstance(own.type, Union) and around is not None and isinstance(around.type, Union):
@@ -245,7 +245,7 @@ def _restorable(case: Case) -> tuple[Spot, Spot]:
 
 
 def restore_type_and_default(case: Case, edit: TextEdit) -> str:
-    """Replace the own type and its unsuitable default with those of the other side."""
+    """Replace the edited type and its unsuitable default with those of the other side."""
     own_field, other_field = parent(use_of(case.pointer)), parent(use_of(case.other_pointer))
     other_match = field_at(case.other_root, other_field)
     if other_match is None or field_at(case.own.root, own_field) is None:
@@ -259,7 +259,7 @@ def restore_type_and_default(case: Case, edit: TextEdit) -> str:
 
 
 def add_branch(case: Case, edit: TextEdit) -> str:
-    """Make the own type a union that includes the other side's."""
+    """Make the edited type a union that includes the other side's."""
     own, other = case.spot(), case.other()
     pointer = use_of(case.pointer)
     if isinstance(other.type, Union):
@@ -273,7 +273,7 @@ def add_branch(case: Case, edit: TextEdit) -> str:
 
 
 def add_null(case: Case, edit: TextEdit) -> str:
-    """Make the own type nullable: null comes first, or last if the field has a default, as older Avro needs that first."""
+    """Make the edited type nullable; null comes last if there is a default, whose branch older Avro needs first."""
     own, pointer, match = case.spot(), case.pointer, field_at(case.own.root, parent(case.pointer))
     is_last = match is not None and match[1].has_default
     if isinstance(own.type, Union):
@@ -285,7 +285,7 @@ def add_null(case: Case, edit: TextEdit) -> str:
 
 
 def drop_branch(case: Case, edit: TextEdit) -> str:
-    """Remove the branch that the other side can't read from the own union."""
+    """Remove the branch that the other side can't read from the edited union."""
     holder, _, index = case.pointer.rpartition("/")
     spot = required(type_at(case.own.root, holder))
     if not isinstance(spot.type, Union) or not index.isdigit():
@@ -309,7 +309,7 @@ def _are_alike(one: AvroType, other: AvroType) -> bool:
 
 
 def _missing_symbols(case: Case) -> tuple[Enum, list[str]]:
-    """Return the own enum, and the other side's symbols that it lacks."""
+    """Return the edited enum, and the other side's symbols that it lacks."""
     own, other = case.definition(), case.other().type
     if not isinstance(own, Enum) or not isinstance(other, Enum):
         raise NoSuchPlace(case.pointer)
@@ -317,7 +317,7 @@ def _missing_symbols(case: Case) -> tuple[Enum, list[str]]:
 
 
 def add_symbols(case: Case, edit: TextEdit) -> str:
-    """Add the other side's symbols to the own enum."""
+    """Add the other side's symbols to the edited enum."""
     own, missing = _missing_symbols(case)
     if missing:
         edit.append_items(f"{own.pointer}/symbols", [json_source(symbol) for symbol in missing])
@@ -325,7 +325,7 @@ def add_symbols(case: Case, edit: TextEdit) -> str:
 
 
 def add_enum_default(case: Case, edit: TextEdit) -> str:
-    """Give the own enum a default symbol, which replaces unknown ones."""
+    """Give the edited enum a default symbol, which replaces unknown ones."""
     own = case.definition()
     if not isinstance(own, Enum) or not own.symbols:
         raise NoSuchPlace(case.pointer)
@@ -334,7 +334,7 @@ def add_enum_default(case: Case, edit: TextEdit) -> str:
 
 
 def drop_symbols(case: Case, edit: TextEdit) -> str:
-    """Remove the symbols that the other side lacks from the own enum."""
+    """Remove the symbols that the other side lacks from the edited enum."""
     own, other = case.definition(), case.other().type
     if not isinstance(own, Enum) or not isinstance(other, Enum):
         raise NoSuchPlace(case.pointer)
@@ -349,7 +349,7 @@ def drop_symbols(case: Case, edit: TextEdit) -> str:
 
 
 def restore_size(case: Case, edit: TextEdit) -> str:
-    """Give the own fixed type the other side's size."""
+    """Give the edited fixed type the other side's size."""
     own, other = case.definition(), case.other().type
     if not isinstance(own, Fixed) or not isinstance(other, Fixed):
         raise NoSuchPlace(case.pointer)
@@ -358,7 +358,7 @@ def restore_size(case: Case, edit: TextEdit) -> str:
 
 
 def add_type_alias(case: Case, edit: TextEdit) -> str:
-    """Add the other side's full name to the own type's aliases."""
+    """Add the other side's full name to the edited type's aliases."""
     own, other = _named_sides(case)
     alias = other.full_name if other.namespace or not own.namespace else f".{other.full_name}"
     add_to_list(edit, own.pointer, "aliases", alias)
@@ -375,7 +375,7 @@ def add_to_list(edit: TextEdit, pointer: str, key: str, value: str) -> None:
 
 
 def rename_type(case: Case, edit: TextEdit) -> str:
-    """Give the own type the other side's name."""
+    """Give the edited type the other side's name."""
     own, other = _named_sides(case)
     edit.replace(f"{own.pointer}/name", json_source(other.full_name if other.namespace else other.simple))
     if not other.namespace and own.namespace:

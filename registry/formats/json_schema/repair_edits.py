@@ -70,12 +70,12 @@ class Case:
 
     @property
     def own_value(self) -> Any:
-        """The own schema around the keyword."""
+        """The edited side's schema around the keyword."""
         return value_at(self.own.root, self.own_pointer)
 
     @property
     def where(self) -> str:
-        """The place of the own schema for the end of a title; empty for the root."""
+        """The place of the edited schema for the end of a title; empty for the root."""
         return f" in {self.own_pointer}" if self.own_pointer else ""
 
 
@@ -83,7 +83,7 @@ Step = Callable[[Case, TextEdit], str]
 
 
 def case_of(own: Model, other: Model, finding: Incompatibility, *, is_reader: bool) -> Case | None:
-    """Return the case of a finding; None if the own side's place isn't in its own text."""
+    """Return the case of a finding; None if the edited side's place is in another text."""
     sides = [(finding.reader_pointer, finding.reader_source), (finding.writer_pointer, finding.writer_source)]
     (pointer, source), (other_pointer, other_source) = sides if is_reader else sides[::-1]
     if pointer is None or other_pointer is None or source is not None:
@@ -177,7 +177,7 @@ def drop_keyword(case: Case, edit: TextEdit) -> str:
 
 
 def take_over_schema(case: Case, edit: TextEdit) -> str:
-    """Replace the own schema with the other side's."""
+    """Replace the edited schema with the other side's."""
     if case.other_value is MISSING or not case.own_pointer:
         raise NoSuchPlace(case.own_pointer)
     edit.replace(case.own_pointer, spaced(case.other_value))
@@ -272,7 +272,7 @@ def remove_property(case: Case, edit: TextEdit) -> str:
 
 
 def restore_properties(case: Case, edit: TextEdit) -> str:
-    """Declare what only the other side declares: the own closed content model rejects it."""
+    """Declare what only the other side declares, because the edited closed content model rejects it."""
     own, other = _declared(case.own_value), _declared(case.other_value)
     return _edit_named(case, edit, [name for name in other if name not in own], restore_property)
 

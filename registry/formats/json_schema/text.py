@@ -173,7 +173,7 @@ def _written(value: Any, *, is_sorted: bool) -> str:
 
 
 class Interning:
-    """Assigns equal numbers to equal JSON values; containers must stay alive and unchanged while it is used."""
+    """A mapping of JSON values to numbers, equal for equal values; containers must stay alive and unchanged."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}

@@ -1,4 +1,4 @@
-"""All differences between two schemas, for people: typed, with pointers and paths, in the order of the new text."""
+"""All differences between two schemas, for people, with pointers and paths, in the order of the new text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from registry.formats.protobuf.model import Enum, Message, Method, Schema, Servi
 
 
 def diff_schemas(old: Schema, new: Schema) -> tuple[Difference, ...]:
-    """Everything that differs; where the two are one, nothing."""
+    """Return all differences between two schemas."""
     return tuple(_Diff(old, new).all())
 
 
@@ -168,7 +168,7 @@ class _Diff:
 
     @staticmethod
     def _signature(method: Method, schema: Schema) -> str:
-        """What goes in and out; names of the schema's own package without it, so that a new package isn't told twice."""
+        """Return request and response types, without the schema's own package, whose change is reported once."""
         names = []
         for full_name, is_stream in (
             (method.request, method.is_client_streaming),

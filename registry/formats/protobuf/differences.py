@@ -1,4 +1,4 @@
-"""Differences of single parts: fields, enums and their values, with pointers of both sides."""
+"""Differences of single parts: fields, enums and their values, with the pointers of both sides."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from registry.formats.protobuf.rules import DIFFERENCE_RULES
 
 @dataclass(frozen=True, slots=True)
 class DifferencePath:
-    """Where something is or was: the path for people, and the pointer on each side, None where it isn't."""
+    """The place of a part: the path for people, and the pointer on each side, None if the side lacks it."""
 
     path: str
     old: str | None
@@ -44,7 +44,7 @@ def difference(
     effect: str = "",
     cure: str = "",
 ) -> Difference:
-    """A difference with its sentence."""
+    """Return a difference with its sentence."""
     row = DIFFERENCE_RULES[rule]
     return Difference(
         rule=rule,
@@ -71,7 +71,7 @@ def _shown(value: Any) -> str:
 
 
 def field_value(field: Field) -> dict[str, Any]:
-    """A field as JSON values, for one that only one side has."""
+    """Return a field that only one side has as JSON values."""
     value: dict[str, Any] = {"name": field.name, "type": full_label(field), "number": field.number}
     if field.declared_default is not None:
         value["default"] = field.declared_default
@@ -81,21 +81,21 @@ def field_value(field: Field) -> dict[str, Any]:
 
 
 def added_or_changed(rule: str, location: DifferencePath, before: Any, after: Any) -> Iterator[Difference]:
-    """RULE_ADDED, RULE_REMOVED or RULE_CHANGED of a value, by which of the two is None."""
+    """Yield RULE_ADDED or RULE_REMOVED if one value is None, or RULE_CHANGED if both exist and differ."""
     if before != after:
         event = "ADDED" if before is None else "REMOVED" if after is None else "CHANGED"
         yield difference(f"{rule}_{event}", location, before, after)
 
 
 def doc_differences(before: str, after: str, location: DifferencePath) -> Iterator[Difference]:
-    """A comment that comes, goes or changes."""
+    """Yield the difference if a comment is added, removed or changed."""
     yield from added_or_changed("DOC", location, before or None, after or None)
 
 
 def option_differences(
     before: Mapping[str, str], after: Mapping[str, str], location: DifferencePath, name: str
 ) -> Iterator[Difference]:
-    """Options that come, go or change; `deprecated` in words of its own."""
+    """Yield the options that are added, removed or changed; `deprecated` has its own rules."""
     if before == after:
         return
     for option in dict.fromkeys((*after, *before)):
@@ -113,7 +113,7 @@ def option_differences(
 
 
 def _reserved_differences(old: Message | Enum, new: Message | Enum, removed: Mapping[int, str]) -> Iterator[Difference]:
-    """Numbers and names that are reserved or no longer; those of `removed` fields or values belong to the removal."""
+    """Yield changes of reserved numbers and names, except those that belong to `removed` fields or values."""
     told = _reserved_for(removed, old, new)
     before, after = (
         [
@@ -128,7 +128,7 @@ def _reserved_differences(old: Message | Enum, new: Message | Enum, removed: Map
 
 
 def _reserved_for(removed: Mapping[int, str], old: Message | Enum, new: Message | Enum) -> set[tuple[int, int]]:
-    """New ranges that add nothing but removed numbers to what was reserved, and the old ranges inside them."""
+    """Return the new ranges that add only removed numbers to reserved ones, and the old ranges inside them."""
     parts = sorted([*((number, number) for number in removed), *old.reserved])
     told = set[tuple[int, int]]()
     for first, last in set(new.reserved).difference(old.reserved):
@@ -145,7 +145,7 @@ def _reserved_for(removed: Mapping[int, str], old: Message | Enum, new: Message 
 def _removal(
     rule: str, location: DifferencePath, value: Any, number: int, name: str, new: Message | Enum
 ) -> Difference:
-    """The removal of a field or value, with what of it is reserved."""
+    """Return the removal of a field or value, and say whether its number and name are reserved."""
     row = difference(rule, location, value, None, name=name)
     is_kept = any(first <= number <= last for first, last in new.reserved)
     kept = [*(["number"] if is_kept else []), *(["name"] if name in new.reserved_names else [])]
@@ -154,7 +154,7 @@ def _removal(
 
 
 def extension_range_differences(old: Message, new: Message, location: DifferencePath) -> Iterator[Difference]:
-    """Numbers that are for extensions or no longer."""
+    """Yield the extension ranges that are added or removed."""
     before = [range_text(*span) for span in old.extension_ranges]
     after = [range_text(*span) for span in new.extension_ranges]
     yield from _ranges("EXTENSION_RANGE", before, after, location)
@@ -171,14 +171,14 @@ def _ranges(rule: str, before: Iterable[str], after: Iterable[str], location: Di
 
 
 def range_text(first: int, last: int) -> str:
-    """A range as the text writes it."""
+    """Return a range with its inclusive end as text."""
     if first == last:
         return str(first)
     return f"{first} to {'max' if last >= MAX_FIELD_NUMBER else last}"
 
 
 def enum_differences(old: Enum, new: Enum) -> Iterator[Difference]:
-    """All differences of two enums of one name."""
+    """Yield all differences between two enums with one name."""
     location = DifferencePath(new.local_name, old.pointer, new.pointer)
     yield from doc_differences(old.doc, new.doc, location)
     if old.is_closed != new.is_closed:
@@ -211,7 +211,7 @@ def _values(old: Enum, new: Enum) -> Iterator[Difference]:
 
 
 def field_differences(old: Message, new: Message) -> Iterator[Difference]:
-    """All differences of the fields, in the order of the new message, what is gone behind."""
+    """Yield all differences of the fields, in the order of the new message, removed ones last."""
     pairs = _pairs(old, new)
     renamed = renamed_oneofs(old, new)
     met = {id(before) for before in pairs.values()}
@@ -248,7 +248,7 @@ def field_differences(old: Message, new: Message) -> Iterator[Difference]:
 
 
 def _pairs(old: Message, new: Message) -> dict[int, Field]:
-    """The old field of each new number; a name under another number is the same field with a new number."""
+    """Map each new number to the old field; a field with the same name but another number was renumbered."""
     pairs: dict[int, Field] = {}
     old_names = {field.name: field for field in old.fields}
     new_names = {field.name for field in new.fields}
@@ -269,7 +269,7 @@ def _unreserved(field: Field, new: Message) -> Iterator[Difference]:
 
 def _order(old: Message, new: Message, pairs: dict[int, Field]) -> Iterator[Difference]:
     indexes = {id(field): index for index, field in enumerate(old.fields)}
-    # A stored text has oneofs after the other fields, wherever they were submitted.
+    # A stored text has oneofs after the other fields, wherever they are in the submitted text.
     apart: dict[tuple[bool, bool], list[int]] = {}
     for field in new.fields:
         if (before := pairs.get(field.number)) is not None:
@@ -300,12 +300,12 @@ def _field(old: Field, new: Field, location: DifferencePath) -> Iterator[Differe
 
 
 def _is_derived(old: Field, new: Field) -> bool:
-    """Whether both JSON names follow from the names, so that the rename says it all."""
+    """Return whether both JSON names are derived from the names, so that the rename covers their change."""
     return all(field.json_name.lower() == field.name.replace("_", "").lower() for field in (old, new))
 
 
 def _type_key(field: Field) -> str:
-    """A type's name without the schema's own package."""
+    """Return a type's name without the schema's own package."""
     if field.is_map and field.message is not None:
         return f"map<{field.message.by_number[1].kind}, {_type_key(field.message.by_number[2])}>"
     named = field.message or field.enum
@@ -332,7 +332,7 @@ def _label(field: Field) -> str:
 
 
 def renamed_oneofs(old: Message, new: Message) -> dict[str, str]:
-    """New names of oneofs that hold the same numbers under a name that is gone, with the old ones."""
+    """Map new names of oneofs to removed ones with the same field numbers."""
     gone = {oneof.numbers: name for name, oneof in old.oneofs.items() if name not in new.oneofs}
     return {
         name: gone[oneof.numbers]
@@ -355,7 +355,7 @@ def _default(field: Field) -> str | None:
 
 
 def extension_differences(old: Sequence[Field], new: Sequence[Field]) -> Iterator[Difference]:
-    """Extensions by their full name: added, removed, or changed like any field."""
+    """Yield the differences of extensions, by full name; changes are like those of any field."""
     before_by_name = {field.name: field for field in old}
     after_names = {field.name for field in new}
     for after in new:

@@ -203,7 +203,7 @@ def resolve(reader: Schema, writer: Schema, datum: Any, message: str | None = No
 
 
 class BodyReader:
-    """Reads bytes of one writer with one reader."""
+    """A reader of one writer's bytes with one reader schema."""
 
     def __init__(self, reader: Schema, writer: Schema) -> None:
         self._write = Codec(writer)

@@ -202,7 +202,7 @@ class ServiceStatement:
 
 @dataclass(slots=True)
 class Import:
-    """An import; `kind` is "", "public", "weak" or "option"."""
+    """An import statement; `kind` is "", "public", "weak" or "option"."""
 
     name: str
     kind: str = ""
