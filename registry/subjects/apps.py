@@ -12,7 +12,7 @@ class SubjectsConfig(AppConfig):
     label = "subjects"
 
     def ready(self) -> None:
-        """Registers the installation's formats, the evidence of clients, the past of activity, and the scopes of a right."""
+        """Register the installation's formats, the clients' evidence, the past of activity, and the scopes of rights."""
         from django.conf import settings
 
         from registry import hooks

@@ -1,4 +1,4 @@
-"""The events of versions, settings and mirrors: published in the transaction of the change, once a call."""
+"""The events of versions, settings and mirrors: published in the transaction of the change, one per call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from registry.subjects.versions.versions import Standing
 
 REGISTERED, DELETED, STANDING = "version.registered", "version.deleted", "version.deprecated"
 CONFIG, MODE, MIRROR = "config.changed", "mode.changed", "mirror.failed"
-#: event → one, several, and what happened to them
+#: event → singular, plural, and what happened to them
 _MANY: Final = {
     REGISTERED: ("version", "versions", "added to"),
     DELETED: ("version", "versions", "removed from"),
@@ -29,7 +29,7 @@ MOST: Final = 500
 def tell_of_version(
     registry: Registry, subject: SubjectName, *, version: int, schema_id: int, by: Actor, force: str = ""
 ) -> None:
-    """A version was registered."""
+    """Announce that a version was registered."""
     forced = f", forced: {force}" if force else ""
     _tell(
         REGISTERED,
@@ -44,7 +44,7 @@ def tell_of_version(
 def tell_of_deletion(
     registry: Registry, subject: SubjectName, *, versions: Sequence[int], permanent: bool, by: Actor
 ) -> None:
-    """Versions of a subject were deleted."""
+    """Announce that versions of a subject were deleted."""
     if not versions:
         return
     how = "permanently removed from" if permanent else "deleted in"
@@ -60,7 +60,7 @@ def tell_of_deletion(
 
 
 def tell_of_restoring(registry: Registry, subject: SubjectName, *, versions: Sequence[int], by: Actor) -> None:
-    """Soft-deleted versions of a subject live again; whoever follows registrations hears of it."""
+    """Announce that soft-deleted versions were restored, to the subscribers of registrations."""
     verb = "were" if len(versions) > 1 else "was"
     text = f"{_versions(versions)} of {subject.qualified} {verb} restored in {registry.name} by {by.name}."
     data = {"versions": list(versions[:MOST]), "number": len(versions), "restored": True}
@@ -68,7 +68,7 @@ def tell_of_restoring(registry: Registry, subject: SubjectName, *, versions: Seq
 
 
 def tell_of_many(registry: Registry, event: str, count: int, *, why: str, by: Actor) -> None:
-    """What one import or sync did to as many versions, or settings of scopes; nothing for none."""
+    """Announce how many versions, or scopes with settings, one import or sync changed; nothing for 0."""
     if not count:
         return
     one, many, what = _MANY[event]
@@ -85,7 +85,7 @@ def tell_of_setting(
     after: Mapping[str, Any],
     by: Actor,
 ) -> None:
-    """Settings or a mode changed: `before` and `after` have those that did, None for what is inherited."""
+    """Announce that settings or a mode changed: `before` and `after` have those that did, None if inherited."""
     if before == after:
         return
     where = registry.name if scope is None else scope.qualified if scope.subject else f"context {scope.context}"
@@ -106,7 +106,7 @@ def tell_of_standing(
     by: Actor,
     owners: Collection[int],
 ) -> None:
-    """The standing of a version changed; owners of the subject are told in any case, but whoever did it."""
+    """Announce that a version's status changed; the subject's owners are always told, except `by`."""
     name = f"Version {version} of {subject.qualified} in {registry.name}"
     if after is None:
         text = f"{name} was reactivated by {by.name}."
@@ -123,7 +123,7 @@ def tell_of_standing(
 
 
 def tell_of_mirror(registry: Registry, error: str) -> None:
-    """A mirror can't be read, since just now."""
+    """Announce that a mirror has just become unreadable."""
     notify(
         event=MIRROR,
         registry=key_of(registry),
@@ -135,12 +135,12 @@ def tell_of_mirror(registry: Registry, error: str) -> None:
 
 
 def key_of(registry: Registry) -> str:
-    """What grants, and so patterns of subscriptions, call a registry."""
+    """Return the registry's key in grants, and so in the patterns of subscriptions."""
     return str(RegistryResource(registry.project, registry.location, registry.name).key)
 
 
 def changed(before: Any, after: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Of two frozen values of one kind, the fields that differ."""
+    """Return the fields that differ between two frozen values of one kind."""
     was, becomes = asdict(before), asdict(after)
     names = [name for name in becomes if was[name] != becomes[name]]
     return {name: was[name] for name in names}, {name: becomes[name] for name in names}
@@ -169,7 +169,7 @@ def _tell(
 
 
 def _url(registry: Registry, subject: SubjectName | None) -> str:
-    """The page of the subject, of all subjects where it is of none; the site has pages of its own project's alone."""
+    """Return the page of the subject, or of all subjects; "" for another project's registry, which has no page."""
     if key_of(registry) != registry.name:
         return ""
     start = f"/ui/registries/{quote(registry.name, safe='')}/subjects"

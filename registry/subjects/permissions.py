@@ -1,4 +1,4 @@
-"""What of a registry an actor may read, and the names of subjects, sorted and page by page."""
+"""What an actor may read of a registry, and the names of subjects, sorted and paged."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def list_subjects(
     limit: int | None = None,
     visible: Visible | None = None,
 ) -> list[str]:
-    """Qualified names, sorted: those with a live version; with `deleted` also the soft-deleted ones.
+    """Return sorted qualified names of subjects with a live version; with `deleted` also the soft-deleted ones.
 
-    `context` None means every context. `deleted_only` gives those that have soft-deleted versions and no live one.
-    `visible` leaves what may be read. No more is read than the page of them that `offset` and `limit` name; two queries.
+    `context` None means every context. `deleted_only` returns subjects that have only soft-deleted versions. `visible`
+    keeps the readable ones. Reads no more than the page of `offset` and `limit`; two queries.
     """
     place, here, order = _place(registry, context)
     if place is not None and (visible is None or visible.is_whole):
@@ -73,7 +73,7 @@ _DELETED: Final = f"{_STORED} AND NOT {_LIVE}"
 def _names_in(
     registry: Registry, context: str, prefix: str, condition: str, offset: int, limit: int | None
 ) -> list[str]:
-    """A page of the names in a context, whose index has their order. It is read without the ORM, which took longer."""
+    """Return a page of the names in a context, in index order, without the ORM, which was slower."""
     values: dict[str, Any] = {"registry": registry.pk, "context": context, "offset": offset, "limit": limit}
     if prefix:
         values["prefix"] = f"{connection.ops.prep_for_like_query(prefix)}%"
@@ -89,22 +89,22 @@ def _names_in(
 
 
 def by_qualified_name(registry: Registry, context: str | None, path: str = "") -> tuple[Q, Combinable]:
-    """The condition on rows that they are of the registry and the context (None: of every one), and their order.
+    """Return the condition on rows of the registry and context (None: all), and their order.
 
-    `path` leads from the rows to the subject. Where only one context is meant, as in most registries, an index has the
-    order already, and a page of a long list reads no more than itself; otherwise all names are sorted.
+    `path` is the lookup path from the rows to the subject. With a single context, as in most registries, an index has
+    the order already, and a page of a long list reads only itself; otherwise all names are sorted.
     """
     _, here, order = _place(registry, context, path)
     return here, order
 
 
-#: two contexts at most: one alone is told from several
+#: at most two contexts: enough to distinguish one from several
 _PLACES: Final = """SELECT id, name FROM subjects_context
 WHERE registry_id = %(registry)s::bigint AND (%(context)s::text IS NULL OR name = %(context)s::text) LIMIT 2"""
 
 
 def _place(registry: Registry, context: str | None, path: str = "") -> tuple[str | None, Q, Combinable]:
-    """The name of the only context that is meant, None for several; and what `by_qualified_name` gives."""
+    """Return the only matching context's name, None for several; and the result of `by_qualified_name`."""
     with connection.cursor() as cursor:
         cursor.execute(_PLACES, {"registry": registry.pk, "context": context})
         places = cursor.fetchall()
@@ -118,7 +118,7 @@ def _place(registry: Registry, context: str | None, path: str = "") -> tuple[str
 
 
 def qualified_name(path: str = "") -> Combinable:
-    """The name as `SubjectName.qualified` writes it, for sorting by bytes."""
+    """Return the name as `SubjectName.qualified` writes it, for sorting by bytes."""
     context, name = f"{path}context__name", F(f"{path}name")
     whole = Case(
         When(**{context: DEFAULT_CONTEXT}, then=name),
@@ -132,7 +132,7 @@ _Rows = TypeVar("_Rows", bound=VisibleQuerySet[Any])
 
 
 class Visible:
-    """What of a registry somebody may read; for whoever may read all of it nothing here takes a query."""
+    """What an actor may read of a registry; if that is everything, nothing here needs a query."""
 
     def __init__(self, registry: Registry, by: Actor) -> None:
         self.registry = registry
@@ -142,20 +142,20 @@ class Visible:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is all of the registry."""
+        """Whether all of the registry is readable."""
         return self._extent.is_whole
 
     def has_subject(self, subject: SubjectName) -> bool:
-        """Whether the subject is readable by its name, be it there or not."""
+        """Return whether the subject is readable by its name, whether or not it exists."""
         return self.is_whole or may(self._by, READ, registry=self.registry.name, subject=subject.qualified)
 
     def settings(self, own: OwnConfig, scope: SubjectName | None) -> OwnConfig:
-        """What a scope sets, without the aliases of subjects that aren't readable."""
+        """Return a scope's own settings, without the aliases of subjects that aren't readable."""
         hidden: dict[str, Any] = dict.fromkeys(self.hidden_aliases(vars(own), scope))
         return replace(own, **hidden)
 
     def hidden_aliases(self, settings: Mapping[str, Any], scope: SubjectName | None) -> list[str]:
-        """The settings of a scope that name a subject which isn't readable."""
+        """Return the scope's settings that name an unreadable subject."""
         if self.is_whole or scope is None:
             return []
         aliases = {name: settings[name] for name in ("alias", "alias_for_deks") if settings.get(name)}
@@ -163,7 +163,7 @@ class Visible:
         return [name for name, subject in named.items() if not self.has_subject(subject)]
 
     def has_version(self, subject: SubjectName, version: int) -> bool:
-        """Whether the version is readable, by its subject or because a readable one refers to it."""
+        """Return whether the version is readable, by its subject or because a readable version refers to it."""
         if self.has_subject(subject):
             return True
         target = {
@@ -175,15 +175,15 @@ class Visible:
         return self._leads_to(SchemaReference.objects.filter(**target).values_list("schema", flat=True))
 
     def has_schema(self, schema_pk: int) -> bool:
-        """Whether a readable version has the schema, or refers to it."""
+        """Return whether a readable version has the schema or refers to it."""
         return self.is_whole or self._leads_to([schema_pk])
 
     def narrowed(self, rows: _Rows) -> _Rows:
-        """The rows of this registry whose subject is readable."""
+        """Return the rows of this registry whose subject is readable."""
         return rows.covered_by(self._extent)
 
     def _leads_to(self, schemas: Iterable[int]) -> bool:
-        """Whether a readable version has one of these schemas, or leads to one through references."""
+        """Return whether a readable version has one of these schemas, or refers to one, directly or transitively."""
         visited: set[int] = set()
         level = set(schemas)
         while level:
@@ -196,25 +196,25 @@ class Visible:
 
 
 def require_visible(registry: Registry, by: Actor) -> Visible:
-    """What somebody may read of a registry. Raises NotSignedIn, NotAllowed where it is nothing."""
+    """Return what the actor may read of a registry. Raises NotSignedIn or NotAllowed if that is nothing."""
     require_extent(by, READ, registry=registry.name)
     return Visible(registry, by)
 
 
 def visible_schema(visible: Visible, schema_id: int, *, context: str = DEFAULT_CONTEXT) -> SchemaInfo:
-    """`get_schema`, as far as it is readable. Raises SchemaNotFound."""
+    """Return `get_schema` if it is readable. Raises SchemaNotFound."""
     return _readable(visible, [get_schema(visible.registry, schema_id, context=context)], schema_id)[0]
 
 
 def visible_schemas_of_guid(visible: Visible, guid: str) -> list[SchemaInfo]:
-    """`schemas_of_guid`, as far as they are readable. Raises SchemaNotFound."""
+    """Return the readable ones of `schemas_of_guid`. Raises SchemaNotFound."""
     return _readable(visible, schemas_of_guid(visible.registry, guid), guid[:80])
 
 
 def visible_versions_of_schema(
     visible: Visible, schema_id: int, *, context: str = DEFAULT_CONTEXT, deleted: bool = False
 ) -> list[VersionInfo]:
-    """`versions_of_schema`, those of readable subjects; none where only a reference leads there. Raises SchemaNotFound."""
+    """Return `versions_of_schema` of readable subjects, not those only reached by references. Raises SchemaNotFound."""
     versions = versions_of_schema(visible.registry, schema_id, context=context, deleted=deleted)
     if not visible.is_whole:
         visible_schema(visible, schema_id, context=context)
@@ -222,9 +222,9 @@ def visible_versions_of_schema(
 
 
 def require_references(visible: Visible, references: Sequence[Reference], *, context: str) -> None:
-    """Raise InvalidReference for a reference to what isn't readable, as for one to what isn't there.
+    """Raise InvalidReference for a reference to an unreadable version, as for one to a missing version.
 
-    Otherwise whoever may register would read any schema by referring to it.
+    Otherwise a person who may register could read any schema by referring to it.
     """
     if visible.is_whole:
         return
@@ -235,7 +235,7 @@ def require_references(visible: Visible, references: Sequence[Reference], *, con
 
 
 def _readable(visible: Visible, schemas: list[SchemaInfo], name: int | str) -> list[SchemaInfo]:
-    """Those that are readable, with what stands of readable versions alone. Raises SchemaNotFound where none is."""
+    """Return the readable ones, with statuses only of readable versions. Raises SchemaNotFound if none is readable."""
     if visible.is_whole:
         return schemas
     rows = {(info.context, info.schema_id): _row(visible.registry, info) for info in schemas}
@@ -249,7 +249,7 @@ def _readable(visible: Visible, schemas: list[SchemaInfo], name: int | str) -> l
 
 
 def _row(registry: Registry, info: SchemaInfo) -> int:
-    """The number of a definition's row."""
+    """Return the primary key of a definition."""
     return Schema.objects.values_list("pk", flat=True).get(
         context__registry=registry, context__name=info.context, schema_id=info.schema_id
     )

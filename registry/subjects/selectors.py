@@ -1,4 +1,4 @@
-"""Reading what is registered. Everything here gives frozen values, never models."""
+"""Reading a registry's contents. Everything here returns frozen values, never models."""
 
 from registry.subjects.comparison.comparison import (
     Comparison,

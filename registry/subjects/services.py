@@ -1,4 +1,4 @@
-"""Changing what is registered: the calls that every API and page uses."""
+"""Changing a registry's contents: the calls that all APIs and pages use."""
 
 from registry.subjects.associations.services import associate, dissociate
 from registry.subjects.lifecycle.deletion import delete_subject, delete_version, remove_subject, remove_version

@@ -1,4 +1,4 @@
-"""What Celery runs. Delivered twice, none of it does harm."""
+"""The Celery tasks. All are idempotent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from registry.subjects.remote import mirrors
 
 @shared_task(acks_late=True)
 def sync_remote(registry_id: int) -> None:
-    """Mirror a remote registry; nothing where another worker is at it."""
+    """Mirror a remote registry; does nothing if another worker does it."""
     mirrors.sync_registry(registry_id=registry_id)
 
 
@@ -23,6 +23,6 @@ def queue_due_syncs() -> None:
 
 @shared_task
 def prune_copies() -> None:
-    """Remove the copies that are kept no longer."""
+    """Delete the expired copies."""
     while archive.prune():
         continue

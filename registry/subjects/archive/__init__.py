@@ -1,1 +1,1 @@
-"""Archived copies of what was deleted for good or uploaded, and restoring them."""
+"""Archived copies of permanently deleted versions and of uploaded files, and restoring them."""

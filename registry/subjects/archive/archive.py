@@ -1,4 +1,4 @@
-"""Archived copies of what was deleted for good and of uploaded files: written, listed, read and pruned."""
+"""Archived copies of permanently deleted versions and of uploaded files: writing, listing, reading and pruning them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SENT: Final = "mode.change"
 
 @dataclass(frozen=True)
 class CopyInfo:
-    """A copy: of a subject that was deleted for good (`name`), or a file that waits to be brought in."""
+    """A copy of a permanently deleted subject (`name`), or an uploaded file that waits for confirmation."""
 
     number: int
     name: str
@@ -47,9 +47,9 @@ class CopyInfo:
 def deleted_copies(
     registry: Registry, *, by: Actor, subject: str = "", before: int | None = None, limit: int = MOST
 ) -> list[CopyInfo]:
-    """Of what was deleted for good, newest first; those that the person may bring back; one query. Raises NotAllowed.
+    """Return the copies of deleted subjects that the person may restore, newest first. Raises NotAllowed.
 
-    `before` is the number of the last one that is known.
+    One query. `before` is the number of the last copy of the previous page.
     """
     require_extent(by, _DELETED, registry=registry.name)
     rows = KeptCopy.objects.visible_to(by, _DELETED)
@@ -59,7 +59,7 @@ def deleted_copies(
 
 
 def waiting_files(registry: Registry, *, by: Actor, limit: int = 20) -> list[CopyInfo]:
-    """The files that wait to be confirmed, newest first; none for who may not. One query."""
+    """Return the files that wait for confirmation, newest first; none if the person may not import. One query."""
     if not may(by, _SENT, registry=registry.name):
         return []
     return _listed(KeptCopy.objects.filter(kind=KeptCopy.SENT), registry, None, limit)
@@ -75,7 +75,7 @@ def _listed(rows: QuerySet[KeptCopy], registry: Registry, before: int | None, li
 
 @dataclass(frozen=True)
 class Contents:
-    """The contents as those of a registry, and who owned the subject when it was deleted."""
+    """The contents in the shape of a registry's, and who owned the subject when it was deleted."""
 
     snapshot: Snapshot
     owners: tuple[str, ...] = ()
@@ -83,19 +83,19 @@ class Contents:
 
 @dataclass(frozen=True)
 class OpenCopy:
-    """A copy that somebody may bring in, with its registry; its contents are read once."""
+    """A copy that the person may restore, with its registry; its contents are read once."""
 
     registry: Registry
     row: KeptCopy
 
     @cached_property
     def contents(self) -> Contents:
-        """What is in it."""
+        """The contents of the copy."""
         return contents_of_copy(self.row)
 
 
 def contents_of_copy(row: KeptCopy) -> Contents:
-    """What is in a copy; of a file as it was checked when it came."""
+    """Return the contents of a copy; those of a file were checked on upload."""
     if row.kind == KeptCopy.SENT:
         return Contents(read_snapshot(io.BytesIO(row.content.encode()), row.name))
     value = json.loads(row.content)
@@ -124,10 +124,11 @@ def _settings(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: row[column] for name, column in COLUMNS.items() if row.get(column) is not None}
 
 
-#: kind of copy → the right that it takes
+#: kind of copy → the permission that restoring it needs
 RIGHTS: Final = {KeptCopy.DELETED: "version.delete_permanently", KeptCopy.SENT: "mode.change"}
 
-#: the lines of versions of an export file, and what else goes with a subject; of owners those whose pattern may name it
+#: the same objects as the lines of an export file, and what else belongs to a subject; owners are narrowed by the
+# pattern's prefix
 _KEEP: Final = """
 INSERT INTO subjects_keptcopy (registry_id, kind, name, versions, content, made_at, made_by, until)
 SELECT c.registry_id, 'deleted', n.name, cardinality(%(versions)s::bigint[]), json_build_object(
@@ -159,7 +160,7 @@ _PRUNER: Final = system_actor("prune")
 
 
 def keep_deleted(subject: Subject, rows: Sequence[SchemaVersion]) -> None:
-    """Keep a copy of versions that are about to be removed, in the caller's transaction; nothing where none is wanted."""
+    """Keep a copy of versions that are about to be deleted, in the caller's transaction, unless copies are off."""
     if not rows or settings.DELETED_COPY_DAYS <= 0:
         return
     now = timezone.now()
@@ -174,7 +175,7 @@ def keep_deleted(subject: Subject, rows: Sequence[SchemaVersion]) -> None:
 
 
 def stored_copy(registry: str, number: int, by: Actor) -> tuple[Registry, KeptCopy]:
-    """A copy that is kept still, for whoever may bring it back. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
+    """Return an unexpired copy that `by` may restore. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
     require_any(registry, by)
     registry_row = get_registry(registry)
     row = KeptCopy.objects.filter(registry=registry_row, pk=number, until__gt=timezone.now()).first()
@@ -183,24 +184,24 @@ def stored_copy(registry: str, number: int, by: Actor) -> tuple[Registry, KeptCo
         return registry_row, row
     require(
         by, RIGHTS[KeptCopy.DELETED], registry=registry_row.name
-    )  # the same for what isn't theirs and what isn't there
+    )  # the same error for a copy that isn't theirs as for one that doesn't exist
     raise gone(number)
 
 
 def require_any(registry: str, by: Actor) -> None:
-    """That somebody may bring back any copy of the registry, whether it is there or not. Raises NotSignedIn, NotAllowed."""
+    """Raise NotSignedIn or NotAllowed unless `by` may restore any copy of the registry; the registry may not exist."""
     if not may(by, RIGHTS[KeptCopy.SENT], registry=registry):
         require_extent(by, RIGHTS[KeptCopy.DELETED], registry=registry)
 
 
 def gone(number: int) -> CopyNotFound:
-    """What is said of a copy that isn't there."""
+    """Return the error for a copy that doesn't exist."""
     return CopyNotFound(f"Copy {number} doesn't exist: it was imported, deleted or has expired.", number=number)
 
 
 @transaction.atomic
 def forget(*, registry: str, number: int, by: Actor) -> str:
-    """Remove a copy now, with all its texts; gives its name. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
+    """Delete a copy now, with all its texts, and return its name. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
     registry_row, row = stored_copy(registry, number, by)
     record(by=by, why=f"forget the copy of {row.name[:200]} in {registry_row.name}")
     if not KeptCopy.objects.filter(pk=row.pk).delete()[0]:
@@ -210,7 +211,7 @@ def forget(*, registry: str, number: int, by: Actor) -> str:
 
 @transaction.atomic
 def prune() -> int:
-    """Remove some of the copies that are kept no longer; gives how many."""
+    """Delete some of the expired copies and return how many."""
     old = KeptCopy.objects.filter(until__lte=timezone.now()).order_by("until").values_list("pk", flat=True)[:PRUNED]
     record(by=_PRUNER, why="its time is over")
     return KeptCopy.objects.filter(pk__in=list(old)).delete()[0]

@@ -27,21 +27,22 @@ from registry.subjects.registration.locks import retried
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
 
-#: versions that one plan may bring: while it is made nothing else is registered
+#: the most versions in one plan: nothing else is registered while the plan is made
 MOST: Final = 500
-#: subjects that are looked up by their names; of more the whole registry is read
+#: up to this many subjects are looked up by name; beyond that, the whole registry is read
 NAMED: Final = 2000
-#: files that wait in one registry
+#: the most files that wait in one registry
 WAITING: Final = 20
-#: how long a file that was sent waits to be confirmed
+#: how long an uploaded file waits for confirmation
 SENT_FOR: Final = timedelta(hours=2)
 
 
 @transaction.atomic
 def send_file(*, registry: str, data: bytes, name: str, by: Actor, size: int = 0) -> int:
-    """Keep a file until it is confirmed, checked as a whole, and give its copy's number; nothing is brought in yet.
+    """Check a whole file, keep it until it is confirmed, and return its copy's number; nothing is imported yet.
 
-    `size` is what the file has where only a part of it was taken. Raises RegistryNotFound, NotAllowed, OperationNotPermitted for a mirror, InvalidSnapshot.
+    `size` is the size of the whole file if only a part of it was received. Raises RegistryNotFound, NotAllowed,
+    OperationNotPermitted for a mirror, InvalidSnapshot.
     """
     require(by, RIGHTS[KeptCopy.SENT], registry=registry)
     registry_row = get_registry(registry)
@@ -66,28 +67,28 @@ def send_file(*, registry: str, data: bytes, name: str, by: Actor, size: int = 0
 
 
 def write_copy(*, registry: str, number: int, file: IO[bytes], by: Actor) -> str:
-    """Write a copy as an export file; gives its name. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
+    """Write a copy as an export file and return its name. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
     copy = open_copy(registry=registry, number=number, by=by)
     write_snapshot(copy.contents.snapshot, file)
     return copy.row.name
 
 
 def plan_copy(*, registry: str, number: int, ways: Ways, by: Actor) -> Plan:
-    """What bringing a copy in would do now; nothing is changed.
+    """Return what restoring a copy would do now; changes nothing.
 
     Raises RegistryNotFound, CopyNotFound, NotAllowed, ReleaseRequired, OperationNotPermitted, and InvalidInput for more
-    than can be brought at once.
+    versions than one plan can have.
     """
     return plan_open(open_copy(registry=registry, number=number, by=by), ways=ways, by=by)
 
 
 def open_copy(*, registry: str, number: int, by: Actor) -> OpenCopy:
-    """A copy, for whoever may bring it in. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
+    """Return a copy that `by` may restore. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
     return OpenCopy(*stored_copy(registry, number, by))
 
 
 def plan_open(copy: OpenCopy, *, ways: Ways, by: Actor) -> Plan:
-    """`plan_copy` of one that was opened just now."""
+    """Plan a copy that is already open, as `plan_copy` does."""
     _refuse_mirror(copy.registry)
     return _look(copy, _ways(copy.row, ways), by)
 
@@ -101,10 +102,10 @@ def _look(copy: OpenCopy, ways: Ways, by: Actor) -> Plan:
 
 @retried
 def bring_copy(*, registry: str, number: int, ways: Ways, digest: str, by: Actor) -> Plan:
-    """Do what a plan said; then the copy is kept no longer, so that it is done once.
+    """Apply a plan, then delete the copy, so that it is applied only once.
 
-    Raises as `plan_copy` does, PlanChanged where the registry or the choice is another than the plan was made of, and
-    OperationNotPermitted for a plan that can't be done as a whole.
+    Raises as `plan_copy` does, PlanChanged if the registry or the choice has changed since the plan, and
+    OperationNotPermitted for a plan that can't be applied completely.
     """
     copy = open_copy(registry=registry, number=number, by=by)
     registry_row, row = copy.registry, copy.row
@@ -123,13 +124,13 @@ def bring_copy(*, registry: str, number: int, ways: Ways, digest: str, by: Actor
         raise InvalidInput("There is nothing to import. Nothing was changed.")
     if not KeptCopy.objects.filter(pk=row.pk).delete()[0]:
         raise gone(number)
-    if not ways.live:  # then each was told of as restored
+    if not ways.live:  # otherwise each version was announced when it was restored
         tell_of_many(registry_row, REGISTERED, plan.count("created"), why=_why(row, by), by=by)
     return plan
 
 
 def _ways(row: KeptCopy, ways: Ways) -> Ways:
-    """What was deleted comes back where its place is free; a file's versions are as it says."""
+    """Deleted versions return where their place is free; a file's versions are live or deleted as the file says."""
     return replace(ways, only_missing=True) if row.kind == KeptCopy.DELETED else replace(ways, live=False)
 
 
@@ -149,7 +150,7 @@ def _refuse_mirror(registry: Registry) -> None:
 
 
 def _do(copy: OpenCopy, ways: Ways, by: Actor) -> Plan:
-    """Do it in the caller's transaction, and say what was done."""
+    """Restore the copy in the caller's transaction and return what was done."""
     registry, row = copy.registry, copy.row
     why = f"bring in {row.name[:200]}"
     registry_import.hold(registry, by=by, why=why)
@@ -195,7 +196,7 @@ def _bring(registry: Registry, move: Move, by: Actor, why: str) -> list[Problem]
 
 
 def _revive(registry: Registry, move: Move, done: list[Problem], by: Actor) -> tuple[Problem, ...]:
-    """Let the versions that came live again, each by the rules of restoring; what can't stays soft-deleted."""
+    """Make the restored versions live by the rules of restoring; the others stay soft-deleted."""
     failed = {problem.what for problem in done}
     deleted: dict[SubjectName, dict[int, str]] = {}
     for item in move.bring:

@@ -1,1 +1,1 @@
-"""Associations: which subjects a resource outside of the registry, such as a topic, uses."""
+"""Associations: which subjects a resource outside the registry, such as a topic, uses."""

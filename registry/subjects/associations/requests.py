@@ -23,7 +23,7 @@ class InvalidAssociation(InvalidInput):
 
 
 class AssociationNotFound(NotFound):
-    """The resource has no such association."""
+    """The resource doesn't have this association."""
 
     def __init__(self, resource: str) -> None:
         super().__init__(f"Association for '{resource}' not found.", resource=resource)
@@ -37,14 +37,14 @@ class AssociationForResourceExists(Conflict):
 
 
 class AssociationForSubjectExists(Conflict):
-    """The subject is in use: it can't get an owner, and it can't be deleted."""
+    """The subject is in use, so it can't be owned or deleted."""
 
     def __init__(self, subject: str) -> None:
         super().__init__(f"An association already exists for subject '{subject}'", subject=subject)
 
 
 class StrongAssociationExists(Conflict):
-    """The subject is owned by a resource, so no other one can use it."""
+    """The subject is owned by a resource, so no other resource can use it."""
 
     def __init__(self, subject: str) -> None:
         super().__init__(f"A strong association already exists for subject '{subject}'", subject=subject)
@@ -58,10 +58,10 @@ class NoActiveVersion(Conflict):
 
 
 class AssociationFrozen(Conflict):
-    """A STRONG association can't be changed; it is deleted together with what its resource owns."""
+    """A STRONG association can't be changed; it is deleted together with its resource's subjects."""
 
     def __init__(self, association_type: str, subject: str) -> None:
-        # two spaces stand after "type" in the established server's message too
+        # Confluent's message has two spaces after "type" too
         super().__init__(f"The association of type  '{association_type}' is frozen for subject '{subject}'")
 
 
@@ -71,15 +71,15 @@ STRONG, WEAK = "STRONG", "WEAK"
 LIFECYCLES: Final = (STRONG, WEAK)
 MAX_NAME: Final = 256
 MAX_ID: Final = 1024
-MAX_ID_BYTES: Final = 2500  # it stands in an index, whose rows have at most 2,704
+MAX_ID_BYTES: Final = 2500  # indexed, and an index row has at most 2,704 bytes
 TOPIC: Final = RESOURCE_TYPES[0]
-#: stands for every name or namespace in a look-up
+#: matches every name or namespace in a lookup
 ANY: Final = "-"
 
 
 @dataclass(frozen=True)
 class Resource:
-    """What uses a subject. The id may be missing in a dry run, as a topic has none before it is made."""
+    """What uses a subject. The id may be missing in a dry run, because a topic has no id before it is created."""
 
     name: str
     namespace: str
@@ -87,13 +87,13 @@ class Resource:
     type: str = TOPIC
 
     def default_subject(self, association_type: str) -> str:
-        """The qualified name of the subject that the resource would own."""
+        """Return the qualified name of the subject that the resource would own."""
         return f":.{self.namespace}:{self.name}-{association_type}"
 
 
 @dataclass(frozen=True)
 class SchemaSpec:
-    """The schema that a request brings along; the parts are those of a registration."""
+    """The schema in a request, with the parts of a registration."""
 
     text: str
     schema_type: str = DEFAULT_FORMAT
@@ -109,7 +109,7 @@ class SchemaSpec:
 
 @dataclass(frozen=True)
 class AssociationSpec:
-    """An association as it is asked for; None is what wasn't said."""
+    """A requested association; None means that the request didn't set it."""
 
     association_type: str = ""
     subject: str | None = None
@@ -120,7 +120,7 @@ class AssociationSpec:
 
 
 def check_resource(resource: Resource, *, dry_run: bool) -> Resource:
-    """The resource with its type. Raises InvalidAssociation."""
+    """Return the resource with its type. Raises InvalidAssociation."""
     for value, name in ((resource.name, "resourceName"), (resource.namespace, "resourceNamespace")):
         _check_name(value, name)
     if not resource.id and not dry_run:
@@ -135,7 +135,7 @@ def check_resource(resource: Resource, *, dry_run: bool) -> Resource:
 
 
 def check_specs(specs: Sequence[AssociationSpec], resource: Resource, *, create: bool) -> tuple[AssociationSpec, ...]:
-    """The associations with their defaults, one a type. Raises InvalidAssociation."""
+    """Return the associations with their defaults, one per type. Raises InvalidAssociation."""
     if not specs:
         raise InvalidAssociation("associations", "cannot be null or empty")
     checked = tuple(_checked(item, resource, create=create) for item in specs)
@@ -149,14 +149,14 @@ def check_specs(specs: Sequence[AssociationSpec], resource: Resource, *, create:
 
 
 def check_type(text: str) -> str:
-    """The type of an association, `value` for an empty text. Raises InvalidAssociation."""
+    """Return the type of an association, `value` for an empty text. Raises InvalidAssociation."""
     if text and text not in ASSOCIATION_TYPES:
         raise InvalidAssociation("associationType", "must be either 'key' or 'value'")
     return text or "value"
 
 
 def with_defaults(spec: AssociationSpec, *, create: bool) -> AssociationSpec:
-    """What a new association is: STRONG if it brings its schema, else WEAK; frozen if STRONG. Raises InvalidAssociation."""
+    """Fill in defaults: STRONG if it has a schema, else WEAK; frozen if STRONG. Raises InvalidAssociation."""
     if spec.schema is not None and not create:
         raise InvalidAssociation(
             "schema",
@@ -173,7 +173,7 @@ def with_defaults(spec: AssociationSpec, *, create: bool) -> AssociationSpec:
 
 
 def refuse_other_frozen(lifecycle: str, frozen: bool | None) -> None:
-    """Raise InvalidAssociation unless what is STRONG is frozen and nothing else."""
+    """Raise InvalidAssociation unless `frozen` is unset or equals whether the lifecycle is STRONG."""
     if frozen is not None and frozen != (lifecycle == STRONG):
         raise InvalidAssociation(
             "frozen", f"association with lifecycle of {lifecycle} cannot be frozen={str(frozen).lower()}"
@@ -181,7 +181,7 @@ def refuse_other_frozen(lifecycle: str, frozen: bool | None) -> None:
 
 
 def refuse_default_subject(resource: Resource, spec: AssociationSpec) -> None:
-    """Raise InvalidAssociation for a WEAK association to the subject that is there to be owned."""
+    """Raise InvalidAssociation for a WEAK association to the subject that the resource would own."""
     default = resource.default_subject(spec.association_type)
     if spec.lifecycle == WEAK and spec.subject == default:
         raise InvalidAssociation("subject", f"WEAK associations cannot use subject '{default}'")

@@ -1,4 +1,4 @@
-"""Which associations exist, and which may be created: the rules of the established server, in its order."""
+"""Which associations exist and which may be created: Confluent's rules, in Confluent's order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 
 @dataclass(frozen=True)
 class AssociationInfo:
-    """A resource's use of a subject, as it is stored."""
+    """A resource's use of a subject, as stored."""
 
     guid: str
     subject: SubjectName
@@ -49,7 +49,7 @@ class AssociationInfo:
 
     @property
     def is_frozen(self) -> bool:
-        """Whether it changes no more: what is owned goes with its owner."""
+        """Whether it can't be changed: an owned subject is deleted with its owner."""
         return self.lifecycle == STRONG
 
 
@@ -61,7 +61,7 @@ def associations_of_subject(
     types: Collection[str] = (),
     lifecycle: str = "",
 ) -> list[AssociationInfo]:
-    """Who uses the subject, by resource; an empty filter takes all. One query."""
+    """Return the associations of the subject, by resource; an empty filter matches all. One query."""
     rows = _rows(registry, resource_type, types, lifecycle)
     return _infos(rows.filter(subject__context__name=subject.context, subject__name=subject.subject))
 
@@ -69,7 +69,7 @@ def associations_of_subject(
 def associations_of_id(
     registry: Registry, resource_id: str, *, resource_type: str = "", types: Collection[str] = (), lifecycle: str = ""
 ) -> list[AssociationInfo]:
-    """What the resource of that id uses. One query."""
+    """Return the associations of the resource with that id. One query."""
     return _infos(_rows(registry, resource_type, types, lifecycle).filter(resource_id=resource_id))
 
 
@@ -82,7 +82,7 @@ def associations_of_name(
     types: Collection[str] = (),
     lifecycle: str = "",
 ) -> list[AssociationInfo]:
-    """What the resources of that name use; `-` is any name or namespace. One query."""
+    """Return the associations of the resources with that name; `-` is any name or namespace. One query."""
     rows = _rows(registry, resource_type, types, lifecycle)
     if name != ANY:
         rows = rows.filter(resource_name=name)
@@ -92,7 +92,7 @@ def associations_of_name(
 
 
 def newest_resource(associations: Iterable[AssociationInfo]) -> list[AssociationInfo]:
-    """Those of the resource that changed last: several resources, one after the other, may have had one name."""
+    """Return those of the resource that changed last: several resources may have had the same name over time."""
     rows = list(associations)
     if not rows:
         return []
@@ -103,7 +103,7 @@ def newest_resource(associations: Iterable[AssociationInfo]) -> list[Association
 def associations_by_subject(
     registry: Registry, subjects: Collection[SubjectName], *, resource_type: str = "", types: Collection[str] = ()
 ) -> dict[SubjectName, list[AssociationInfo]]:
-    """Who uses each of the subjects; one query, subjects that nobody uses are left out."""
+    """Return the associations of each subject, without subjects that have none; one query."""
     rows = _rows(registry, resource_type, types, "").filter(subject__name__in={name.subject for name in subjects})
     associations: dict[SubjectName, list[AssociationInfo]] = {}
     for info in _infos(rows):
@@ -113,23 +113,23 @@ def associations_by_subject(
 
 
 def is_in_use(registry: Registry, subject: SubjectName) -> bool:
-    """Whether a resource uses the subject."""
+    """Return whether a resource uses the subject."""
     rows = Association.objects.filter(registry=registry)
     return rows.filter(subject__context__name=subject.context, subject__name=subject.subject).exists()
 
 
 def is_owned(subject: str) -> Exists:
-    """Whether a resource owns the subject that a row refers to by that column."""
+    """Return the condition that a resource owns the subject in that column."""
     return Exists(Association.objects.filter(subject=OuterRef(subject), lifecycle=STRONG))
 
 
 def owned_subjects(subject_pks: Collection[int]) -> set[int]:
-    """Those of the subjects, by primary key, that a resource owns; one query."""
+    """Return the primary keys of the subjects that a resource owns; one query."""
     return set(Association.objects.filter(subject__in=subject_pks, lifecycle=STRONG).values_list("subject", flat=True))
 
 
 def info_of(row: Association) -> AssociationInfo:
-    """A row as a value."""
+    """Return a row as a value."""
     return AssociationInfo(
         guid=str(row.guid),
         subject=SubjectName(row.subject.context.name, row.subject.name),
@@ -163,7 +163,7 @@ CHANGE = "config.change"
 
 @dataclass(frozen=True)
 class AssociationPlan:
-    """An association that is asked for beside the one that there is; `is_there` says that nothing is to be written."""
+    """A requested association with the stored one; if `is_there`, nothing has to be written."""
 
     spec: AssociationSpec
     subject: SubjectName
@@ -172,13 +172,13 @@ class AssociationPlan:
 
     @property
     def lifecycle(self) -> str:
-        """What the association would be."""
+        """The lifecycle that the association would have."""
         return self.spec.lifecycle or (self.stored.lifecycle if self.stored else "")
 
 
 @dataclass(frozen=True)
 class Request:
-    """Associations that are asked for together, for one resource."""
+    """Associations that are requested together, for one resource."""
 
     registry: Registry
     resource: Resource
@@ -187,7 +187,7 @@ class Request:
     dry_run: bool
 
     def judge(self, specs: Sequence[AssociationSpec], context: str) -> tuple[AssociationPlan, ...]:
-        """What is to be written.
+        """Return what has to be written.
 
         Raises InvalidAssociation, AssociationForResourceExists, AssociationForSubjectExists, StrongAssociationExists,
         AssociationFrozen, NoActiveVersion, ReferenceExists, OperationNotPermitted, ReleaseRequired, InvalidName,
@@ -202,7 +202,7 @@ class Request:
         return plans
 
     def _with_full_subject(self, spec: AssociationSpec, context: str) -> AssociationSpec:
-        """With the subject that the name means below the context, behind its alias."""
+        """Resolve the subject's name in the context, and its alias."""
         if spec.subject is None:
             return spec
         subject = meant_subject(self.registry, parse_subject(spec.subject, context=context))
@@ -257,7 +257,7 @@ class Request:
         raise InvalidAssociation("subject", "must be provided for WEAK associations")
 
     def _refuse_new(self, plan: AssociationPlan) -> None:
-        """A resource comes to own a subject when both are made, but where everything is replicated as it is elsewhere."""
+        """Refuse to own a subject unless both are created together; IMPORT mode replicates everything as it is."""
         if plan.lifecycle != STRONG or self._imports(plan.subject):
             return
         if not self.create:
@@ -274,7 +274,7 @@ class Request:
             )
 
     def _refuse_change(self, plan: AssociationPlan, stored: AssociationInfo) -> AssociationPlan:
-        """What is there already is written no more; hardly anything else can be changed."""
+        """Return the plan, with `is_there` if nothing has to be written; hardly anything else can be changed."""
         spec = plan.spec
         same = plan.subject == stored.subject and plan.lifecycle == stored.lifecycle
         if same and spec.frozen in (None, stored.is_frozen):
@@ -301,7 +301,7 @@ class Request:
         raise AssociationFrozen(stored.association_type, stored.subject.qualified)
 
     def _refuse_mixed(self, plans: Sequence[AssociationPlan]) -> None:
-        """A resource owns all of its subjects or none."""
+        """Refuse different lifecycles: a resource owns all of its subjects or none."""
         resource = self.resource
         if resource.id:
             associations = associations_of_id(self.registry, resource.id, resource_type=resource.type)
@@ -344,7 +344,7 @@ class Request:
         return effective_mode(self.registry, subject).mode == IMPORT
 
     def _has_schema(self, plan: AssociationPlan) -> bool:
-        """Whether the subject has the schema that the request brings."""
+        """Return whether the subject has the request's schema."""
         schema = plan.spec.schema
         assert schema is not None
         return is_registered(
@@ -361,7 +361,7 @@ class Request:
 
 
 def may_change(registry: Registry, subject: SubjectName, by: Actor) -> None:
-    """Raise NotSignedIn, NotAllowed, ReleaseRequired or OperationNotPermitted unless what uses the subject may change."""
+    """Raise NotSignedIn, NotAllowed, ReleaseRequired or OperationNotPermitted unless the associations may change."""
     require(by, CHANGE, registry=registry.name, subject=subject.qualified)
     passes = change_guard.ask(CHANGE, registry, subject.qualified, by)
     mode = effective_mode(registry, subject).mode
@@ -376,7 +376,7 @@ def _is(info: AssociationInfo, stored: AssociationInfo | None) -> bool:
 
 
 def _refer_to(subject: SubjectName, together: Sequence[AssociationPlan]) -> bool:
-    """Whether a schema of the same request refers to the subject: it isn't registered yet."""
+    """Return whether a schema of the same request, which isn't registered yet, refers to the subject."""
     return any(
         parse_subject(reference.subject, context=item.subject.context) == subject
         for item in together

@@ -42,7 +42,7 @@ from registry.subjects.versions.versions import VersionInfo
 
 @dataclass(frozen=True)
 class Associated:
-    """What was written, and the versions of the schemas that were brought, by type; nothing in a dry run."""
+    """The associations that were written, and the registered versions by type; empty for a dry run."""
 
     resource: Resource
     associations: tuple[AssociationInfo, ...]
@@ -50,7 +50,7 @@ class Associated:
 
 
 class _Undo(Exception):
-    """Ends a dry run: all of it is undone."""
+    """Rolls back a dry run."""
 
 
 @retried
@@ -64,12 +64,12 @@ def associate(
     create: bool,
     dry_run: bool = False,
 ) -> Associated:
-    """Let a resource use subjects, all of them or none; schemas that come along are registered.
+    """Associate a resource with subjects, all of them or none; schemas in the request are registered.
 
-    `create` is for a resource that is made now: it alone may come to own subjects (STRONG). Without it only WEAK
-    associations are added. What is there as it is asked for stays. A dry run does all of it and undoes it.
-    Raises NotSignedIn, NotAllowed, InvalidAssociation, AssociationForResourceExists, AssociationForSubjectExists,
-    StrongAssociationExists, AssociationFrozen, NoActiveVersion, ReferenceExists, and what `register_version` does.
+    `create` means that the resource is being created: only then can it own subjects (STRONG). Otherwise only WEAK
+    associations are added. An existing equal association stays. A dry run does everything and rolls it back. Raises
+    NotSignedIn, NotAllowed, InvalidAssociation, AssociationForResourceExists, AssociationForSubjectExists,
+    StrongAssociationExists, AssociationFrozen, NoActiveVersion, ReferenceExists, and the errors of `register_version`.
     """
     checked = check_resource(resource, dry_run=dry_run)
     wishes = check_specs(specs, checked, create=create)
@@ -99,10 +99,10 @@ def dissociate(
     cascade: bool = False,
     dry_run: bool = False,
 ) -> int:
-    """Take back the associations of a resource, those of the types or all; gives their number.
+    """Remove a resource's associations of these types, or all of them, and return how many.
 
-    `cascade` is for a resource that is gone: what it owned is deleted with it, for good. Without it nothing that is
-    owned can be taken back. Raises NotSignedIn, NotAllowed, AssociationNotFound, AssociationFrozen,
+    `cascade` is for a deleted resource: the subjects that it owned are deleted permanently with it. Without it no
+    STRONG association can be removed. Raises NotSignedIn, NotAllowed, AssociationNotFound, AssociationFrozen,
     OperationNotPermitted, ReferenceExists; then nothing has changed.
     """
     registry_row = get_registry(registry)
@@ -131,7 +131,7 @@ def _write(registry: str, request: Request, plans: Sequence[AssociationPlan], by
     for item in plans:
         if item.spec.schema is not None:
             versions[item.spec.association_type] = _register(registry, registry_row, item, item.spec.schema, by)
-    record(by=by, why=why)  # what comes now is no registration any more
+    record(by=by, why=why)  # the audit reason is no longer that of a registration
     new = [item for item in plans if not item.is_there]
     if request.dry_run:
         return Associated(resource, (), {})
@@ -161,7 +161,7 @@ def _register(
 
 
 def _create(registry: Registry, resource: Resource, item: AssociationPlan) -> AssociationInfo:
-    """The row; a resource that was made anew under its old name takes the place of the one before."""
+    """Create the row; a resource that was created again with its old name replaces the earlier one."""
     subject = get_subject(registry, item.subject)
     named = {
         "registry": registry,

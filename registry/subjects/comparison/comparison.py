@@ -1,4 +1,4 @@
-"""Two versions side by side, and a proposal against everything that is there."""
+"""Two versions side by side, and a proposal compared with everything it affects."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ from registry.subjects.versions.parsed_schemas import parse_schema, parse_stored
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import VersionInfo, live, no_version, parse_version, version_infos, version_row
 
-#: the compatibility policy under which JSON Schema's content models may be closed
+#: the compatibility policy that allows closed content models in JSON Schema
 LENIENT_POLICY = "LENIENT"
 History = Sequence[tuple[int, ParsedSchema]]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two versions, what differs between them, and what each direction of reading makes of it.
+    """Two versions, their differences, and the report of each reading direction.
 
-    `differences` is None where the formats differ, so that only the texts can be compared.
-    `backward` is the new schema reading the old one's data, `forward` the old one reading the new one's.
+    `differences` is None if the formats differ, so that only the texts can be compared. `backward` is the new schema
+    reading the old one's data, `forward` the old one reading the new one's.
     """
 
     old: VersionInfo
@@ -61,9 +61,9 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Proposal:
-    """What registering a text would do: the whole report under the settings that count.
+    """What registering a text would do: the whole report under the effective settings.
 
-    `equal_version` is the live version that has this very schema already, so that nothing would be registered.
+    `equal_version` is the live version with exactly this schema, so that nothing would be registered.
     """
 
     subject: SubjectName
@@ -82,20 +82,21 @@ class Proposal:
 def history(
     subject: Subject, *, group: str | None = None, like: Contract | None = None
 ) -> list[tuple[int, ParsedSchema]]:
-    """The live versions with their parsed schemas, ascending.
+    """Return the live versions with their parsed schemas, ascending.
 
-    With `group` those alone whose metadata has the same value of that property as the metadata `like`, or none as well.
+    With `group`, only those whose metadata has the same value of that property as the metadata `like`, or also has
+    none.
     """
     return parsed_history(of_group(live_rows(subject), group=group, like=like))
 
 
 def live_rows(subject: Subject) -> list[SchemaVersion]:
-    """The live versions with their schemas, ascending."""
+    """Return the live versions with their schemas, ascending."""
     return list(live(subject.versions.all()).select_related("schema").order_by("version"))
 
 
 def of_group(rows: list[SchemaVersion], *, group: str | None, like: Contract | None) -> list[SchemaVersion]:
-    """Those with the value of the property `group` that the metadata `like` have; all where no group is named."""
+    """Return the rows whose property `group` has the value that it has in the metadata `like`; all if `group` is None."""
     if not group:
         return rows
     value = property_of(like, group)
@@ -103,7 +104,7 @@ def of_group(rows: list[SchemaVersion], *, group: str | None, like: Contract | N
 
 
 def parsed_history(rows: list[SchemaVersion], *, refer: bool = True) -> list[tuple[int, ParsedSchema]]:
-    """The versions with their parsed schemas; `refer` False says that none of those refers to another."""
+    """Return the versions with their parsed schemas; `refer` False means that no schema refers to another."""
     parsed = parse_stored([row.schema for row in rows], refer=refer)
     return list(zip((row.version for row in rows), parsed, strict=True))
 
@@ -111,7 +112,7 @@ def parsed_history(rows: list[SchemaVersion], *, refer: bool = True) -> list[tup
 def compare_versions(
     registry: Registry, subject: SubjectName, *, old: int | str, new: int | str, new_registry: Registry | None = None
 ) -> Comparison:
-    """Two versions of a subject; `new_registry` is where the new one is, if elsewhere.
+    """Compare two versions of a subject; `new_registry` is the registry of the new one, if it is another.
 
     Raises SubjectNotFound, VersionNotFound, InvalidVersion.
     """
@@ -145,9 +146,9 @@ def report_proposal(
     profile: Profile | None = None,
     level: str | None = None,
 ) -> Proposal:
-    """The whole compatibility report of a text that isn't registered; profile and level None are those in force.
+    """Return the whole compatibility report of an unregistered text; profile and level default to those in force.
 
-    Of the subjects that refer to this one it has those that `by` may read.
+    Of the subjects that refer to this one, it includes those that `by` may read.
 
     Raises InvalidSchema, InvalidReference, InvalidCompatibility.
     """
@@ -177,10 +178,10 @@ def report_proposal(
 
 @dataclass(frozen=True)
 class TextCheck:
-    """What is told of a text while it is written: the settings that count, all seven levels, and advice.
+    """The feedback on a text while it is written: the effective settings, all seven levels, and advice.
 
-    `assessment` has the edits that would make it pass; None for a text that passes as it is. `newest` is the subject's
-    newest live version; 0 if there is none.
+    `assessment` has the edits that would make it pass; None if the text passes already. `newest` is the subject's
+    newest live version; 0 if it has no live version.
     """
 
     config: EffectiveConfig
@@ -193,7 +194,7 @@ class TextCheck:
 def check_text(
     registry: Registry, subject: SubjectName, *, text: str, schema_type: str, references: Sequence[Reference] = ()
 ) -> TextCheck:
-    """Which of the seven levels a text that isn't registered would pass, and advice on it.
+    """Return which of the seven levels an unregistered text would pass, and advice on it.
 
     Raises InvalidSchema, InvalidReference.
     """
@@ -216,7 +217,7 @@ def check_text(
 def _applicable_advice(
     findings: tuple[LintFinding, ...], registry: Registry, subject: SubjectName
 ) -> tuple[LintFinding, ...]:
-    """The advice without that on tags, where the whole subject has one."""
+    """Return the advice, without that on tags if the whole subject has a tag."""
     if not any(item.rule in TAG_RULES for item in findings) or not note_of(registry, subject).tags:
         return findings
     return tuple(item for item in findings if item.rule not in TAG_RULES)
@@ -240,9 +241,9 @@ def check_proposal(
     version: int | str | None = None,
     metadata: Contract | None = None,
 ) -> Verdict:
-    """The verdict under the level that counts, against one version or (None) against those that the level names.
+    """Return the verdict under the level in force, against one version or (None) those that the level requires.
 
-    An absent subject, or its latest version, is compatible with anything. Raises InvalidSchema,
+    A text is compatible with a missing subject, or with its latest version if it has none. Raises InvalidSchema,
     InvalidReference, InvalidVersion, VersionNotFound.
     """
     number = None if version is None else parse_version(version)
@@ -268,7 +269,7 @@ def check_proposal(
 def check_fields(
     schema: ParsedSchema, settings: OwnConfig, metadata: Contract | None, previous: Contract | None
 ) -> ReservedReport:
-    """What the schema does to reserved fields, where the config wants that looked at. Raises InvalidSchema."""
+    """Return what the schema does to reserved fields, if the config checks them. Raises InvalidSchema."""
     if not settings.validate_fields:
         return ReservedReport()
     if name := format_of(schema.schema_type).restricted_name(schema)[:80]:
@@ -277,7 +278,7 @@ def check_fields(
 
 
 def refusals(report: Report, reserved: ReservedReport, settings: OwnConfig) -> list[str]:
-    """Why a schema can't be registered, in Confluent's shape; empty if it can."""
+    """Return why a schema can't be registered, in Confluent's shape; empty if it can."""
     if report.is_compatible and reserved.is_accepted():
         return []
     checked = "true" if settings.validate_fields else "false"
@@ -290,7 +291,7 @@ def _live_history(registry: Registry, subject: SubjectName) -> History:
     return parsed_history(rows, refer=refer)
 
 
-#: the live versions of a subject with their schemas, ascending, and whether each of these refers to another
+#: the live versions of a subject with their schemas, ascending, and whether each schema has references
 _LIVE: Final = f"""{PLACE}
 SELECT EXISTS (SELECT FROM subjects_schemareference r WHERE r.schema_id = d.id), {columns_of(SchemaVersion, "v")},
     {columns_of(Schema, "d")}
@@ -299,7 +300,7 @@ WHERE v.subject_id = (SELECT id FROM place) AND v.deleted_at IS NULL ORDER BY v.
 
 
 def _live_rows(registry: Registry, subject: SubjectName) -> tuple[list[SchemaVersion], bool]:
-    """`live_rows` of a subject by its name, none where there is no such subject; and whether any refers to another."""
+    """Return `live_rows` of a subject by its name, none if it doesn't exist; and whether any schema has references."""
     with connection.cursor() as cursor:
         cursor.execute(_LIVE, named(registry, subject))
         found = cursor.fetchall()
@@ -313,7 +314,7 @@ def _live_rows(registry: Registry, subject: SubjectName) -> tuple[list[SchemaVer
 
 @dataclass(frozen=True)
 class SubjectState:
-    """What a registry holds of a subject, and the policy that counts for it; `history` is ascending."""
+    """A subject's contents in a registry, and its effective policy; `history` is ascending."""
 
     level: str
     mode: str
@@ -324,7 +325,7 @@ class SubjectState:
 
 
 def state_of_subject(registry: Registry, subject: SubjectName) -> SubjectState:
-    """The state of a subject, of one that doesn't exist too."""
+    """Return the state of a subject, even if it doesn't exist."""
     try:
         row: Subject | None = get_subject(registry, subject, deleted=True)
     except SubjectNotFound:
@@ -344,13 +345,13 @@ def state_of_subject(registry: Registry, subject: SubjectName) -> SubjectState:
 def stored_version(
     registry: Registry, subject: SubjectName, version: int, *, deleted: bool = False
 ) -> tuple[VersionInfo, ParsedSchema]:
-    """A version with its parsed schema, a live one unless told otherwise. Raises SubjectNotFound, VersionNotFound."""
+    """Return a version with its parsed schema, by default a live one. Raises SubjectNotFound, VersionNotFound."""
     row = version_row(get_subject(registry, subject, deleted=deleted), version, deleted=deleted)
     return version_infos([row])[0], parse_stored([row.schema])[0]
 
 
 def faithful_text(registry: Registry, info: VersionInfo) -> str:
-    """The text as it was submitted, where it says what is stored; the stored one where normalizing changed it."""
+    """Return the submitted text if it means what is stored; otherwise, after normalization, the stored text."""
     resolved = resolve_references(registry, info.schema.references, context=info.subject.context)
     submitted = parse_schema(
         info.schema.schema_type, info.submitted, tuple(reference for reference, _ in resolved), is_new=False

@@ -22,13 +22,13 @@ from registry.subjects.versions.parsed_schemas import ReferenceGraph, parse_stor
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import VersionInfo, infos_of, named_versions
 
-#: what reading or comparing a stored text may meet: it is damaged, refers to what is, or takes more than is allowed now
+#: the errors of reading or comparing a stored text: it is damaged, its references are, or it exceeds the current limits
 UNREADABLE: Final = (InvalidSchema, InvalidReference, Unavailable)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A version as it was read: without a `schema` where that can't be, which `error` says."""
+    """A version as it was read; if it can't be, `schema` is None and `error` says why."""
 
     version: int
     schema_type: str
@@ -38,7 +38,7 @@ class Reading:
 
 
 def version_numbers(registry: Registry, subject: SubjectName) -> list[tuple[int, bool]]:
-    """All versions, newest first, each with whether it is soft-deleted; no text is read. Raises SubjectNotFound."""
+    """Return all versions, newest first, with whether each is soft-deleted; reads no text. Raises SubjectNotFound."""
     rows = SchemaVersion.objects.filter(
         subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
     ).order_by("-version")
@@ -49,7 +49,7 @@ def version_numbers(registry: Registry, subject: SubjectName) -> list[tuple[int,
 
 
 def earlier_peers(registry: Registry, subject: SubjectName, numbers: Collection[int], group: str) -> set[int]:
-    """For each of those versions the live one before it that has the same `group` in its metadata; one query."""
+    """Return, for each version, the live one before it with the same `group` in its metadata; one query."""
     rows = named_versions(registry, subject).select_related(None).order_by("version")
     last: dict[Any, int] = {}
     peers = set()
@@ -64,10 +64,10 @@ def earlier_peers(registry: Registry, subject: SubjectName, numbers: Collection[
 def read_whole(
     registry: Registry, subject: SubjectName, *, only: Collection[int] | None = None
 ) -> tuple[list[VersionInfo], tuple[Reading, ...]]:
-    """Versions as values, newest first, soft-deleted ones too; and the live ones as they were read, ascending.
+    """Return versions as values, newest first, with soft-deleted ones; and the readings of the live ones, ascending.
 
-    All of them, or those of `only` that are there. Their texts are read once, which is most of what a subject of wide
-    schemas costs. Raises SubjectNotFound.
+    All versions, or the existing ones of `only`. Their texts are read once, which is most of the cost of a subject with
+    wide schemas. Raises SubjectNotFound.
     """
     versions = named_versions(registry, subject, deleted=True)
     rows = list((versions if only is None else versions.filter(version__in=only)).order_by("-version"))
@@ -79,7 +79,7 @@ def read_whole(
 
 
 def parsed_of(registry: Registry, info: VersionInfo, readings: Sequence[Reading]) -> ParsedSchema:
-    """A version's schema: of the readings where it is among them, else read now. Raises what UNREADABLE names."""
+    """Return a version's schema, from the readings if it is among them. Raises the errors in UNREADABLE."""
     reading = next((candidate for candidate in readings if candidate.version == info.version), None)
     if reading is None:
         return stored_version(registry, info.subject, info.version, deleted=True)[1]
@@ -91,7 +91,7 @@ def parsed_of(registry: Registry, info: VersionInfo, readings: Sequence[Reading]
 def _readings(rows: Sequence[SchemaVersion], graph: ReferenceGraph) -> tuple[Reading, ...]:
     try:
         parse = parser_of([row.schema for row in rows], graph)
-    except UNREADABLE as error:  # references that are nested too deep: of which version isn't known
+    except UNREADABLE as error:  # references are nested too deeply; which version has them isn't known
         return tuple(_reading(row, None, error) for row in rows)
     return tuple(_read(row, parse) for row in rows)
 
@@ -108,10 +108,10 @@ def _reading(row: SchemaVersion, schema: ParsedSchema | None, error: SchemadeskE
 
 
 def origins_of(readings: Sequence[Reading], *, is_whole: bool = True) -> dict[str, int]:
-    """The path of every field that the newest version has, with the version that brought it (back).
+    """Return the path of every field of the newest version, with the version that added it, or added it again.
 
-    A field that comes up behind a version that can't be read is left out: it may have come with that one. So is one
-    that the first of them has where that isn't the subject's first (`is_whole` False).
+    A field that first appears after an unreadable version is left out: it may have come with that version. So is a
+    field of the first reading if that isn't the subject's first version (`is_whole` False).
     """
     origins: dict[str, int | None] = {}
     after_gap = not is_whole
@@ -134,19 +134,19 @@ def _paths(reading: Reading) -> list[str] | None:
         return None
 
 
-#: of a schema whose fields can't be told: all of it may be personal
+#: for a schema whose fields can't be read: all of it may be personal
 UNTOLD = SchemaTags(is_personal=True)
 
 
 def is_personal_tag(tag: str) -> bool:
-    """Whether a tag means personal data, by the setting."""
+    """Return whether a tag means personal data, by the setting PERSONAL_TAGS."""
     return tag.lower() in {word.lower() for word in settings.PERSONAL_TAGS}
 
 
 def tags_of_outline(
     schema_type: str, outline: Sequence[OutlineField], metadata: Mapping[str, object] | None, note: Note
 ) -> SchemaTags:
-    """The tags of a schema's fields, with those of its subject."""
+    """Return the tags of a schema's fields, with those of its subject."""
     return effective_tags(
         outline,
         metadata=metadata,
@@ -157,7 +157,7 @@ def tags_of_outline(
 
 
 def tags_of_parsed(parsed: ParsedSchema, metadata: Mapping[str, object] | None, note: Note) -> SchemaTags:
-    """The same of a parsed schema; UNTOLD where reading it takes more than is allowed."""
+    """Return the tags of a parsed schema's fields; UNTOLD if reading them exceeds the limits."""
     try:
         outline = schema_engine.outline(parsed)
     except SchemadeskError:
@@ -166,7 +166,7 @@ def tags_of_parsed(parsed: ParsedSchema, metadata: Mapping[str, object] | None, 
 
 
 def tags_of_info(registry: Registry, info: VersionInfo, note: Note, readings: Sequence[Reading] = ()) -> SchemaTags:
-    """The tags of a version; UNTOLD where its schema can't be read any more. `readings` are those that there are already."""
+    """Return a version's tags; UNTOLD if its schema can't be read. `readings` are those that exist already."""
     try:
         parsed = parsed_of(registry, info, readings)
     except SchemadeskError:
@@ -175,9 +175,9 @@ def tags_of_info(registry: Registry, info: VersionInfo, note: Note, readings: Se
 
 
 def tags_of_schemas(registry: Registry, schemas: Sequence[Schema]) -> dict[int, SchemaTags]:
-    """The tags of definitions, by their rows, each with those of all subjects that have it; a few queries.
+    """Return the tags of definitions by row, each with those of all subjects that have it; a few queries.
 
-    UNTOLD for one that can't be read.
+    UNTOLD for a definition that can't be read.
     """
     pks = [row.pk for row in schemas]
     uses: dict[int, set[SubjectName]] = {}
@@ -199,7 +199,7 @@ def tags_of_schemas(registry: Registry, schemas: Sequence[Schema]) -> dict[int, 
 
 
 def parse_readable(schemas: Sequence[Schema]) -> dict[int, ParsedSchema]:
-    """The parsed forms by row; where a schema of the lot is refused, the others are read one by one."""
+    """Return the parsed schemas by row; if one is refused, the schemas are read one by one."""
     try:
         return {row.pk: parsed for row, parsed in zip(schemas, parse_stored(schemas), strict=True)}
     except SchemadeskError:
@@ -209,7 +209,7 @@ def parse_readable(schemas: Sequence[Schema]) -> dict[int, ParsedSchema]:
 def _one(row: Schema) -> ParsedSchema | None:
     try:
         return parse_stored([row])[0]
-    except SchemadeskError:  # stored under other limits than today's
+    except SchemadeskError:  # stored under other limits than the current ones
         return None
 
 
@@ -219,9 +219,9 @@ def _together(notes: Sequence[Note]) -> Note:
 
 @dataclass(frozen=True)
 class ExampleMessage:
-    """A message in the format's JSON form. The engine made it and encoded it: `refused` is empty, or why it doesn't pass.
+    """A generated message in the format's JSON form, encoded by the engine; `refused` is why it is invalid, or empty.
 
-    `placeholders` counts values of personal fields, which stand for none: with them it may be that it doesn't pass.
+    `placeholders` counts values of personal fields, replaced by a placeholder; these can make the message invalid.
     """
 
     value: Any
@@ -230,17 +230,17 @@ class ExampleMessage:
 
 
 def example_of(registry: Registry, subject: SubjectName, version: int) -> ExampleMessage:
-    """An example of a version, a soft-deleted one too; the same one each time.
+    """Return an example of a version, which may be soft-deleted; always the same one.
 
-    Raises SubjectNotFound, VersionNotFound, InvalidSchema, SchemaTooCostly, InvalidDatum where the schema has no data
-    that can be made.
+    Raises SubjectNotFound, VersionNotFound, InvalidSchema, SchemaTooCostly, InvalidDatum if no data can be generated
+    for the schema.
     """
     row, parsed = stored_version(registry, subject, version, deleted=True)
     return example_message(parsed, tags_of_parsed(parsed, row.schema.metadata, note_of(registry, subject)))
 
 
 def example_message(parsed: ParsedSchema, tags: SchemaTags) -> ExampleMessage:
-    """The same of a parsed schema with its tags. Raises InvalidDatum, SchemaTooCostly."""
+    """Return an example of a parsed schema with its tags. Raises InvalidDatum, SchemaTooCostly."""
     made = schema_engine.example(parsed)
     placeholders = Placeholders(tags, is_union_wrapped=format_of(parsed.schema_type).has_named_branches)
     value = placeholders.of(made)

@@ -1,4 +1,4 @@
-"""Simulation with data: what versions of a subject make of each other's messages, encoded and decoded."""
+"""Simulation with data: how versions of a subject decode each other's messages."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ class TrialVersions:
     schemas: Mapping[int, ParsedSchema] = field(repr=False)
 
     def example(self, version: int) -> Any:
-        """A datum of a version in the format's JSON form. Raises InvalidDatum."""
+        """Return a datum of a version in the format's JSON form. Raises InvalidDatum."""
         return schema_engine.example(self.schemas[version])
 
     def resolve(self, *, reader: int, writer: int, datum: Any) -> Resolution:
-        """What one version makes of another's datum. Raises InvalidDatum."""
+        """Read one version's datum with another version. Raises InvalidDatum."""
         return schema_engine.resolve(self.schemas[reader], self.schemas[writer], datum)
 
     def simulate(self, *, written_by: int, modified_by: int, datum: Any, change: Change | None) -> Simulation:
-        """A datum of one version, modified through another and read again. Raises InvalidDatum."""
+        """Modify a datum of one version through another and read it again. Raises InvalidDatum."""
         own, other = self.schemas[written_by], self.schemas[modified_by]
         return schema_engine.simulate_read_modify_write(own, other, datum, change)
 
     def resets(self) -> tuple[Reset, ...]:
-        """The fields that read-modify-writes among these versions reset. Raises InvalidInput for too many."""
+        """Return the fields that read-modify-writes among these versions reset. Raises InvalidInput for too many."""
         return schema_engine.find_resets(sorted(self.schemas.items()))
 
     @staticmethod
     def remedies(resets: Sequence[Reset]) -> tuple[Remedy, ...]:
-        """What avoids those resets, in words."""
+        """Return what avoids those resets, in words."""
         return remedies(resets)
 
 
 def version_formats(registry: Registry, subject: SubjectName) -> tuple[tuple[int, str], ...]:
-    """The live versions with their formats, newest first. Raises SubjectNotFound."""
+    """Return the live versions with their formats, newest first. Raises SubjectNotFound."""
     rows = live(get_subject(registry, subject).versions.all()).order_by("-version")
     return tuple(rows.values_list("version", "schema__schema_type"))
 
 
 def load_for_trial(registry: Registry, subject: SubjectName, versions: Sequence[int]) -> TrialVersions:
-    """Live versions of one format. Raises SubjectNotFound, VersionNotFound, InvalidInput for two formats."""
+    """Return live versions of one format. Raises SubjectNotFound, VersionNotFound, InvalidInput for two formats."""
     rows = list(
         live(get_subject(registry, subject).versions.filter(version__in=versions))
         .select_related("schema")
@@ -74,7 +74,7 @@ MAX_VERSIONS_TOGETHER = 10
 
 @dataclass(frozen=True)
 class Hazards:
-    """The fields that versions in use at the same time reset for each other, and what avoids it."""
+    """The fields that versions in use at the same time reset for each other, and how to avoid it."""
 
     versions: tuple[int, ...]
     resets: tuple[Reset, ...]
@@ -84,7 +84,7 @@ class Hazards:
 def resolve_datum(
     registry: Registry, subject: SubjectName, *, reader: int | str, writer: int | str, datum: Any = None
 ) -> Resolution:
-    """What the reader version gets from a datum of the writer version; without a datum, from a generated one.
+    """Read a datum of the writer version, by default a generated one, with the reader version.
 
     Raises SubjectNotFound, VersionNotFound, InvalidVersion, InvalidDatum, InvalidInput for two formats.
     """
@@ -101,14 +101,17 @@ def simulate(
     datum: Any = None,
     change: Change | None = None,
 ) -> Simulation:
-    """A read-modify-write by another version, and what the first one finds afterwards. Raises as `resolve_datum`."""
+    """Simulate a read-modify-write by another version, and what the first one reads afterwards.
+
+    Raises as `resolve_datum` does.
+    """
     (_, own), (_, other) = _versions(registry, subject, [written_by, modified_by])
     written = schema_engine.example(own) if datum is None else datum
     return schema_engine.simulate_read_modify_write(own, other, written, change)
 
 
 def find_hazards(registry: Registry, subject: SubjectName, versions: Sequence[int | str]) -> Hazards:
-    """The hazards of versions that are in use at the same time. Raises as `resolve_datum`."""
+    """Return the hazards of versions in use at the same time. Raises as `resolve_datum` does."""
     if not 2 <= len(versions) <= MAX_VERSIONS_TOGETHER:
         raise InvalidInput(f"Choose 2 to {MAX_VERSIONS_TOGETHER} versions that are in use at the same time.")
     numbered = _versions(registry, subject, versions)

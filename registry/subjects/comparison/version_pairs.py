@@ -22,7 +22,7 @@ from registry.subjects.versions.parsed_schemas import parse_schema, parser_of, r
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import SchemaInfo, VersionInfo, infos_of, joined_rows
 
-#: findings of a direction that are proved; the others are told without a witness
+#: findings of a direction that are proved; the others have no witness
 MAX_WITNESSES: Final = 50
 
 
@@ -37,10 +37,10 @@ class Side:
 
 @dataclass(frozen=True)
 class ProvedComparison(Comparison):
-    """A comparison whose findings carry a witness, with what the data say beside the rules.
+    """A comparison whose findings have a witness, with where the data disagree with the rules.
 
-    `unchanged` are the fields that both sides have alike. `problem` says why a side can't be read; the formats are
-    then the same and `differences` is None all the same. `unproved` says why the findings have no witnesses.
+    `unchanged` are the fields that are equal on both sides. `problem` says why a side can't be read; then `differences`
+    is None although the formats are the same. `unproved` says why the findings have no witnesses.
     """
 
     partings: tuple[Parting, ...] = ()
@@ -53,7 +53,7 @@ class ProvedComparison(Comparison):
 
 @dataclass(frozen=True)
 class Text:
-    """A text that isn't registered, as of a subject of a registry, in which its references are looked up."""
+    """An unregistered text, as if in a subject of a registry, where its references are resolved."""
 
     registry: Registry
     subject: SubjectName
@@ -63,9 +63,9 @@ class Text:
 
 
 def compare_sides(old: Side | Text, new: Side | Text, *, profile: Profile = "confluent") -> ProvedComparison:
-    """Two versions or texts with their differences, both directions' reports, a witness each, and suspected renames.
+    """Compare two versions or texts: differences, reports of both directions with witnesses, suspected renames.
 
-    The side of a text has no number and no id (0). Raises SubjectNotFound, VersionNotFound, InvalidVersion.
+    A text's version number and id are 0. Raises SubjectNotFound, VersionNotFound, InvalidVersion.
     """
     sides_stored = [side for side in (old, new) if isinstance(side, Side)]
     stored_rows = joined_rows([(side.registry, side.subject, side.version) for side in sides_stored])
@@ -87,7 +87,7 @@ def compare_sides(old: Side | Text, new: Side | Text, *, profile: Profile = "con
 
 
 def compare_text(old: Side, text: str, schema_type: str, references: Sequence[Reference]) -> ProvedComparison:
-    """A version with a text that isn't registered, which is to follow it in the same registry and subject.
+    """Compare a version with an unregistered text that would follow it in the same subject.
 
     Raises SubjectNotFound, VersionNotFound, InvalidVersion.
     """
@@ -95,7 +95,7 @@ def compare_text(old: Side, text: str, schema_type: str, references: Sequence[Re
 
 
 def _as_version(side: Text, beside: VersionInfo | None) -> VersionInfo:
-    """A text as a version, with what stands `beside` the schema of the version that it is compared with."""
+    """Return a text as a version, with metadata and rules of the version `beside` it in the comparison."""
     return VersionInfo(
         id=0,
         subject=side.subject,
@@ -120,7 +120,7 @@ def _as_version(side: Text, beside: VersionInfo | None) -> VersionInfo:
 
 
 def _compared_side(side: Side | Text, info: VersionInfo, schema: ParsedSchema) -> VersionInfo:
-    """The side with the text that is compared, which of a text that isn't stored is made here."""
+    """Return the side with the text that is compared; that of an unregistered text is computed here."""
     if isinstance(side, Side):
         return info
     return replace(info, schema=replace(info.schema, text=schema.canonical, fingerprint=schema.fingerprint))
@@ -133,7 +133,7 @@ def _parsed(side: Text) -> ParsedSchema:
 
 @dataclass(frozen=True)
 class _PairResult:
-    """All that a comparison tells of two schemas, whatever versions they are of."""
+    """Everything that a comparison says about two schemas, whichever versions have them."""
 
     differences: tuple[Difference, ...]
     backward: Report
@@ -145,7 +145,7 @@ class _PairResult:
 
     @property
     def weight(self) -> int:
-        """The rows, a thousand characters of a datum or an edit like one; too many where time ran out: that may do better."""
+        """The rows, plus one per 1,000 characters of data or edits; maximal if time ran out: a retry may do better."""
         if self.unproved:
             return sys.maxsize
         items = [*self.backward.items, *self.forward.items]
@@ -181,7 +181,7 @@ def _pair_result(old: ParsedSchema, new: ParsedSchema, version: int, profile: Pr
     try:
         result = replace(result, unchanged=_unchanged(schema_engine.outline(old), schema_engine.outline(new)))
         return _proved(result, old, new, version)
-    except SchemaTooCostly as error:  # what is known without proof is shown all the same
+    except SchemaTooCostly as error:  # what is known without proof is still shown
         return replace(result, unproved=error.message)
 
 
@@ -208,7 +208,7 @@ def _proved(result: _PairResult, old: ParsedSchema, new: ParsedSchema, version: 
 
 
 def _parting(judged: Judgement, truth: Truth, version: int, direction: Direction) -> list[Parting]:
-    """Where rules and data part: one, or none."""
+    """Return where rules and data disagree: one parting, or none."""
     by_rules: Answer = "yes" if judged.is_compatible else "no"
     if truth.answer == by_rules:
         return []
@@ -219,7 +219,7 @@ def _parting(judged: Judgement, truth: Truth, version: int, direction: Direction
 def _with_witnesses(
     items: Sequence[ReportItem], judged: Judgement, reader: ParsedSchema, writer: ParsedSchema
 ) -> tuple[ReportItem, ...]:
-    """The items, each with a witness; of very many, the first."""
+    """Return the items with witnesses; if there are very many, only the first get one."""
     findings = {(item.rule, item.path, item.location): item for item in (*judged.breaks, *judged.hazards)}
     budget = MAX_WITNESSES if format_of(reader.schema_type).offers("witness") else 0
     proved = []
@@ -233,7 +233,7 @@ def _with_witnesses(
 
 
 def _unchanged(old: Sequence[OutlineField], new: Sequence[OutlineField]) -> tuple[OutlineField, ...]:
-    """The fields that are equal on both sides, in the new one's order; a field whose inside changed is none."""
+    """Return the fields that are equal on both sides, in the new schema's order, unless something inside them changed."""
     before = {item.path: item for item in old}
     after = {item.path: item for item in new}
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}

@@ -1,1 +1,1 @@
-"""The interface to the engines of the schema formats: cheap schemas in this process, costly ones in worker processes."""
+"""The interface to the engines of the formats: cheap schemas in this process, costly ones in worker processes."""

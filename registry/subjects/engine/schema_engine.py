@@ -1,4 +1,4 @@
-"""The interface to the engines: cheap schemas are read and compared here, costly ones in a worker process that can be killed."""
+"""The interface to the engines: cheap schemas run in this process, costly ones in a worker process that can be killed."""
 
 from __future__ import annotations
 
@@ -36,29 +36,30 @@ from registry.sandbox.cache import WeighedCache
 from registry.sandbox.codec import Source
 from registry.subjects.engine.schema_workers import label_of, run_in_child
 
-#: characters of a new schema times its comparisons with data that are made here: about 2 µs each
+#: the most characters of a new schema × comparisons with data that this process does: about 2 µs each
 _PROVED_HERE: Final = 2_000_000
-#: what pages ask for again and again, by rows: fields of schemas, differences of pairs, and what their users reset
+#: results that pages request repeatedly, by rows: fields of schemas, differences and resets
 _outlines = WeighedCache[tuple[OutlineField, ...]](50_000, lambda fields: len(fields) + 1)
 _differences = WeighedCache[tuple[Difference, ...]](30_000, lambda differences: len(differences) + 1)
 _resets = WeighedCache[tuple[Reset, ...]](10_000, lambda resets: len(resets) + 1)
 _pairs = WeighedCache[Any](60_000, lambda result: result.weight)
-#: what the rules and the data say of a pair, by findings, and advice: a report is asked for again with another level, view or file
+#: results of the rules, the data and the linter, by findings: a report is requested again with another level, view or
+# file
 _judgements = WeighedCache[Judgement](30_000, lambda judgement: len(judgement.breaks) + len(judgement.hazards) + 1)
 _truths = WeighedCache[Truth](30_000, lambda outcome: len(outcome.findings) + 1)
 _advice = WeighedCache[tuple[LintFinding, ...]](30_000, lambda findings: len(findings) + 1)
-#: whole reports but for what refers to the subject, by what they found
+#: whole reports without the subjects that refer to this one, by findings
 _assessments = WeighedCache[Assessment](40_000, lambda report: report.weight)
 #: the edits of suspected renames, by characters
 _edits = WeighedCache[Edit | None](4_000_000, lambda edit: len(edit.text) if edit else 1)
 
 
 class Heavy(Protocol):
-    """What knows how many rows it has."""
+    """A value with a number of rows."""
 
     @property
     def weight(self) -> int:
-        """The rows."""
+        """The number of rows."""
 
 
 Made = TypeVar("Made", bound=Heavy)
@@ -66,9 +67,9 @@ Made = TypeVar("Made", bound=Heavy)
 
 @dataclass(frozen=True, slots=True)
 class PlacedSchema(ParsedSchema):
-    """A parsed schema with what decides where it is worked on.
+    """A parsed schema with what decides where it is processed.
 
-    `resolved` is what it refers to, with the texts.
+    `resolved` are its references with their texts.
     """
 
     resolved: tuple[ResolvedReference, ...] = field(default=(), compare=False, repr=False)
@@ -78,10 +79,10 @@ class PlacedSchema(ParsedSchema):
 def parse(
     schema_type: str, text: str, references: Sequence[ResolvedReference] = (), *, is_new: bool = True
 ) -> PlacedSchema:
-    """The parsed schema; nothing is cached.
+    """Parse a schema without a cache.
 
-    What isn't new was accepted once, here or elsewhere: its defaults aren't held against their types, as on the
-    established server (`validateNewSchemas`). Raises InvalidSchema, SchemaTooCostly, InvalidReference, Unavailable.
+    If it isn't new, it was accepted earlier, here or elsewhere: its defaults aren't checked against their types, as in
+    Confluent (`validateNewSchemas`). Raises InvalidSchema, SchemaTooCostly, InvalidReference, Unavailable.
     """
     resolved = tuple(references)
     if resolved and not format_of(schema_type).has_references:
@@ -108,7 +109,7 @@ def parse(
 
 
 def references_of(schema: ParsedSchema) -> tuple[ResolvedReference, ...]:
-    """What a schema that was parsed here refers to, with the texts."""
+    """Return the references of a schema that was parsed here, with their texts."""
     if isinstance(schema, PlacedSchema):
         return schema.resolved
     if schema.references:
@@ -117,12 +118,12 @@ def references_of(schema: ParsedSchema) -> tuple[ResolvedReference, ...]:
 
 
 def _content(schema: ParsedSchema) -> tuple[str, str, str]:
-    """What decides everything that is said of a schema for people: comments, which the fingerprint leaves out, too."""
+    """Return what determines every result for people; includes comments, which the fingerprint omits."""
     return schema.schema_type, schema.fingerprint, schema.text
 
 
 def _digest(history: History) -> bytes:
-    """What names the content of many versions, without their texts."""
+    """Return a digest of the content of many versions."""
     hasher = hashlib.sha256()
     for version, schema in history:
         for part in (str(version), *_content(schema)):
@@ -131,43 +132,43 @@ def _digest(history: History) -> bytes:
 
 
 def normalize(schema: ParsedSchema) -> str:
-    """The text that `normalize=true` registers."""
+    """Return the text that `normalize=true` registers."""
     return str(_verb("normalize", schema))
 
 
 def text_by(verb: str, schema: ParsedSchema) -> str:
-    """The text in another form, by the method that the format has for it: see `SchemaFormat.forms`."""
+    """Return the text in another form, by the format's method of that name: see `SchemaFormat.forms`."""
     return str(_verb(verb, schema))
 
 
 def outline(schema: ParsedSchema) -> tuple[OutlineField, ...]:
-    """The fields as a flat list, nested ones after their parent."""
+    """Return the fields as a flat list, nested ones after their parent."""
     return _outlines.get(_content(schema), lambda: _verb("outline", schema))
 
 
 def self_contained(schema: ParsedSchema) -> str:
-    """The text with everything that it refers to inside."""
+    """Return the text with everything that it refers to included."""
     return str(_verb("self_contained", schema))
 
 
 def example(schema: ParsedSchema) -> Any:
-    """A datum of the schema in the format's JSON form. Raises InvalidDatum."""
+    """Return a datum of the schema in the format's JSON form. Raises InvalidDatum."""
     return _verb("example", schema)
 
 
 def position(schema: ParsedSchema, pointer: str) -> tuple[int, int] | None:
-    """Line and column of what a pointer leads to."""
+    """Return line and column of a pointer's target."""
     line_and_column: tuple[int, int] | None = _verb("position", schema, pointer)
     return line_and_column
 
 
 def diff(old: ParsedSchema, new: ParsedSchema) -> tuple[Difference, ...]:
-    """All changes, for people, in the order of the text."""
+    """Return all changes, for people, in the order of the text."""
     return _differences.get((_content(old), _content(new)), lambda: _verb("diff", old, new))
 
 
 def of_pair(old: ParsedSchema, new: ParsedSchema, way: Hashable, make: Callable[[], Made]) -> Made:
-    """What is made of the content of two schemas alone, in some way; kept by its weight in rows."""
+    """Return a result that depends only on the content of two schemas and on `way`; cached by its number of rows."""
     result: Made = _pairs.get((_content(old), _content(new), way), make)
     return result
 
@@ -178,56 +179,56 @@ def lint(schema: ParsedSchema) -> tuple[LintFinding, ...]:
 
 
 def judge(reader: ParsedSchema, writer: ParsedSchema) -> Judgement:
-    """All breaks and hazards of reading the writer's data with the reader."""
+    """Return all breaks and hazards of reading the writer's data with the reader."""
     return _judgements.get((_content(reader), _content(writer)), lambda: _verb("judge", reader, writer))
 
 
 def tags(schema: ParsedSchema) -> tuple[EntityTags, ...]:
-    """The tagged records and fields with their tags, in the order of the text."""
+    """Return the tagged records and fields with their tags, in the order of the text."""
     entities: tuple[EntityTags, ...] = _verb("tags", schema)
     return entities
 
 
 def with_tags(schema: ParsedSchema, add: Sequence[EntityTags], remove: Sequence[EntityTags]) -> str:
-    """The text with those tags added, then those removed. Raises InvalidSchema for an entity that isn't there."""
+    """Return the text with those tags added, then those removed. Raises InvalidSchema for an unknown entity."""
     return str(_verb("with_tags", schema, changes_of(add, remove)))
 
 
 def has_top_level_field(schema: ParsedSchema, name: str) -> bool:
-    """Whether the schema itself, not one inside of it, has a field of that name."""
+    """Return whether the schema itself, not a nested one, has a field of that name."""
     return bool(_verb("has_top_level_field", schema, name))
 
 
 def incompatibilities(reader: ParsedSchema, writer: ParsedSchema) -> tuple[Incompatibility, ...]:
-    """The breaks alone."""
+    """Return only the breaks."""
     return judge(reader, writer).breaks
 
 
 def truth(reader: ParsedSchema, writer: ParsedSchema) -> Truth:
-    """What really happens to the writer's data."""
+    """Return what really happens to the writer's data."""
     return _truths.get((_content(reader), _content(writer)), lambda: _verb("truth", reader, writer))
 
 
 def witness(reader: ParsedSchema, writer: ParsedSchema, finding: Incompatibility | None = None) -> Witness:
-    """Proof of one finding, or of any break of the pair."""
+    """Return proof of one finding, or of any break of the pair."""
     proof: Witness = _verb("witness", reader, writer, finding)
     return proof
 
 
 def resolve(reader: ParsedSchema, writer: ParsedSchema, datum: Any) -> Resolution:
-    """What the reader makes of a datum. Raises InvalidDatum."""
+    """Read a datum with the reader. Raises InvalidDatum."""
     resolution: Resolution = _verb("resolve", reader, writer, datum)
     return resolution
 
 
 def repair(schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, *, is_reader: bool) -> Edit | None:
-    """The smallest edit of `schema` that removes the finding against `other`."""
+    """Return the smallest edit of `schema` that removes the finding against `other`."""
     edit: Edit | None = _verb("repair", schema, other, finding, is_reader=is_reader)
     return edit
 
 
 def accept_rename(old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
-    """The edit of `new` that makes a suspected rename a known one."""
+    """Return the edit of `new` that turns a suspected rename into a declared one."""
     key = (_content(old), _content(new), suspected.rule, suspected.pointer_old, suspected.pointer_new)
     return _edits.get(key, lambda: _verb("accept_rename", old, new, suspected))
 
@@ -235,7 +236,7 @@ def accept_rename(old: ParsedSchema, new: ParsedSchema, suspected: Difference) -
 def check(
     new: ParsedSchema, history: History, level: str, *, profile: Profile = "confluent", lenient: bool = False
 ) -> Report:
-    """The report of a new schema against the versions that the level names, `lenient` as the compatibility policy is.
+    """Check a new schema against the versions that the level requires; `lenient` is that of the compatibility policy.
 
     Raises InvalidCompatibility.
     """
@@ -249,7 +250,7 @@ def check(
 
 
 def check_both(new: ParsedSchema, old: tuple[int, ParsedSchema], *, profile: Profile) -> tuple[Report, Report]:
-    """The reports of a new schema against one version: whether it reads that one's data, and the other way round."""
+    """Return the reports of both directions against one version: the new schema reads its data, and vice versa."""
     if _place([new, old[1]]) == "process":
         checker = compatibility.Checker(_cached_format(new), new, [old], profile)
         return checker.report(compatibility.LEVELS["BACKWARD"]), checker.report(compatibility.LEVELS["FORWARD"])
@@ -257,7 +258,7 @@ def check_both(new: ParsedSchema, old: tuple[int, ParsedSchema], *, profile: Pro
 
 
 def check_all_levels(new: ParsedSchema, history: History, *, profile: Profile = "confluent") -> LevelStrip:
-    """The reports of all seven levels and the matrix of all versions."""
+    """Return the reports of all seven levels and the matrix of all versions."""
     if _place([new, *(old for _, old in history)]) == "process":
         return compatibility.check_all_levels(FORMATS[new.schema_type], new, history, profile=profile)
     strip: LevelStrip = _with_history("check_all_levels", new, history, profile=profile)
@@ -272,7 +273,7 @@ def assess(
     references: Sequence[ResolvedReference] | None = None,
     profile: Profile = "confluent",
 ) -> Assessment:
-    """The whole report of a new schema; `references` are its own, if it wasn't parsed by this module."""
+    """Return the whole report of a new schema; pass its `references` if it wasn't parsed by this module."""
     key = (_content(new), _digest(history), level, profile)
     return _assessments.get(key, lambda: _assess(new, history, level, references, profile))
 
@@ -296,7 +297,7 @@ def _assess(
 
 
 def check_policy(policy: str, new: ParsedSchema, history: History) -> PolicyReport:
-    """The report of a policy of `registry.formats.policies.POLICIES` on a new schema."""
+    """Check a new schema by a policy of `registry.formats.policies.POLICIES`."""
     if _place([new, *(old for _, old in history)]) == "process":
         return POLICIES[policy].check(new, history)
     report: PolicyReport = _with_history("check_policy", new, history, policy)
@@ -304,7 +305,7 @@ def check_policy(policy: str, new: ParsedSchema, history: History) -> PolicyRepo
 
 
 def decode_body(schema: ParsedSchema, body: bytes, indexes: tuple[int, ...] | None = None) -> DecodedBody:
-    """The body of a message, decoded, always in a child: a few bytes may declare anything. Raises InvalidDatum."""
+    """Decode a message body, always in a child: a few bytes may declare anything. Raises InvalidDatum."""
     decoded: DecodedBody = _ask("decode_body", [schema], [_source(schema), body, indexes], {})
     return decoded
 
@@ -312,7 +313,7 @@ def decode_body(schema: ParsedSchema, body: bytes, indexes: tuple[int, ...] | No
 def simulate_read_modify_write(
     own: ParsedSchema, other: ParsedSchema, datum: Any, change: Change | None = None
 ) -> Simulation:
-    """A datum of `own`, modified through `other` and read again. Raises InvalidDatum."""
+    """Modify a datum of `own` through `other` and read it again. Raises InvalidDatum."""
     if _place([own, other]) == "process":
         return read_modify_write.simulate_read_modify_write(FORMATS[own.schema_type], own, other, own, datum, change)
     sent = [_source(own), _source(other), _source(own), datum, change]
@@ -321,7 +322,7 @@ def simulate_read_modify_write(
 
 
 def find_resets(versions: History) -> tuple[Reset, ...]:
-    """The fields that read-modify-writes by versions in use together reset."""
+    """Return the fields that read-modify-writes by versions in use together reset."""
     content = tuple((number, _content(schema)) for number, schema in versions)
     return _resets.get(content, lambda: _find_resets(versions))
 
@@ -336,13 +337,13 @@ def _find_resets(versions: History) -> tuple[Reset, ...]:
 
 
 def forget() -> None:
-    """Forget what is kept of earlier answers, so that the engines are asked again."""
+    """Clear all cached results, so that the engines compute them again."""
     for cache in (_outlines, _differences, _resets, _pairs, _judgements, _truths, _advice, _assessments, _edits):
         cache.clear()
 
 
 class _CachedFormat:
-    """An engine whose answers are this module's, where those are kept."""
+    """An engine that takes its results from this module where this module caches them."""
 
     _VERBS: Final = {
         "diff": diff,
@@ -355,7 +356,7 @@ class _CachedFormat:
 
     def __init__(self, engine: SchemaFormat) -> None:
         self._engine = engine
-        self.name, self.position = engine.name, engine.position  # asked for with every finding
+        self.name, self.position = engine.name, engine.position  # read for every finding
 
     def __getattr__(self, verb: str) -> Any:
         return self._VERBS.get(verb) or getattr(self._engine, verb)
@@ -369,7 +370,7 @@ def _cached_format(schema: ParsedSchema) -> SchemaFormat:
 
 
 def _place(schemas: Sequence[ParsedSchema]) -> Place:
-    """Where the first schema is compared with each of the others: with one costly pair, all in the child."""
+    """Return where to compare the first schema with the others: one costly pair puts all in the child."""
     if any(schema.model is None for schema in schemas):
         return "child"
     first, *others = (_cost(schema) for schema in schemas)

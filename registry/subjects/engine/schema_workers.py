@@ -1,4 +1,4 @@
-"""The worker processes in which costly schemas are read and compared: their limits, and what one request may use."""
+"""The worker processes that read and compare costly schemas: their limits, and each request's allowance."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from registry.formats import format_of
 from registry.sandbox.pool import Pool
 from registry.sandbox.process import MIB, Limits
 
-#: with less than this left of a request's allowance, no child is asked
+#: with less than this left of a request's allowance, no child is used
 _LEAST_SECONDS: Final = 0.05
 
 
 @lru_cache(maxsize=1)
 def pool() -> Pool:
-    """The children of this process, with the limits of the settings; none is started by asking."""
+    """Return the children of this process, with the limits of the settings; starts none."""
     return Pool(
         Limits(
             children=settings.SCHEMA_CHILDREN, seconds=settings.SCHEMA_SECONDS, memory=settings.SCHEMA_MEMORY_MIB * MIB
@@ -32,12 +32,12 @@ def pool() -> Pool:
 
 
 def prestart() -> None:
-    """Begins to start the children, so that the first costly schema doesn't wait for them."""
+    """Begin to start the children, so that the first costly schema doesn't wait for them."""
     pool().start()
 
 
 def run_in_child(verb: str, sent: Sequence[Any], options: Mapping[str, Any], about: str) -> Any:
-    """A job of a child, within what the request that is served by this thread has left."""
+    """Run a job in a child, within what is left of the current request's allowance."""
     limit = pool().limits.seconds
     left = limit - (_spent.seconds or 0.0)
     if left < _LEAST_SECONDS:
@@ -54,7 +54,7 @@ def run_in_child(verb: str, sent: Sequence[Any], options: Mapping[str, Any], abo
 
 
 class _Spent(threading.local):
-    """Seconds that the request served by this thread has spent with children; None outside of a request."""
+    """Seconds that this thread's current request has used in children; None outside of a request."""
 
     seconds: float | None = None
 
@@ -73,7 +73,7 @@ def _end_allowance(**signal: Any) -> None:
 
 
 def label_of(schema_type: str, text: str) -> str:
-    """The schema for people: by its name, else by how it begins."""
+    """Describe the schema by its name, or by how its text begins."""
     pattern = format_of(schema_type).name_pattern
     match = pattern.search(text, 0, 10_000) if pattern else None
     description = f'"{match[1]}"' if match else f"that starts with {text[:40]!r}"

@@ -1,1 +1,1 @@
-"""The history of fields and versions, and what another level would have made of it."""
+"""The history of fields and versions, and what another level would have refused."""

@@ -20,14 +20,14 @@ from registry.subjects.versions.lookup import get_subject
 from registry.subjects.versions.parsed_schemas import parser_of
 from registry.subjects.versions.qualified_names import SubjectName
 
-#: versions that are looked at, the newest ones
+#: the most versions that are read, the newest ones
 MAX_VERSIONS: Final = 200
 SECONDS: Final = 4.0
-#: bytes of texts that are read
+#: the most bytes of texts that are read
 _MAX_BYTES: Final = 16_000_000
-#: characters of a text that a sentence quotes
+#: the most characters of a text that a sentence quotes
 _QUOTED: Final = 200
-#: paths that are offered where a field isn't there
+#: the most paths that are suggested if the field doesn't exist
 _NEAREST: Final = 5
 
 INTRODUCED, THERE, REMOVED, RETURNED, CHANGED = "introduced", "there", "removed", "returned", "changed"
@@ -35,7 +35,7 @@ INTRODUCED, THERE, REMOVED, RETURNED, CHANGED = "introduced", "there", "removed"
 
 @dataclass(frozen=True)
 class FieldChange:
-    """One thing that a version did to the field, as a sentence; `kind` is one of those above."""
+    """One change that a version made to the field, as a sentence; `kind` is one of those above."""
 
     kind: str
     sentence: str
@@ -44,7 +44,7 @@ class FieldChange:
 
 @dataclass(frozen=True)
 class Chapter:
-    """A version that did something to the field, and who registered it when, by which door."""
+    """A version that changed the field, with who registered it, when, and through which API or page."""
 
     version: int
     at: datetime
@@ -56,11 +56,10 @@ class Chapter:
 
 @dataclass(frozen=True)
 class FieldHistory:
-    """The chapters, oldest first; none where no version that was looked at has the field.
+    """The chapters, oldest first; empty if no version that was read has the field.
 
-    `field` is the field as the newest version has it, None where it hasn't. `looked_at` of `versions` versions were
-    looked at, the newest ones; `unread` says of some why they couldn't be. `nearest` are other paths, where the field
-    was never there.
+    `field` is the field in the newest version, None if it isn't there. The newest `looked_at` of `versions` versions
+    were read; `unread` says why some couldn't be. `nearest` are similar paths if the field never existed.
     """
 
     path: str
@@ -74,9 +73,9 @@ class FieldHistory:
 
 
 def field_history(registry: Registry, subject: SubjectName, path: str, *, seconds: float = SECONDS) -> FieldHistory:
-    """The history of the field at a path, over the versions that aren't deleted for good. Raises SubjectNotFound.
+    """Return the history of the field at a path, over all versions that exist. Raises SubjectNotFound.
 
-    A constant number of queries; within a time, beyond which the oldest versions are left out.
+    A constant number of queries; when the time is over, the oldest versions are left out.
     """
     row = get_subject(registry, subject, deleted=True)
     rows, versions = _newest(row)
@@ -97,7 +96,7 @@ def field_history(registry: Registry, subject: SubjectName, path: str, *, second
 
 
 def _newest(subject: Subject) -> tuple[list[SchemaVersion], int]:
-    """The newest versions, as many as are read, newest first; and how many there are."""
+    """Return the newest versions, as many as are read, newest first; and how many exist."""
     sizes = subject.versions.order_by("-version").annotate(size=TextBytes(F("schema__canonical")))
     chosen, room, count = list[int](), _MAX_BYTES, 0
     for pk, size in sizes.values_list("pk", "size"):
@@ -111,7 +110,7 @@ def _newest(subject: Subject) -> tuple[list[SchemaVersion], int]:
 
 @dataclass(frozen=True)
 class _FieldReading:
-    """A version that was read: the field in it, and all of its fields."""
+    """A version that was read: the field in it, and the paths of all its fields."""
 
     row: SchemaVersion
     schema: ParsedSchema
@@ -121,7 +120,7 @@ class _FieldReading:
 
 @dataclass
 class _HistoryReader:
-    """Versions being read, from the newest back."""
+    """Reads versions from the newest back."""
 
     path: str
     parse: Callable[[Schema], ParsedSchema]
@@ -129,7 +128,7 @@ class _HistoryReader:
     unread: list[tuple[int, str]] = field(default_factory=list)
 
     def back(self, rows: Sequence[SchemaVersion]) -> list[_FieldReading]:
-        """What was read in time, oldest first."""
+        """Return what was read in time, oldest first."""
         readings: list[_FieldReading] = []
         for row in rows:
             if readings and time.monotonic() >= self.until:
@@ -145,7 +144,7 @@ class _HistoryReader:
         return readings[::-1]
 
     def chapters(self, readings: Sequence[_FieldReading], *, is_whole: bool) -> list[Chapter]:
-        """What each version did, for those that did anything; unless all were read the first one tells what was there."""
+        """Return what each version changed, if anything; unless all were read, the first says what was there."""
         chapters: list[Chapter] = []
         before: _FieldReading | None = None
         for item in readings:
@@ -177,7 +176,7 @@ class _HistoryReader:
         return [FieldChange(INTRODUCED, f"It was added: {described}.")]
 
     def _renamed_from(self, before: _FieldReading, now: _FieldReading) -> str:
-        """The path that the field had before, "" where it is a new one, or nobody can tell."""
+        """Return the path that the field had before; "" if it is new or that can't be determined."""
         if before.schema.schema_type != now.schema.schema_type:
             return ""
         try:
@@ -208,7 +207,7 @@ def _default(item: OutlineField) -> str:
 
 
 def _differences(old: OutlineField, new: OutlineField) -> list[str]:
-    """What changed about the field, each as a sentence, in one order."""
+    """Return what changed about the field as sentences, in a fixed order."""
     sentences = []
     if old.type != new.type:
         sentences.append(f"Its type changed from {old.type} to {new.type}.")
@@ -248,7 +247,7 @@ def _quoted(text: str) -> str:
 
 
 def _nearest(path: str, newest: Any) -> list[str]:
-    """Paths of the newest version that resemble one that is nowhere."""
+    """Return paths of the newest version that resemble an unknown one."""
     if newest is None:
         return []
     name = path.rpartition(".")[2]

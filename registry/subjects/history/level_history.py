@@ -1,4 +1,4 @@
-"""What another compatibility level would have refused: past registrations and open requests, judged again."""
+"""What another compatibility level would have refused: past registrations and open requests, checked again."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from registry.subjects.policy.effective_policy import EffectiveConfig, OwnConfig
 from registry.subjects.versions.parsed_schemas import parser_of
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-#: subjects that one answer looks at
+#: the most subjects in one answer
 MAX_SUBJECTS: Final = 200
-#: versions of a subject that are looked at, the newest ones
+#: the most versions of a subject that are read, the newest ones
 MAX_VERSIONS: Final = 100
-#: for how long an answer goes on
+#: the time limit of an answer
 SECONDS: Final = 4.0
-#: bytes of texts that are read at once
+#: the most bytes of texts in memory at a time
 _BYTES_AT_ONCE: Final = 8_000_000
 
 
@@ -35,7 +35,7 @@ _BYTES_AT_ONCE: Final = 8_000_000
 class FailingVersion:
     """A version that would have been refused; `against` are the versions that it breaks, newest first.
 
-    `fails_now`: the level in force would refuse it as well, so it came in some other way, or before that level.
+    `fails_now`: the level in force would refuse it too, so it was added in another way, or before that level.
     """
 
     version: int
@@ -46,7 +46,7 @@ class FailingVersion:
 
 @dataclass(frozen=True)
 class Unjudged:
-    """A version of which nothing can be said, and why."""
+    """A version that can't be checked, and why."""
 
     version: int
     sentence: str
@@ -54,10 +54,10 @@ class Unjudged:
 
 @dataclass(frozen=True)
 class SubjectTrial:
-    """What the level says of one subject, whose level is `level` now.
+    """The result of the level for one subject; `level` is its current one.
 
-    Of its `transitions`, which are its live versions but the first, `judged` were looked at, newest first; `left_out`
-    older versions weren't read at all.
+    `transitions` is the number of its live versions except the first. `judged` of them were checked, newest first;
+    `left_out` older versions weren't read.
     """
 
     subject: SubjectName
@@ -70,23 +70,22 @@ class SubjectTrial:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every transition was judged."""
+        """Whether every transition was checked."""
         return not self.left_out and not self.unjudged and self.judged == self.transitions
 
     @property
     def says_something(self) -> bool:
-        """Whether there is more to tell than that all of it would pass."""
+        """Whether there is more to say than that everything would pass."""
         return bool(self.failing) or not self.is_whole
 
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What a level says of the past.
+    """The effect that a level would have had in the past.
 
-    `subjects` are those of this answer of which there is more to tell than that all would pass. `looked_at` of `total`
-    subjects were looked at so far, this answer's included; `keeping` more have a level of their own at a nearer scope.
-    The numbers of transitions are of this answer alone. `cursor` asks for the next one, "" at the end; `stopped` says
-    why it ended before its time.
+    `subjects` are those of this answer for which not everything would pass. `looked_at` of `total` subjects are done,
+    including this answer's; `keeping` more have a level of their own at a nearer scope. The numbers of transitions are
+    those of this answer. `cursor` continues, "" at the end; `stopped` says why the answer ended early.
     """
 
     level: str
@@ -110,9 +109,9 @@ def what_if(
     limit: int = MAX_SUBJECTS,
     seconds: float = SECONDS,
 ) -> WhatIf:
-    """Which versions of the subjects below a scope (None: the registry) would have been refused under a level.
+    """Return which versions of the subjects below a scope (None: the registry) a level would have refused.
 
-    `cursor` is that of the answer before. The number of queries is constant but for texts of many megabytes.
+    `cursor` is that of the previous answer. The number of queries is constant except for many megabytes of texts.
     Raises InvalidCompatibility, InvalidName, SubjectNotFound.
     """
     chosen, after = level_named(level.upper()), parse_subject(cursor) if cursor else None
@@ -144,7 +143,7 @@ def what_if(
 
 
 def _inside(registry: Registry, scope: SubjectName | None) -> QuerySet[Subject]:
-    """The subjects below a scope that have a live version."""
+    """Return the subjects below a scope that have a live version."""
     rows = Subject.objects.filter(
         Exists(SchemaVersion.objects.filter(subject=OuterRef("pk"), deleted_at=None)), context__registry=registry
     )
@@ -154,7 +153,7 @@ def _inside(registry: Registry, scope: SubjectName | None) -> QuerySet[Subject]:
 
 
 def inheriting(rows: QuerySet[Subject], registry: Registry, scope: SubjectName | None) -> QuerySet[Subject]:
-    """Those for which a level that is set at the scope counts: no nearer scope sets one."""
+    """Return the subjects that a level set at the scope applies to, because no nearer scope sets one."""
     setting = Config.objects.filter(registry=registry, context=OuterRef("context"), compatibility_level__isnull=False)
     if scope is None:
         rows = rows.filter(~Exists(setting.filter(subject_name=None)))
@@ -166,7 +165,7 @@ def inheriting(rows: QuerySet[Subject], registry: Registry, scope: SubjectName |
 
 
 def _after(rows: QuerySet[Subject], subject: SubjectName | None) -> QuerySet[Subject]:
-    """Those that come after a subject, by context and name."""
+    """Return the subjects after a subject, by context and name."""
     if subject is None:
         return rows
     return rows.filter(
@@ -176,7 +175,7 @@ def _after(rows: QuerySet[Subject], subject: SubjectName | None) -> QuerySet[Sub
 
 @dataclass(frozen=True)
 class NewestVersions:
-    """What is to be read of a subject: its newest live versions by primary key, with their bytes, of how many."""
+    """The newest live versions of a subject, by primary key; `size` is their bytes, `many` the number of all."""
 
     versions: tuple[int, ...]
     size: int
@@ -185,7 +184,7 @@ class NewestVersions:
 
 @dataclass
 class _Trying:
-    """A level being tried on one subject after the other, until the time is over or the engines refuse."""
+    """Checks a level on one subject after the other, until the time is over or the engines refuse."""
 
     registry: Registry
     level: Level
@@ -194,7 +193,7 @@ class _Trying:
     judged: int = field(default=0)
 
     def subjects(self, rows: Sequence[Subject]) -> list[SubjectTrial]:
-        """The trials of as many as can be had; at least one of them, so that the next answer begins further on."""
+        """Return as many trials as possible; at least one, so that the next answer begins further on."""
         names = {row.pk: SubjectName(row.context.name, row.name) for row in rows}
         spoken = spoken_for_many(self.registry, names.values())
         newest, trials = newest_versions(names), list[SubjectTrial]()
@@ -248,7 +247,7 @@ class _Trying:
         return SubjectTrial(name, config.level, max(0, many - 1), judged, tuple(failing), tuple(unjudged), left_out)
 
     def _mind(self, error: InvalidSchema | InvalidReference) -> None:
-        """Stops where the request's whole allowance is spent; one schema that meets a limit of its own stops nothing."""
+        """Stop if the request's whole allowance is used up; a single schema over its own limit stops nothing."""
         if isinstance(error, SchemaTooCostly) and "limit" not in error.details:
             self.stopped = error.message
 
@@ -261,7 +260,7 @@ def _checked(
     settings: OwnConfig,
     parse: Callable[[Schema], ParsedSchema],
 ) -> Report:
-    """The report that the registration of a version would have met under a level."""
+    """Return the report that a version's registration would have had under a level."""
     named = {"none": (), "latest": before[-1:], "all": before}[level.scope]
     if not named:
         return Report(level=level.name, is_compatible=True)
@@ -280,14 +279,14 @@ def _failing(version: int, report: Report, *, fails_now: bool) -> FailingVersion
 
 
 class TextBytes(Func):
-    """How many bytes a text has, told without reading it."""
+    """The size of a text in bytes, without reading it."""
 
     function = "octet_length"
     output_field = IntegerField()
 
 
 def newest_versions(subject_pks: Collection[int]) -> dict[int, NewestVersions]:
-    """The newest live versions of each subject; one query, without any text."""
+    """Return the newest live versions of each subject; one query, without any text."""
     rows = (
         SchemaVersion.objects.filter(subject_id__in=list(subject_pks), deleted_at=None)
         .annotate(
@@ -308,7 +307,7 @@ def newest_versions(subject_pks: Collection[int]) -> dict[int, NewestVersions]:
 
 
 def _batches(rows: Sequence[Subject], newest: dict[int, NewestVersions]) -> Iterator[list[Subject]]:
-    """The subjects in order, as many at a time as their texts leave room for."""
+    """Yield the subjects in order, as many at a time as the limit on texts allows."""
     batch: list[Subject] = []
     size = 0
     for row in rows:
@@ -324,7 +323,7 @@ def _batches(rows: Sequence[Subject], newest: dict[int, NewestVersions]) -> Iter
 def read_versions(
     version_pks: Sequence[int],
 ) -> tuple[dict[int, list[SchemaVersion]], Callable[[Schema], ParsedSchema]]:
-    """The versions of each subject with their texts, ascending, and what parses them."""
+    """Return the versions of each subject with their texts, ascending, and their parser."""
     versions_by_subject: dict[int, list[SchemaVersion]] = {}
     rows = SchemaVersion.objects.filter(pk__in=version_pks).select_related("schema").defer("submitted")
     for row in rows.order_by("version"):

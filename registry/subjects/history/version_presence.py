@@ -29,7 +29,7 @@ KIND_WORDS = {
     "renamed": "{} renamed",
     "moved": "{} moved",
 }
-#: why a version isn't judged
+#: why a version isn't checked
 NOT_ASKED: Final = "not checked under this level"
 FIRST_OF_GROUP: Final = "first in its group"
 NOT_READ: Final = "can't be read"
@@ -37,7 +37,7 @@ NOT_READ: Final = "can't be read"
 
 @dataclass(frozen=True)
 class Arrival:
-    """A version where it is: the schema id that it has there, and since when."""
+    """A version in a registry: its schema id there, and since when."""
 
     schema_id: int
     since: datetime
@@ -47,18 +47,18 @@ class Arrival:
 class SubjectPresence:
     """Registry name → live version → fingerprint, over the registries of one project and location.
 
-    `arrivals` tells of each registry's version.
+    `arrivals` has each version's schema id and time.
     """
 
     fingerprints: dict[str, dict[int, str]] = field(default_factory=dict)
     arrivals: dict[tuple[str, int], Arrival] = field(default_factory=dict)
 
     def version_with(self, registry: str, fingerprint: str) -> int | None:
-        """The newest version of a registry with that content."""
+        """Return the newest version of a registry with that content."""
         return self._newest.get(registry, {}).get(fingerprint)
 
     def visible_to(self, by: Actor, subject: SubjectName) -> SubjectPresence:
-        """What somebody may read of it: a registry where they may not read the subject is as one that lacks it."""
+        """Return the part that `by` may read; a registry where they can't read the subject looks like one without it."""
         name = subject.qualified
         readable = {
             registry: versions
@@ -78,11 +78,11 @@ class SubjectPresence:
 
 @dataclass(frozen=True)
 class VersionSummary:
-    """What a version changed against the live one before it, and whether the settings in force would take it after that.
+    """What a version changed from the live one before it, and whether the current settings would have accepted it.
 
-    It is judged as a registration is, against version `against`: the one before it, or the one before it in its group
-    where the settings name a group. `is_compatible` is None where nothing is judged, for the reason `unjudged`; `problem`
-    is what reading or comparing met.
+    It is checked as a registration is, against version `against`: the previous one, or the previous one in its group if
+    the settings name a group. `is_compatible` is None if nothing was checked, for the reason `unjudged`; `problem` is
+    the error from reading or comparing.
     """
 
     previous: int
@@ -95,7 +95,7 @@ class VersionSummary:
 
 @dataclass(frozen=True)
 class Terms:
-    """What a registration is judged by, of the settings that count; two schemas' verdict is kept under these."""
+    """The effective settings that a registration is checked by; the cache key of a verdict on two schemas."""
 
     level: str
     profile: Profile
@@ -104,25 +104,25 @@ class Terms:
 
     @property
     def asks_nothing(self) -> bool:
-        """Whether any schema is taken."""
+        """Whether any schema is accepted."""
         return not level_named(self.level).directions and self.policy == NO_POLICY
 
 
 def terms_of(config: EffectiveConfig, settings: OwnConfig) -> Terms:
-    """The terms of a subject's settings."""
+    """Return the terms of a subject's settings."""
     lenient = settings.compatibility_policy == LENIENT_POLICY
     return Terms(config.level, config.profile, lenient=lenient, policy=config.policy)
 
 
 def is_registered(registry: Registry, subject: SubjectName) -> bool:
-    """Whether the registry has a version of the subject, soft-deleted ones too: then it has a page; one query."""
+    """Return whether the registry has a version of the subject, even a soft-deleted one, and so a page; one query."""
     return SchemaVersion.objects.filter(
         subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
     ).exists()
 
 
 def presence_of(registry: Registry, subject: SubjectName) -> SubjectPresence:
-    """Where the subject is; one query."""
+    """Return the subject's versions in every registry; one query."""
     rows = SchemaVersion.objects.filter(
         subject__context__registry__project=registry.project,
         subject__context__registry__location=registry.location,
@@ -143,9 +143,9 @@ def presence_of(registry: Registry, subject: SubjectName) -> SubjectPresence:
 def summarize_versions(
     readings: Sequence[Reading], config: EffectiveConfig, settings: OwnConfig, *, of: Collection[int] | None = None
 ) -> dict[int, VersionSummary]:
-    """A summary for each live version but the first, or for those of `of` alone, under the settings that count; no query.
+    """Return a summary for each live version but the first, or only for those of `of`, under the effective settings.
 
-    Of each of those the readings have the live version before it, and the one before it in its group.
+    No query. For each of these, the readings include the live version before it, and the one before it in its group.
     """
     terms, group = terms_of(config, settings), settings.compatibility_group
     return {
@@ -156,7 +156,7 @@ def summarize_versions(
 
 
 def _peer(before: Sequence[Reading], reading: Reading, group: str | None) -> Reading | None:
-    """The version that a registration compares with: the newest one before it, in its group where there are groups."""
+    """Return the version that a registration compares with: the previous one, in its group if there are groups."""
     if not group:
         return before[-1]
     value = property_of(reading.metadata, group)
@@ -177,7 +177,7 @@ def _summary(before: Reading, peer: Reading | None, after: Reading, terms: Terms
 
 
 def _change_sentence(before: Reading, after: Reading) -> tuple[str, str]:
-    """What changed in words; or "", and what reading or comparing met."""
+    """Return what changed in words; or "", and the error from reading or comparing."""
     if before.schema is None or after.schema is None:
         return "", _unread(before, after)
     if before.schema_type != after.schema_type:
@@ -192,7 +192,7 @@ def _change_sentence(before: Reading, after: Reading) -> tuple[str, str]:
 
 
 def _judged(peer: Reading | None, after: Reading, terms: Terms) -> tuple[bool | None, str, str]:
-    """Whether the version would be taken after the other; or None, why not, and what reading or comparing met."""
+    """Return whether the version would be accepted after the other; or None, the reason, and the error."""
     if terms.asks_nothing:
         return None, NOT_ASKED, ""
     if peer is None:
@@ -209,14 +209,14 @@ def _judged(peer: Reading | None, after: Reading, terms: Terms) -> tuple[bool | 
 
 
 def _unread(*readings: Reading) -> str:
-    """The first of them that can't be read, and why."""
+    """Return the first one that can't be read, and why."""
     unreadable = next(reading for reading in readings if reading.schema is None)
     return f"Version {unreadable.version} can't be read: {unreadable.error.placed if unreadable.error else ''}"
 
 
 @dataclass(frozen=True)
 class _ChangeSentence:
-    """What changed between two schemas, in a line; it depends on no setting."""
+    """What changed between two schemas, in one line; independent of settings."""
 
     sentence: str
     weight: int = 1
@@ -224,7 +224,7 @@ class _ChangeSentence:
 
 @dataclass(frozen=True)
 class _Verdict:
-    """Whether one schema is taken after another, under some terms."""
+    """Whether one schema is accepted after another, under certain terms."""
 
     is_accepted: bool
     weight: int = 1
@@ -248,9 +248,9 @@ def _sentence(differences: tuple[Difference, ...]) -> str:
 
 
 def outline_of(registry: Registry, subject: SubjectName, version: int) -> tuple[OutlineField, ...]:
-    """The fields of a version, nested ones after their parent.
+    """Return the fields of a version, nested ones after their parent.
 
-    Raises SubjectNotFound, VersionNotFound, and InvalidSchema, InvalidReference or Unavailable where it can't be read.
+    Raises SubjectNotFound, VersionNotFound, and InvalidSchema, InvalidReference or Unavailable if it can't be read.
     """
     _, schema = stored_version(registry, subject, version, deleted=True)
     return schema_engine.outline(schema)

@@ -1,4 +1,4 @@
-"""The export file: one JSON object a line, UTF-8, in one order, so equal registries give equal bytes; and uploads of it."""
+"""The export file: JSON lines in UTF-8, in a fixed order, so equal registries give equal bytes; and its uploads."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MAX_LINE = 16 * 1024 * 1024
 
 
 def write_snapshot(snapshot: Snapshot, file: IO[bytes]) -> int:
-    """Write the file; gives the number of versions in it."""
+    """Write the file and return the number of versions in it."""
     ordered = sorted(snapshot.versions, key=lambda row: (row.subject.context, row.subject.subject, row.version))
     return write_in_order(snapshot, ordered, file)
 
 
 def write_in_order(around: Snapshot, versions: Iterable[VersionRecord], file: IO[bytes]) -> int:
-    """The same of versions that come one by one, in the order of contexts, subjects and numbers."""
+    """Write versions that arrive one by one, in the order of contexts, subjects and numbers."""
     digest, count, written = hashlib.sha256(), 0, 0
     for line in _lines(around, versions):
         data = _line(line)
@@ -87,7 +87,7 @@ def _version(record: VersionRecord) -> dict[str, Any]:
 
 
 def read_snapshot(file: IO[bytes], name: str) -> Snapshot:
-    """What the file holds. Raises InvalidSnapshot, which names the line."""
+    """Return the contents of the file. Raises InvalidSnapshot, which names the line."""
     reader = _Reader(name)
     for line in _whole_lines(file, name):
         reader.take(line)
@@ -104,7 +104,7 @@ def _whole_lines(file: IO[bytes], name: str) -> Iterator[bytes]:
 
 
 def _problem(error: Exception) -> str:
-    """What is wrong with a line, in words."""
+    """Describe in words what is wrong with a line."""
     if isinstance(error, json.JSONDecodeError):
         return f"it isn't JSON at column {error.colno} ({error.msg.removesuffix(' starting at')})"
     words: dict[type[Exception], str] = {
@@ -185,7 +185,7 @@ class _Reader:
 
 
 def version_of(value: Mapping[str, Any]) -> VersionRecord:
-    """The version that a line says. Raises TypeError, ValueError, KeyError, and what its contracts' readers raise."""
+    """Return the version in a line. Raises TypeError, ValueError, KeyError, and the errors of invalid contracts."""
     return VersionRecord(
         subject=SubjectName(_text(value["context"]), _text(value["subject"])),
         version=_number(value["version"]),
@@ -207,7 +207,7 @@ def version_of(value: Mapping[str, Any]) -> VersionRecord:
     )
 
 
-#: kind of line → the method that takes it
+#: kind of line → the method that reads it
 _KINDS = {name: name for name in ("header", "context", "config", "mode", "note", "version", "end")}
 
 
@@ -243,7 +243,7 @@ def _read_scope(value: Mapping[str, Any]) -> Scope:
     return None if context is None else SubjectName(_text(context), _text(subject or ""))
 
 
-#: bytes that may be sent, and that they may be unpacked
+#: bytes of an upload, packed and unpacked
 MAX_SENT: Final = 16 * 1024 * 1024
 MAX_UNPACKED: Final = 32 * 1024 * 1024
 MAX_NAME: Final = 200
@@ -251,7 +251,7 @@ COMMAND: Final = "python3 manage.py import_registry --from FILE"
 
 
 def read_sent(data: bytes, name: str, *, size: int) -> Snapshot:
-    """What a file of that name and size holds; of one that is too large the data may be a part.
+    """Return the contents of an uploaded file; `size` is its full size, because the data of a too large one may be cut.
 
     Raises InvalidSnapshot, which names the place or the limit.
     """
@@ -263,7 +263,7 @@ def read_sent(data: bytes, name: str, *, size: int) -> Snapshot:
 
 
 def shown_name(name: str) -> str:
-    """What a file is called from here on: the last part of its name, on one line."""
+    """Return the name that a file is shown with: the last part of its name, on one line."""
     last = name.replace("\\", "/").rpartition("/")[2]
     printable = "".join(char for char in last if char.isprintable())[:MAX_NAME].strip()
     return printable or "the file"
@@ -298,7 +298,7 @@ def _unzipped(data: bytes) -> bytes:
             entries = archive.infolist()
             if len(entries) != 1:
                 raise InvalidSnapshot(f"The ZIP has {len(entries)} files, but an export has one.")
-            if entries[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # those can be read in part
+            if entries[0].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # partially readable
                 raise zipfile.BadZipFile(f"packed by method {entries[0].compress_type}")
             with archive.open(entries[0]) as inside:
                 return _bounded(inside)

@@ -1,4 +1,4 @@
-"""What an import or a restore would change: versions to add, versions in the way, settings. No database."""
+"""What an import or a restore would change: new versions, conflicts, settings. No database."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 @dataclass(frozen=True)
 class Move:
-    """What has to be done, in the order in which it is done, and what can't be.
+    """The changes, in the order in which they are made, and what can't be imported.
 
-    `bring` are versions that are missing here, deleted in one place alone, or written otherwise: whether those say the
-    same, the engines find out. `gone` are versions that are here alone.
+    `bring` are versions that are missing here, deleted on one side only, or have another text, which the engines
+    compare later. `gone` are versions that exist only here.
     """
 
     bring: tuple[VersionRecord, ...]
@@ -37,20 +37,20 @@ class Move:
     modes: Mapping[Scope, tuple[str, str]]
     contexts: Mapping[str, int]
     problems: tuple[Problem, ...]
-    #: what is written otherwise there than here; what is written here alone stays
+    #: notes that differ there; notes that exist only here stay
     notes: Mapping[SubjectName, NoteRecord] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:
-        """Whether both hold the same, as far as what is there goes."""
+        """Whether nothing has to be imported."""
         return not (self.bring or self.configs or self.modes or self.contexts or self.notes or self.problems)
 
 
 def plan_move(there: Snapshot, here: Snapshot, *, defaults: tuple[str, str] = ("", "")) -> Move:
-    """What it takes to have here what is there.
+    """Return the changes that make `here` contain what is `there`.
 
-    `defaults` are the level and the mode that a registry has which sets none: a server that can't tell what it sets
-    from what it has by default says them, and they change nothing.
+    `defaults` are the level and mode of a registry that sets none. A server that can't distinguish its settings from
+    its defaults sends these, and they change nothing.
     """
     own_versions = here.by_key
     to_bring, same = [], 0
@@ -62,7 +62,7 @@ def plan_move(there: Snapshot, here: Snapshot, *, defaults: tuple[str, str] = ("
             to_bring.append(record)
     ordered, circles = in_order(to_bring)
     there_keys = there.by_key
-    # What is to be deleted goes first: a subject has one live version of a schema, so it makes room for another one.
+    # Deletions go first: a subject has one live version of a schema, so a deletion makes room for another version.
     ordered.sort(key=lambda record: not (record.deleted and record.key in own_versions))
     return Move(
         bring=tuple(ordered),
@@ -100,7 +100,7 @@ def _modes(there: Snapshot, here: Snapshot, default: str) -> dict[Scope, tuple[s
 
 
 def describe(move: Move, here: Snapshot) -> Iterator[str]:
-    """The differences as lines for people: + is brought, - is here alone, ~ differs, ! can't be brought."""
+    """Yield the differences as lines for people: + is imported, - exists only here, ~ differs, ! can't be imported."""
     own_versions = here.by_key
     for record in move.bring:
         mine = own_versions.get(record.key)
@@ -140,10 +140,10 @@ Fate = Literal["conflict", "left", "changed", "created", "same"]
 
 @dataclass(frozen=True)
 class Ways:
-    """How a copy is brought in.
+    """How a copy is imported.
 
-    `only_missing`: what is there stays as it is, and what can't come is passed over; else all of it as it was kept, or
-    nothing. `live`: versions that were soft-deleted live again, where the level lets them.
+    `only_missing`: existing versions stay as they are, and conflicts are skipped; otherwise everything is restored
+    exactly, or nothing. `live`: soft-deleted versions are restored to live, if the level permits it.
     """
 
     only_missing: bool = False
@@ -152,7 +152,7 @@ class Ways:
 
 @dataclass(frozen=True)
 class Line:
-    """What becomes of a version; `why` is of a conflict, and of what is left as it is."""
+    """The result for a version; `why` explains a conflict or why it is left as it is."""
 
     subject: SubjectName
     version: int
@@ -163,9 +163,9 @@ class Line:
 
 @dataclass(frozen=True)
 class Plan:
-    """What becomes of each version, and of contexts, settings and descriptions in words; `problems` are of those.
+    """The result for each version, and for contexts, settings and descriptions in words; `problems` are of the latter.
 
-    `digest` names all of it: who confirms a plan says which.
+    `digest` identifies the whole plan; a confirmation contains it.
     """
 
     lines: tuple[Line, ...]
@@ -174,7 +174,7 @@ class Plan:
     digest: str
 
     def count(self, fate: Fate) -> int:
-        """How many versions have that fate."""
+        """Return how many versions have that fate."""
         return sum(line.fate == fate for line in self.lines)
 
     @property
@@ -184,12 +184,12 @@ class Plan:
 
     @property
     def stops(self) -> bool:
-        """Whether something can't come."""
+        """Whether something can't be imported."""
         return bool(self.problems) or any(line.fate == "conflict" for line in self.lines)
 
 
 def missing_of(move: Move, here: Snapshot) -> Move:
-    """Of a move what adds and changes nothing that is there; modes of the registry and its level are there always."""
+    """Return only the additions of a move; the registry's own modes and level always exist."""
     own_versions = here.by_key
     return replace(
         move,
@@ -208,7 +208,7 @@ def make_plan(
     stays_deleted: Sequence[Problem],
     of: tuple[object, ...],
 ) -> Plan:
-    """What was done as a plan: `done` are the problems that there were, `of` is what it was asked for."""
+    """Return what was done as a plan: `done` are the problems, `of` is the request."""
     lines = _lines(
         there, here, move, {problem.what: problem.why for problem in done}, {p.what: p.why for p in stays_deleted}
     )
@@ -222,7 +222,7 @@ def make_plan(
 def _lines(
     there: Snapshot, here: Snapshot, move: Move, problems: Mapping[str, str], stays_deleted: Mapping[str, str]
 ) -> tuple[Line, ...]:
-    """Every version of the copy, worst first."""
+    """Return every version of the copy, worst first."""
     brought, own_versions = {record.key for record in move.bring}, here.by_key
     differing = {record.key for record in plan_move(there, here).bring}
     lines = []
@@ -261,7 +261,7 @@ def _archive_difference(mine: VersionRecord, theirs: VersionRecord) -> str:
 
 
 def _sentences(move: Move) -> tuple[str, ...]:
-    """What comes beside versions."""
+    """Describe the changes other than versions."""
     sentences = [f"context {name}: ids continue at {following}" for name, following in sorted(move.contexts.items())]
     for scope, (mine, theirs) in move.configs.items():
         names = sorted(name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name))

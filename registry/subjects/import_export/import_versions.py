@@ -1,4 +1,4 @@
-"""Versions imported together: each is judged in turn, then all are written, one statement for each table."""
+"""Versions imported together: each is checked in turn, then all are written with one statement per table."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from registry.subjects.versions.parsed_schemas import ReferenceKey as SchemaPlac
 from registry.subjects.versions.qualified_names import SubjectName, check_context, parse_subject
 from registry.subjects.versions.versions import MAX_VERSION
 
-#: a reference, and the key that it names
+#: a reference, and the key of its target
 KeyedReference = tuple[Reference, SchemaPlace]
-#: a reference as a text has it, and the version that it leads to
+#: a reference in a text, and the version that it points to
 ReferenceLink = tuple[ResolvedReference, SchemaVersion]
 
 
 class References:
-    """What the references of a batch lead to: versions that are there, the soft-deleted ones too, and those that come.
+    """The targets of a batch's references: existing versions, also soft-deleted ones, and imported ones.
 
-    One that comes is added in its turn, so that those after it find it. Its schema has a primary key of some kind by
-    then, which no other schema has.
+    An imported version is added in its turn, so that later ones find it. By then its schema has a unique, possibly
+    temporary, primary key.
     """
 
     def __init__(self, registry: Registry, keys: Collection[SchemaPlace]) -> None:
@@ -54,7 +54,7 @@ class References:
         self._resolver = Resolver(self._graph)
 
     def add(self, name: SubjectName, row: SchemaVersion, links: Sequence[ReferenceLink]) -> None:
-        """A version that comes, with what it refers to."""
+        """Add an imported version with its references."""
         self._targets[name, row.version] = row
         newest = self._targets.get((name, None))
         if newest is None or newest.version < row.version:
@@ -65,7 +65,7 @@ class References:
         )
 
     def resolve(self, references: Sequence[KeyedReference]) -> tuple[ReferenceLink, ...]:
-        """Each reference with its text and its version. Raises InvalidReference."""
+        """Return each reference with its text and its version. Raises InvalidReference."""
         for reference, key in references:
             if key not in self._targets:
                 raise missing_reference(reference)
@@ -77,7 +77,7 @@ class References:
         )
 
     def _refuse_deep(self, schemas: set[int]) -> None:
-        """What is asked for by itself is read as deep, and no deeper."""
+        """Enforce the depth limit that reading a single schema has."""
         followed, level = set(schemas), schemas
         for _ in range(MAX_REFERENCE_DEPTH):
             level = {link.target.schema_id for schema in level for link in self._graph[schema]} - followed
@@ -87,7 +87,7 @@ class References:
         raise too_deep()
 
 
-# Django's own way would put the time of now into each.
+# Django's bulk_create would set the current time on each row.
 _ADD: Final = """
 INSERT INTO subjects_schemaversion
     (subject_id, version, schema_id, submitted, created_at, created_by, door, deleted_at, imported)
@@ -106,10 +106,10 @@ def add_versions(
     versions: Sequence[tuple[SubjectName, SchemaVersion]],
     schemas: Sequence[tuple[SubjectName, Schema, Sequence[ReferenceLink]]],
 ) -> None:
-    """Store new versions, with the schemas among theirs that are new and what those refer to.
+    """Store new versions, with their new schemas and these schemas' references.
 
-    `subjects` are those that are there, which are locked; the others are made. In the order of everybody: subjects, then
-    counters. What a schema refers to may be one of these versions, so that is written last.
+    `subjects` exist and are locked; the others are created. The lock order is the usual one: subjects, then counters. A
+    schema may refer to one of these versions, so references are written last.
     """
     names = dict.fromkeys(name for name, _ in versions)
     there = {**subjects, **make_subjects(registry, [name for name in names if name not in subjects])}
@@ -148,7 +148,7 @@ def _insert(rows: Sequence[SchemaVersion]) -> None:
 
 @dataclass(frozen=True)
 class Brought:
-    """What became of a batch: versions that were new, whose deletion changed, that were there; and the problems."""
+    """The result of a batch: versions that were new, whose deletion changed, that existed already; and the problems."""
 
     added: int = 0
     changed: int = 0
@@ -165,9 +165,10 @@ class Brought:
 
 
 def bring_together(registry: Registry, records: Sequence[VersionRecord], by: Actor) -> Brought:
-    """Bring versions of different keys, each after those that it refers to, inside the caller's savepoint.
+    """Import versions with different keys, each after those it refers to, inside the caller's savepoint.
 
-    What can't be brought is told and changes nothing. Raises IntegrityError, DataError where the database refuses one.
+    A version that can't be imported is reported and changes nothing. Raises IntegrityError or DataError if the database
+    rejects one.
     """
     read: list[tuple[VersionRecord, list[KeyedReference] | SchemadeskError]] = [(item, _read(item)) for item in records]
     sound = {item.key: references for item, references in read if isinstance(references, list)}
@@ -185,7 +186,7 @@ def bring_together(registry: Registry, records: Sequence[VersionRecord], by: Act
 
 
 def _read(item: VersionRecord) -> list[KeyedReference] | SchemadeskError:
-    """What a version refers to, or what is wrong with it whatever is there."""
+    """Return a version's references, or an error that doesn't depend on the registry's contents."""
     try:
         check_context(item.subject.context)
         if parse_subject(item.subject.qualified) != item.subject:
@@ -198,7 +199,7 @@ def _read(item: VersionRecord) -> list[KeyedReference] | SchemadeskError:
 
 @dataclass(frozen=True)
 class _There:
-    """A version that is there."""
+    """A version that exists."""
 
     pk: int
     schema_id: int
@@ -207,7 +208,7 @@ class _There:
 
 
 class _Batch:
-    """What is there of what the versions need, and what is to be written of them."""
+    """What exists of what the versions need, and what has to be written."""
 
     def __init__(
         self,
@@ -224,11 +225,11 @@ class _Batch:
         self._comes: list[tuple[SubjectName, SchemaVersion]] = []
         self._schemas_come: list[tuple[SubjectName, Schema, Sequence[ReferenceLink]]] = []
         self._changes: list[SchemaVersion] = []
-        #: primary key of a schema → the first of the versions that come with it, as `_holders` has those that are there
+        #: primary key of a schema → the first of the imported versions with it; `_holders` has the existing ones
         self._coming_holders: dict[int, tuple[str, int]] = {}
 
     def judge(self, item: VersionRecord, references: Sequence[KeyedReference]) -> Brought:
-        """What becomes of a version. Raises what a registration of it would, and OperationNotPermitted."""
+        """Decide what a version needs. Raises the errors of a registration, and OperationNotPermitted."""
         links = self._references.resolve(references)
         submission = _submission(item, links)
         schema = schema_of(submission, submission.canonical(normalize=False))
@@ -239,14 +240,14 @@ class _Batch:
         return Brought(added=1)
 
     def write(self) -> None:
-        """Write what came of all of them."""
+        """Write what was decided for all versions."""
         if self._comes:
             add_versions(self._registry, self._subjects, self._comes, self._schemas_come)
         if self._changes:
             SchemaVersion.objects.bulk_update(self._changes, ["deleted_at", "imported"])
 
     def _settle(self, there: _There, item: VersionRecord, submission: Submission, schema: Schema) -> Brought:
-        """What a version that is there already needs: nothing, or its deletion as it is elsewhere."""
+        """Update a version that exists: nothing, or its deletion."""
         if there.schema_id != item.schema_id:
             raise OperationNotPermitted(f"it has schema id {there.schema_id} here and {item.schema_id} there.")
         if there.identity not in submission.identities(schema.canonical):
@@ -259,13 +260,13 @@ class _Batch:
     def _stored(
         self, item: VersionRecord, submission: Submission, schema: Schema, links: Sequence[ReferenceLink]
     ) -> Schema:
-        """The schema of the version's id: the one that is there or comes, or this one. Raises OperationNotPermitted."""
+        """Return the schema with the version's id: stored, imported, or this one. Raises OperationNotPermitted."""
         id_key = item.subject.context, item.schema_id
         stored_schema = self._schemas.get(id_key)
         if stored_schema is None:
             self._schemas_come.append((item.subject, schema, links))
             schema.schema_id, schema.imported = item.schema_id, True
-            schema.pk = -len(self._schemas_come)  # until it has one: none that is stored is below zero
+            schema.pk = -len(self._schemas_come)  # temporary: stored keys are never negative
             self._schemas[id_key] = schema
             return schema
         if stored_schema.identity not in submission.identities(schema.canonical):
@@ -323,7 +324,7 @@ class _Batch:
 
     @cached_property
     def _holders(self) -> dict[int, tuple[str, int]]:
-        """The first version of each schema that is there, by subject and number."""
+        """The first version of each existing schema, by subject and number."""
         stored = [row.pk for row in self._schemas.values() if row.pk > 0]
         rows = SchemaVersion.objects.filter(schema__in=stored).order_by("schema_id", "subject__name", "version")
         listed = rows.distinct("schema_id").values_list("schema_id", "subject__name", "version")
@@ -341,7 +342,7 @@ JOIN subjects_schema d ON d.id = v.schema_id
 def _submission(item: VersionRecord, links: Sequence[ReferenceLink]) -> Submission:
     resolved = tuple(reference for reference, _ in links)
     schema = parse_schema(item.schema_type, item.text, resolved, is_new=False)
-    if item.submitted:  # then the text is what was kept, which may be the normalized one
+    if item.submitted:  # then the text is the stored one, which may be normalized
         schema = replace(schema, canonical=item.text)
     return Submission(
         schema=schema,

@@ -1,4 +1,4 @@
-"""Importing the content of another registry or of an export file, with its ids, version numbers and deletions."""
+"""Importing the contents of another registry or an export file, with its ids, version numbers and deletions."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ from registry.subjects.versions.qualified_names import SubjectName, check_contex
 from registry.subjects.versions.versions import MAX_VERSION
 
 BATCH = 100
-#: versions that are written at once, and the characters of their texts
+#: versions that are written together, and the total characters of their texts
 AT_ONCE, CHARACTERS = 500, 8_000_000
 
 
 def batches(records: Sequence[VersionRecord]) -> Iterator[Sequence[VersionRecord]]:
-    """The versions in the pieces in which they are brought."""
+    """Yield the versions in import batches."""
     for begin in range(0, len(records), BATCH):
         yield records[begin : begin + BATCH]
 
 
 @retried
 def bring_versions(*, registry: Registry, records: Iterable[VersionRecord], by: Actor, why: str) -> Brought:
-    """Bring versions, each after those that it refers to. What can't be brought is told and changes nothing."""
+    """Import versions, each after those it refers to. A version that can't be imported is reported and changes nothing."""
     hold(registry, by=by, why=why)
     done = Brought()
     for piece in _pieces(records):
@@ -59,7 +59,7 @@ def bring_versions(*, registry: Registry, records: Iterable[VersionRecord], by: 
 
 
 def _bring(registry: Registry, records: Sequence[VersionRecord], by: Actor) -> Brought:
-    """All of them at once; where the database refuses that, in halves, down to the one that it refuses."""
+    """Import all of them together; if the database rejects that, in halves, down to the version that it rejects."""
     try:
         with transaction.atomic():
             return bring_together(registry, records, by)
@@ -72,7 +72,7 @@ def _bring(registry: Registry, records: Sequence[VersionRecord], by: Actor) -> B
 
 
 def _pieces(records: Iterable[VersionRecord]) -> Iterator[Sequence[VersionRecord]]:
-    """What is brought at once: of each key one, and not more text than is well sent in one statement."""
+    """Yield what one statement can import: each key only once, and not too much text."""
     piece, keys, characters = list[VersionRecord](), set[VersionKey](), 0
     for item in records:
         is_full = len(piece) == AT_ONCE or characters + len(item.text) > CHARACTERS
@@ -87,7 +87,7 @@ def _pieces(records: Iterable[VersionRecord]) -> Iterator[Sequence[VersionRecord
 
 
 def hold(registry: Registry, *, by: Actor, why: str) -> None:
-    """Begin a change of many parts: alone in the registry until the transaction ends. Raises ReleaseRequired."""
+    """Begin a change of many parts with an exclusive lock on the registry's policy. Raises ReleaseRequired."""
     record_audit(by=by, why=why)
     lock_policy(registry, exclusive=True)
     change_guard.ask("version.register", registry, "", by)
@@ -95,7 +95,7 @@ def hold(registry: Registry, *, by: Actor, why: str) -> None:
 
 @retried
 def mark_deleted(*, registry: Registry, records: Iterable[VersionRecord], by: Actor, why: str) -> int:
-    """Soft-delete the versions that are live; gives how many those were."""
+    """Soft-delete the versions that are live and return how many there were."""
     hold(registry, by=by, why=why)
     count = 0
     for item in records:
@@ -112,7 +112,7 @@ def mark_deleted(*, registry: Registry, records: Iterable[VersionRecord], by: Ac
 
 @retried
 def bring_contexts(*, registry: Registry, contexts: Mapping[str, int], by: Actor, why: str) -> tuple[Problem, ...]:
-    """Make the contexts, and let their counters stand above every id that was ever given elsewhere."""
+    """Create the contexts, and raise their counters above every id that was ever assigned in the source."""
     hold(registry, by=by, why=why)
     problems = []
     for name, following in sorted(contexts.items()):
@@ -131,7 +131,7 @@ def bring_contexts(*, registry: Registry, contexts: Mapping[str, int], by: Actor
 def bring_configs(
     *, registry: Registry, configs: Mapping[Scope, tuple[Mapping[str, Any], Mapping[str, Any]]], by: Actor, why: str
 ) -> tuple[Problem, ...]:
-    """Set each scope's settings to what they are elsewhere; what isn't set there is inherited here too."""
+    """Set each scope's settings to those of the source; what isn't set there is inherited here too."""
     hold(registry, by=by, why=why)
     problems, columns = [], dict[Scope, Mapping[str, Any]]()
     for scope, (mine, theirs) in configs.items():
@@ -154,7 +154,7 @@ def _columns(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, An
 def bring_notes(
     *, registry: Registry, notes: Mapping[SubjectName, NoteRecord], by: Actor, why: str
 ) -> tuple[Problem, ...]:
-    """Write what is written about subjects elsewhere, in place of what is written here."""
+    """Replace the notes on subjects with those of the source."""
     hold(registry, by=by, why=why)
     problems, checked = [], list[tuple[Subject, tuple[str, ...], str]]()
     names = {subject.subject for subject in notes}
@@ -180,7 +180,7 @@ def bring_modes(*, registry: Registry, modes: Mapping[Scope, str], by: Actor, wh
 
 
 def empty_registry(registry: Registry) -> None:
-    """Remove all versions and schemas of a mirror, inside the caller's transaction; configs and modes stay."""
+    """Delete all versions and schemas of a mirror, inside the caller's transaction; configs and modes stay."""
     SchemaReference.objects.filter(schema__context__registry=registry).delete()
     SchemaVersion.objects.filter(subject__context__registry=registry).delete()
     Schema.objects.filter(context__registry=registry).delete()
@@ -189,7 +189,7 @@ def empty_registry(registry: Registry) -> None:
 
 @retried
 def drop_configs(*, registry: Registry, scopes: Iterable[Scope], by: Actor, why: str) -> None:
-    """Remove the settings of scopes that set nothing any more."""
+    """Delete the settings of scopes that no longer set anything."""
     hold(registry, by=by, why=why)
     for scope in scopes:
         Config.objects.filter(
@@ -201,9 +201,9 @@ def drop_configs(*, registry: Registry, scopes: Iterable[Scope], by: Actor, why:
 
 IMPORT = "IMPORT"
 DEFAULTS = (DEFAULT_LEVEL, DEFAULT_MODE)
-#: bytes of a file that are held in memory; the rest is on a disk, without a name, until it is sent
+#: bytes of a file that are held in memory; a larger file goes to an unnamed temporary file until it is sent
 MAX_IN_MEMORY: Final = 8 * 1024 * 1024
-#: called with versions done, of how many, and the problems so far
+#: called with the versions done, the total, and the problems so far
 Progress = Callable[[int, int, int], None]
 
 
@@ -216,17 +216,17 @@ def import_snapshot(
     only_missing: bool = False,
     on_progress: Progress = lambda done, total, problems: None,
 ) -> Brought:
-    """Bring all that is missing or differs, in batches; what is here alone stays. `only_missing`: nothing is changed that is here.
+    """Import everything that is missing or differs, in batches; what exists only here stays.
 
-    The registry is in mode IMPORT meanwhile, so nothing else is registered, and gets the modes of the other one at the
-    end. Without `keep_going` the first problem ends the run: the registry stays in IMPORT, and a further run goes on.
-    Raises RegistryNotFound, NotAllowed, ReleaseRequired, and OperationNotPermitted for a mirror or a registry that is
-    read-only.
+    With `only_missing`, nothing that exists here is changed. Meanwhile the registry is in mode IMPORT, so nothing else
+    is registered; it gets the modes of the source at the end. Without `keep_going`, the first problem ends the run: the
+    registry stays in IMPORT, and another run continues. Raises RegistryNotFound, NotAllowed, ReleaseRequired, and
+    OperationNotPermitted for a mirror or a read-only registry.
     """
     registry_row = get_registry(registry)
     require(by, "mode.change", registry=registry_row.name)
     done = _import(registry_row, snapshot, by, keep_going, on_progress, only_missing=only_missing)
-    with transaction.atomic():  # once, after many transactions: whoever is told needs no line a version
+    with transaction.atomic():  # one event after many transactions: subscribers don't need one per version
         tell_of_many(registry_row, REGISTERED, done.added, why=f"an import by {by.name}", by=by)
     return done
 
@@ -257,7 +257,7 @@ def _import(
         done += Brought(problems=bring_notes(registry=registry, notes=move.notes, by=by, why=why))
     if not done.problems or keep_going:
         mode_by_scope = {scope: modes[1] for scope, modes in move.modes.items()}
-        # Whatever the other one doesn't set is inherited, this registry's IMPORT above all.
+        # Settings that the source doesn't have are inherited, above all instead of this registry's IMPORT.
         last = here.modes.get(None, "") if only_missing else snapshot.modes.get(None, "")
         mode_by_scope[None] = "" if last == DEFAULT_MODE or (only_missing and last == IMPORT) else last
         after = {"mode": mode_by_scope[None] or None}
@@ -270,7 +270,7 @@ def _import(
 def _open(registry: Registry, by: Actor) -> None:
     """Put the registry into IMPORT. Raises OperationNotPermitted, ReleaseRequired.
 
-    READONLY isn't passed: what comes takes the place of the mode, so that is set first.
+    READONLY isn't overridden, because the import replaces the mode: an administrator has to change it first.
     """
     if registry.kind == Registry.REMOTE:
         raise OperationNotPermitted(
@@ -287,7 +287,7 @@ def _open(registry: Registry, by: Actor) -> None:
 
 
 def export_registry(*, registry: str, file: IO[bytes], by: Actor) -> int:
-    """Write all that a registry holds, as it is at one moment; gives the number of versions. Nobody waits for it.
+    """Write a registry's contents as of one moment and return the number of versions. Blocks nobody.
 
     Raises RegistryNotFound, NotAllowed.
     """
@@ -298,13 +298,16 @@ def export_registry(*, registry: str, file: IO[bytes], by: Actor) -> int:
         if is_own:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        else:  # in somebody's transaction others' changes come in between
+        else:  # in a caller's transaction, other changes could be committed in between
             lock_policy(registry_row, exclusive=True)
         return write_in_order(*contents_in_pieces(registry_row), file)
 
 
 def spooled_export(*, registry: str, by: Actor) -> IO[bytes]:
-    """The same in a file of its own, to be read from its beginning and closed. Raises RegistryNotFound, NotAllowed."""
+    """Export into a temporary file that the caller reads from its start and closes.
+
+    Raises RegistryNotFound, NotAllowed.
+    """
     file = tempfile.SpooledTemporaryFile(max_size=MAX_IN_MEMORY)  # noqa: SIM115  # whoever sends it closes it
     try:
         export_registry(registry=registry, file=file, by=by)

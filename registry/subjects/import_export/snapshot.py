@@ -1,4 +1,4 @@
-"""The whole content of a registry as plain values that can be carried to another one, and how they are read here."""
+"""The contents of a registry as plain values that can be moved to another one, and how they are read."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 
 #: (subject, version)
 VersionKey = tuple[SubjectName, int]
-#: None is the whole registry, an empty subject a context
+#: None is the whole registry; an empty subject is a context
 Scope = SubjectName | None
 
 
 @dataclass(frozen=True)
 class VersionRecord:
-    """A version with its definition. What is None (and an empty submitted text) isn't known, so it isn't brought."""
+    """A version with its definition. None (and an empty submitted text) is unknown, so it isn't imported."""
 
     subject: SubjectName
     version: int
@@ -46,7 +46,7 @@ class VersionRecord:
 
     @property
     def key(self) -> VersionKey:
-        """Where it is."""
+        """Subject and number."""
         return self.subject, self.version
 
     @property
@@ -57,7 +57,7 @@ class VersionRecord:
 
 @dataclass(frozen=True)
 class NoteRecord:
-    """What is written about a subject."""
+    """The note on a subject."""
 
     tags: tuple[str, ...] = ()
     doc: str = ""
@@ -65,13 +65,13 @@ class NoteRecord:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A registry's contents. `configs` holds settings by their names in `services.set_config`.
+    """A registry's contents. `configs` has settings by their names in `services.set_config`.
 
-    `notes` has the subjects that somebody described; other servers know no notes, so those that are here alone stay.
+    `notes` has the subjects with a note. Other servers have no notes, so those that exist only here stay.
     """
 
     versions: tuple[VersionRecord, ...]
-    #: context → the lowest schema id that was never given; 1 or absent where that isn't known
+    #: context → the lowest schema id that was never assigned; 1 or missing if unknown
     contexts: Mapping[str, int]
     configs: Mapping[Scope, Mapping[str, Any]]
     modes: Mapping[Scope, str]
@@ -85,7 +85,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that can't be brought, and why."""
+    """Something that can't be imported, and why."""
 
     what: str
     why: str
@@ -95,9 +95,9 @@ class Problem:
 
 
 def in_order(records: Iterable[VersionRecord]) -> tuple[list[VersionRecord], list[Problem]]:
-    """The versions, each after those that it refers to, else by name and number; and those that are in a circle.
+    """Sort the versions, each after those it refers to, then by name and number; and return those in a cycle.
 
-    What refers to a version that isn't among these has no place to wait for: it may be there already.
+    A reference to a version that isn't among these doesn't affect the order: the version may exist already.
     """
     rows = {record.key: record for record in records}
     waits = {key: _needs(record) & rows.keys() for key, record in rows.items()}
@@ -126,7 +126,7 @@ def _needs(record: VersionRecord) -> set[VersionKey]:
         try:
             keys.add((parse_subject(reference.subject, context=record.subject.context), reference.version))
         except InvalidName:
-            continue  # said when the version is brought
+            continue  # reported when the version is imported
     return keys
 
 
@@ -135,17 +135,17 @@ def _sort_key(key: VersionKey) -> tuple[str, str, int]:
 
 
 def scope_key(scope: Scope) -> tuple[str, str]:
-    """The order of scopes: the registry, then each context before its subjects."""
+    """Return a sort key: the registry, then each context before its subjects."""
     return ("", "") if scope is None else (scope.context, scope.subject)
 
 
 def scope_title(scope: Scope) -> str:
-    """A scope's name, for people."""
+    """Return a scope's name, for people."""
     return "the registry" if scope is None else scope.qualified
 
 
 def is_same_definition(one: VersionRecord, other: VersionRecord) -> bool:
-    """Whether two versions have the same id and say the same in the same letters."""
+    """Return whether two versions have the same id and definition, with equal texts."""
     return _definition(one) == _definition(other) and (
         one.text in (other.text, other.submitted) or one.submitted == other.text
     )
@@ -155,17 +155,17 @@ def _definition(record: VersionRecord) -> tuple[Any, ...]:
     return (record.schema_id, record.schema_type, record.references, record.metadata or {}, record.rule_set or {})
 
 
-#: subjects whose versions are read at once
+#: subjects whose versions are read at the same time
 CHUNK: Final = 500
 
 
 def contents_of(
     registry: Registry, subjects: Collection[SubjectName] | None = None, *, outer_scopes: bool = False
 ) -> Snapshot:
-    """Every version, the soft-deleted ones too, with contexts, configs, modes and notes; seven queries, however much it holds.
+    """Return all versions, also soft-deleted ones, with contexts, configs, modes and notes; always seven queries.
 
-    Of `subjects` alone: with their own configs and modes, and with their contexts; with `outer_scopes` also what the registry
-    and its contexts set.
+    With `subjects`, only those, with their own configs and modes, and their contexts; with `outer_scopes` also the
+    settings of the registry and its contexts.
     """
     names = None if subjects is None else frozenset(subjects)
     of_subjects = Q() if names is None else among(names, "subject__")
@@ -175,9 +175,9 @@ def contents_of(
 
 
 def contents_in_pieces(registry: Registry) -> tuple[Snapshot, Iterator[VersionRecord]]:
-    """The same of a whole registry, the versions apart and in the order of an export, some hundred subjects in memory.
+    """Return a whole registry, its versions separately in export order, with some hundred subjects in memory.
 
-    Both are of one moment in a transaction where every statement sees the same.
+    Both are as of one moment if the transaction is REPEATABLE READ.
     """
     return _around(registry, None), _in_order(registry)
 
@@ -209,7 +209,7 @@ def _records(rows: QuerySet[SchemaVersion], referring: Q) -> Iterator[VersionRec
 
 
 def _around(registry: Registry, names: frozenset[SubjectName] | None, *, outer_scopes: bool = False) -> Snapshot:
-    """All but the versions."""
+    """Return everything except the versions."""
     configs = Config.objects.filter(registry=registry).select_related("context")
     modes = Mode.objects.filter(registry=registry).select_related("context")
     contexts = Context.objects.filter(registry=registry)

@@ -1,1 +1,1 @@
-"""The life of a version after its registration: status, retirement, deletion, undeletion, and notes about its subject."""
+"""A version's life after registration: status, retirement, deletion, restoring, and notes on its subject."""

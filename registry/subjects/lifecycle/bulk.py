@@ -1,4 +1,4 @@
-"""Actions on several subjects at once: export into one file, deprecation."""
+"""Bulk actions on several subjects: export into one file, and deprecation."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from registry.subjects.permissions import Visible
 from registry.subjects.versions.lookup import among, get_registry, get_subject
 from registry.subjects.versions.qualified_names import SubjectName
 
-#: of the file in an archive: equal subjects give equal bytes
+#: the file's date in the archive, fixed so that equal subjects give equal bytes
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one subject: the versions that were deprecated, or why none was, with the error's name."""
+    """The result for one subject: the versions that were deprecated, or why none was, with the error's name."""
 
     subject: SubjectName
     versions: tuple[int, ...] = ()
@@ -37,10 +37,11 @@ class Outcome:
 
 @transaction.atomic
 def export_subjects(*, registry: str, subjects: Sequence[SubjectName], file: IO[bytes], by: Actor) -> int:
-    """Write a zip of an export file with these subjects, as they are at one moment; gives the number of versions.
+    """Write a ZIP with an export file of these subjects, as of one moment, and return the number of versions.
 
-    It has their versions, the soft-deleted ones too, their own configs, modes and notes, and what `import_registry` needs
-    of their contexts; not what they refer to. Raises InvalidInput, RegistryNotFound, SubjectNotFound, NotAllowed.
+    It has their versions, also soft-deleted ones, their own configs, modes and notes, and the parts of their contexts
+    that `import_registry` needs; not the versions that they refer to. Raises InvalidInput, RegistryNotFound,
+    SubjectNotFound, NotAllowed.
     """
     names = _chosen(subjects)
     registry_row = get_registry(registry)
@@ -48,7 +49,7 @@ def export_subjects(*, registry: str, subjects: Sequence[SubjectName], file: IO[
         require(by, "schema.read", registry=registry_row.name, subject=name.qualified)
     for name in names:
         get_subject(registry_row, name, deleted=True)
-    # nothing is registered in them meanwhile
+    # nothing is registered in the subjects meanwhile
     locked_rows = Subject.objects.filter(among(names, ""), context__registry=registry_row).select_for_update(
         of=("self",)
     )
@@ -61,7 +62,7 @@ def export_subjects(*, registry: str, subjects: Sequence[SubjectName], file: IO[
 
 
 def _readable(contents: Snapshot, visible: Visible) -> Snapshot:
-    """The contents without the aliases of subjects that aren't readable."""
+    """Return the contents without the aliases of subjects that aren't readable."""
     configs = {
         scope: {name: value for name, value in settings.items() if name not in visible.hidden_aliases(settings, scope)}
         for scope, settings in contents.configs.items()
@@ -72,9 +73,10 @@ def _readable(contents: Snapshot, visible: Visible) -> Snapshot:
 def deprecate_several(
     *, registry: str, subjects: Sequence[SubjectName], message: str, by: Actor, ends_at: datetime | None = None
 ) -> list[Outcome]:
-    """Deprecate the live versions of each subject, by its own rights and rules; what one refuses stops no other.
+    """Deprecate the live versions of each subject, by its own rights and rules; a failed one doesn't stop the others.
 
-    Raises InvalidInput for what is wrong with all of them, RegistryNotFound, and NotAllowed for who may deprecate nothing.
+    Raises InvalidInput for what is wrong with all of them, RegistryNotFound, and NotAllowed if `by` may deprecate
+    nothing.
     """
     names = _chosen(subjects)
     registry_row = get_registry(registry)
@@ -94,7 +96,7 @@ def _deprecated(registry: str, name: SubjectName, message: str, ends_at: datetim
 
 
 def _chosen(subjects: Sequence[SubjectName]) -> list[SubjectName]:
-    """Each once, in one order, so that two callers don't wait for each other in a circle. Raises InvalidInput."""
+    """Return each subject once, in a fixed order, so that two callers can't deadlock. Raises InvalidInput."""
     if not 1 <= len(subjects) <= MOST:
         raise InvalidInput(f"Choose 1 to {MOST} subjects at a time. You chose {len(subjects)}.", field="subjects")
     return sorted(set(subjects), key=lambda name: name.qualified)

@@ -1,4 +1,4 @@
-"""Soft and permanent deletion, in their order, and undeletion where the rules of a new version allow it."""
+"""Soft deletion, then permanent deletion; and restoring where the rules for a new version permit it."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from registry.subjects.versions.versions import parse_version, version_row
 def delete_subject(
     *, registry: str, subject: SubjectName, by: Actor, permanent: bool = False, force: str = "", tell: bool = True
 ) -> list[int]:
-    """Soft-delete all live versions, or with `permanent` remove the soft-deleted subject; gives the version numbers.
+    """Soft-delete all live versions, or with `permanent` delete the soft-deleted subject; returns the version numbers.
 
-    `force` is the reason of somebody who may remove what is in use. `tell` False: it is a part of what is told of.
+    `force` is the reason to delete versions in use, which needs a permission. `tell` False: the caller announces it.
     Raises SubjectNotFound, SubjectSoftDeleted, SubjectNotSoftDeleted, ReferenceExists, OperationNotPermitted,
     ReleaseRequired, VersionInUse, and AssociationForSubjectExists for a subject that a resource uses.
     """
@@ -85,12 +85,12 @@ def delete_version(
     force: str = "",
     tell: bool = True,
 ) -> int:
-    """Soft-delete one version, or with `permanent` remove a soft-deleted one; gives its number.
+    """Soft-delete one version, or with `permanent` delete a soft-deleted one; returns its number.
 
-    `force` is the reason of somebody who may remove what is in use. `tell` False: it is a part of what is told of.
-    Raises SubjectNotFound, VersionNotFound, InvalidVersion, VersionSoftDeleted, VersionNotSoftDeleted,
-    ReferenceExists, OperationNotPermitted, ReleaseRequired, VersionInUse, and NoActiveVersion for the last live one of a
-    subject that a resource uses.
+    `force` is the reason to delete a version in use, which needs a permission. `tell` False: the caller announces it.
+    Raises SubjectNotFound, VersionNotFound, InvalidVersion, VersionSoftDeleted, VersionNotSoftDeleted, ReferenceExists,
+    OperationNotPermitted, ReleaseRequired, VersionInUse, and NoActiveVersion for the last live one of a subject that a
+    resource uses.
     """
     number = parse_version(version)
     registry_row = _begin_deletion(registry, subject, by, permanent=permanent, force=force)
@@ -129,7 +129,7 @@ def _begin_deletion(registry: str, subject: SubjectName, by: Actor, *, permanent
 
 
 def _others(subject: Subject, version: SchemaVersion) -> bool:
-    """Whether the subject has a live version beside that one."""
+    """Return whether the subject has another live version."""
     return subject.versions.filter(deleted_at=None).exclude(pk=version.pk).exists()
 
 
@@ -140,9 +140,9 @@ def _locked(subject: Subject) -> Subject:
 def refuse_referenced(
     subject: SubjectName, rows: list[SchemaVersion], *, deleted: bool, within: Subject | None = None
 ) -> None:
-    """Raise ReferenceExists where others refer to the versions.
+    """Raise ReferenceExists if other versions refer to these.
 
-    A soft delete minds only live referrers; deleting a whole subject doesn't mind its own versions' references.
+    A soft delete considers only live referrers; deleting a whole subject ignores references between its own versions.
     """
     for row in rows:
         SchemaVersion.objects.select_for_update().get(pk=row.pk)
@@ -165,7 +165,7 @@ def _mark(rows: list[SchemaVersion]) -> None:
 
 
 def remove_versions(subject: Subject, rows: list[SchemaVersion], *, keep_settings: bool = False) -> None:
-    """Remove the rows, the schemas that no version has any more, and a subject without versions with its settings.
+    """Delete the rows, their schemas that no other version has, and a subject without versions with its settings.
 
     A copy of them is kept for some days (registry/subjects/archive/archive.py).
     """
@@ -186,7 +186,7 @@ def remove_versions(subject: Subject, rows: list[SchemaVersion], *, keep_setting
 
 @retried
 def remove_version(*, registry: str, subject: SubjectName, version: int, by: Actor) -> None:
-    """Remove a live version for good; its number may be given again, its id may not.
+    """Delete a live version permanently; its number may be reused, its id may not.
 
     Raises NotSignedIn, NotAllowed, SubjectNotFound, VersionNotFound, VersionSoftDeleted, ReferenceExists and
     OperationNotPermitted; then nothing has changed.
@@ -198,7 +198,7 @@ def remove_version(*, registry: str, subject: SubjectName, version: int, by: Act
 
 @retried
 def remove_subject(*, registry: str, subject: SubjectName, by: Actor) -> list[int]:
-    """Remove a subject with all its versions for good; gives their numbers, none where it has no live version.
+    """Delete a subject with all its versions permanently and return their numbers, none if it has no live version.
 
     Raises NotSignedIn, NotAllowed, ReferenceExists and OperationNotPermitted; then nothing has changed.
     """
@@ -211,16 +211,16 @@ def remove_subject(*, registry: str, subject: SubjectName, by: Actor) -> list[in
 
 
 def _begin_removal(registry: str, subject: SubjectName, by: Actor) -> None:
-    """The right to it, and from the start the lock that a permanent deletion needs: to widen a shared one may deadlock."""
+    """Check the permission and take the exclusive lock now: upgrading a shared one may deadlock."""
     registry_row = get_registry(registry)
     require(by, "version.delete_permanently", registry=registry_row.name, subject=subject.qualified)
     lock_policy(registry_row, exclusive=True)
 
 
 def restore(subject: Subject, rows: Sequence[SchemaVersion], name: SubjectName, *, by: Actor, force: str) -> None:
-    """Soft-deleted versions live again, with their numbers and ids, where the rules of a new version let them.
+    """Restore soft-deleted versions, with their numbers and ids, if the rules for a new version permit it.
 
-    What was registered since is held against them as well. Raises OperationNotPermitted, ReleaseRequired,
+    They are also compared with versions that were registered since. Raises OperationNotPermitted, ReleaseRequired,
     InvalidReference, InvalidInput, NotAllowed.
     """
     registry = subject.context.registry
@@ -238,7 +238,7 @@ def restore(subject: Subject, rows: Sequence[SchemaVersion], name: SubjectName, 
 
 
 def _begin_undeletion(registry: Registry, name: SubjectName, by: Actor, force: str = "") -> None:
-    """Record what is done. Raises ReleaseRequired, OperationNotPermitted."""
+    """Record the reason. Raises ReleaseRequired, OperationNotPermitted."""
     forced = f", forced: {force}" if force else ""
     record(by=by, why=f"restore {name.qualified} in {registry.name}{forced}")
     passes = change_guard.ask("version.delete", registry, name.qualified, by)
@@ -248,7 +248,7 @@ def _begin_undeletion(registry: Registry, name: SubjectName, by: Actor, force: s
 
 
 def _refuse_twice(row: SchemaVersion, live: Mapping[int, int]) -> None:
-    """A schema that was registered again since has one live version, not two; `live` has those by schemas."""
+    """Refuse a schema that was registered again since: it may have only one live version; `live` maps schemas to these."""
     if row.schema_id in live:
         raise InvalidInput(
             f"Version {row.version} has the same schema as version {live[row.schema_id]}, which is live. Nothing is "
@@ -258,7 +258,7 @@ def _refuse_twice(row: SchemaVersion, live: Mapping[int, int]) -> None:
 
 
 def _refuse_lost(rows: Sequence[SchemaVersion]) -> None:
-    """What they refer to is there; it is held until they are."""
+    """Refuse versions whose references don't exist, and lock these."""
     links = _links(rows)
     coming = {row.pk for row in rows}
     locked_targets = lock_referenced([link.target for link in links if link.target_id not in coming])
@@ -280,7 +280,7 @@ def _refuse_missing(links: Sequence[SchemaReference], there: Collection[int]) ->
 
 
 def _refuse_broken(subject: Subject, name: SubjectName, restored: set[int]) -> None:
-    """The level between the restored versions and the others, as if each had come in its turn. Raises InvalidInput."""
+    """Check the level between the restored versions and the others, as if each were new. Raises InvalidInput."""
     rows = live_rows(subject)
     settings = config_and_settings(subject.context.registry, name)
     _refuse_breaks(rows, dict(parsed_history(rows)), settings, restored)
@@ -292,7 +292,7 @@ def _refuse_breaks(
     settings: tuple[EffectiveConfig, OwnConfig],
     restored: set[int],
 ) -> None:
-    """The same of live versions that are at hand, ascending; those below all that was restored are as they were."""
+    """Check live versions in memory, ascending; those below all restored versions are unaffected."""
     config, scope = settings
     lenient = scope.compatibility_policy == LENIENT_POLICY
     first = next(position for position, row in enumerate(rows) if row.version in restored)
@@ -314,15 +314,16 @@ def _refuse_breaks(
             )
 
 
-# -- each for itself ----------------------------------------------------------------------------------------------------
+# -- each version separately
+# ----------------------------------------------------------------------------------------------
 
 
 def restore_each(
     subject: Subject, rows: Sequence[SchemaVersion], name: SubjectName, *, by: Actor
 ) -> dict[int, SchemadeskError]:
-    """Restore what can be restored of soft-deleted versions, ascending, as if one after another was; and tell of it once.
+    """Restore the soft-deleted versions that can be restored, ascending, one after the other; announce it once.
 
-    Gives what hinders the others, by their numbers. What they need is read once for all of them.
+    Returns the errors of the others by number. What they need is read once for all of them.
     """
     errors: dict[int, SchemadeskError] = {}
     try:
@@ -335,7 +336,7 @@ def restore_each(
                 except SchemadeskError as error:
                     errors[row.version] = error
             if len(errors) == len(rows):
-                transaction.set_rollback(True)  # nor was anything recorded
+                transaction.set_rollback(True)  # nothing was recorded either
                 return errors
             coming = [row for row in rows if row.version not in errors]
             SchemaVersion.objects.filter(pk__in=[row.pk for row in coming]).update(deleted_at=None)
@@ -346,7 +347,7 @@ def restore_each(
 
 
 class _Restoring:
-    """The live versions of a subject, to which others are added."""
+    """The live versions of a subject, to which restored ones are added."""
 
     def __init__(self, subject: Subject, rows: Sequence[SchemaVersion], name: SubjectName) -> None:
         self._live = live_rows(subject)
@@ -361,7 +362,7 @@ class _Restoring:
         self._there = set(lock_referenced([link.target for link in links]))
 
     def add(self, row: SchemaVersion) -> None:
-        """Count a version among the live ones. Raises InvalidInput, InvalidReference, and what parsing it raises."""
+        """Add a version to the live ones. Raises InvalidInput, InvalidReference, and the errors of parsing."""
         _refuse_twice(row, self._numbers)
         _refuse_missing(self._links.get(row.schema_id, ()), self._there | {row.pk})
         schemas = {**self._schemas, row.version: self._parse(row.schema)}

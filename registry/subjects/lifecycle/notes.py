@@ -1,4 +1,4 @@
-"""Notes on subjects: tags and a description, in every registry, mirrors too."""
+"""Notes on subjects: tags and a description, in every registry, including mirrors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NONE: Final = "none"
 
 @dataclass(frozen=True)
 class Note:
-    """The tags and the text of a subject, both empty where nobody wrote any; then `updated_at` is None."""
+    """A subject's tags and description; if nobody wrote any, both are empty and `updated_at` is None."""
 
     tags: tuple[str, ...] = ()
     doc: str = ""
@@ -35,29 +35,29 @@ class Note:
 
     @property
     def state(self) -> str:
-        """What changes with every change; who writes says which state they had read."""
+        """A value that changes with every change; a writer passes the state that they read."""
         return NONE if self.updated_at is None else self.updated_at.isoformat()
 
     @property
     def paragraphs(self) -> tuple[str, ...]:
-        """The text in the pieces between empty lines."""
+        """The paragraphs of the description."""
         return tuple(part.strip() for part in self.doc.split("\n\n") if part.strip())
 
 
 def note_info(row: SubjectNote | None) -> Note:
-    """The row as a value; an empty one for none."""
+    """Return the row as a value; an empty one for None."""
     return Note() if row is None else Note(tuple(row.tags), row.doc, row.updated_at, row.updated_by)
 
 
 def note_of(registry: Registry, subject: SubjectName) -> Note:
-    """What is written about a subject; one query. Whether there is such a subject isn't asked."""
+    """Return the note on a subject; one query. An unknown subject has an empty note."""
     return note_info(
         _rows(registry).filter(subject__context__name=subject.context, subject__name=subject.subject).first()
     )
 
 
 def notes_of(registry: Registry, subjects: Collection[SubjectName] | None = None) -> dict[SubjectName, Note]:
-    """What is written about those subjects (None: about all), those without a note left out; one query."""
+    """Return the notes on those subjects (None: on all), without subjects that have none; one query."""
     rows = _rows(registry).select_related("subject__context")
     if subjects is not None:
         rows = rows.filter(subject__name__in={name.subject for name in subjects})
@@ -66,7 +66,7 @@ def notes_of(registry: Registry, subjects: Collection[SubjectName] | None = None
 
 
 def notes_in(registries: Sequence[Registry], subjects: Collection[SubjectName]) -> list[dict[SubjectName, Note]]:
-    """What is written about those subjects in each of the registries; one query."""
+    """Return the notes on those subjects in each of the registries; one query."""
     rows = SubjectNote.objects.select_related("subject__context").filter(
         subject__context__registry__in=registries, subject__name__in={name.subject for name in subjects}
     )
@@ -80,7 +80,7 @@ def notes_in(registries: Sequence[Registry], subjects: Collection[SubjectName]) 
 
 
 def tag_counts(registry: Registry) -> dict[str, int]:
-    """The tags of the registry's subjects in lower case with how many have each, most used first; one query."""
+    """Return the registry's subject tags in lower case with their number of subjects, most used first; one query."""
     counts: Counter[str] = Counter()
     alike = _rows(registry).filter(tags__len__gt=0).values_list("tags").annotate(notes=Count("pk"))
     for tags, notes in alike.order_by():
@@ -93,10 +93,10 @@ def _rows(registry: Registry) -> QuerySet[SubjectNote]:
 
 
 ACTION: Final = "subject.describe"
-#: in place of a state: whatever is there is replaced
+#: as the expected state: replace any note
 ANY_STATE: Final = "*"
 MAX_REASON: Final = 500
-#: subjects of one call
+#: the most subjects in one call
 MOST: Final = 200
 _TAG: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.:-]{{0,{MAX_TAG - 1}}}")
 
@@ -105,11 +105,11 @@ _TAG: Final = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.:-]{{0,{MAX_TAG - 1}}}")
 def set_note(
     *, registry: str, subject: SubjectName, tags: Iterable[str], doc: str, by: Actor, expected: str, reason: str = ""
 ) -> Note:
-    """Replace the tags and the text of a subject, which may be soft-deleted; gives what stands then.
+    """Replace the tags and the description of a subject, which may be soft-deleted; returns the resulting note.
 
-    `expected` is the state of the note that the caller had read (`Note.state`), `*` to replace whatever is there. Of
-    tags that differ in case alone the first stays. Raises InvalidInput, NotAllowed, RegistryNotFound, SubjectNotFound,
-    and NoteChanged where somebody else wrote meanwhile.
+    `expected` is the state of the note that the caller read (`Note.state`), or `*` to replace any. Of tags that differ
+    only in case, the first is kept. Raises InvalidInput, NotAllowed, RegistryNotFound, SubjectNotFound, and NoteChanged
+    if somebody else changed it meanwhile.
     """
     new_tags, text, why = clean_tags(tags), clean_doc(doc), _reason(reason)
     registry_row = get_registry(registry)
@@ -137,10 +137,10 @@ def change_tags(
     remove: Iterable[str] = (),
     reason: str = "",
 ) -> dict[SubjectName, Note]:
-    """Add tags to several subjects and take others from them, all or none; gives what stands of each then.
+    """Add tags to several subjects and remove others, all or nothing; returns the resulting notes.
 
-    A tag is taken away however it is written, and one that is there stays as it is written. Raises InvalidInput,
-    NotAllowed, RegistryNotFound, SubjectNotFound.
+    A tag is removed in any case, and an existing one keeps its case. Raises InvalidInput, NotAllowed, RegistryNotFound,
+    SubjectNotFound.
     """
     added, taken, why = clean_tags(add), clean_tags(remove), _reason(reason)
     removed = {tag.lower() for tag in taken}
@@ -155,7 +155,7 @@ def change_tags(
     done: dict[SubjectName, Note] = {}
     for subject in sorted(
         set(subjects), key=lambda name: name.qualified
-    ):  # in one order, so that two callers don't wait for each other
+    ):  # a fixed order, so that two callers can't deadlock
         row = _locked_subject(registry_row, subject)
         before = note_info(SubjectNote.objects.filter(subject=row).first())
         left = [tag for tag in before.tags if tag.lower() not in removed]
@@ -169,9 +169,9 @@ def change_tags(
 
 
 def bring_checked(notes: Iterable[tuple[Subject, tuple[str, ...], str]], *, by: Actor) -> None:
-    """Write notes that come from elsewhere, each with cleaned tags and text, in the transaction and the audit of the caller.
+    """Write imported notes with cleaned tags and text, in the caller's transaction and audit.
 
-    The caller has the right. Queries grow with the notes that change alone, not with the new ones.
+    The caller has checked the permission. The number of queries grows only with changed notes, not with new ones.
     """
     given = list(notes)
     rows = {row.subject_id: row for row in SubjectNote.objects.filter(subject__in=[subject for subject, *_ in given])}
@@ -185,7 +185,7 @@ def bring_checked(notes: Iterable[tuple[Subject, tuple[str, ...], str]], *, by: 
 
 
 def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """The tags as they are kept: each once, sorted. Raises InvalidInput, which names the one that is no tag."""
+    """Return the tags as stored: each once, sorted. Raises InvalidInput, which names the invalid tag."""
     spellings: dict[str, str] = {}
     for tag in tags:
         if not isinstance(tag, str) or not _TAG.fullmatch(tag):
@@ -201,7 +201,7 @@ def clean_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def _locked_subject(registry: Registry, subject: SubjectName) -> Subject:
-    """The subject's row, locked: so two who write the first note come one after the other."""
+    """Return the subject's row, locked, so that two first notes are written one after the other."""
     subject_row = get_subject(registry, subject, deleted=True)
     row = Subject.objects.select_for_update().filter(pk=subject_row.pk).first()
     if row is None:
@@ -211,7 +211,7 @@ def _locked_subject(registry: Registry, subject: SubjectName) -> Subject:
 
 
 def _write(row: Subject, before: Note, tags: tuple[str, ...], doc: str, by: Actor) -> Note:
-    """What stands then; nothing is written where it stood already, and a note that says nothing goes."""
+    """Return the resulting note; an unchanged note isn't written, and an empty one is deleted."""
     if (before.tags, before.doc) == (tags, doc):
         return before
     if not tags and not doc:
@@ -224,7 +224,7 @@ def _write(row: Subject, before: Note, tags: tuple[str, ...], doc: str, by: Acto
 
 
 def clean_doc(doc: str) -> str:
-    """The text as it is kept. Raises InvalidInput for one that is too long or can't be displayed."""
+    """Return the text as stored. Raises InvalidInput if it is too long or can't be displayed."""
     text = doc.replace("\r\n", "\n").replace("\r", "\n").strip()
     if len(text) > MAX_DOC:
         raise InvalidInput(f"The text has {len(text):,} characters. At most {MAX_DOC:,} are allowed.", field="doc")
@@ -234,7 +234,7 @@ def clean_doc(doc: str) -> str:
 
 
 def _reason(reason: str) -> str:
-    """What is added to the audit's why."""
+    """Return the suffix of the audit's reason."""
     text = " ".join(reason.split())
     if len(text) > MAX_REASON:
         raise InvalidInput(f"The reason has {len(text)} characters. At most {MAX_REASON} are allowed.", field="reason")

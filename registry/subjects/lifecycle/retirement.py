@@ -1,4 +1,4 @@
-"""Deprecating, quarantining and retiring versions, and taking that back."""
+"""Deprecating, quarantining and retiring versions, and undoing that."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import Standing, parse_version, standing_info, version_row
 
 MAX_MESSAGE: Final = 2000
-#: standing → what is done by setting it, in words
+#: status → the verb for setting it
 _VERBS: Final = {
     VersionStanding.DEPRECATED: "deprecate",
     VersionStanding.RETIRED: "retire",
@@ -54,13 +54,12 @@ def set_standing(
     ends_at: datetime | None = None,
     release: bool = False,
 ) -> Standing:
-    """Deprecate, retire or quarantine a version, which may be soft-deleted; gives what stands then.
+    """Deprecate, retire or quarantine a version, which may be soft-deleted; returns the resulting status.
 
-    `message` says why and what to use instead; `ends_at` until when a deprecated one should be used at most. The same
-    standing again changes message and end, not since when it is so. The mode READONLY plays no part: nothing is
-    registered. `release` is said by the applying of an approved promotion alone.
-    Raises InvalidInput, NotAllowed, RegistryNotFound, SubjectNotFound, VersionNotFound, InvalidVersion,
-    ReleaseRequired, OperationNotPermitted.
+    `message` says why and what to use instead; `ends_at` is the last time for using a deprecated version. Setting the
+    same status again changes message and end, but not its start. READONLY doesn't prevent it, because nothing is
+    registered. Only applying an approved promotion sets `release`. Raises InvalidInput, NotAllowed, RegistryNotFound,
+    SubjectNotFound, VersionNotFound, InvalidVersion, ReleaseRequired, OperationNotPermitted.
     """
     message = _message(standing, message)
     _refuse_end(standing, ends_at)
@@ -75,13 +74,13 @@ def set_standing(
 
 
 def _write(row: SchemaVersion, before: Standing | None, standing: Standing) -> Standing:
-    """What stands then: since before where it was called the same already."""
+    """Return the resulting status; an unchanged one keeps its start."""
     if before is None:
         made = VersionStanding(version=row, **asdict(standing))
         made.save()
         return replace(standing, decided_at=made.decided_at)
     done = replace(standing, decided_at=before.decided_at) if before.standing == standing.standing else standing
-    # Not by `save`, which would put the time of this change where clients read since when it is so.
+    # Not with `save`, which would set the current time as the start of the status.
     VersionStanding.objects.filter(version=row).update(**asdict(done))
     return done
 
@@ -90,10 +89,10 @@ def _write(row: SchemaVersion, before: Standing | None, standing: Standing) -> S
 def clear_standing(
     *, registry: str, subject: SubjectName, version: int | str, by: Actor, release: bool = False
 ) -> Standing:
-    """Bring a version back into good standing; gives what stood. Raises NotFound where it is in good standing.
+    """Make a version active again and return its previous status. Raises NotFound if it is active.
 
-    Raises NotAllowed, RegistryNotFound, SubjectNotFound, VersionNotFound, InvalidVersion, ReleaseRequired and
-    OperationNotPermitted too.
+    Also raises NotAllowed, RegistryNotFound, SubjectNotFound, VersionNotFound, InvalidVersion, ReleaseRequired and
+    OperationNotPermitted.
     """
     registry_row = get_registry(registry)
     row = _begin(registry_row, subject, version, by, release=release, verb="clear the status of")
@@ -110,7 +109,7 @@ def clear_standing(
 
 
 def leave_quarantine(version_pk: int) -> bool:
-    """End the quarantine of a version that was adopted, inside the transaction and the audit of the applied request."""
+    """End the quarantine of an adopted version, inside the transaction and the audit of the applied request."""
     rows = VersionStanding.objects.filter(version=version_pk, standing=VersionStanding.QUARANTINED)
     return bool(rows.delete()[0])
 
@@ -129,7 +128,7 @@ def _tell(
 
 
 def _message(standing: str, message: str) -> str:
-    """The message as it is kept. Raises InvalidInput, for a standing that doesn't exist too."""
+    """Return the message as stored. Raises InvalidInput, also for an unknown status."""
     if standing not in VersionStanding.STANDINGS:
         names = ", ".join(VersionStanding.STANDINGS)
         raise InvalidInput(f"Unknown status {str(standing)[:40]!r}. Use one of {names}.", field="standing")
@@ -171,13 +170,13 @@ def _begin(
     verb: str,
     message: str = "",
 ) -> SchemaVersion:
-    """The version's row, locked, once the right, the gate and the mode let it be changed."""
+    """Return the version's row, locked, after the permission, the change guard and the mode are checked."""
     number = parse_version(version)
     action = "promotion.apply" if release else "version.standing"
     require(by, action, registry=registry.name, subject=subject.qualified)
     lock_policy(registry)
     mode = effective_mode(registry, subject).mode
-    if mode == FROZEN and registry.kind != Registry.REMOTE:  # a mirror is always in it, for what the remote holds
+    if mode == FROZEN and registry.kind != Registry.REMOTE:  # a mirror always has this mode
         raise OperationNotPermitted(
             f"Subject {subject.subject} in context {subject.context} is in mode {FROZEN}: no changes are allowed.",
             mode=mode,
@@ -188,13 +187,13 @@ def _begin(
     record(by=by, why=f"{verb} version {row.version} of {subject.qualified} in {registry.name}{suffix}")
     change_guard.ask(
         "version.standing", registry, subject.qualified, by, release=release
-    )  # last: it adds to what is recorded
+    )  # last, because it extends what is recorded
     return row
 
 
 DEPRECATE, SOFT, HARD, RESTORE = "deprecate", "soft", "hard", "restore"
 CHOICES: Final = (DEPRECATE, SOFT, HARD, RESTORE)
-#: choice → the right that it takes
+#: choice → the permission that it needs
 RIGHTS: Final = {
     DEPRECATE: "version.standing",
     SOFT: "version.delete",
@@ -205,7 +204,7 @@ RIGHTS: Final = {
 
 @dataclass(frozen=True)
 class Retired:
-    """What was done: the versions, ascending, and the schema ids that they had."""
+    """What was done: the versions, ascending, and their schema ids."""
 
     choice: str
     versions: tuple[int, ...]
@@ -225,11 +224,11 @@ def retire(
     ends_at: datetime | None = None,
     force: str = "",
 ) -> Retired:
-    """Do one step, to a version or (None) to all of the subject; all of it or nothing.
+    """Do one step with a version or (None) the whole subject; all or nothing.
 
-    `confirmed` is the subject's name as it was typed, for what deletes. `message` and `ends_at` are of a deprecation.
-    `force` is the reason to delete for good what is in use, or may be, and to restore what breaks the level.
-    Raises InvalidInput, VersionInUse, and what set_standing, delete_version, delete_subject and restoring raise.
+    `confirmed` is the subject's name as typed, for deletions. `message` and `ends_at` belong to a deprecation. `force`
+    is the reason to permanently delete what is or may be in use, or to restore what breaks the level. Raises
+    InvalidInput, VersionInUse, and the errors of set_standing, delete_version, delete_subject and restoring.
     """
     if choice not in CHOICES:
         raise InvalidInput(f"{choice[:40]!r} is not an action. Use one of {', '.join(CHOICES)}.", field="choice")
@@ -254,7 +253,7 @@ def retire(
     elif choice == RESTORE:
         deletion.restore(row, rows, subject, by=by, force=force)
     else:
-        if choice == HARD and all(item.deleted_at is not None for item in rows):  # others the deletion refuses itself
+        if choice == HARD and all(item.deleted_at is not None for item in rows):  # the deletion refuses the others
             _refuse_unknown(evidence_of(registry_row, subject, done.versions), subject, by, registry_row.name, force)
         _delete(registry_row.name, subject, version, by=by, permanent=choice == HARD, force=force)
     return done
@@ -264,7 +263,7 @@ def retire(
 def restore_each(
     *, registry: str, subject: SubjectName, versions: Sequence[int], by: Actor
 ) -> dict[int, SchemadeskError]:
-    """Restore each of the soft-deleted versions, ascending, that may be and can be; gives what hinders the others."""
+    """Restore each soft-deleted version that `by` may restore and that can be, ascending; returns the others' errors."""
     numbers = sorted(versions)
     try:
         registry_row = get_registry(registry)
@@ -283,7 +282,7 @@ def restore_each(
 
 
 def _meant(subject: Subject, name: SubjectName, choice: str, version: int | None) -> list[SchemaVersion]:
-    """The versions that the step changes. Raises VersionNotFound, InvalidInput where there is none to change."""
+    """Return the versions that the step changes. Raises VersionNotFound, InvalidInput if there are none."""
     rows = list(subject.versions.select_related("schema").order_by("version"))
     if version is not None:
         rows = [row for row in rows if row.version == version]
@@ -293,7 +292,7 @@ def _meant(subject: Subject, name: SubjectName, choice: str, version: int | None
         chosen = [row for row in rows if row.deleted_at is None]
     else:
         chosen = [row for row in rows if row.deleted_at is not None] if choice == RESTORE else rows
-    if not chosen and choice != SOFT:  # what is deleted already is told by the deletion
+    if not chosen and choice != SOFT:  # the deletion reports what is deleted already
         raise InvalidInput(f"There is nothing to {choice} for {name.qualified}: {_what_is(rows)}.", field="choice")
     return chosen
 
@@ -309,7 +308,7 @@ def _what_is(rows: Sequence[SchemaVersion]) -> str:
 def _refuse_unknown(
     evidence: dict[int, tuple[Evidence, ...]], subject: SubjectName, by: Actor, registry: str, force: str
 ) -> None:
-    """Nothing goes for good of which it isn't known that nothing needs it, but with a reason. Raises VersionInUse."""
+    """Refuse a permanent deletion without a reason unless the versions are known to be unused. Raises VersionInUse."""
     doubts = [item for items in evidence.values() for item in items if item.in_use != "no"]
     if not doubts:
         return

@@ -1,1 +1,1 @@
-"""The list of subjects: filters, order, pages, and the list as of a moment."""
+"""The list of subjects: filters, order, pages, and the list as of an earlier moment."""

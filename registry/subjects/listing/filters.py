@@ -1,4 +1,4 @@
-"""Which subjects a list has: what its filters mean, as conditions of the database."""
+"""The filters of the subject list as conditions of the database."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from registry.subjects.versions.qualified_names import SubjectName
 #: words that a name is searched for one by one; what follows them is one more as it is written
 MOST_WORDS: Final = 16
 Rows = TypeVar("Rows", bound=QuerySet[Any])
-#: the numbers of subjects of which live versions of others refer to a version
+#: the ids of subjects whose versions are referred to by live versions of other subjects
 REFERRED: Final = """
 SELECT target.subject_id FROM subjects_schemareference r
 JOIN subjects_schemaversion target ON target.id = r.target_id
 JOIN subjects_schemaversion referrer ON referrer.schema_id = r.schema_id AND referrer.deleted_at IS NULL
 WHERE referrer.subject_id <> target.subject_id"""
-#: told how rows get to the subject, "" for subjects themselves
+#: called with the lookup path to the subject, "" for subjects themselves
 Condition = Callable[[str], Q]
 
 
 @dataclass(frozen=True)
 class Narrowing:
-    """Which subjects: empty means all.
+    """The filters of the list; empty means all.
 
-    `schema_type` is that of the newest live version, of one that is deleted of any. `tag` is one of the subjects' notes,
-    in any case of letters; `owned` are the patterns of what an owner has, `unowned` those of what anybody has, none of
-    which may fit; `standing` is that of a live version; `among` are names, `keys` the numbers of subjects. `also` are
-    conditions that others make, by the filter they are of; `is_sought` where those are better asked once.
+    `schema_type` is that of the newest live version, or for deleted subjects of any version. `tag` is a tag of the
+    subject's note, in any case; `owned` are an owner's name patterns, `unowned` those of all owners, none of which may
+    match; `standing` is the status of a live version; `among` are names, `keys` ids of subjects. `also` are further
+    conditions by the name of their filter; `is_sought` means that these are best evaluated once.
     """
 
     text: str = ""
@@ -61,12 +61,12 @@ class Narrowing:
 
     @property
     def names_matter(self) -> bool:
-        """Whether it takes the subjects' names to tell which they are."""
+        """Whether the filter needs the subjects' names."""
         return bool(self.text or self.owned or self.unowned)
 
     @property
     def is_dear(self) -> bool:
-        """Whether all subjects are looked at to find those that match."""
+        """Whether filtering has to read all subjects."""
         return self.names_matter or self.is_sought or bool(self.level)
 
 
@@ -74,9 +74,9 @@ ALL: Final = Narrowing()
 
 
 def narrowed(rows: Rows, registry: Registry, narrowing: Narrowing, *, at: str, deleted: bool = False) -> Rows:
-    """The rows that the filters leave; `at` is how they get to the subject, "" for subjects themselves."""
+    """Filter the rows; `at` is the lookup path to the subject, "" for subjects themselves."""
     key = at.removesuffix("__") or "pk"
-    if narrowing.names_matter:  # the context's names are then read from their index alone, not those of all registries
+    if narrowing.names_matter:  # so only these contexts' index entries are read
         rows = rows.filter(**{f"{at}context__in": list(_contexts(registry))})
     if terms := narrowing.text.split(maxsplit=MOST_WORDS - 1):
         rows = rows.filter(*(Q(**{f"{at}name__icontains": term}) for term in terms))
@@ -101,13 +101,13 @@ def narrowed(rows: Rows, registry: Registry, narrowing: Narrowing, *, at: str, d
 
 
 def numbered(keys: str, at: str) -> Q:
-    """The subjects of numbers, as PostgreSQL writes a list of them: thousands one by one take longer to write than to find."""
+    """Return the condition for subject ids as one PostgreSQL array: thousands of parameters cost more than the lookup."""
     template = f"(%(expressions)s = ANY ('{keys}'::bigint[]))"
     return Q(Func(F(at.removesuffix("__") or "pk"), template=template, output_field=BooleanField()))
 
 
 def tagged(tag: str) -> QuerySet[SubjectNote]:
-    """The notes that have a tag, however its letters are written."""
+    """Return the notes that have a tag, ignoring case."""
     tag_text = Func(F("tags"), Value(" "), function="array_to_string", output_field=TextField())
     if not tag.isascii() or not tag.isprintable() or " " in tag:
         return SubjectNote.objects.none()
@@ -126,12 +126,12 @@ def _contexts(registry: Registry) -> QuerySet[Context, int]:
 
 
 def of_level(registry: Registry, level: str, at: str) -> Q:
-    """By the subject's own level, else its context's, else the registry's."""
+    """Return the condition for an effective level: the subject's own, else its context's, else the registry's."""
     return _that_counts(Config.objects.filter(registry=registry), "compatibility_level", level, DEFAULT_LEVEL, at)
 
 
 def of_mode(registry: Registry, mode: str, at: str) -> Q:
-    """By the mode that counts: as with levels, but that an override of the registry or context wins over what is nearer."""
+    """Return the condition for an effective mode: as for levels, except that an outer override wins."""
     wider = Mode.objects.filter(registry=registry, subject_name=None, mode=MIRROR_MODE)
     forced = list(wider.values_list("context", flat=True))
     if registry.kind == Registry.REMOTE or None in forced:
@@ -144,19 +144,19 @@ def of_mode(registry: Registry, mode: str, at: str) -> Q:
 
 
 def has_own_level(registry: Registry, at: str) -> Q:
-    """Whether a level is set for the subject itself."""
+    """Return the condition that the subject itself has a level."""
     own = _own(Config.objects.filter(registry=registry, compatibility_level__isnull=False))
     return Q(**{f"{at.removesuffix('__') or 'pk'}__in": _with(own)})
 
 
 def refers(at: str) -> Q:
-    """Whether a live version of the subject refers to another schema."""
+    """Return the condition that a live version of the subject refers to another schema."""
     referring = SchemaVersion.objects.filter(deleted_at=None, schema__in=SchemaReference.objects.values("schema"))
     return Q(**{f"{at.removesuffix('__') or 'pk'}__in": referring.values("subject")})
 
 
 def is_referred_to(at: str) -> Q:
-    """Whether a live version of another subject refers to the subject."""
+    """Return the condition that a live version of another subject refers to the subject."""
     return Q(
         Func(
             F(at.removesuffix("__") or "pk"), template=f"(%(expressions)s IN ({REFERRED}))", output_field=BooleanField()
@@ -165,7 +165,7 @@ def is_referred_to(at: str) -> Q:
 
 
 def _that_counts(rows: QuerySet[Any], column: str, value: str, default: str, at: str) -> Q:
-    """The subjects for which a value counts: their own, else their context's, else the registry's, else the default."""
+    """Return the condition for an effective value: own, else the context's, else the registry's, else the default."""
     key = at.removesuffix("__") or "pk"
     wider = rows.filter(subject_name=None).values_list("context", column)
     wider_values = {context: own_value for context, own_value in wider if own_value}
@@ -185,7 +185,7 @@ def _that_counts(rows: QuerySet[Any], column: str, value: str, default: str, at:
 
 
 def _own(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """The rows of the subject that is asked about."""
+    """Return the rows of the outer query's subject."""
     return rows.filter(context=OuterRef("context"), subject_name=OuterRef("name"))
 
 

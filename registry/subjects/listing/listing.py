@@ -26,13 +26,13 @@ ALL_CONTEXTS = ":*:"
 _CURSOR: Final = re.compile(r"(?P<microseconds>[0-9]{1,17})\.(?P<subject>[0-9]{1,18})")
 _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _QUALIFIED: Final = "qualified_name_to_match"
-#: of a version, what a line of the list is made of
+#: the columns of a version that the list shows
 _SHOWN: Final = ("subject", "version", "created_at", "created_by", "deleted_at")
 
 
 @dataclass(frozen=True)
 class RegistryInfo:
-    """A registry and how many subjects with a live version are in it."""
+    """A registry with its number of subjects that have a live version."""
 
     name: str
     project: str
@@ -43,9 +43,9 @@ class RegistryInfo:
 
 @dataclass(frozen=True)
 class SubjectRow:
-    """A line of the subject list: the versions of the same subject in every registry, by registry name.
+    """A row of the subject list: the subject's versions in every registry, by registry name.
 
-    `schemas` are the fingerprints of their schemas: numbers alone don't tell whether two registries have the same.
+    `schemas` are the fingerprints of their schemas: equal numbers don't mean equal schemas.
     """
 
     subject: SubjectName
@@ -63,11 +63,11 @@ class SubjectRow:
 
 @dataclass(frozen=True)
 class SubjectRows:
-    """A page of the subject list: its rows, how many match at all, and how many of these stand before the page.
+    """A page of the subject list: its rows, how many subjects match, and how many of these precede the page.
 
-    `before` and `after` are the cursors of the pages beside it, "" where there is none. `total` is None where too many match
-    to be counted. Where those that lack an owner come first, `looked` is among how many that changed last they were looked
-    for; None for all.
+    `before` and `after` are the cursors of the neighbouring pages, "" if there is none. `total` is None if too many
+    match to be counted. If subjects without an owner come first, they were searched among the `looked` that changed
+    last; None for all.
     """
 
     rows: list[SubjectRow]
@@ -79,19 +79,19 @@ class SubjectRows:
 
 
 class _Position(NamedTuple):
-    """Where a row stands in the list: the last change first, and of one moment by number."""
+    """A row's position in the list: the last change first, then by id."""
 
     changed_at: datetime
     subject: int
 
     @property
     def cursor(self) -> str:
-        """The position as text, for the address of a page."""
+        """The position as text, for a page's address."""
         return f"{(self.changed_at - _BEGINNING) // timedelta(microseconds=1)}.{self.subject}"
 
 
 def list_registries() -> list[RegistryInfo]:
-    """All registries, the configured default first."""
+    """Return all registries, the configured default first."""
     there = SubjectActivity.objects.filter(registry_id=OuterRef("pk")).order_by().values("registry_id")
     live = Coalesce(Subquery(there.annotate(number=Count("*")).values("number")), 0)
     rows = Registry.objects.order_by("pk").values_list("name", "project", "location", "kind", live)
@@ -99,19 +99,19 @@ def list_registries() -> list[RegistryInfo]:
 
 
 def registry_names(by: Actor | None = None) -> list[str]:
-    """Their names alone, in the same order, of those that `by` may read something of: nothing is counted for it."""
+    """Return only the names of registries that `by` may read something of, in the same order, without counting."""
     rows = Registry.objects.visible_to(by) if by else Registry.objects.all()
     names = rows.order_by("pk").values_list("name", flat=True)
     return sorted(names, key=lambda name: name != settings.DEFAULT_REGISTRY)
 
 
 def has_subjects() -> bool:
-    """Whether any registry has a subject with a live version."""
+    """Return whether any registry has a subject with a live version."""
     return SubjectActivity.objects.exists()
 
 
 def has_matching_subject(registry: str, pattern: str, by: Actor) -> bool:
-    """Whether a pattern matches a subject of the registry ("": of any) that `by` may read, deleted ones too."""
+    """Return whether `by` may read a subject of the registry ("": of any) that matches the pattern, also a deleted one."""
     names = [name for name in registry_names(by) if registry in ("", name)]
     fitting = name_pattern(pattern).as_q(_QUALIFIED)
     matching = Subject.objects.alias(**{_QUALIFIED: qualified_name()}).filter(fitting)
@@ -122,7 +122,7 @@ def has_matching_subject(registry: str, pattern: str, by: Actor) -> bool:
 
 
 def list_contexts(registry: Registry, visible: Visible | None = None) -> list[str]:
-    """`.` and the other contexts, sorted; those with readable subjects alone for who may `visible` not read all."""
+    """Return `.` and the other contexts, sorted; if `visible` is limited, only those with readable subjects."""
     rows = Context.objects.filter(registry=registry)
     if visible is not None and not visible.is_whole:
         rows = rows.filter(pk__in=visible.narrowed(Subject.objects.filter(context__in=rows)).values("context"))
@@ -139,11 +139,10 @@ def subject_rows(
     offset: int = 0,
     limit: int = 50,
 ) -> SubjectRows:
-    """A page of the subject list, the last change first; a constant number of queries.
+    """Return a page of the subject list, the last change first; a constant number of queries.
 
-    `after` and `before` are cursors of another page: what comes and goes
-    meanwhile moves no row over the edge between the two. `offset` is for who has none. Raises InvalidInput for a cursor
-    that is none.
+    `after` and `before` are cursors of another page: rows that are added or removed meanwhile move no row across the
+    edge. `offset` is for callers without a cursor. Raises InvalidInput for an invalid cursor.
     """
     rows = narrowed(SubjectActivity.objects.filter(registry_id=registry.pk), registry, narrowing, at="subject__")
     if narrowing.is_dear and not (after or before or offset):
@@ -163,7 +162,7 @@ def subject_rows(
 
 
 def rows_of(registry: Registry, page: Collection[SubjectActivity], *, deleted: bool = False) -> list[SubjectRow]:
-    """The lines of some subjects, in four queries; `deleted` is of those that have no live version."""
+    """Return the rows of some subjects, in four queries; `deleted` is for those without a live version."""
     newest = _newest_versions([row.subject_id for row in page], deleted=deleted)
     elsewhere = _latest_by_registry(registry, [row.subject.name for row in page])
     levels = _own_levels(registry)
@@ -178,7 +177,7 @@ def rows_of(registry: Registry, page: Collection[SubjectActivity], *, deleted: b
 def counted(
     rows: QuerySet[Any], total: int | None, shown: int, skipped: int, *, is_whole: bool, is_counted: bool
 ) -> int | None:
-    """How many there are: as many as are shown where that is all, or as was counted before; None where nobody counts."""
+    """Return how many there are: `shown` if that is everything, else the earlier count; None if nobody counts."""
     if is_whole:
         return shown
     if total is None and not is_counted:
@@ -187,7 +186,7 @@ def counted(
 
 
 def _position_of(cursor: str) -> _Position | None:
-    """The position that a cursor names, None for no cursor. Raises InvalidInput."""
+    """Return the position in a cursor, None for no cursor. Raises InvalidInput."""
     if not cursor:
         return None
     match = _CURSOR.fullmatch(cursor)
@@ -199,7 +198,7 @@ def _position_of(cursor: str) -> _Position | None:
 def _page(
     rows: QuerySet[SubjectActivity], *, after: _Position | None, before: _Position | None, offset: int, limit: int
 ) -> list[SubjectActivity]:
-    """The rows of one page in the order of the list, read from an index alone, however late the page is."""
+    """Return the rows of one page in the order of the list; an index-only scan finds them, however late the page is."""
     if before is not None:
         keys = rows.filter(_ahead(before)).order_by("changed_at", "-subject_id")[:limit]
     elif after is not None:
@@ -210,7 +209,7 @@ def _page(
 
 
 def _first_page(rows: QuerySet[SubjectActivity], limit: int) -> tuple[list[SubjectActivity], int]:
-    """The first rows, and how many there are, of rows that are found by reading all names: they are read once."""
+    """Return the first rows and the total; since all names must be read, both come from one pass."""
     ordered = rows.order_by("-changed_at", "subject_id").annotate(whole=Window(Count("pk")))
     numbered_rows = list(ordered.values_list("subject_id", "whole")[:limit])
     return _of([key for key, _ in numbered_rows]), numbered_rows[0][1] if numbered_rows else 0
@@ -222,19 +221,19 @@ def _of(keys: Any) -> list[SubjectActivity]:
 
 
 def _behind(position: _Position) -> Q:
-    """What comes after a position; the first condition is the one that an index can begin at."""
+    """Return the condition for rows after a position; the first part lets an index scan start there."""
     later = Q(changed_at__lt=position.changed_at) | Q(subject_id__gt=position.subject)
     return Q(changed_at__lte=position.changed_at) & later
 
 
 def _ahead(position: _Position) -> Q:
-    """What comes before a position."""
+    """Return the condition for rows before a position."""
     earlier = Q(changed_at__gt=position.changed_at) | Q(subject_id__lt=position.subject)
     return Q(changed_at__gte=position.changed_at) & earlier
 
 
 def _counted(rows: QuerySet[SubjectActivity], edge: _Position | None) -> tuple[int, int]:
-    """How many there are, and how many of them before the edge; all where there is none."""
+    """Return how many rows there are, and how many precede the edge; all of them if there is no edge."""
     if edge is None:
         total = rows.count()
         return total, total
@@ -243,7 +242,7 @@ def _counted(rows: QuerySet[SubjectActivity], edge: _Position | None) -> tuple[i
 
 
 def _newest_versions(subject_pks: list[int], *, deleted: bool) -> dict[int, SchemaVersion]:
-    """The newest of each, without texts; found from the index one by one, as a subject may have any number of them."""
+    """Return each subject's newest version, without texts, by index lookups: a subject may have many versions."""
     theirs = SchemaVersion.objects.filter(subject=OuterRef("pk"), deleted_at__isnull=not deleted)
     newest = Subject.objects.filter(pk__in=subject_pks).values_list(
         Subquery(theirs.order_by("-version").values("pk")[:1])
@@ -257,7 +256,7 @@ _Newest = dict[tuple[str, str], dict[str, tuple[int, str]]]
 
 
 def _latest_by_registry(registry: Registry, names: list[str]) -> _Newest:
-    """Over the registries of the same project and location; each found from the index, as there may be any number."""
+    """Search the registries of the same project and location, by index lookups: there may be many versions."""
     live = SchemaVersion.objects.filter(subject=OuterRef("pk"), deleted_at=None).order_by("-version")
     rows = Subject.objects.filter(
         name__in=names, context__registry__project=registry.project, context__registry__location=registry.location
@@ -301,7 +300,7 @@ def _subject_row(
     )
 
 
-# -- the list as of a moment: the activity of subjects that changed since is counted again ------------------------------
+# -- the list as of a moment: recounts the activity of subjects that changed since -------------------------------------
 
 _CHANGES_SINCE: Final = """
     FROM public.audit_auditevent e
@@ -339,5 +338,5 @@ UNCHANGED: Final = f"""NOT EXISTS (SELECT {_CHANGES_SINCE.format(moment="$1")})
     AND NOT EXISTS (SELECT FROM public.subjects_subjectactivity WHERE changed_at > $1)"""  # noqa: S608
 
 
-#: how the views of the past work it out
+#: how the views of the past compute the activity
 past_activity: Final = DerivedTable(query=PAST_ACTIVITY, unchanged=UNCHANGED)

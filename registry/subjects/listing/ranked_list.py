@@ -1,4 +1,4 @@
-"""The list of subjects in order: by name, or ranked in tiers by one column."""
+"""The list of subjects in order: by name, or in tiers ranked by a column."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _NAME_CURSOR: Final = re.compile(r"(?P<skipped>[0-9]{1,9})~(?P<name>.+)", re.DOT
 
 @dataclass(frozen=True)
 class _NamePosition:
-    """Where a row stands: its name, and how many were before it when the page was made."""
+    """A row's position: its name, and how many rows preceded it when the page was made."""
 
     name: SubjectName
     skipped: int
 
     @classmethod
     def of(cls, cursor: str) -> Self:
-        """The position that a cursor names. Raises InvalidInput, InvalidName."""
+        """Parse a cursor. Raises InvalidInput, InvalidName."""
         match = _NAME_CURSOR.fullmatch(cursor)
         if match is None:
             raise InvalidInput("The cursor is not from the list of subjects by name. Start without a cursor.")
@@ -38,7 +38,7 @@ class _NamePosition:
 
     @property
     def cursor(self) -> str:
-        """The position as text, for the address of a page."""
+        """The position as text, for a page's address."""
         return f"{self.skipped}~{self.name.qualified}"
 
 
@@ -53,12 +53,11 @@ def subject_rows_by_name(
     total: int | None = None,
     is_counted: bool = True,
 ) -> SubjectRows:
-    """A page of the subject list by name, the default context first; a constant number of queries.
+    """Return a page of the subject list by name, the default context first; a constant number of queries.
 
-    `total` is for who has counted already; without `is_counted` nobody does.
-
-    `deleted` are the subjects of which nothing but soft-deleted versions is left. `after` and `before` are cursors of
-    another page. Raises InvalidInput, InvalidName for a cursor that is none.
+    `total` is an earlier count; with `is_counted` False nothing is counted. `deleted` selects the subjects that have
+    only soft-deleted versions. `after` and `before` are cursors of another page. Raises InvalidInput, InvalidName for
+    an invalid cursor.
     """
     rows = narrowed(_subjects(registry, deleted=deleted), registry, narrowing, at="", deleted=deleted)
     edge = _NamePosition.of(before or after) if before or after else None
@@ -91,7 +90,7 @@ def _subjects(registry: Registry, *, deleted: bool) -> QuerySet[Subject]:
 def _rows_by_name(
     rows: QuerySet[Subject], registry: Registry, edge: SubjectName | None, *, limit: int, backwards: bool = False
 ) -> list[Subject]:
-    """The rows beyond an edge: those of its context, which the index has in order, then those of the contexts beyond."""
+    """Return the rows beyond an edge: those of its context, in index order, then those of the contexts beyond."""
     contexts = dict(Context.objects.filter(registry=registry).values_list("name", "pk"))
     here = edge.context if edge else min(contexts, default="")
     beyond = [pk for name, pk in contexts.items() if (name < here if backwards else name > here)]
@@ -107,7 +106,7 @@ def _rows_by_name(
 
 
 def _order(name: str, backwards: bool) -> OrderBy:
-    """By the characters' numbers, as Python compares: the database's own order is another, and differs by machine."""
+    """Order by code points, as Python does: the database's own order differs and depends on the machine."""
     by = Collate(F(name), "C")
     return by.desc() if backwards else by.asc()
 
@@ -131,7 +130,7 @@ def _name(subject: Subject) -> SubjectName:
 
 CHANGED_AT: Final = "changed_at"
 LIVE_VERSIONS: Final = "live_versions"
-#: so many are remembered by their numbers, so that no tier looks for them again
+#: the most keys that are remembered, so that no tier searches for them again
 _MOST_KEYS: Final = 5_000
 _TIER_CURSOR: Final = re.compile(
     r"(?P<tier>[0-9]{1,2})\.(?P<value>[0-9]{1,17})\.(?P<subject>[0-9]{1,18})~(?P<skipped>[0-9]{1,9})"
@@ -141,7 +140,7 @@ _BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class _TierPosition:
-    """Where a row stands: its tier, its value of the column, its number, and how many were before it on its page."""
+    """A row's position: its tier, its value of the column, its id, and how many rows precede it."""
 
     tier: int
     value: Any
@@ -150,7 +149,7 @@ class _TierPosition:
 
     @classmethod
     def of(cls, cursor: str, column: str) -> Self:
-        """The position that a cursor names. Raises InvalidInput."""
+        """Parse a cursor. Raises InvalidInput."""
         match = _TIER_CURSOR.fullmatch(cursor)
         if match is None:
             raise InvalidInput("The cursor is not from the list of subjects in this order. Start without a cursor.")
@@ -162,7 +161,7 @@ class _TierPosition:
         return cls(int(match["tier"]), value, int(match["subject"]), int(match["skipped"]))
 
     def cursor(self, skipped: int) -> str:
-        """The position as text, for the address of a page."""
+        """Return the position as text, for a page's address."""
         value = self.value
         if isinstance(value, datetime):
             value = (value - _BEGINNING) // timedelta(microseconds=1)
@@ -181,11 +180,10 @@ def subject_rows_in_tiers(
     total: int | None = None,
     is_counted: bool = True,
 ) -> SubjectRows:
-    """A page of the list, the greatest value of the column first in each tier and what fits no tier last.
+    """Return a page of the list: tier by tier, the column's greatest value first, and rows of no tier last.
 
-    At most a query a tier, and five. `tiers` are conditions on SubjectActivity; `total` is for who has counted already, and
-    without `is_counted` nobody does.
-    Raises InvalidInput for a cursor that is none.
+    At most one query per tier plus five. `tiers` are conditions on SubjectActivity. `total` is an earlier count; with
+    `is_counted` False nothing is counted. Raises InvalidInput for an invalid cursor.
     """
     rows = narrowed(SubjectActivity.objects.filter(registry_id=registry.pk), registry, narrowing, at="subject__")
     edge = _TierPosition.of(before or after, column) if before or after else None
@@ -208,7 +206,7 @@ def subject_rows_in_tiers(
 
 
 def few_subject_keys(registry: Registry, narrowing: Narrowing) -> tuple[int, ...] | None:
-    """The numbers of the subjects that the filters leave; None where these are many, or found without looking at all.
+    """Return the ids of the subjects that match; None if there are many, or if filtering is cheap.
 
     At most one query.
     """
@@ -228,7 +226,7 @@ def _rows_by_tier(
     limit: int,
     backwards: bool,
 ) -> list[_TierPosition]:
-    """The rows beyond an edge: those of its tier, then those of the tiers beyond."""
+    """Return the rows beyond an edge: those of its tier, then those of the tiers beyond."""
     order = (column, "-subject_id") if backwards else (f"-{column}", "subject_id")
     start = edge.tier if edge else 0
     numbers = range(min(start, len(tiers)), -1, -1) if backwards else range(start, len(tiers) + 1)
@@ -249,7 +247,7 @@ def _rows_by_tier(
 
 
 def _beyond(edge: _TierPosition, column: str, *, backwards: bool) -> Q:
-    """What comes after a position, or before it; the first condition is the one that an index can begin at."""
+    """Return the condition for rows after, or before, a position; the first part lets an index scan start there."""
     side, other = ("gt", "lt") if backwards else ("lt", "gt")
     later = Q(**{f"{column}__{side}": edge.value}) | Q(**{f"subject_id__{other}": edge.subject})
     return Q(**{f"{column}__{side}e": edge.value}) & later

@@ -1,4 +1,4 @@
-"""What is stored: registries, contexts, subjects, schemas, versions, references, configs, modes."""
+"""The models: registries, contexts, subjects, schemas, versions, references, configs, modes."""
 
 from registry.subjects.models.policy import FORWARD, LEVELS, MODES, MODES_WITH_IDS, POLICIES, PROFILES, Config, Mode
 from registry.subjects.models.registries import (

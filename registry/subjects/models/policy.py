@@ -1,4 +1,4 @@
-"""Configs and modes, of a registry, a context or a subject. The subject need not exist yet."""
+"""Configs and modes of a registry, a context or a subject. The subject need not exist yet."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ LEVELS = ("NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSIT
 PROFILES = ("confluent", "semantic")
 POLICIES = ("none", "oracle_nosql", "oracle_nosql_lenient")
 MODES = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD")
-#: takes what another registry writes, like IMPORT and without being empty first; only a registry as a whole has it
+#: accepts what another registry writes, like IMPORT, but needn't be empty first; only for a whole registry
 FORWARD = "FORWARD"
-#: these take versions with their ids, as they come and unchecked, and no others
+#: these modes accept only versions with their ids, unchecked
 MODES_WITH_IDS = frozenset({"IMPORT", FORWARD})
 
 
@@ -37,7 +37,7 @@ class Scoped(models.Model):
 
 
 class Config(Scoped):
-    """Compatibility and what goes with it; a null means inherited."""
+    """Compatibility level and related settings; null means inherited."""
 
     compatibility_level = models.CharField(max_length=20, null=True, blank=True)
     normalize = models.BooleanField(null=True, blank=True)
@@ -75,7 +75,7 @@ class Config(Scoped):
 
 
 class Mode(Scoped):
-    """Whether versions may be added."""
+    """Whether versions can be added."""
 
     mode = models.CharField(max_length=20)
 

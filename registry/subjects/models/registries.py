@@ -1,4 +1,4 @@
-"""Registries, contexts and subjects, and what is stored about a subject beside its versions."""
+"""Registries, contexts and subjects, and a subject's data other than its versions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _QUALIFIED: Final = "qualified_name_to_see"
 
 
 def qualified(context: Any, subject: Any) -> models.Case:
-    """The name of a subject in a context, both expressions; for rights and owners, whose patterns are of such names."""
+    """Return a subject's qualified name, from two expressions, for matching the patterns of rights and owners."""
     context_name, name = Cast(context, models.TextField()), Cast(subject, models.TextField())
     elsewhere = Concat(models.Value(":"), context_name, models.Value(":"), name, output_field=models.TextField())
     default = models.When(Exact(context_name, models.Value(DEFAULT_CONTEXT)), then=name)
@@ -26,12 +26,12 @@ def qualified(context: Any, subject: Any) -> models.Case:
 
 
 class SubjectLinkedQuerySet(VisibleQuerySet[_Row]):
-    """Subjects, or rows that have one: visible with it."""
+    """Subjects, or rows of a subject, which are visible if it is."""
 
     subject: ClassVar[str] = ""
 
     def covered_by(self, extent: Extent) -> Self:
-        """The rows of subjects in the extent."""
+        """Return the rows of subjects in the extent."""
         if extent.is_whole:
             return self
         context = f"{self.subject}context__"
@@ -40,15 +40,15 @@ class SubjectLinkedQuerySet(VisibleQuerySet[_Row]):
 
 
 class RegistryQuerySet(VisibleQuerySet["Registry"]):
-    """Registries: visible with any of their subjects."""
+    """Registries, which are visible if any of their subjects is."""
 
     def covered_by(self, extent: Extent) -> Self:
-        """The registries of which the extent has anything."""
+        """Return the registries in which the extent covers anything."""
         return self.filter(extent.any_of_registries("name"))
 
 
 class Registry(models.Model):
-    """A registry of ours, or the mirror of a remote one. Unique by project, location and name."""
+    """A local registry, or the mirror of a remote one. Unique by project, location and name."""
 
     LOCAL, REMOTE = "local", "remote"
 
@@ -90,7 +90,7 @@ class Registry(models.Model):
 
 
 class Context(models.Model):
-    """A namespace of subjects and of schema ids; `.` is the default one, the others are `.name`."""
+    """A namespace of subjects and schema ids; `.` is the default, the names of others start with a dot."""
 
     registry = models.ForeignKey(Registry, on_delete=models.CASCADE, related_name="contexts")
     name = models.CharField(max_length=256)
@@ -113,9 +113,9 @@ class SubjectQuerySet(SubjectLinkedQuerySet["Subject"]):
 
 
 class Subject(models.Model):
-    """A name under which versions follow each other. Its row goes when its last version is deleted permanently."""
+    """A name with a sequence of versions. Its row is deleted with its last version."""
 
-    # the unique index below begins with it, so it has none of its own
+    # no index of its own: the unique index below starts with this column
     context = models.ForeignKey(Context, on_delete=models.CASCADE, related_name="subjects", db_index=False)
     name = models.CharField(max_length=1024, db_collation="C")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -123,7 +123,7 @@ class Subject(models.Model):
     objects = SubjectQuerySet.as_manager()
 
     class Meta:
-        # the number beside the name: a list of names then reads nothing but the index
+        # includes the id, so that a list of names is an index-only scan
         constraints = [models.UniqueConstraint(fields=["context", "name"], include=["id"], name="one_subject")]
 
     def __str__(self) -> str:
@@ -131,10 +131,10 @@ class Subject(models.Model):
 
 
 class SubjectActivity(models.Model):
-    """A subject with a live version: how many it has, when the last of them came, and the format of the newest.
+    """A subject with a live version: how many it has, when the last was added, and the newest one's format.
 
-    Rows follow the versions in the transaction of their change, and are nobody's to write. They refer to subjects and
-    registries by number, without a constraint, so that they never hold up what is removed.
+    Triggers write the rows in the transaction of a version's change; nothing else writes them. They refer to subjects
+    and registries without a constraint, so that they never block a deletion.
     """
 
     subject = models.OneToOneField(
@@ -147,7 +147,7 @@ class SubjectActivity(models.Model):
 
     class Meta:
         indexes = [
-            # formats are counted from it alone; an index of their own would cost every registration more
+            # formats are counted with an index-only scan; a separate index would slow down every registration
             models.Index(
                 fields=["registry_id", "-changed_at", "subject"], include=["schema_type"], name="subjects_by_change"
             )
@@ -158,9 +158,9 @@ class SubjectActivity(models.Model):
 
 
 class Association(models.Model):
-    """A resource's use of a subject. STRONG: the resource owns the subject, WEAK: others may use it too.
+    """A resource's use of a subject. STRONG: the resource owns the subject. WEAK: others may use it too.
 
-    A STRONG one is frozen: it goes with its resource, and the subject with both.
+    A STRONG association is frozen: it is deleted with its resource, and so is the subject.
     """
 
     registry = models.ForeignKey(Registry, on_delete=models.CASCADE, related_name="associations")
@@ -213,10 +213,10 @@ MAX_FIELDS = 200
 
 
 class Client(models.Model):
-    """A program, and the version of the subject that it was built with; None: it takes the newest at each start.
+    """A program, and the version of the subject that it was built with; None: it loads the newest at each start.
 
-    `fields` are paths of the fields that it reads, none: it says nothing of fields. `seen_at` is when it was declared
-    or reported last: a program may say it at each of its starts.
+    `fields` are the paths of the fields that it reads; empty if it declares no fields. `seen_at` is when it was last
+    declared or reported, which a program may do at each start.
     """
 
     subject = models.ForeignKey(Subject, on_delete=models.CASCADE, related_name="clients")
@@ -252,11 +252,11 @@ MAX_DOC = 20_000
 
 
 class SubjectNote(models.Model):
-    """The tags and the text of a subject; one without a row has neither.
+    """The tags and the description of a subject; a subject without a row has neither.
 
-    What is said of a version stands in its schema: its text's docs and tags, and its metadata. The tags are words of
-    ASCII letters, digits and `_ . : -`, each once, in the order of their characters. `updated_at` changes with every
-    change: who writes says which state they had read.
+    Information on a version is in its schema: docs and tags in the text, and metadata. A tag has ASCII letters, digits
+    and `_ . : -`; each tag occurs once, sorted by code point. `updated_at` changes with every change: a writer passes
+    the state that they read.
     """
 
     subject = models.OneToOneField(Subject, on_delete=models.CASCADE, related_name="note")

@@ -1,7 +1,7 @@
-"""What must hold between rows, kept by triggers: conditions that no column, key or check of one table can state.
+"""Invariants between rows, enforced by triggers, because no constraint of a single table can express them.
 
-Each is looked up by primary keys, once a row that is written. They run after the foreign keys' own triggers, whose
-names sort before theirs, so a row that points to nothing is still told as that.
+Each trigger looks up primary keys, once per written row. Triggers fire in the order of their names, so the foreign
+keys' own ones fire first and report a missing row as such.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from django.db.migrations.operations import RunSQL
 
 @dataclass(frozen=True)
 class Invariant:
-    """A condition on `NEW` (and `OLD`), checked after these events of a table; `name` is told as the constraint."""
+    """A condition on `NEW` (and `OLD`), checked after these events; errors have `name` as the constraint."""
 
     name: str
     table: str
@@ -98,7 +98,7 @@ INVARIANTS = (
 
 
 def keep_invariants() -> Iterator[RunSQL]:
-    """The operations of a migration that put the triggers up, one a condition."""
+    """Yield the migration operations that create the triggers, one per condition."""
     for rule in INVARIANTS:
         create = f"""
             CREATE FUNCTION {rule.name}() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$

@@ -1,4 +1,4 @@
-"""Schemas, versions, their references and their status; and archived copies of what was deleted for good."""
+"""Schemas, versions, their references and their status; and archived copies of permanently deleted versions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from registry.subjects.models.registries import Context, Registry, Subject, Subj
 
 
 class Schema(models.Model):
-    """A definition with its id, which belongs to a context and is given once.
+    """A definition with its id, which belongs to a context and is never reused.
 
-    `identity` is the SHA-256 of type, canonical text, references, metadata and rule set: equal means
-    the same id, but where an import brought ids of its own.
+    `identity` is the SHA-256 of type, canonical text, references, metadata and rule set: equal identities have the same
+    id, unless an import assigned other ids.
     """
 
     context = models.ForeignKey(Context, on_delete=models.CASCADE, related_name="schemas", db_index=False)
@@ -35,7 +35,7 @@ class Schema(models.Model):
             models.UniqueConstraint(
                 fields=["context", "identity"], condition=models.Q(imported=False), name="one_id_a_definition"
             ),
-            # which formats there are is the installation's: `registry.formats.FORMATS`
+            # the available formats depend on the installation: `registry.formats.FORMATS`
             models.CheckConstraint(
                 condition=models.Q(schema_type__regex="^[A-Z][A-Z0-9_]*$"), name="schema_type_is_a_name"
             ),
@@ -44,7 +44,7 @@ class Schema(models.Model):
         indexes = [
             models.Index(fields=["identity"], name="schema_by_identity"),
             models.Index(fields=["fingerprint"], name="schema_by_fingerprint"),
-            # thousands are compared at once by these, without their texts
+            # for comparing thousands of schemas without reading their texts
             models.Index(fields=["id"], include=["fingerprint", "schema_id"], name="schema_without_text"),
         ]
 
@@ -59,9 +59,9 @@ class SchemaVersionQuerySet(SubjectLinkedQuerySet["SchemaVersion"]):
 
 
 class SchemaVersion(models.Model):
-    """A version of a subject, with the text as it was submitted and an id of its own.
+    """A version of a subject, with the submitted text and its own id.
 
-    That id is what Spring's dialect calls a schema's id. A version is soft-deleted by `deleted_at`.
+    Spring's dialect uses that id as the schema id. `deleted_at` marks a soft-deleted version.
     """
 
     subject = models.ForeignKey(Subject, on_delete=models.CASCADE, related_name="versions", db_index=False)
@@ -100,7 +100,7 @@ class SchemaVersion(models.Model):
 
 
 class SchemaReference(models.Model):
-    """`name` in a schema's text means that version. A version that is referred to can't be removed."""
+    """A `name` in a schema's text that points to a version. A referenced version can't be deleted."""
 
     schema = models.ForeignKey(Schema, on_delete=models.CASCADE, related_name="references", db_index=False)
     position = models.PositiveSmallIntegerField()
@@ -117,10 +117,10 @@ class SchemaReference(models.Model):
 
 
 class VersionStanding(models.Model):
-    """A version that shouldn't be used any more; one without a row is in good standing.
+    """A version that shouldn't be used any more; an active version has no row.
 
-    Deprecated: use another, by `ends_at` where given. Retired: not for new data; reading it stays possible.
-    Quarantined: arrived without a request, and isn't trusted; it is neither promoted nor the latest that is proposed.
+    Deprecated: use another one, by `ends_at` if given. Retired: not for new data, but still readable. Quarantined:
+    added without a request and not trusted; it is neither promoted nor suggested as the latest.
     """
 
     DEPRECATED, RETIRED, QUARANTINED = "deprecated", "retired", "quarantined"
@@ -146,20 +146,20 @@ class VersionStanding(models.Model):
 
 
 class KeptCopyQuerySet(SubjectScopedQuerySet["KeptCopy"]):
-    """Copies of subjects; the name of a file is none of them."""
+    """Copies of subjects; a file's name isn't a subject."""
 
     subject_name = "name"
 
     def covered_by(self, extent: Extent) -> Self:
-        """The copies of subjects in the extent."""
+        """Return the copies of subjects in the extent."""
         return super().covered_by(extent).filter(kind=KeptCopy.DELETED)
 
 
 class KeptCopy(models.Model):
-    """Versions that are in no subject: those that were deleted for good, or those of a file that somebody sent.
+    """Versions outside any subject: permanently deleted ones, or those of an uploaded file.
 
-    `content` is JSON of the one (registry/subjects/archive/archive.py) and an export file of the other. A row goes when it is
-    `until`, when it is forgotten, and a file's when it has been brought in.
+    `content` is JSON for the former (registry/subjects/archive/archive.py) and an export file for the latter. A row is
+    deleted at `until`, on request, and when a file has been imported.
     """
 
     DELETED, SENT = "deleted", "sent"

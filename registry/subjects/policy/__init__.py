@@ -1,1 +1,1 @@
-"""What a registry, a context or a subject holds new versions to: levels, modes, data contracts, guards; and registries."""
+"""What new versions must satisfy: levels, modes, data contracts and guards; and the registries."""

@@ -1,8 +1,8 @@
-"""Whether a registry may be changed directly: other apps guard it, every changing service asks them.
+"""Whether a registry can be changed directly: other apps guard it, and every service that changes it asks them.
 
-They register in `registry.hooks`: promotions guards closed environments. A service asks after the right is checked and before the change is written, in the transaction of the
-change and under the registry's policy lock: closing an environment takes that lock alone, so whoever was let in is done
-before it is closed, and whoever comes later finds it closed.
+They register in `registry.hooks`: promotions guards closed environments. A service asks after checking the permission
+and before writing the change, in the same transaction and under the registry's policy lock. Closing an environment
+takes that lock exclusively: changes that passed the guard finish before it is closed, and later ones find it closed.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ READONLY: Final = "READONLY"
 
 
 def ask(action: str, registry: Registry, subject: str, by: Actor, *, release: bool = False) -> bool:
-    """Whether the change passes the mode READONLY, as releases and break-glass do; READONLY_OVERRIDE stops them too.
+    """Return whether the change passes the mode READONLY, as releases and break-glass do, but not READONLY_OVERRIDE.
 
-    `release` is said by the applying of an approved promotion alone. Raises ReleaseRequired where the registry takes
-    releases only.
+    Only applying an approved promotion sets `release`. Raises ReleaseRequired if the registry changes only by releases.
     """
     if release:
         return True
@@ -31,14 +30,14 @@ def ask(action: str, registry: Registry, subject: str, by: Actor, *, release: bo
 
 
 def stops(mode: str, *, passes: bool) -> bool:
-    """Whether a mode stops a change; `passes` is what `ask` gave."""
+    """Return whether a mode blocks a change; `passes` is the result of `ask`."""
     return mode.startswith(READONLY) and not (passes and mode == READONLY)
 
 
 def unrequested(registry: Registry) -> Q | None:
-    """The condition on versions of the registry that came without a request, soft-deleted ones too.
+    """Return the condition on the registry's versions added without a request, including soft-deleted ones.
 
-    None where versions may come as they like: it is no environment that takes releases.
+    None if versions need no request, because the registry isn't an environment that changes only by releases.
     """
     conditions = [condition for ask in hooks.unrequested_versions if (condition := ask(registry)) is not None]
     if not conditions:

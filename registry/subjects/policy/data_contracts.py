@@ -1,7 +1,7 @@
-"""Data contracts: the metadata and the rule set that a schema carries. Pure.
+"""Data contracts: the metadata and the rule set of a schema. Pure.
 
-Both are kept as JSON objects in one form: known properties only, sets sorted, nothing empty. So equal contracts are
-equal values, and what is stored is what is answered. Source of shapes and rules: Confluent's public REST reference
+Both are stored as JSON objects in one form: known properties only, sets sorted, nothing empty. So equal contracts are
+equal values, and responses contain the stored value. Source of shapes and rules: Confluent's public REST reference
 (Metadata, RuleSet, Rule).
 """
 
@@ -15,14 +15,14 @@ from registry.errors import InvalidInput, InvalidRuleSet
 
 Contract = dict[str, Any]
 
-#: the property of the metadata that holds a version's number where the number was given
+#: the metadata property with the version's number, if that was given with the schema
 VERSION_PROPERTY: Final = "confluent:version"
 MAX_RULE_NAME: Final = 256
 KINDS: Final = ("TRANSFORM", "CONDITION")
 ENVIRONMENTS: Final = ("ALL", "CLIENT", "GATEWAY", "SERVER", "NONE")
 _MIGRATION: Final = ("UPGRADE", "DOWNGRADE", "UPDOWN")
 _DATA: Final = ("WRITE", "READ", "WRITEREAD")
-#: list of rules → the modes that its rules may have, and what is said of another
+#: list of rules → the modes of its rules, and the error message for another mode
 PHASES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "migrationRules": (_MIGRATION, "Migration rules can only be UPGRADE, DOWNGRADE, UPDOWN"),
     "domainRules": (_DATA, "Domain rules can only be WRITE, READ, WRITEREAD"),
@@ -31,7 +31,7 @@ PHASES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
 
 
 def read_metadata(value: Any, where: str = "metadata") -> Contract | None:
-    """Metadata in the form in which it is kept; None for None. Raises InvalidInput, which names the place."""
+    """Return metadata in its stored form; None for None. Raises InvalidInput, which names the place."""
     if value is None:
         return None
     fields = _object(value, where)
@@ -45,7 +45,7 @@ def read_metadata(value: Any, where: str = "metadata") -> Contract | None:
 
 
 def read_rule_set(value: Any, where: str = "ruleSet") -> Contract | None:
-    """A rule set in the form in which it is kept; None for None. Raises InvalidInput and InvalidRuleSet."""
+    """Return a rule set in its stored form; None for None. Raises InvalidInput and InvalidRuleSet."""
     if value is None:
         return None
     fields = _object(value, where)
@@ -68,7 +68,7 @@ def read_rule_set(value: Any, where: str = "ruleSet") -> Contract | None:
 
 
 def merge_metadata(*parts: Contract | None) -> Contract | None:
-    """The parts on top of each other, later ones first; None where all are None."""
+    """Merge the parts; later ones win. None if all are None."""
     present = [part for part in parts if part is not None]
     if not present:
         return None
@@ -81,7 +81,7 @@ def merge_metadata(*parts: Contract | None) -> Contract | None:
 
 
 def merge_rule_sets(*parts: Contract | None) -> Contract | None:
-    """The parts on top of each other: a later rule takes the place of those of its name; None where all are None."""
+    """Merge the parts; a later rule replaces those with its name. None if all are None."""
     present = [part for part in parts if part is not None]
     if not present:
         return None
@@ -99,7 +99,7 @@ def merge_rule_sets(*parts: Contract | None) -> Contract | None:
 
 
 def without_rules(rule_set: Contract | None, names: Sequence[str]) -> Contract | None:
-    """The rule set without the rules of those names."""
+    """Return the rule set without the rules with those names."""
     if rule_set is None:
         return None
     left = {phase: [rule for rule in rule_set.get(phase, []) if rule["name"] not in names] for phase in PHASES}
@@ -108,26 +108,26 @@ def without_rules(rule_set: Contract | None, names: Sequence[str]) -> Contract |
 
 
 def with_version(metadata: Contract | None, version: int) -> Contract:
-    """The metadata with the version's number in it."""
+    """Return the metadata with the version's number."""
     merged = merge_metadata(metadata, {"properties": {VERSION_PROPERTY: str(version)}})
     return merged or {}
 
 
 def version_in(metadata: Contract | None) -> str | None:
-    """The version's number that stands in the metadata."""
+    """Return the version's number in the metadata."""
     number: str | None = property_of(metadata, VERSION_PROPERTY)
     return number
 
 
 def without_version(metadata: Contract | None) -> Contract:
-    """The metadata without a version's number; an empty object for None."""
+    """Return the metadata without a version's number; an empty object for None."""
     properties = {k: v for k, v in (metadata or {}).get("properties", {}).items() if k != VERSION_PROPERTY}
     rest = {name: part for name, part in (metadata or {}).items() if name != "properties"}
     return {**rest, **({"properties": properties} if properties else {})}
 
 
 def property_of(metadata: Contract | None, name: str) -> str | None:
-    """A property of the metadata, None where it has none of that name."""
+    """Return a property of the metadata, None if it doesn't exist."""
     value: str | None = (metadata or {}).get("properties", {}).get(name)
     return value
 
@@ -216,7 +216,7 @@ def _properties(value: Any, where: str) -> dict[str, str]:
 
 
 def _scalar(value: Any, where: str) -> str:
-    """A string; the established server takes numbers and booleans for the strings that write them."""
+    """Return a string; like Confluent, it accepts numbers and booleans and converts them."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""Which compatibility level and which mode count for a subject, and where they come from."""
+"""The effective compatibility level and mode of a subject, and where they come from."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True)
 class OwnConfig:
-    """What one scope itself sets; None is inherited. The names are those of `services.set_config`."""
+    """The settings of one scope; None is inherited. The names are those of `services.set_config`."""
 
     level: str | None = None
     normalize: bool | None = None
@@ -46,9 +46,9 @@ class OwnConfig:
     override_rule_set: dict[str, Any] | None = None
 
 
-#: setting → the column that holds it
+#: setting → its column
 COLUMNS = {setting.name: setting.name for setting in fields(OwnConfig)} | {"level": "compatibility_level"}
-#: what farther scopes don't add to once a nearer one has a config, as on the established server
+#: settings that only the nearest scope with a config determines, as in Confluent
 NEAREST_ALONE = frozenset(
     {"alias", "alias_for_deks", "default_metadata", "override_metadata", "default_rule_set", "override_rule_set"}
 )
@@ -56,10 +56,10 @@ NEAREST_ALONE = frozenset(
 
 @dataclass(frozen=True)
 class EffectiveConfig:
-    """The settings that count, and the scope that says the level.
+    """The effective settings, and the scope that sets the level.
 
-    `profile` is whose verdict counts, the established rules' (`confluent`) or the data's (`semantic`); `policy` names
-    rules that hold beside the level.
+    `profile` says whose verdict counts, that of Confluent's rules (`confluent`) or of the data (`semantic`); `policy`
+    names rules that apply in addition to the level.
     """
 
     level: str
@@ -71,14 +71,14 @@ class EffectiveConfig:
 
 @dataclass(frozen=True)
 class EffectiveMode:
-    """The mode that counts, and the scope that says it."""
+    """The effective mode, and the scope that sets it."""
 
     mode: str
     origin: str
 
 
-#: the configs and modes that may speak for a subject, as two lists in JSON; to be put into a larger statement too, with
-#: the parameters of `scope_of`
+#: the configs and modes that apply to a subject, as two JSON lists; also embedded in larger statements, with the
+# parameters of `scope_of`
 SPOKEN: Final = ", ".join(
     f"""(SELECT jsonb_agg(to_jsonb(x)) FROM subjects_{kind} x WHERE x.registry_id = %(registry)s::bigint AND (
         x.context_id IS NULL
@@ -86,60 +86,62 @@ SPOKEN: Final = ", ".join(
         OR (x.context_id = (SELECT id FROM named) AND x.subject_name = %(subject)s::text)))"""  # noqa: S608
     for kind in ("config", "mode")
 )
-#: what it is put behind: the context, which may not exist
+#: precedes it in the statement: the context, which may not exist
 NAMED: Final = """WITH named AS MATERIALIZED (
     SELECT id FROM subjects_context WHERE registry_id = %(registry)s::bigint AND name = %(context)s::text)"""
 
 
 @dataclass(frozen=True)
 class Spoken:
-    """What the scopes say that speak for one subject, nearest first, each with its name."""
+    """The settings of all scopes that apply to one subject, nearest first, each with its scope's name."""
 
     configs: Sequence[tuple[str, OwnConfig]]
     modes: Sequence[tuple[str, str]]
 
     def config(self) -> EffectiveConfig:
-        """What counts of the configs: subject before context before registry before BACKWARD, each setting by itself."""
+        """Return the effective config: each setting from the nearest scope that sets it; the level defaults to
+        BACKWARD.
+        """
         return _config_of(self.configs)
 
     def settings(self) -> OwnConfig:
-        """All settings as they count, None where no scope sets one."""
+        """Return all effective settings, None if no scope sets one."""
         return _settings_in_scope([row for _, row in self.configs])
 
     def own(self, origin: str = ORIGINS[0]) -> OwnConfig | None:
-        """What one scope sets itself, the subject's own."""
+        """Return the settings of one scope, by default the subject's own."""
         return dict(self.configs).get(origin)
 
     def own_mode(self, origin: str = ORIGINS[0]) -> str | None:
-        """The mode that one scope sets itself."""
+        """Return the mode of one scope, by default the subject's own."""
         return dict(self.modes).get(origin)
 
     def mode(self, registry: Registry) -> EffectiveMode:
-        """What counts of the modes; see `effective_mode`."""
+        """Return the effective mode; see `effective_mode`."""
         return EffectiveMode(MIRROR_MODE, "registry") if registry.kind == Registry.REMOTE else _mode_of(self.modes)
 
     def stored_mode(self, registry: Registry) -> EffectiveMode:
-        """The same, but for a mirror what its remote registry says of the subject and its context.
+        """Return the effective mode, but for a mirror the one that its remote registry has for the subject or context.
 
-        The mode of a whole mirror is our own, and the remote's isn't kept.
+        The mode of a whole mirror is our own, and the remote's isn't stored.
         """
         is_mirror = registry.kind == Registry.REMOTE
         return _mode_of([(origin, mode) for origin, mode in self.modes if not is_mirror or origin != "registry"])
 
     def inherited(self) -> Spoken:
-        """What would count without the subject's own config and mode."""
+        """Return what would apply without the subject's own config and mode."""
         configs = [(origin, own) for origin, own in self.configs if origin != ORIGINS[0]]
         return Spoken(configs, [(origin, mode) for origin, mode in self.modes if origin != ORIGINS[0]])
 
 
 def scope_of(registry: Registry, subject: SubjectName | None) -> dict[str, Any]:
-    """The parameters of `SPOKEN`; without a subject those of the default context."""
+    """Return the parameters of `SPOKEN`; without a subject those of the default context."""
     name = subject or SubjectName(DEFAULT_CONTEXT, "")
     return {"registry": registry.pk, "context": name.context, "subject": name.subject}
 
 
 def spoken_from(configs: str | None, modes: str | None) -> Spoken:
-    """What the two columns of `SPOKEN` say."""
+    """Parse the two columns of `SPOKEN`."""
     return Spoken(
         configs=_nearest_first([(row, _own_of(row)) for row in json.loads(configs or "[]")]),
         modes=_nearest_first([(row, row["mode"]) for row in json.loads(modes or "[]")]),
@@ -159,7 +161,7 @@ def _nearest_first(rows: list[tuple[Mapping[str, Any], _Value]]) -> list[tuple[s
 
 
 def spoken_for(registry: Registry, subject: SubjectName | None) -> Spoken:
-    """What the configs and modes say that may speak for a subject; one query."""
+    """Return the configs and modes that apply to a subject; one query."""
     with connection.cursor() as cursor:
         cursor.execute(f"{NAMED} SELECT {SPOKEN}", scope_of(registry, subject))
         configs, modes = cursor.fetchone()
@@ -167,28 +169,28 @@ def spoken_for(registry: Registry, subject: SubjectName | None) -> Spoken:
 
 
 def effective_config(registry: Registry, subject: SubjectName | None = None) -> EffectiveConfig:
-    """Subject before context before registry before BACKWARD, each setting by itself."""
+    """Return the effective config: each setting from the nearest scope that sets it; the level defaults to BACKWARD."""
     return spoken_for(registry, subject).config()
 
 
 def config_and_settings(registry: Registry, subject: SubjectName | None) -> tuple[EffectiveConfig, OwnConfig]:
-    """The same, with all settings as they count, None where no scope sets one; one query."""
+    """Return the effective config and all effective settings, None if no scope sets one; one query."""
     spoken = spoken_for(registry, subject)
     return spoken.config(), spoken.settings()
 
 
 def effective_configs(registry: Registry, subjects: Collection[SubjectName]) -> dict[SubjectName, EffectiveConfig]:
-    """The same for many subjects, in one query."""
+    """Return the effective configs of many subjects, in one query."""
     return {subject: spoken.config() for subject, spoken in spoken_for_many(registry, subjects).items()}
 
 
 def spoken_for_many(registry: Registry, subjects: Collection[SubjectName]) -> dict[SubjectName, Spoken]:
-    """What speaks for each of the subjects; one query."""
+    """Return the configs and modes that apply to each of the subjects; one query."""
     spoken = spoken_in([registry.pk], subjects)
     return {subject: spoken[registry.pk, subject] for subject in subjects}
 
 
-#: the configs and modes that may speak for any of the subjects in any of the registries
+#: the configs and modes that apply to any of the subjects in any of the registries
 _SPOKEN_IN: Final = " UNION ALL ".join(
     f"""SELECT '{kind}', x.registry_id, c.name, x.subject_name, to_jsonb(x)
     FROM subjects_{kind} x LEFT JOIN subjects_context c ON c.id = x.context_id
@@ -200,7 +202,7 @@ _SPOKEN_IN: Final = " UNION ALL ".join(
 
 
 def spoken_in(registries: Collection[int], subjects: Collection[SubjectName]) -> dict[tuple[int, SubjectName], Spoken]:
-    """What speaks for each of the subjects in each of the registries, by their keys; one query."""
+    """Return the configs and modes that apply to each subject in each registry, by keys; one query."""
     values: dict[str, list[Any]] = {
         "registries": list(registries),
         "contexts": list({subject.context for subject in subjects}),
@@ -239,7 +241,7 @@ def _config_of(scopes: Sequence[tuple[str, OwnConfig]]) -> EffectiveConfig:
 
 
 def _settings_in_scope(rows: Sequence[OwnConfig]) -> OwnConfig:
-    """Each setting from the nearest scope that has it, but those of NEAREST_ALONE from the nearest scope."""
+    """Return each setting from the nearest scope that sets it, but those of NEAREST_ALONE from the nearest scope."""
     if not rows:
         return OwnConfig()
 
@@ -251,9 +253,9 @@ def _settings_in_scope(rows: Sequence[OwnConfig]) -> OwnConfig:
 
 
 def effective_mode(registry: Registry, subject: SubjectName | None = None) -> EffectiveMode:
-    """Subject before context before registry before READWRITE; a READONLY_OVERRIDE farther out wins over them all.
+    """Return the effective mode: subject, context, registry, READWRITE; an outer READONLY_OVERRIDE overrides all.
 
-    A mirror takes nothing but what its remote registry has, whatever modes are stored.
+    A mirror is always READONLY_OVERRIDE, whatever modes are stored.
     """
     if registry.kind == Registry.REMOTE:
         return EffectiveMode(MIRROR_MODE, "registry")
@@ -269,7 +271,7 @@ def _mode_of(scopes: Sequence[tuple[str, str]]) -> EffectiveMode:
 
 
 def own_config(registry: Registry, subject: SubjectName) -> OwnConfig:
-    """What the subject (or, with an empty subject, the context) sets itself. Raises SubjectConfigNotFound."""
+    """Return the settings of the subject, or (empty subject) the context. Raises SubjectConfigNotFound."""
     row = _own(Config, registry, subject)
     if row is None:
         raise SubjectConfigNotFound(
@@ -280,12 +282,12 @@ def own_config(registry: Registry, subject: SubjectName) -> OwnConfig:
 
 
 def settings_of(row: Config) -> OwnConfig:
-    """A row's settings."""
+    """Return a row's settings."""
     return OwnConfig(**{name: getattr(row, column) for name, column in COLUMNS.items()})
 
 
 def own_mode(registry: Registry, subject: SubjectName) -> str:
-    """The mode that the subject (or context) sets itself. Raises SubjectModeNotFound."""
+    """Return the mode of the subject or context itself. Raises SubjectModeNotFound."""
     row = _own(Mode, registry, subject)
     if row is None:
         raise SubjectModeNotFound(

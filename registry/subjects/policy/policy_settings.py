@@ -60,7 +60,7 @@ def _text(value: Any) -> str:
 
 
 def _alias(value: Any) -> str:
-    """A subject's name; an empty one means none."""
+    """Check that it is a subject's name, or empty for no alias."""
     parse_subject(_text(value))
     return str(value)
 
@@ -74,7 +74,7 @@ def _one_of(setting: str, value: Any, choices: tuple[str, ...]) -> str:
 
 
 def parse_level(text: str) -> str:
-    """The level's name in capitals. Raises InvalidCompatibility, which lists the seven."""
+    """Return the level's name in capitals. Raises InvalidCompatibility, which lists the seven."""
     level = text.upper() if isinstance(text, str) else ""
     if level not in LEVELS:
         raise InvalidCompatibility(
@@ -85,7 +85,7 @@ def parse_level(text: str) -> str:
     return level
 
 
-#: setting → what makes a given value one that is kept; it raises for one that can't be
+#: setting → the function that converts a given value to the stored one, or raises
 _READERS: dict[str, Callable[[Any], Any]] = {
     "level": parse_level,
     "normalize": _boolean("normalize"),
@@ -115,12 +115,11 @@ def set_config(
     release: bool = False,
     **settings: Any,
 ) -> OwnConfig:
-    """Set what a registry (no subject), a context (empty subject) or a subject holds versions to.
+    """Set the config of a registry (no subject), a context (empty subject) or a subject.
 
-    `settings` are those of OwnConfig: what is None or left out stays as it is, what `unset` names is inherited again.
-    `release` is set by an approved promotion alone: it passes READONLY, not READONLY_OVERRIDE.
-    Raises InvalidCompatibility, InvalidInput, InvalidRuleSet, InvalidName, OperationNotPermitted, ReleaseRequired,
-    NotAllowed.
+    `settings` are those of OwnConfig: None or a missing one stays as it is, one in `unset` is inherited again. Only an
+    approved promotion sets `release`: it passes READONLY, but not READONLY_OVERRIDE. Raises InvalidCompatibility,
+    InvalidInput, InvalidRuleSet, InvalidName, OperationNotPermitted, ReleaseRequired, NotAllowed.
     """
     columns = columns_of(settings, unset)
     registry_row, context, passes = _begin(registry, subject, by, "config.change", "set compatibility", release=release)
@@ -136,9 +135,10 @@ _Row = TypeVar("_Row", Config, Mode)
 def bring_settings(
     registry: Registry, model: type[_Row], columns_by_scope: Mapping[SubjectName | None, Mapping[str, Any]]
 ) -> None:
-    """Set columns of many scopes as another registry has them, in any mode; the caller holds the registry alone.
+    """Copy columns of many scopes from another registry, in any mode; the caller holds the registry's exclusive lock.
 
-    A row that sets nothing is removed. Queries grow with the contexts and with the rows that change, not with the scopes.
+    A row that sets nothing is deleted. The number of queries grows with the contexts and changed rows, not with the
+    scopes.
     """
     contexts = {name: lock_context(registry, name) for name in {scope.context for scope in columns_by_scope if scope}}
     places = {
@@ -164,7 +164,7 @@ def bring_settings(
 
 
 def columns_of(settings: Mapping[str, Any], unset: Collection[str]) -> dict[str, Any]:
-    """The columns of settings that are set or inherited again.
+    """Return the columns of settings that are set or inherited again.
 
     Raises InvalidCompatibility, InvalidInput, InvalidRuleSet, InvalidName.
     """
@@ -178,7 +178,7 @@ def columns_of(settings: Mapping[str, Any], unset: Collection[str]) -> dict[str,
 def _store(
     registry: Registry, context: Context | None, subject: SubjectName | None, columns: Mapping[str, Any]
 ) -> tuple[OwnConfig, OwnConfig]:
-    """Sets what is given; what the scope set before and sets now. The caller holds the registry alone."""
+    """Write the settings and return the scope's before and after; the caller holds the registry's exclusive lock."""
     where: dict[str, Any] = {"registry": registry, "context": context, "subject_name": _subject_name(subject)}
     row = Config.objects.filter(**where).first() or Config(**where)
     before = settings_of(row) if row.pk else OwnConfig()
@@ -188,7 +188,7 @@ def _store(
     if after != OwnConfig():
         row.save()
     elif row.pk:
-        row.delete()  # a config that sets nothing is none
+        row.delete()  # a config without settings has no row
     return before, after
 
 
@@ -201,9 +201,9 @@ def _tell_of_config(
 
 @retried
 def delete_config(*, registry: str, subject: SubjectName | None, by: Actor, release: bool = False) -> OwnConfig:
-    """Unset it and give what it was; `release` as for `set_config`.
+    """Unset the config and return its settings; `release` as for `set_config`.
 
-    Raises SubjectConfigNotFound where a subject had none, OperationNotPermitted, ReleaseRequired.
+    Raises SubjectConfigNotFound if a subject had none, OperationNotPermitted, ReleaseRequired.
     """
     registry_row, context, passes = _begin(
         registry, subject, by, "config.change", "unset compatibility", release=release
@@ -226,10 +226,10 @@ def set_mode(
 ) -> str:
     """Set the mode of a registry, a context or a subject.
 
-    IMPORT takes ids and versions as they come, so it needs a scope without live versions, unless it is forced; what is
-    soft-deleted there goes for ever. FORWARD takes them so too, for a registry as a whole that another one writes to,
-    and leaves what is there. `release` as for `set_config`.
-    Raises InvalidMode, OperationNotPermitted, ReleaseRequired, ReferenceExists, NotAllowed.
+    IMPORT accepts ids and versions unchecked, so its scope may have no live versions, unless it is forced; soft-deleted
+    ones are deleted permanently. FORWARD accepts them too, for a whole registry that another one writes to, and keeps
+    existing versions. `release` as for `set_config`. Raises InvalidMode, OperationNotPermitted, ReleaseRequired,
+    ReferenceExists, NotAllowed.
     """
     new_mode = mode.upper()
     if new_mode not in MODES:
@@ -252,10 +252,10 @@ def set_mode(
 def delete_mode(
     *, registry: str, subject: SubjectName | None, by: Actor, recursive: bool = False, release: bool = False
 ) -> str:
-    """Unset the mode and give what it was; with `recursive` also those of the subjects of a context.
+    """Unset the mode and return it; with `recursive` also unset those of a context's subjects.
 
-    Without a subject that context is the default one. Raises SubjectModeNotFound where a subject had none, but with
-    `recursive`, which then gives an empty text; OperationNotPermitted, ReleaseRequired, NotAllowed.
+    Without a subject, `recursive` applies to the default context. Raises SubjectModeNotFound if a subject had none
+    (with `recursive` it returns "" instead), OperationNotPermitted, ReleaseRequired, NotAllowed.
     """
     registry_row, context = _begin_mode(registry, subject, by, "unset mode", release=release)
     rows = Mode.objects.filter(registry=registry_row, context=context, subject_name=_subject_name(subject))
@@ -284,7 +284,7 @@ def _begin_mode(
 
 
 def _clear_for_import(registry: Registry, subject: SubjectName | None) -> None:
-    """Refuse a scope with live versions; remove its soft-deleted ones, whose ids and numbers an import brings anew."""
+    """Refuse a scope with live versions; delete its soft-deleted ones, whose ids and numbers an import brings again."""
     versions = SchemaVersion.objects.filter(subject__context__registry=registry)
     if subject is not None:
         versions = versions.filter(subject__context__name=subject.context)
@@ -303,7 +303,7 @@ def _clear_for_import(registry: Registry, subject: SubjectName | None) -> None:
 def _begin(
     registry: str, subject: SubjectName | None, by: Actor, action: str, why: str, *, release: bool
 ) -> tuple[Registry, Context | None, bool]:
-    """The scope, held, and whether the mode READONLY is passed there."""
+    """Return the scope under the policy lock, and whether the change passes READONLY."""
     registry_row, name = get_registry(registry), subject.qualified if subject else ""
     require(by, "promotion.apply" if release else action, registry=registry_row.name, subject=name)
     record(by=by, why=f"{why} of {name or registry_row.name}")

@@ -1,4 +1,4 @@
-"""What a registry holds versions to, as a tree: the scopes that set something of their own, the others counted."""
+"""A registry's settings as a tree: the scopes with settings of their own, and how many inherit."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from registry.subjects.models import Config, Context, Mode, Registry, Subject, S
 from registry.subjects.policy.effective_policy import EffectiveConfig, EffectiveMode, OwnConfig, Spoken, spoken_for_many
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
 
-#: nodes of an answer
+#: the most nodes in an answer
 MAX_NODES: Final = 100
 REGISTRY, CONTEXT, SUBJECT = "registry", "context", "subject"
-#: of no context, so that the registry alone speaks, and of the default context
+#: of no context, so that only the registry applies; and of the default context
 _WHOLE, _DEFAULT = SubjectName("", ""), SubjectName(DEFAULT_CONTEXT, "")
 
 
 @dataclass(frozen=True)
 class PolicyNode:
-    """A registry, a context or a subject: what it sets itself (None: nothing), and what counts there, from where.
+    """A registry, a context or a subject: its own settings (None: none), and the effective ones with their origin.
 
-    `subjects` are the live subjects below it, `inheriting` those of them that set nothing of their own; both are 0 for a
-    subject. `exists` is False for a subject that has no live version (yet).
+    `subjects` are the live subjects below it, `inheriting` those of them without settings of their own; both are 0 for
+    a subject. `exists` is False for a subject without a live version.
     """
 
     kind: str
@@ -46,7 +46,7 @@ class PolicyNode:
         return self.own is not None or self.own_mode is not None
 
     def to_dict(self) -> dict[str, Any]:
-        """The node as JSON values."""
+        """Return the node as JSON values."""
         scope = self.scope or SubjectName("", "")
         return {
             "kind": self.kind,
@@ -63,10 +63,10 @@ class PolicyNode:
 
 @dataclass(frozen=True)
 class PolicyTree:
-    """The registry, and the contexts and subjects with something of their own, by context and name.
+    """The registry, and the contexts and subjects with settings of their own, by context and name.
 
-    A context that sets nothing stands there too where a subject of it does. `total` counts those that set something;
-    `cursor` asks for the next page, "" at the end.
+    A context without settings is included if one of its subjects has some. `total` counts the scopes with settings;
+    `cursor` continues, "" at the end.
     """
 
     root: PolicyNode
@@ -76,7 +76,7 @@ class PolicyTree:
 
 
 def scope_of(context: str, subject: str) -> SubjectName | None:
-    """The scope that the two name: a subject, a context (no subject), or (neither) None for the registry.
+    """Return the scope: a subject, a context (no subject), or None for the registry (neither).
 
     Raises InvalidName.
     """
@@ -86,7 +86,7 @@ def scope_of(context: str, subject: str) -> SubjectName | None:
 
 
 def policy_tree(registry: Registry, *, cursor: str = "", limit: int = MAX_NODES) -> PolicyTree:
-    """A page of the tree; a constant number of queries. Raises InvalidName for a cursor that is none."""
+    """Return a page of the tree; a constant number of queries. Raises InvalidName for an invalid cursor."""
     after = parse_subject(cursor) if cursor else None
     keys = list(_exceptions(registry, after)[: limit + 1])
     scopes = [SubjectName(context, name) for context, name in keys[:limit]]
@@ -109,13 +109,13 @@ def policy_tree(registry: Registry, *, cursor: str = "", limit: int = MAX_NODES)
 
 
 def policy_node(registry: Registry, scope: SubjectName | None) -> PolicyNode:
-    """One node, whether or not it sets anything; a constant number of queries."""
+    """Return one node, with or without settings; a constant number of queries."""
     reading = _Reading(registry, [scope] if scope else [])
     return reading.node(scope) if scope else reading.root()
 
 
 def _exceptions(registry: Registry, after: SubjectName | None) -> QuerySet[Any]:
-    """(context, subject or "") of every context and subject that has a config or a mode, in order."""
+    """Return (context, subject or "") of every context and subject with a config or a mode, in order."""
     return _keys(Config, registry, after).union(_keys(Mode, registry, after)).order_by("context__name", "key")
 
 
@@ -129,7 +129,7 @@ def _keys(model: type[Config] | type[Mode], registry: Registry, after: SubjectNa
 
 @dataclass
 class _Reading:
-    """All that the nodes of a page need, read at once."""
+    """Everything that the nodes of a page need, read at the same time."""
 
     registry: Registry
     scopes: Sequence[SubjectName]
@@ -147,7 +147,7 @@ class _Reading:
         self.there = self._there(live, contexts)
 
     def root(self) -> PolicyNode:
-        """The registry itself."""
+        """Return the registry's node."""
         spoken = self.spoken[_WHOLE]
         whole = sum(self.subjects.values())
         return PolicyNode(
@@ -163,7 +163,7 @@ class _Reading:
         )
 
     def node(self, scope: SubjectName) -> PolicyNode:
-        """A context or a subject."""
+        """Return the node of a context or a subject."""
         spoken, kind = self.spoken[scope], SUBJECT if scope.subject else CONTEXT
         count = self.subjects.get(scope.context, 0)
         return PolicyNode(
@@ -189,7 +189,7 @@ def _live(registry: Registry) -> QuerySet[Subject]:
     return Subject.objects.filter(activity__registry_id=registry.pk)
 
 
-#: subjects with a live version that a config or a mode names, counted from the side that is small
+#: subjects with a live version and a config or a mode, counted from the smaller side
 _SETTING: Final = """
 SELECT c.name, count(*) FROM (
     SELECT context_id, subject_name FROM subjects_config WHERE registry_id = %(registry)s::bigint
@@ -203,14 +203,14 @@ GROUP BY c.name
 
 
 def _setting_by_context(registry: Registry) -> dict[str, int]:
-    """Context → how many of its live subjects set something of their own."""
+    """Return context → how many of its live subjects have settings of their own."""
     with connection.cursor() as cursor:
         cursor.execute(_SETTING, {"registry": registry.pk})
         return dict(cursor.fetchall())
 
 
 def _by_context(registry: Registry) -> dict[str, int]:
-    """Context → how many live subjects it has; those of a registry's only context are counted of an index alone."""
+    """Return context → how many live subjects it has; with a single context an index-only scan counts them."""
     contexts = list(Context.objects.filter(registry=registry).values_list("name", flat=True)[:2])
     if len(contexts) == 1:
         number = SubjectActivity.objects.filter(registry_id=registry.pk).count()

@@ -1,4 +1,4 @@
-"""Registries and contexts: created, listed and removed, and how fresh mirrors are."""
+"""Registries and contexts: creating, listing and deleting them, and how fresh mirrors are."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from registry.subjects.registration.registration import RegisteredVersion, regis
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
 
-#: a registry's `sync_tag` while a sync is handed out and not begun
+#: a registry's `sync_tag` while a sync is queued and hasn't started
 QUEUED: Final = "queued"
 
 
 @dataclass(frozen=True)
 class MirrorState:
-    """A mirror: where from, when it was last read as a whole, and what is wrong since when, if something is.
+    """A mirror: its source, when it was last read completely, and its current error, if any.
 
-    `age` is None before the first sync. `is_stale` says that three syncs in a row are missing, `is_queued` that a sync is
-    handed out and not begun. `secret` is the name of the secret that signs `user` in, never the secret.
+    `age` is None before the first sync. `is_stale`: three syncs in a row are missing. `is_queued`: a sync is queued and
+    hasn't started. `secret` is the name of the secret that signs `user` in, never the secret itself.
     """
 
     registry: str
@@ -67,12 +67,12 @@ class MirrorState:
 
 
 def mirror_of(registry: Registry) -> MirrorState | None:
-    """The state of a registry's mirror; None for a registry of ours."""
+    """Return the state of a registry's mirror; None for a local registry."""
     return _state(registry, timezone.now()) if registry.kind == Registry.REMOTE else None
 
 
 def list_mirrors() -> list[MirrorState]:
-    """All mirrors, by name."""
+    """Return all mirrors, by name."""
     now = timezone.now()
     return [_state(row, now) for row in Registry.objects.filter(kind=Registry.REMOTE).order_by("name")]
 
@@ -102,7 +102,7 @@ def _state(row: Registry, now: datetime) -> MirrorState:
 
 @dataclass(frozen=True)
 class RegistryEntry:
-    """A registry, its live subjects and versions, and where it is mirrored from; `mirror` None for one of ours."""
+    """A registry, its live subjects and versions; `mirror` is None for a local one."""
 
     name: str
     kind: str
@@ -113,7 +113,10 @@ class RegistryEntry:
 
 
 def registries_for(actor: Actor) -> list[RegistryEntry]:
-    """Those of the server's own project and location that the person may read something of, the default first. Two queries."""
+    """Return the registries of the configured project and location that the actor may read, the default first.
+
+    Two queries.
+    """
     counts = {
         number: (subjects, versions)
         for number, subjects, versions in SubjectActivity.objects.order_by()
@@ -130,7 +133,7 @@ def registries_for(actor: Actor) -> list[RegistryEntry]:
 
 
 def amounts_of(registry: Registry) -> tuple[int, int]:
-    """How many live subjects and versions a registry has; one query."""
+    """Return how many live subjects and versions a registry has; one query."""
     amounts = SubjectActivity.objects.filter(registry_id=registry.pk).aggregate(
         subjects=Count("*"), versions=Sum("live_versions")
     )
@@ -143,9 +146,9 @@ _PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.:_-]{0,62}")
 
 @transaction.atomic
 def ensure_registry(*, name: str, by: Actor, project: str = "", location: str = "") -> bool:
-    """Make a registry of ours with its default context; False where it is there already.
+    """Create a local registry with its default context; returns False if it exists.
 
-    Raises NotAllowed, and InvalidName for a name of registry, project or location that can't stand in an address.
+    Raises NotAllowed, and InvalidName if the name of registry, project or location can't be part of a URL.
     """
     require(by, "registry.manage", registry=name)
     _check(_REGISTRY_NAME, name, "registry", "1 to 63 letters, digits, _ and -, not starting with a digit or -")
@@ -167,10 +170,10 @@ def _check(pattern: re.Pattern[str], name: str, kind: str, rule: str) -> None:
 
 @retried
 def delete_registry(*, name: str, by: Actor, project: str = "", location: str = "", is_mirror: bool = False) -> None:
-    """Remove a registry with all that is registered in it; a mirror, which is READONLY, only where that is said.
+    """Delete a registry with all its contents; a mirror, which is READONLY, only with `is_mirror`.
 
-    Raises RegistryNotFound, NotAllowed, ReleaseRequired, and OperationNotPermitted for a registry that is READONLY, that
-    the other dialects answer with by default, or that promotions or scans are about.
+    Raises RegistryNotFound, NotAllowed, ReleaseRequired, and OperationNotPermitted for a registry that is READONLY, is
+    the default of the other dialects, or is used by promotions or scans.
     """
     registry = get_registry(name, project=project, location=location)
     require(by, "registry.manage", registry=registry.name)
@@ -178,7 +181,7 @@ def delete_registry(*, name: str, by: Actor, project: str = "", location: str = 
     lock_policy(registry, exclusive=True)
     change_guard.ask(
         "registry.manage", registry, "", by
-    )  # READONLY isn't passed: all of it goes, so the mode is set first
+    )  # READONLY isn't overridden: everything is deleted, so the mode has to be set first
     if not (is_mirror and registry.kind == Registry.REMOTE):
         _refuse_readonly(registry)
     _refuse_in_use(registry)
@@ -224,7 +227,7 @@ def create_version(
     version: int = 0,
     schema_id: int | None = None,
 ) -> RegisteredVersion:
-    """`register_version`, under the rule that a READONLY registry takes no new subject, whatever mode that one has.
+    """Register a version as `register_version` does, but no new subject in a READONLY registry, whatever its own mode.
 
     Raises as `register_version` does.
     """
@@ -239,7 +242,7 @@ def create_version(
         version=version,
         schema_id=schema_id,
     )
-    # Looked at afterwards, under the locks that the registration holds; raising undoes it.
+    # Checked afterwards, under the locks of the registration; raising rolls it back.
     registry_row = get_registry(registry)
     mode = effective_mode(registry_row, SubjectName(subject.context, "")).mode
     if done.created and mode.startswith(change_guard.READONLY) and _is_only_version(done):
@@ -262,7 +265,7 @@ def _is_only_version(done: RegisteredVersion) -> bool:
 
 @retried
 def delete_context(*, registry: str, context: str, by: Actor) -> bool:
-    """Remove a context without subjects, with its config and mode; False where there is none of that name.
+    """Delete a context without subjects, with its config and mode; returns False if it doesn't exist.
 
     Raises NotAllowed, ContextNotEmpty, ReleaseRequired, and OperationNotPermitted for the default context and a
     read-only one.

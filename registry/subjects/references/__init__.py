@@ -1,1 +1,1 @@
-"""References between subjects: what a subject uses, and what depends on it."""
+"""References between subjects: what a subject refers to, and what depends on it."""

@@ -1,4 +1,4 @@
-"""What a subject refers to and what refers to it, two steps each way; and what a change would do to its dependants."""
+"""A subject's references and dependants, two steps each way; and what a change would do to the dependants."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def dependants_of(
     *,
     by: Actor | None = None,
 ) -> tuple[Dependant, ...]:
-    """What the latest version of each subject that refers to this one would become if it referred to `new`.
+    """Check what the latest version of each subject that refers to this one becomes if it refers to `new`.
 
-    A reference names a version, so nothing breaks by itself: this is what its owner meets when moving on. At most
-    50 subjects, a constant number of queries. With `by` those alone that they may read: the message of a dependant tells
-    what its schema has.
+    A reference names a version, so nothing breaks by itself: this is what its owner gets after updating the reference.
+    At most 50 subjects, a constant number of queries. With `by`, only subjects that they may read: a dependant's
+    message reveals parts of its schema.
     """
     rows = _latest_referrers(registry, subject)
     if by is not None:
@@ -51,7 +51,7 @@ def dependants_of(
 
 
 def count_referrers(registry: Registry, subject: SubjectName, version: int) -> int:
-    """How many other subjects have a live version that refers to that one; one query."""
+    """Return how many other subjects have a live version that refers to that version; one query."""
     target = {
         "target__subject__name": subject.subject,
         "target__subject__context__name": subject.context,
@@ -65,9 +65,9 @@ def count_referrers(registry: Registry, subject: SubjectName, version: int) -> i
 
 
 def _latest_referrers(registry: Registry, subject: SubjectName) -> list[SchemaVersion]:
-    """The latest live version of each other subject, where it refers to a version of this one.
+    """Return the latest live version of each other subject, if it refers to a version of this one.
 
-    Step by step, as most subjects have none: PostgreSQL starts workers for a single statement of it all.
+    Step by step, because most subjects have none: for a single statement, PostgreSQL starts parallel workers.
     """
     referring = SchemaReference.objects.filter(
         target__subject__name=subject.subject,
@@ -136,10 +136,11 @@ def _verdict_on(name: SubjectName, version: int, report: Report, config: Effecti
     return Dependant(name.qualified, version, "no", sentence)
 
 
-#: neighbours of a node that are read at the first and at the second step
+#: neighbours of a node that are read in the first and in the second step
 WIDTHS: Final = (50, 10)
 
-#: of subjects, those whose newest referring live version refers to any version of them; the subject itself isn't one
+#: the dependants of subjects, each by its newest live version that refers to any version of the subject; not the
+# subject itself
 _DEPENDANTS: Final = """
 WITH edge AS (
     SELECT t.subject_id AS target, v.subject_id AS source, v.version, t.version AS pinned,
@@ -175,11 +176,11 @@ GROUP BY t.subject_id
 
 @dataclass(frozen=True)
 class ReferenceNode:
-    """A subject in the graph, as seen from the one before it.
+    """A subject in the graph, seen from its predecessor.
 
-    Of one that is referred to, `version` is the version that is meant; of one that refers, its newest that does, and
-    `pins` are the versions that this one means. `latest` is the subject's newest live version, None where it has none.
-    `broken` are pinned versions that were deleted. Of its own neighbours those in `nodes` are here; `more` aren't.
+    For a reference, `version` is its target; for a dependant, its newest version that refers here, and `pins` are the
+    versions that it refers to. `latest` is the subject's newest live version, None if it has none. `broken` are pinned
+    versions that were deleted. `nodes` are its own neighbours that are included, `more` counts the others.
     """
 
     subject: SubjectName
@@ -193,7 +194,7 @@ class ReferenceNode:
     is_readable: bool = True
 
     def to_dict(self) -> dict[str, Any]:
-        """The node as JSON values."""
+        """Return the node as JSON values."""
         return {
             "subject": self.subject.qualified,
             "version": self.version,
@@ -208,9 +209,9 @@ class ReferenceNode:
 
 @dataclass(frozen=True)
 class ReferenceGraph:
-    """A version of a subject with what it refers to, and what refers to any version of the subject.
+    """A version of a subject with its references, and the dependants of any version of the subject.
 
-    `more_references` and `more_dependants` count those that aren't here: too many, or not for the reader.
+    `more_references` and `more_dependants` count those that aren't included: too many, or not readable.
     """
 
     subject: SubjectName
@@ -222,7 +223,7 @@ class ReferenceGraph:
     more_dependants: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """The graph as JSON values."""
+        """Return the graph as JSON values."""
         return {
             "subject": self.subject.qualified,
             "version": self.version,
@@ -237,10 +238,9 @@ class ReferenceGraph:
 def reference_graph(
     registry: Registry, subject: SubjectName, version: int | str = "latest", *, by: Actor, steps: int = 2
 ) -> ReferenceGraph:
-    """The graph, one or two steps each way; a constant number of queries.
+    """Return the graph, one or two steps each way; a constant number of queries.
 
-    What refers to the subject is named to those alone who may read it. Raises SubjectNotFound, VersionNotFound,
-    InvalidVersion.
+    Dependants are named only to people who may read them. Raises SubjectNotFound, VersionNotFound, InvalidVersion.
     """
     row = get_subject(registry, subject, deleted=True)
     number = parse_version(version)
@@ -263,7 +263,7 @@ def reference_graph(
 
 
 def _start(row: Any, number: int | None) -> SchemaVersion:
-    """The version that is asked for; for `latest` of a subject without a live version the newest deleted one."""
+    """Return the requested version; for `latest` of a subject without a live version, the newest deleted one."""
     if number is None and not row.versions.filter(deleted_at=None).exists():
         return version_row(row, None, deleted=True)
     return version_row(row, number, deleted=number is not None)
@@ -271,7 +271,7 @@ def _start(row: Any, number: int | None) -> SchemaVersion:
 
 @dataclass(frozen=True)
 class _Edge:
-    """A neighbour: its node without neighbours, what leads on from it, and the subject's row."""
+    """A neighbour: its node without neighbours, the key for the next step, and the subject's primary key."""
 
     node: ReferenceNode
     key: int
@@ -280,7 +280,7 @@ class _Edge:
 
 @dataclass(frozen=True)
 class _Level:
-    """The neighbours of each key, and how many there are."""
+    """The neighbours of each key, and how many exist."""
 
     edges: Mapping[int, tuple[_Edge, ...]]
     many: Mapping[int, int]
@@ -288,7 +288,7 @@ class _Level:
 
 @dataclass
 class _Reading:
-    """One graph being read: levels of edges, then the newest versions of all subjects that were seen."""
+    """Reads one graph: levels of edges, then the newest versions of all subjects that occur."""
 
     registry: Registry
     by: Actor
@@ -299,7 +299,7 @@ class _Reading:
         self.latest: dict[int, int] = {}
 
     def references(self, schemas: Collection[int]) -> list[_Level]:
-        """What schemas refer to, level by level; the last one is of counts alone."""
+        """Return the references of schemas, level by level; the last level has only counts."""
         levels = []
         for width in self.widths:
             levels.append(self._references_of(schemas, width))
@@ -309,7 +309,7 @@ class _Reading:
         return levels
 
     def dependants(self, subjects: Collection[int]) -> list[_Level]:
-        """What refers to subjects, the same way."""
+        """Return the dependants of subjects, level by level; the last level has only counts."""
         levels = []
         for width in self.widths:
             levels.append(self._dependants_of(subjects, width))
@@ -360,13 +360,13 @@ class _Reading:
         return may(self.by, "schema.read", registry=self.registry.name, subject=subject.qualified)
 
     def nodes(self, levels: Sequence[_Level], key: int) -> tuple[tuple[ReferenceNode, ...], int]:
-        """The neighbours of a key with theirs, and how many more there are."""
+        """Return the neighbours of a key with theirs, and how many more there are."""
         first, rest = levels[0], levels[1:]
         edges = first.edges.get(key, ())
         return tuple(self._whole(edge, rest) for edge in edges), first.many.get(key, 0) - len(edges)
 
     def _whole(self, edge: _Edge, rest: Sequence[_Level]) -> ReferenceNode:
-        """A node with its own neighbours; of a subject that the reader may not read nothing more is told."""
+        """Return a node with its own neighbours; an unreadable subject has no further details."""
         if not edge.node.is_readable:
             return edge.node
         nodes, more = self.nodes(rest, edge.key) if rest else ((), 0)

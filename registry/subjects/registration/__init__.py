@@ -1,1 +1,1 @@
-"""Registering a version: `registration` is the flow, `submission` what was sent, `registration_state` the database's part."""
+"""Registering a version: `registration` has the flow, `submission` the input, `registration_state` the database access."""

@@ -1,14 +1,14 @@
-"""The order in which everybody locks, so that no two wait for each other.
+"""The order of locks, the same everywhere to avoid deadlocks.
 
 role → policy (configs and modes of a registry) → subject → referenced versions by id → the context's counter.
 
-The gate (registry/subjects/policy/change_guard.py) is asked under the policy lock, which the closing of an environment takes alone. With
-break-glass it holds that row too: a registration, which asks only when it has something to write, asks with its subject
-locked where there is one, the others before they lock one. Two changes of one person at one subject may so break each other off; they are
-retried like any deadlock.
+The change guard (registry/subjects/policy/change_guard.py) is called under the policy lock; closing an environment
+takes that lock exclusively. With break-glass, the guard also locks the break-glass row. A registration calls the guard
+only if it has something to write, so an existing subject is locked first; other changes call it before they lock a
+subject. So two changes of one person to one subject may deadlock; they are retried like any deadlock.
 
-A permanent deletion takes the policy lock exclusively, so it is alone in its registry: it takes along a subject's config
-and mode, and schemas that a registration of another subject may be about to use.
+A permanent deletion takes the policy lock exclusively, so it is alone in its registry: it also deletes a subject's
+config and mode, and schemas that a registration of another subject may be about to use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from registry.subjects.models import Context, Registry, SchemaVersion, Subject
 from registry.subjects.versions.lookup import among, columns_of, row_of, width_of
 from registry.subjects.versions.qualified_names import SubjectName
 
-#: first key of the advisory locks that stand for a registry's configs and modes: rows that may not exist yet
+#: first key of the advisory locks for a registry's configs and modes, whose rows may not exist yet
 POLICY_LOCK = 7201
 RETRIES = 3
 _P = ParamSpec("_P")
@@ -37,23 +37,23 @@ _R = TypeVar("_R")
 
 @contextmanager
 def pipelined() -> Iterator[None]:
-    """What is executed in this block goes to the server in one round trip; results are there behind it.
+    """Send the statements of this block in one round trip; results are available after it.
 
-    Raises the error of the first statement that fails, after which none is executed.
+    Raises the error of the first statement that fails; later ones aren't executed.
     """
     with connection.wrap_database_errors, connection.connection.pipeline():
         yield
 
 
 def lock_policy(registry: Registry, *, exclusive: bool = False) -> None:
-    """Hold a registry's configs, modes, subjects and schemas until the transaction ends; exclusive to change or remove."""
+    """Lock a registry's configs, modes, subjects and schemas until the transaction ends; exclusive to change or delete."""
     shared = "" if exclusive else "_shared"
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT pg_advisory_xact_lock{shared}(%s, %s)", [POLICY_LOCK, registry.pk])
 
 
 def lock_context(registry: Registry, name: str) -> Context:
-    """The context's row, made where it is new. It isn't locked: only `take_schema_id` does that, last."""
+    """Return the context's row, created if new. It isn't locked: only `take_schema_id` locks it, last."""
     context, _ = Context.objects.get_or_create(registry=registry, name=name)
     return context
 
@@ -76,10 +76,10 @@ FROM policy LEFT JOIN place c ON true LEFT JOIN held s ON true
 def hold_subject(
     registry: Registry, subject: SubjectName, *, by: Actor, why: str
 ) -> tuple[Context | None, Subject | None]:
-    """Record who changes it and why, then hold the policy and the subject's row, which is given with its context.
+    """Record who changes it and why, then lock the policy and the subject; returns the context and the subject.
 
-    One statement: a row is locked last in it, as it is after that lock. None is for what isn't there, or wasn't before
-    the policy was held.
+    One statement: it locks the row last, after the policy. None means that it doesn't exist, or didn't before the
+    policy was locked.
     """
     values: dict[str, Any] = {
         **recording(by, why),
@@ -88,7 +88,7 @@ def hold_subject(
         "subject": subject.subject,
     }
     with connection.cursor() as cursor:
-        with pipelined():  # with the beginning of the transaction
+        with pipelined():  # together with BEGIN
             cursor.execute(_HOLD, values)
         row = cursor.fetchone()
     place, held = row[: width_of(Context)], row[width_of(Context) :]
@@ -107,9 +107,9 @@ ON CONFLICT DO NOTHING RETURNING {columns_of(Subject, "s")}
 
 
 def lock_subject(context: Context, name: str) -> Subject:
-    """The subject's row, made where it is new, locked until the transaction ends; the policy lock keeps it there.
+    """Return the subject's row, created if new, locked until the transaction ends; the policy lock keeps it.
 
-    One statement where it is new, two where it isn't.
+    One statement if it is new, otherwise two.
     """
     with connection.cursor() as cursor:
         cursor.execute(_MAKE, [context.pk, name, timezone.now()])
@@ -120,7 +120,7 @@ def lock_subject(context: Context, name: str) -> Subject:
 
 
 def lock_subjects(registry: Registry, names: Collection[SubjectName]) -> dict[SubjectName, Subject]:
-    """Those of the subjects that are there, with their contexts, locked in one order until the transaction ends."""
+    """Return the existing subjects, with their contexts, locked in a fixed order until the transaction ends."""
     rows = Subject.objects.filter(among(names, ""), context__registry=registry).select_related("context")
     locked_rows = rows.select_for_update(of=("self",)).order_by("pk")
     return {SubjectName(row.context.name, row.name): row for row in locked_rows}
@@ -134,7 +134,7 @@ RETURNING {columns_of(Subject, "s")}
 
 
 def make_subjects(registry: Registry, names: Collection[SubjectName]) -> dict[SubjectName, Subject]:
-    """New subjects, and their contexts where those are new; whoever calls this is alone in the registry."""
+    """Create subjects, and their contexts if new; the caller holds the registry's exclusive lock."""
     if not names:
         return {}
     contexts, made = _contexts(registry, {name.context for name in names}), {}
@@ -155,7 +155,7 @@ def _contexts(registry: Registry, names: set[str]) -> dict[str, Context]:
 
 
 def lock_referenced(rows: Iterable[SchemaVersion]) -> dict[int, SchemaVersion]:
-    """The live rows among these, held against deletion, by primary key."""
+    """Return the live rows among these, locked against deletion, by primary key."""
     ids = sorted({row.pk for row in rows})
     if not ids:
         return {}
@@ -169,7 +169,7 @@ def lock_referenced(rows: Iterable[SchemaVersion]) -> dict[int, SchemaVersion]:
 
 
 def take_schema_id(context: Context) -> int:
-    """The next id of the context. It locks the counter until the transaction ends, so take it last."""
+    """Return the context's next id. It locks the counter until the transaction ends, so call it last."""
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE subjects_context SET next_schema_id = next_schema_id + 1 WHERE id = %s RETURNING next_schema_id - 1",
@@ -180,7 +180,7 @@ def take_schema_id(context: Context) -> int:
 
 
 def lock_ids(context: Context) -> None:
-    """Hold the context's counter until the transaction ends: what has an id and what has none stays so. Take it last."""
+    """Lock the context's counter until the transaction ends, so that no id is assigned meanwhile. Call it last."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1 FROM subjects_context WHERE id = %s FOR UPDATE", [context.pk])
 
@@ -194,9 +194,9 @@ WHERE c.id = held.id AND c.next_schema_id < w.following
 
 
 def pass_schema_ids(newest: Mapping[int, int]) -> None:
-    """Let the counters stand above ids that were given by an import: primary key of a context → id.
+    """Raise the counters above ids that an import assigned: primary key of a context → id.
 
-    They are held then as by `lock_ids`, so this comes last.
+    Locks the counters as `lock_ids` does, so call it last.
     """
     column = Context._meta.get_field("next_schema_id")
     following = [column.get_db_prep_save(schema_id + 1, connection) for schema_id in newest.values()]
@@ -205,7 +205,7 @@ def pass_schema_ids(newest: Mapping[int, int]) -> None:
 
 
 def retry_deadlocks(service: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Run a service again when PostgreSQL ended its transaction to break a deadlock."""
+    """Retry a service if PostgreSQL aborted its transaction to resolve a deadlock."""
     return retry(
         retry=retry_if_exception(_ended_by_deadlock),
         wait=wait_exponential(multiplier=0.01),
@@ -220,5 +220,5 @@ def _ended_by_deadlock(error: BaseException) -> bool:
 
 
 def retried(service: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Run a service in one transaction, again when PostgreSQL ended it to break a deadlock."""
+    """Run a service in one transaction, and retry it if PostgreSQL aborted that to resolve a deadlock."""
     return retry_deadlocks(transaction.atomic(service))

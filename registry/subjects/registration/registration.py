@@ -1,6 +1,6 @@
 """Registering a version: the steps in order, and every reason to refuse one.
 
-Read this first, then `submission` (what was sent) and `registration_state` (what the database holds and gets).
+Read this first, then `submission` (the input) and `registration_state` (the database reads and writes).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ __all__ = ["RegisteredVersion", "register_version", "submission_identity"]
 
 
 def refuse_by_rules(state: RegistrationState, submission: Submission, request: RegistrationRequest) -> None:
-    """Raise IncompatibleSchema or PolicyViolated for what the level, the fields' rules or the policy refuse."""
+    """Raise IncompatibleSchema or PolicyViolated if the level, the rules for fields or the policy refuse it."""
     previous = state.situation.latest
     versions = _history(state, submission)
     reserved = check_fields(
@@ -89,7 +89,7 @@ def refuse_by_rules(state: RegistrationState, submission: Submission, request: R
 
 
 def _history(state: RegistrationState, submission: Submission) -> History:
-    """The versions that the level and the policy look at, ascending; no more than that is read."""
+    """Return the versions that the level and the policy compare with, ascending; reads no others."""
     latest, group = state.situation.latest, state.scope.compatibility_group
     scope = level_named(state.config.level).scope if state.config.policy == NO_POLICY else "all"
     if scope == "none" or latest is None:
@@ -100,7 +100,7 @@ def _history(state: RegistrationState, submission: Submission) -> History:
 
 
 def refuse_missing_types(submission: Submission) -> None:
-    """Raise InvalidSchema for types that nothing declares, which an import alone may bring."""
+    """Raise InvalidSchema for undeclared types, which only an import accepts."""
     missing = submission.schema.missing_types
     if missing:
         raise InvalidSchema(
@@ -109,7 +109,7 @@ def refuse_missing_types(submission: Submission) -> None:
 
 
 def refuse_by_mode(state: RegistrationState, request: RegistrationRequest, *, passes: bool) -> None:
-    """Raise OperationNotPermitted where the mode takes no version, or none with an id; `passes` is what the gate said."""
+    """Raise OperationNotPermitted if the mode accepts no version, or none with an id; `passes` is the guard's answer."""
     registry, subject, mode = state.registry, state.subject, state.mode
     if registry.kind == Registry.REMOTE:
         raise OperationNotPermitted(f"Registry {registry.name} is a mirror of {registry.url}. Register there instead.")
@@ -122,7 +122,7 @@ def refuse_by_mode(state: RegistrationState, request: RegistrationRequest, *, pa
 
 
 def refuse_lost_references(submission: Submission, locked_versions: dict[int, SchemaVersion]) -> None:
-    """Raise InvalidReference for a reference whose version is not among those that are held."""
+    """Raise InvalidReference for a reference whose version isn't among the locked ones."""
     for reference, target in zip(submission.references, submission.targets, strict=True):
         if target.pk not in locked_versions:
             raise InvalidReference(
@@ -132,7 +132,7 @@ def refuse_lost_references(submission: Submission, locked_versions: dict[int, Sc
 
 
 def refuse_owned_references(submission: Submission) -> None:
-    """Raise OperationNotPermitted for a reference to what a resource owns: that goes with it. It is so in every mode."""
+    """Raise OperationNotPermitted, in every mode, for a reference to an owned subject, which is deleted with its owner."""
     owned = owned_subjects({target.subject_id for target in submission.targets}) if submission.targets else set()
     for reference, target in zip(submission.references, submission.targets, strict=True):
         if target.subject_id in owned:
@@ -162,7 +162,7 @@ def _refuse_incompatible(
 def _refuse_by_policy(
     subject: SubjectName, schema: ParsedSchema, versions: History, policy: str, *, force: bool
 ) -> None:
-    """The rules that hold beside the level; what a policy calls an error isn't forced either."""
+    """Check the rules that apply in addition to the level; what a policy calls an error can't be forced."""
     if policy == NO_POLICY:
         return
     report = schema_engine.check_policy(policy, schema, versions)
@@ -177,9 +177,9 @@ def _refuse_by_policy(
 
 @dataclass(frozen=True)
 class RegisteredVersion:
-    """What a registration gave. `created` is False where the subject had this schema already, whatever it is worth.
+    """The result of a registration. `created` is False if the subject had this schema already, whatever its status.
 
-    `info` is the whole version, None where it wasn't read.
+    `info` is the whole version, None if it wasn't read.
     """
 
     version_id: int
@@ -210,18 +210,19 @@ def register_version(
     tags_to_remove: Sequence[EntityTags] = (),
     propagate_tags: bool = False,
 ) -> RegisteredVersion:
-    """Add a version to a subject, or give the one that it has already for this schema, in any mode.
+    """Add a version to a subject, or return the existing one with this schema, in any mode.
 
-    `registry` is its name, or its row where the call has read that. An empty text repeats the latest version's schema. `metadata` and `rule_set` are the previous version's where they
-    are None. `version` is the next one (0), the latest where that has the schema (-1), or the number that the next one
-    must have. `schema_id` is for the modes IMPORT and FORWARD, which take ids and versions as they come, unchecked.
-    `release` is set by an approved promotion alone: it passes READONLY, not READONLY_OVERRIDE. `force` is the
-    reason of somebody with the right to pass the level (ORA-1); it stands in the audit.
-    `tags_to_add` and `tags_to_remove` change the tags inside the text: that is a new version with its number in the
-    metadata, as on the established server. `propagate_tags` adds those of the latest version.
+    `registry` is its name, or its row if the caller has read it. An empty text repeats the latest version's schema. If
+    `metadata` or `rule_set` is None, the previous version's is used. `version` is the next one (0), the latest if it
+    has the schema (-1), or the number that the next one must have. `schema_id` is for the modes IMPORT and FORWARD,
+    which accept ids and versions unchecked. Only an approved promotion sets `release`: it passes READONLY, but not
+    READONLY_OVERRIDE. `force` is the reason to override the level (ORA-1), which needs a permission; the audit records
+    it. `tags_to_add` and `tags_to_remove` change the tags in the text: that makes a new version with its number in the
+    metadata, as in Confluent. `propagate_tags` adds those of the latest version.
+
     Raises NotAllowed, InvalidName, InvalidSchema, InvalidReference, InvalidRuleSet, InvalidVersion,
     OperationNotPermitted, ReleaseRequired, ReferenceExists, IncompatibleSchema and PolicyViolated; then nothing has
-    changed and no id is used up.
+    changed and no id is used.
     """
     if not subject.subject:
         raise InvalidName("The specified subject '' is not valid: a subject needs a name.", name="")
@@ -230,7 +231,7 @@ def register_version(
         by, "promotion.apply" if release else "version.register", registry=registry_row.name, subject=subject.qualified
     )
     request = _request(schema_id, version, normalize, release=release, force=force)
-    if not release:  # what a release brings was read where it comes from
+    if not release:  # the references of a release were checked where it comes from
         require_references(Visible(registry_row, by), references, context=subject.context)
     contract = read_metadata(metadata), read_rule_set(rule_set)
     submission = None
@@ -242,7 +243,7 @@ def register_version(
             raise InvalidSchema("Empty schema")
         submission = with_tags(submission, tags_to_add, tags_to_remove)
         request = replace(request, is_tagged=True, version=version or LATEST)
-    if force and not release:  # a release's force is the right of whoever approved it in spite of the level
+    if force and not release:  # the force of a release is the permission of its approver, who overrode the level
         require(by, "version.force", registry=registry_row.name, subject=subject.qualified)
     canonical, there = _registered_before(registry_row, subject, submission, request) if submission else ("", None)
     if there is not None:
@@ -260,7 +261,7 @@ def _hold_and_register(
     request: RegistrationRequest,
     by: Actor,
 ) -> RegisteredVersion:
-    """The part that writes, in one transaction: what was read before it is read again under the locks."""
+    """Write in one transaction: what was read before is read again under the locks."""
     forced = f", forced: {request.force}" if request.force else ""
     why = f"register a version of {subject.qualified} in {registry.name}{forced}"
     state = hold(registry, subject, submission, canonical, request, by=by, why=why)
@@ -282,7 +283,7 @@ def _request(
 def _prepare(
     registry: Registry, subject: SubjectName, text: str, schema_type: str, *rest: Any, is_new: bool
 ) -> Submission:
-    """As `prepare`; where the settings say that new schemas aren't validated, those pass that fail as new ones."""
+    """Prepare a submission; if the settings don't validate new schemas, an invalid new one is parsed as an old one."""
     try:
         return prepare(registry, subject, text, schema_type, *rest, is_new=is_new)
     except InvalidSchema:
@@ -294,9 +295,9 @@ def _prepare(
 def _registered_before(
     registry: Registry, subject: SubjectName, submission: Submission, request: RegistrationRequest
 ) -> tuple[str, RegisteredVersion | None]:
-    """The text to store, and the version that answers the call as it stands, found without a lock: nothing is written.
+    """Return the text to store, and the version that already has the schema, if any; without a lock.
 
-    One query, and another where the settings want the text in normal form.
+    One query, and another if the settings normalize the text.
     """
     likely, latest = submission.canonical(normalize=bool(request.normalize)), request.version == LATEST
     spoken, twin = settings_and_twin(registry, subject, submission.identities(likely), latest=latest)
@@ -320,7 +321,7 @@ def _register(
     request: RegistrationRequest,
     by: Actor,
 ) -> RegisteredVersion:
-    """The registration under the locks of its subject; `submission` is None for an empty text."""
+    """Register under the subject's locks; `submission` is None for an empty text."""
     targets = lock_referenced(submission.targets) if submission else {}
     there = _as_it_stands(state, submission, request) if submission else None
     if there is not None:
@@ -367,7 +368,7 @@ def _with_tags_of(previous: SchemaVersion, submission: Submission) -> Submission
 def _as_it_stands(
     state: RegistrationState, submission: Submission, request: RegistrationRequest
 ) -> SchemaVersion | None:
-    """The version that has the schema just as it was sent."""
+    """Return the version that has the schema exactly as it was sent."""
     if not request.may_be_there or adds_to_contracts(state.scope):
         return None
     canonical = request.canonical(submission, state.config)
@@ -387,7 +388,7 @@ def _add(
     *,
     is_known: bool,
 ) -> RegisteredVersion:
-    """A new version of that number, if the rules let it."""
+    """Add a new version with that number, if the rules permit it."""
     refuse_by_rules(state, submission, request)
     if request.version > 0 and request.version != number:
         raise InvalidSchema("Version is not one more than previous version")

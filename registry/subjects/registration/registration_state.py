@@ -1,4 +1,4 @@
-"""The database's part of a registration: the subject under its locks with the rules that apply, and the rows that are written."""
+"""The database access of a registration: the locked subject with its effective rules, and the rows that are written."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LATEST = -1
 
 @dataclass(frozen=True)
 class RegistrationRequest:
-    """What a call asks for beside the schema: the id and version that it brings, and who may do what."""
+    """A request's options other than the schema: its id and version, and how to process it."""
 
     schema_id: int | None
     version: int
@@ -48,24 +48,24 @@ class RegistrationRequest:
 
     @property
     def may_be_there(self) -> bool:
-        """Whether a version that is there can answer; one with changed tags is new in any case."""
+        """Whether an existing version can be the answer; changed tags always make a new one."""
         return self.version <= 0 and not self.is_tagged and not self.propagate_tags
 
     def canonical(self, submission: Submission, config: EffectiveConfig) -> str:
-        """The text that would be stored under that config."""
+        """Return the text that would be stored under that config."""
         return submission.canonical(normalize=config.normalize if self.normalize is None else self.normalize)
 
 
 def adds_to_contracts(scope: OwnConfig) -> bool:
-    """Whether the settings add to the metadata or rule sets that are sent."""
+    """Return whether the settings add to the metadata or rule sets that are sent."""
     return any((scope.default_metadata, scope.override_metadata, scope.default_rule_set, scope.override_rule_set))
 
 
 @dataclass(frozen=True)
 class RegistrationState:
-    """The subject under its locks; `passes` is what the gate said, None while it isn't asked.
+    """The subject under its locks; `passes` is the change guard's answer, None if it wasn't called.
 
-    The situation was looked at for a submission whose text to store was `canonical`.
+    The situation was read for a submission whose text to store was `canonical`.
     """
 
     registry: Registry
@@ -78,26 +78,26 @@ class RegistrationState:
 
     @property
     def config(self) -> EffectiveConfig:
-        """The config that counts."""
+        """The effective config."""
         return self.situation.config
 
     @property
     def scope(self) -> OwnConfig:
-        """All settings that count."""
+        """All effective settings."""
         return self.situation.scope
 
     @property
     def mode(self) -> str:
-        """The mode that counts."""
+        """The effective mode."""
         return self.situation.mode
 
     def versions(self, *, latest: bool = False) -> QuerySet[SchemaVersion]:
-        """The live versions, newest first, or the newest alone."""
+        """Return the live versions, newest first, or only the newest."""
         rows = versions_of(self.registry, self.subject)
         return rows.filter(pk__in=rows[:1].values("pk")) if latest else rows
 
     def following(self) -> int:
-        """The number of the next version, which counts the soft-deleted ones too. Raises OperationNotPermitted."""
+        """Return the number of the next version, after all, also soft-deleted ones. Raises OperationNotPermitted."""
         if self.situation.highest >= MAX_VERSION:
             raise OperationNotPermitted("The subject has version 2^31-1, so there is no next one.")
         return self.situation.highest + 1
@@ -113,9 +113,9 @@ def hold(
     by: Actor,
     why: str,
 ) -> RegistrationState:
-    """The subject, made where it is new: then the gate is asked first. One that is there may have the schema already.
+    """Lock the subject, created if new: then the guard is called first. An existing one may have the schema already.
 
-    `canonical` is the text to store, as it seemed without a lock.
+    `canonical` is the text to store, as determined without a lock.
     """
     (context, row), passes = hold_subject(registry, subject, by=by, why=why), None
     if row is None:
@@ -126,11 +126,11 @@ def hold(
 
 
 def ask(registry: Registry, subject: SubjectName, request: RegistrationRequest, by: Actor) -> bool:
-    """What the gate says. Raises ReleaseRequired."""
+    """Call the change guard. Raises ReleaseRequired."""
     return change_guard.ask("version.register", registry, subject.qualified, by, release=request.release)
 
 
-#: the context's schema of an identity, or else a new one with the next id, and a version of it
+#: the context's schema with an identity, or a new one with the next id; and a version of it
 _ADD: Final = """
 WITH known AS MATERIALIZED (
     SELECT id, schema_id FROM subjects_schema
@@ -172,10 +172,11 @@ def store_version(
     *,
     is_known: bool = False,
 ) -> SchemaVersion:
-    """A new version of the context's schema of that identity, which gets the next id where it is new.
+    """Store a new version of the context's schema with that identity, which gets the next id if it is new.
 
-    Two writers agree on the counter's lock; it isn't needed for a schema that the context is known to have, as schemas
-    go under the exclusive policy lock alone. Soft-deleted versions below it of the same schema go as `add_version` says.
+    Two writers are serialized by the counter's lock. If the context is known to have the schema, the lock isn't needed,
+    because schemas are deleted only under the exclusive policy lock. Earlier soft-deleted versions with the schema are
+    deleted as in `add_version`.
     """
     schema = schema_of(submission, canonical, context)
     now = timezone.now()
@@ -220,9 +221,9 @@ def _json(value: Any) -> str | None:
 
 
 def store_schema(context: Context, submission: Submission, canonical: str) -> Schema:
-    """The context's schema of that identity; a new one gets the next id.
+    """Return the context's schema with that identity; a new one gets the next id.
 
-    Two writers agree on the counter's lock.
+    Two writers are serialized by the counter's lock.
     """
     equals = Schema.objects.filter(context=context, identity__in=submission.identities(canonical)).order_by("schema_id")
     row = equals.first()
@@ -238,9 +239,9 @@ def store_schema(context: Context, submission: Submission, canonical: str) -> Sc
 def add_version(
     subject: Subject, schema: Schema, number: int, submitted: str, by: Actor, *, imported: bool = False
 ) -> SchemaVersion:
-    """A new version. Soft-deleted ones below it of the same schema go, unless something refers to them.
+    """Add a version. Deletes earlier soft-deleted versions with the same schema, unless something refers to them.
 
-    An `imported` version may be of a schema that is live under another number.
+    An `imported` version may have a schema that is live under another number.
     """
     _remove_deleted(subject, schema, number)
     return SchemaVersion.objects.create(
@@ -262,11 +263,11 @@ def _remove_deleted(subject: Subject, schema: Schema, below: int) -> None:
 def import_version(
     context: Context, subject: Subject, submission: Submission, schema_id: int | None, number: int, by: Actor
 ) -> tuple[SchemaVersion, bool]:
-    """The version with the id and number that it brings (0 or -1: the next), and whether anything was written.
+    """Import the version with its id and number (0 or -1: the next), and return whether anything was written.
 
-    A version of that number that is there already gives way, if nothing refers to it. One schema may be several live
-    versions: that's how it may be where it comes from. Without a number the version that has the schema is given.
-    Raises OperationNotPermitted for an id that stands for another schema; ReferenceExists.
+    An existing version with that number is replaced if nothing refers to it. One schema may have several live versions,
+    because it may have them in the source. Without a number, the version that has the schema is returned. Raises
+    OperationNotPermitted if the id belongs to another schema; ReferenceExists.
     """
     rows = list(subject.versions.select_for_update().order_by("-version"))  # before the counter, which is locked last
     schema = schema_with_id(context, submission, schema_id)
@@ -284,9 +285,9 @@ def import_version(
 
 
 def schema_with_id(context: Context, submission: Submission, schema_id: int | None) -> Schema:
-    """The context's schema of that id, made where it is new; for None as `store_schema`.
+    """Return the context's schema with that id, created if new; for None as `store_schema`.
 
-    Raises OperationNotPermitted for an id that stands for another schema.
+    Raises OperationNotPermitted if the id belongs to another schema.
     """
     canonical = submission.canonical(normalize=False)
     if schema_id is None:
@@ -310,7 +311,7 @@ def _replace(
     if row.schema_id != schema.pk:
         refuse_referenced(SubjectName(context.name, subject.name), [row], deleted=True)
     before = row.schema_id
-    if before != schema.pk:  # what was decided of the other text says nothing of this one
+    if before != schema.pk:  # the status of the other text doesn't apply to this one
         VersionStanding.objects.filter(version=row).delete()
     row.schema, row.submitted, row.created_by, row.door, row.deleted_at = schema, submitted, by.name, by.door, None
     row.imported = True
@@ -332,13 +333,13 @@ def _create_schema(
 def links_of(
     schema: Schema, references: Iterable[tuple[Reference | ResolvedReference, SchemaVersion]]
 ) -> Iterator[SchemaReference]:
-    """What a stored schema refers to, as it is stored; `references` are its references with the versions that they lead to."""
+    """Yield a stored schema's references as rows; `references` have the versions that they point to."""
     for position, (to, target) in enumerate(references):
         yield SchemaReference(schema=schema, position=position, name=to.name, subject_name=to.subject, target=target)
 
 
 def schema_of(submission: Submission, canonical: str, context: Context | None = None) -> Schema:
-    """The schema that would be stored, without its id."""
+    """Return the schema that would be stored, without its id."""
     identity = submission.identity(canonical)
     return Schema(
         context=context,

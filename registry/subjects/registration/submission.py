@@ -1,4 +1,4 @@
-"""A schema as it was submitted: what it would be stored as, whether a subject has it already, and what else it meets there."""
+"""A submitted schema: how it would be stored, whether a subject has it already, and the subject's settings."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ from registry.subjects.versions.versions import VersionInfo, references_of, vers
 
 @dataclass(frozen=True)
 class Submission:
-    """What was sent, parsed before any lock is taken. `metadata` and `rule_set` are None where nothing was said."""
+    """The input, parsed before any lock is taken. `metadata` and `rule_set` are None if they weren't sent."""
 
     schema: ParsedSchema
     resolved: tuple[ResolvedReference, ...]
@@ -60,26 +60,26 @@ class Submission:
     rule_set: Contract | None = None
 
     def canonical(self, *, normalize: bool) -> str:
-        """The text to store."""
+        """Return the text to store."""
         return schema_engine.normalize(self.schema) if normalize else self.schema.canonical
 
     @property
     def references(self) -> tuple[Reference, ...]:
-        """The references with the versions that they came to mean."""
+        """The references with the versions that they were resolved to."""
         return tuple(item.reference for item in self.resolved)
 
     def fingerprint(self, canonical: str) -> str:
-        """The fingerprint of the text to store: normalizing changes it where it changes the text."""
+        """Return the fingerprint of the text to store; if normalization changes the text, it changes the fingerprint."""
         if canonical == self.schema.canonical:
             return self.schema.fingerprint
         return parse_schema(self.schema.schema_type, canonical, self.resolved, is_new=False).fingerprint
 
     def identity(self, canonical: str) -> Identity:
-        """What makes it the same schema as another one, with that text."""
+        """Return the schema's identity with that text."""
         return identify(self.schema.schema_type, canonical, self.references, self.metadata, self.rule_set)
 
     def identities(self, canonical: str) -> list[str]:
-        """The digests under which the schema may be stored with that text: its own, and an earlier release's."""
+        """Return the digests that the schema may be stored under with that text: its own, and an earlier release's."""
         earlier = self.schema.earlier_canonical
         texts = [canonical]
         if canonical == self.schema.canonical and earlier not in (None, canonical):
@@ -87,10 +87,10 @@ class Submission:
         return [self.identity(text).digest for text in texts]
 
     def with_contract(self, scope: OwnConfig, previous: Schema | None, *, version: int | None = None) -> Submission:
-        """The same with the contract that it is stored with: what was said, or else the previous version's contract.
+        """Return it with the contract that it is stored with: the one that was sent, else the previous version's.
 
-        Below lie the defaults of the config, above it the overrides. `version` is the next version's number where it
-        was given with the schema; a number that stands in the metadata already gives way to it in any case.
+        The config's defaults are merged below it, its overrides above it. `version` is the next version's number if
+        that was sent with the schema; it replaces any number in the metadata.
         """
         metadata = self.metadata if self.metadata is not None or previous is None else previous.metadata
         rule_set = self.rule_set if self.rule_set is not None or previous is None else previous.rule_set
@@ -101,7 +101,7 @@ class Submission:
         ).numbered(version)
 
     def numbered(self, version: int | None) -> Submission:
-        """The same with a version's number in its metadata; as it is for None."""
+        """Return it with a version's number in its metadata; unchanged for None."""
         return self if version is None else replace(self, metadata=with_version(self.metadata, version))
 
 
@@ -116,7 +116,7 @@ def prepare(
     *,
     is_new: bool = True,
 ) -> Submission:
-    """The submission of a text; one that isn't new was accepted once, or is looked up.
+    """Return the submission of a text; if it isn't new, it was accepted earlier, or is looked up.
 
     Raises InvalidSchema, SchemaTooLarge, InvalidReference.
     """
@@ -136,7 +136,7 @@ def prepare(
 
 
 def with_tags(submission: Submission, add: Sequence[EntityTags], remove: Sequence[EntityTags]) -> Submission:
-    """The submission of the same text with other tags inside. Raises InvalidSchema for a path that isn't there."""
+    """Return the submission of the text with other tags. Raises InvalidSchema for an unknown path."""
     text = schema_engine.with_tags(submission.schema, add, remove)
     refuse_too_large(text)
     schema = parse_schema(submission.schema.schema_type, text, submission.resolved, is_new=False)
@@ -146,14 +146,14 @@ def with_tags(submission: Submission, add: Sequence[EntityTags], remove: Sequenc
 def repeat(
     registry: Registry, subject: SubjectName, previous: Schema, submission: Submission | None = None
 ) -> Submission:
-    """The submission that repeats the schema of a version. Raises InvalidSchema, InvalidReference."""
+    """Return the submission that repeats a version's schema. Raises InvalidSchema, InvalidReference."""
     references = references_of([previous.pk]).get(previous.pk, ())
     again = prepare(registry, subject, previous.canonical, previous.schema_type, references, is_new=False)
     return again if submission is None else replace(again, metadata=submission.metadata, rule_set=submission.rule_set)
 
 
 def versions_of(registry: Registry, subject: SubjectName, *, deleted: bool = False) -> QuerySet[SchemaVersion]:
-    """The versions of a subject by its name, newest first; live ones unless told otherwise."""
+    """Return the versions of a subject by its name, newest first; by default only live ones."""
     rows = SchemaVersion.objects.filter(
         subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
     )
@@ -161,8 +161,8 @@ def versions_of(registry: Registry, subject: SubjectName, *, deleted: bool = Fal
     return rows.select_related("schema", "standing").order_by("-version")
 
 
-#: the schemas of an identity in the context `named`, to be put behind it. To PostgreSQL an index of the context's schemas
-#: is as good as one of identities while the tables are young, and what it planned then it keeps: `+ 0` leaves one choice.
+#: the schemas with an identity in the context `named`, which precedes it. While the tables are small, PostgreSQL may
+# choose the index on contexts instead of that on identities, and keeps that plan: `+ 0` excludes it.
 ALIKE: Final = """alike AS MATERIALIZED (
     SELECT d.id, d.schema_id, d.guid FROM subjects_schema d
     WHERE d.identity = ANY(%(identities)s) AND d.context_id + 0 = (SELECT id FROM named)
@@ -171,7 +171,7 @@ ALIKE: Final = """alike AS MATERIALIZED (
 _PLACE: Final = """place AS MATERIALIZED (
     SELECT id FROM subjects_subject WHERE context_id = (SELECT id FROM named) AND name = %(subject)s::text
 )"""
-#: the newest version of `place` that has a schema of `alike`: of the live ones, or all; or the newest alone, if it has
+#: the newest version of `place` with a schema of `alike`: among the live ones or all; or only if it is the newest
 _TWIN: Final = f"""SELECT {VERSION_COLUMNS}
 FROM alike a JOIN subjects_schema d ON d.id = a.id
 JOIN subjects_schemaversion v ON v.schema_id = d.id AND v.subject_id + 0 = (SELECT id FROM place)
@@ -180,7 +180,7 @@ WHERE (%(deleted)s::boolean OR v.deleted_at IS NULL) AND (NOT %(latest)s::boolea
     SELECT FROM subjects_schemaversion n
     WHERE n.subject_id = v.subject_id AND n.deleted_at IS NULL AND n.version > v.version))
 ORDER BY v.version DESC LIMIT 1"""  # noqa: S608
-#: the same, beside what speaks for a subject's config
+#: the same, with the configs and modes that apply to a subject
 _LOOK_UP: Final = f"""{NAMED}, {ALIKE}, {_PLACE}
 SELECT {SPOKEN}, twin.* FROM (VALUES (1)) AS one LEFT JOIN LATERAL ({_TWIN}) AS twin ON true"""  # noqa: S608
 
@@ -188,9 +188,9 @@ SELECT {SPOKEN}, twin.* FROM (VALUES (1)) AS one LEFT JOIN LATERAL ({_TWIN}) AS 
 def settings_and_twin(
     registry: Registry, subject: SubjectName, identities: list[str], *, latest: bool = False, deleted: bool = False
 ) -> tuple[Spoken, VersionInfo | None]:
-    """What speaks for the subject, and its newest live version that has a schema of those identities; one query.
+    """Return the settings that apply, and the newest live version with a schema of those identities; one query.
 
-    With `latest` none but the newest of all, with `deleted` also a soft-deleted one.
+    With `latest` only if it is the newest of all, with `deleted` also a soft-deleted one.
     """
     values = {**scope_of(registry, subject), "identities": identities, "deleted": deleted, "latest": latest}
     with connection.cursor() as cursor:
@@ -199,8 +199,8 @@ def settings_and_twin(
     return spoken_from(configs, modes), version_from(subject, columns) if columns[0] is not None else None
 
 
-#: whether `equal_version` has a row to look at among the live versions of a subject; to be put into a larger statement
-#: behind `alike`, with the parameters of `likeness`. Two questions, as each has an index of its own.
+#: whether `equal_version` has a candidate among the live versions of a subject; for embedding after `alike`, with the
+# parameters of `likeness`. Two conditions, because each has its own index.
 MAY_EQUAL: Final = f"""(EXISTS (
     SELECT FROM alike d JOIN subjects_schemaversion v ON v.schema_id = d.id
     WHERE v.subject_id + 0 = %(subject_id)s::bigint AND v.deleted_at IS NULL
@@ -214,7 +214,7 @@ MAY_EQUAL: Final = f"""(EXISTS (
 
 
 def likeness(submission: Submission | None, canonical: str) -> dict[str, Any]:
-    """The parameters of `MAY_EQUAL`; for None those that no version fits."""
+    """Return the parameters of `MAY_EQUAL`; for None those that match no version."""
     if submission is None:
         return {"identities": [], "number": 0, "refers": True}
     number = version_in(submission.metadata)
@@ -226,10 +226,10 @@ def likeness(submission: Submission | None, canonical: str) -> dict[str, Any]:
 
 
 def equal_version(rows: QuerySet[SchemaVersion], submission: Submission, canonical: str) -> SchemaVersion | None:
-    """The newest of the versions that has this very schema, or else the newest that says the same; one query.
+    """Return the newest version with exactly this schema, or else the newest equivalent one; one query.
 
-    The same says one whose schema differs in no more than the version's number in its metadata, and one that refers to
-    what the text has inside.
+    Equivalent means that it differs only in the version's number in its metadata, or that it refers to what the text
+    includes.
     """
     number = version_in(submission.metadata)
     identities = submission.identities(canonical)
@@ -244,7 +244,7 @@ def equal_version(rows: QuerySet[SchemaVersion], submission: Submission, canonic
 
 
 def _number(text: str) -> int:
-    """The version that a number in metadata means; 0, which none has, for what isn't one."""
+    """Return the version in a metadata number; 0, which no version has, if it is invalid."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
@@ -271,9 +271,9 @@ def _says_the_same(row: SchemaVersion, submission: Submission, canonical: str, n
 def look_up(
     registry: Registry, subject: SubjectName, submission: Submission, *, normalize: bool | None, deleted: bool = False
 ) -> VersionInfo | None:
-    """The version of a subject that has the schema: as it was sent, or else with the contract that it would get.
+    """Return the subject's version with the schema: as it was sent, or with the contract that it would get.
 
-    One query finds a schema that is stored as it was sent, which most are.
+    One query finds a schema that is stored as it was sent, which is the usual case.
     """
     likely = submission.canonical(normalize=bool(normalize))
     spoken, twin = settings_and_twin(registry, subject, submission.identities(likely), deleted=deleted)
@@ -313,7 +313,7 @@ def is_registered(
     rule_set: Contract | None = None,
     tags: tuple[Sequence[EntityTags], Sequence[EntityTags]] = ((), ()),
 ) -> bool:
-    """Whether a live version has the schema, `tags` (to add, to remove) applied.
+    """Return whether a live version has the schema with `tags` (to add, to remove) applied.
 
     Raises InvalidSchema, InvalidReference.
     """
@@ -334,7 +334,7 @@ def submission_identity(
     metadata: Contract | None = None,
     rule_set: Contract | None = None,
 ) -> list[str]:
-    """The identities that a text may be stored under as it stands, for look-ups. Raises InvalidSchema, InvalidReference."""
+    """Return the identities that a text may be stored under, for lookups. Raises InvalidSchema, InvalidReference."""
     submission = prepare(registry, subject, text, schema_type, references, metadata, rule_set)
     wants_normal = effective_config(registry, subject).normalize if normalize is None else normalize
     return submission.identities(submission.canonical(normalize=wants_normal))
@@ -342,11 +342,11 @@ def submission_identity(
 
 @dataclass(frozen=True)
 class Situation:
-    """The settings that count for a subject, its newest versions, and what is there of a schema that may come.
+    """A subject's effective settings, its newest versions, and whether a submitted schema may exist already.
 
-    `highest` is the highest number of its versions, the soft-deleted ones counted, 0 without any; `latest` the newest
-    live version with its schema, and `latest_refers` whether that schema refers to another one. `may_equal` is False
-    where `equal_version` would find nothing, `is_known` says whether the context has the very schema already.
+    `highest` is the highest version number, including soft-deleted ones, 0 without any; `latest` the newest live
+    version with its schema, and `latest_refers` whether that schema has references. `may_equal` is False if
+    `equal_version` would find nothing; `is_known` says whether the context has exactly this schema.
     """
 
     config: EffectiveConfig
@@ -378,7 +378,7 @@ LEFT JOIN subjects_schema s ON s.id = p.schema_id
 def situation_of(
     registry: Registry, subject: SubjectName, row: Subject, submission: Submission | None, canonical: str
 ) -> Situation:
-    """The situation of a subject that is there; `canonical` is the text that would be stored of the submission."""
+    """Return the situation of an existing subject; `canonical` is the text that would be stored for the submission."""
     values = {**scope_of(registry, subject), **likeness(submission, canonical), "subject_id": row.pk}
     with connection.cursor() as cursor:
         cursor.execute(_SITUATION, values)

@@ -1,4 +1,4 @@
-"""The connection test: what a remote registry answers, step by step, and which calls it knows. Nothing is written."""
+"""The connection test: how a remote registry answers, step by step, and which calls it supports. Writes nothing."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ STEPS: Final = (ADDRESS, REACHED, SIGNED_IN, SUBJECTS)
 CONTEXTS, IMPORT, REFERENCES, DELETED = "contexts", "import_mode", "references", "deleted"
 #: before the name of a format: the server takes schemas of it
 FORMAT: Final = "format:"
-#: of the answers to calls about nothing that is there: the registry's own, so it knows the call
+#: error codes for missing resources: the server's own codes, so it supports the call
 OWN_CODES: Final = range(40400, 40500)
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the test: `ok` None where it wasn't come to."""
+    """A step of the test; `ok` is None if it wasn't reached."""
 
     name: str
     ok: bool | None
@@ -36,7 +36,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Capability:
-    """What the server can: `known` None where that can't be told without writing there."""
+    """What the server supports; `known` is None if only writing there could tell."""
 
     name: str
     known: bool | None
@@ -45,7 +45,7 @@ class Capability:
 
 @dataclass(frozen=True)
 class Probe:
-    """All steps in their order, and the capabilities, which are empty where the steps didn't come so far."""
+    """All steps in order, and the capabilities, which are empty if a step failed."""
 
     url: str
     steps: tuple[Step, ...]
@@ -58,16 +58,16 @@ class Probe:
 
 
 class _Stopped(Exception):
-    """A step failed: the others aren't come to."""
+    """A step failed; the later ones are skipped."""
 
 
 def probe(url: str, *, user: str = "", secret: str = "", policy: EgressPolicy | None = None) -> Probe:
-    """Try an address with the secret of that name. Whatever goes wrong is a step that failed, not an error."""
+    """Try an address with the secret of that name. Anything that goes wrong is a failed step, not an error."""
     return _Test(policy or current_policy()).run(url, user, secret)
 
 
 class _Test:
-    """One test, within its time."""
+    """One test, within its time limit."""
 
     def __init__(self, policy: EgressPolicy) -> None:
         self._policy = policy
@@ -106,7 +106,7 @@ class _Test:
         return connection
 
     def _reach(self, client: OutgoingClient) -> list[str]:
-        """The names of live subjects, once the server answers, takes the sign-in and lists them."""
+        """Return the names of live subjects, after the steps of reaching it, signing in and listing them."""
         where = client.connection.netloc
         try:
             response = self._call(client, "/subjects")

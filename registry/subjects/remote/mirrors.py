@@ -1,4 +1,4 @@
-"""Remote registries: added, mirrored read-only into our tables on schedule or on request, removed."""
+"""Remote registries: adding, removing, and mirroring them read-only into our tables, on schedule or on request."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from registry.subjects.remote.remote_client import RemoteRegistry
 from registry.subjects.versions.lookup import get_registry
 
 EVERY_SECONDS: Final = 300
-#: how long a sync that was handed out is waited for: then its message counts as lost
+#: how long a queued sync may wait before its message counts as lost
 HANDED: Final = timedelta(seconds=60)
 
 
 def get_mirror(name: str, by: Actor, action: str) -> Registry:
-    """The row of a mirror for whoever may do that, once the right is checked. Raises RegistryNotFound, NotAllowed, WrongState."""
+    """Return a mirror's row after checking the permission. Raises RegistryNotFound, NotAllowed, WrongState."""
     require(by, action, registry=name)
     registry = get_registry(name)
     if registry.kind != Registry.REMOTE:
@@ -55,7 +55,10 @@ def get_mirror(name: str, by: Actor, action: str) -> Registry:
 
 @transaction.atomic
 def queue_due_syncs() -> list[int]:
-    """The mirrors that are due, or were handed out and lost, each given to one caller; the next time is counted from now."""
+    """Return the mirrors that are due, or whose sync message was lost, each to one caller.
+
+    Sets their next time from now.
+    """
     now = timezone.now()
     lost = Q(sync_tag=QUEUED, sync_lease_until__lt=now)
     mirrors = Registry.objects.filter(Q(next_sync_at__lte=now) | lost, kind=Registry.REMOTE)
@@ -67,9 +70,9 @@ def queue_due_syncs() -> list[int]:
 
 @transaction.atomic
 def request_sync(*, name: str, by: Actor) -> int | None:
-    """Hand out a sync of a mirror now and give its number; None where one is queued or running already.
+    """Queue a sync of a mirror now and return its number; None if one is queued or running already.
 
-    Raises RegistryNotFound, NotAllowed, WrongState for a registry of ours.
+    Raises RegistryNotFound, NotAllowed, WrongState for a local registry.
     """
     registry = get_mirror(name, by, "registry.refresh")
     row, now = Registry.objects.select_for_update().get(pk=registry.pk), timezone.now()
@@ -80,7 +83,7 @@ def request_sync(*, name: str, by: Actor) -> int | None:
 
 
 def _hand_out(row: Registry, now: datetime) -> None:
-    """Mark a sync as queued, unless one runs; the row is locked."""
+    """Mark a sync as queued, unless one is running; the caller has locked the row."""
     row.next_sync_at = now + timedelta(seconds=row.every_seconds or EVERY_SECONDS)
     if row.sync_tag in ("", QUEUED) or row.sync_lease_until is None or row.sync_lease_until <= now:
         row.sync_tag, row.sync_lease_until = QUEUED, now + HANDED
@@ -96,7 +99,7 @@ MAX_ERROR = 2000
 
 @dataclass(frozen=True)
 class SyncResult:
-    """How a sync ended: what was brought, how many versions were marked deleted, and the error, empty for none."""
+    """The result of a sync: versions imported, marked as deleted, and the error, empty if there was none."""
 
     added: int
     changed: int
@@ -108,9 +111,9 @@ class SyncResult:
 def add_remote_registry(
     *, name: str, url: str, by: Actor, user: str = "", secret: str = "", every_seconds: int = EVERY_SECONDS
 ) -> int:
-    """Add a registry that mirrors the one at an address, and give its number; the caller enqueues its first sync.
+    """Add a mirror of the registry at a URL and return its number; the caller enqueues its first sync.
 
-    Raises NotAllowed, InvalidName, InvalidInput, WrongState for a name that is taken, AddressRefused, InvalidSecret, and
+    Raises NotAllowed, InvalidName, InvalidInput, WrongState for an existing name, AddressRefused, InvalidSecret, and
     RemoteUnavailable for a host that doesn't exist.
     """
     require(by, "registry.manage", registry=name)
@@ -130,10 +133,10 @@ def add_remote_registry(
 def update_remote_registry(
     *, name: str, url: str, by: Actor, user: str = "", secret: str = "", every_seconds: int = EVERY_SECONDS
 ) -> None:
-    """How a mirror is reached from its next sync on; what is mirrored stays until that brings other contents.
+    """Change a mirror's connection from its next sync on; mirrored contents stay until then.
 
-    Raises RegistryNotFound, NotAllowed, ReleaseRequired for a closed environment, WrongState for a registry of ours, and
-    as `add_remote_registry` does for an address or a secret that can't be used.
+    Raises RegistryNotFound, NotAllowed, ReleaseRequired for a closed environment, WrongState for a local registry, and
+    the errors of `add_remote_registry` for an invalid address or secret.
     """
     registry = get_mirror(name, by, "registry.manage")
     connection = _usable(url, user, secret, every_seconds)
@@ -146,7 +149,7 @@ def update_remote_registry(
 
 
 def _usable(url: str, user: str, secret: str, every_seconds: int) -> Connection:
-    """The connection, once its address may be connected to, its host exists and its secret is there for that host."""
+    """Return the connection after checking that its address is allowed, its host exists and its secret fits."""
     connection = parse_connection(url, user=user, secret=secret)
     if not SHORTEST_INTERVAL <= every_seconds <= 2_000_000_000:
         raise InvalidInput(f"The sync interval must be at least {SHORTEST_INTERVAL} seconds.")
@@ -156,24 +159,24 @@ def _usable(url: str, user: str, secret: str, every_seconds: int) -> Connection:
 
 
 def try_registry(*, url: str, by: Actor, user: str = "", secret: str = "") -> Probe:
-    """What a registry at an address answers, step by step; nothing is kept. Raises NotAllowed, NotSignedIn."""
+    """Test how a registry at a URL answers, step by step; stores nothing. Raises NotAllowed, NotSignedIn."""
     require(by, "registry.manage")
     return probe(url, user=user, secret=secret)
 
 
 @retried
 def remove_remote_registry(*, name: str, by: Actor) -> None:
-    """Remove a mirror with all that is in it. Raises RegistryNotFound, NotAllowed, OperationNotPermitted, WrongState."""
+    """Delete a mirror with its contents. Raises RegistryNotFound, NotAllowed, OperationNotPermitted, WrongState."""
     registry = get_mirror(name, by, "registry.manage")
     registry_import.hold(registry, by=by, why=f"remove the mirror {registry.name}")
     delete_registry(name=name, by=by, is_mirror=True)
 
 
 def sync_registry(*, registry_id: int, policy: EgressPolicy | None = None) -> SyncResult | None:
-    """Read a remote registry and bring the mirror to its state; None where another worker is at it.
+    """Read a remote registry and update the mirror; returns None if another worker is doing that.
 
-    A foreseen error is kept with the mirror, whose contents stay as they are. An unforeseen one is kept too, and raised.
-    Raises RegistryNotFound for a number that is no mirror.
+    An expected error is stored with the mirror, whose contents stay as they are. An unexpected one is stored too, and
+    raised. Raises RegistryNotFound if the number isn't that of a mirror.
     """
     registry = Registry.objects.filter(pk=registry_id, kind=Registry.REMOTE).first()
     if registry is None:
@@ -212,7 +215,7 @@ def _renew(registry: Registry, tag: str) -> None:
 
 @transaction.atomic
 def _finish(registry: Registry, tag: str, error: str, *, whole: bool) -> None:
-    """Give the claim back and keep how it ended; `whole` says that the remote was read to its end."""
+    """Release the claim and store the result; `whole` means that the remote was read to its end."""
     now, error = timezone.now(), error[:MAX_ERROR]
     row = Registry.objects.filter(pk=registry.pk, sync_tag=tag).first()
     if row is None:
@@ -262,7 +265,7 @@ def _is_live(here: Snapshot, item: VersionRecord) -> bool:
 
 
 def _tell(registry: Registry, added: int, deleted: int, settings: int, by: Actor) -> None:
-    """What a sync brought, once: a first one may bring thousands of versions."""
+    """Announce what a sync changed, in one event each: the first one may add thousands of versions."""
     why = f"as in {registry.url}"
     with transaction.atomic():
         tell_of_many(registry, REGISTERED, added, why=why, by=by)
@@ -283,7 +286,7 @@ def _without_own_mode(snapshot: Snapshot) -> Snapshot:
 
 
 def _is_another(there: Snapshot, here: Snapshot) -> bool:
-    """Whether the remote gave ids anew: then what was mirrored is of a registry that is no more."""
+    """Return whether the remote reassigned ids: then the mirrored registry no longer exists."""
     mine = here.by_key
     if any(record.key in mine and mine[record.key].schema_id != record.schema_id for record in there.versions):
         return True
@@ -304,11 +307,11 @@ def _by_id(snapshot: Snapshot) -> dict[tuple[str, int], list[VersionRecord]]:
 
 @retried
 def _begin_again(registry: Registry, snapshot: Snapshot, by: Actor, why: str) -> Brought:
-    """Replace all that is mirrored, in one transaction: readers see the old contents or the new ones."""
+    """Replace all mirrored contents in one transaction: readers see the old or the new contents."""
     registry_import.hold(registry, by=by, why=f"{why}, which was recreated")
     notes = contents_of(
         registry
-    ).notes  # what people wrote about the mirror's subjects goes with the rows, so it comes again
+    ).notes  # notes on the mirror's subjects are deleted with the rows, so they are restored below
     registry_import.empty_registry(registry)
     done = _bring(registry, plan_move(snapshot, contents_of(registry)), by, why, lambda: None)
     there = {record.subject for record in snapshot.versions}
@@ -321,7 +324,7 @@ def _begin_again(registry: Registry, snapshot: Snapshot, by: Actor, why: str) ->
 
 
 def _gone(remote: RemoteRegistry, move: Move) -> list[VersionRecord]:
-    """What is live here and isn't there any more, asked for once more by its subject."""
+    """Return what is live here and missing there, after asking again by subject."""
     missing = [item for item in move.gone if not item.deleted]
     there = remote.still_there(missing) if missing else set()
     return [item for item in missing if item.key not in there]
@@ -340,7 +343,7 @@ def _bring(registry: Registry, move: Move, by: Actor, why: str, alive: Callable[
 
 
 def _follow_settings(registry: Registry, there: Snapshot, by: Actor, why: str) -> int:
-    """Configs and modes as they are at the remote; what isn't set there any more goes here too. Gives how many configs."""
+    """Copy the remote's configs and modes, and delete those that it no longer has; returns how many configs changed."""
     here = contents_of(registry)
     move = plan_move(there, here)
     if move.configs:

@@ -1,4 +1,4 @@
-"""Reading another registry by Confluent's REST API, through the egress policy; each wrong type is named with its place."""
+"""Reads another registry by Confluent's REST API, through the egress policy; errors name the place of a wrong type."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectN
 
 MOST = 2**31 - 1
 MAX_REFERENCES = 1000
-#: property of a config, in the order of the answers → the setting that it is
+#: property of a config, in the order of responses → setting
 SETTINGS: Mapping[str, str] = {
     "alias": "alias",
     "aliasForDeks": "alias_for_deks",
@@ -38,7 +38,7 @@ SETTINGS: Mapping[str, str] = {
 
 
 def read_version(item: Mapping[str, Any]) -> VersionRecord:
-    """A version as the entity `Schema`. Raises InvalidSnapshot, InvalidName, InvalidInput, InvalidRuleSet."""
+    """Return a version from the entity `Schema`. Raises InvalidSnapshot, InvalidName, InvalidInput, InvalidRuleSet."""
     refuse_unusable_text(item)
     subject = parse_subject(_text(item, "subject"))
     if not subject.subject:
@@ -64,11 +64,11 @@ def read_version(item: Mapping[str, Any]) -> VersionRecord:
 
 
 def read_settings(value: Any) -> tuple[dict[str, Any], list[str]]:
-    """The settings that a config sets, and the names of those that aren't known here. Raises InvalidSnapshot."""
+    """Return the settings in a config, and the names of unknown ones. Raises InvalidSnapshot."""
     if not isinstance(value, Mapping):
         raise InvalidSnapshot("it is not an object.")
     refuse_unusable_text(value)
-    # Servers of the first years say `compatibility` here.
+    # The earliest servers call it `compatibility` here.
     properties = {"compatibilityLevel" if name == "compatibility" else name: item for name, item in value.items()}
     settings = {SETTINGS[name]: item for name, item in properties.items() if name in SETTINGS and item is not None}
     if isinstance(settings.get("level"), str):
@@ -77,7 +77,7 @@ def read_settings(value: Any) -> tuple[dict[str, Any], list[str]]:
 
 
 def read_mode(value: Any) -> str:
-    """The mode. Raises InvalidSnapshot for one that isn't known here."""
+    """Return the mode. Raises InvalidSnapshot for an unknown one."""
     mode = value.get("mode") if isinstance(value, Mapping) else None
     if mode not in MODES:
         raise InvalidSnapshot(f"{str(mode)[:40]!r} is not a supported mode. The modes are {', '.join(MODES)}.")
@@ -85,7 +85,7 @@ def read_mode(value: Any) -> str:
 
 
 def refuse_unusable_text(value: Any) -> None:
-    """Raise InvalidSnapshot for a JSON value with a text that no database can hold: a NUL, half of a surrogate pair."""
+    """Raise InvalidSnapshot for a JSON value with text that no database can store: a NUL, or an unpaired surrogate."""
     left = [value]
     while left:
         item = left.pop()
@@ -125,12 +125,12 @@ MAX_PROBLEMS = 1000
 READ_SECONDS = 1800.0
 LIMITS = HttpLimits()
 EVERY_CONTEXT = ":*:"
-#: called with how much is read and a word for it
+#: called with the number of things read and their name
 Progress = Callable[[int, str], None]
 
 
 class RemoteRegistry:
-    """A registry at an address; `read` gives all that it holds and the problems met."""
+    """A registry at a URL; `read` returns its contents and the problems."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class RemoteRegistry:
         self._progress = on_progress
 
     def read(self) -> tuple[Snapshot, list[Problem]]:
-        """All that the registry holds. Raises AddressRefused, InvalidSecret, RemoteUnavailable."""
+        """Return the registry's contents and the problems. Raises AddressRefused, InvalidSecret, RemoteUnavailable."""
         with self.client:
             contexts = self._contexts()
             versions = self._versions(self._prefixes(contexts))
@@ -160,9 +160,9 @@ class RemoteRegistry:
         return Snapshot(tuple(versions.values()), counters, configs, modes), self.problems
 
     def still_there(self, records: Collection[VersionRecord]) -> set[VersionKey]:
-        """Those of the versions that are listed under their subjects: pages may leave out what moves meanwhile.
+        """Return the versions that are still listed under their subjects: paging may skip what moves meanwhile.
 
-        `GET /schemas` is asked for that where there is one, since an alias leads other calls to another subject.
+        Uses `GET /schemas` if it exists, because an alias redirects other calls to another subject.
         """
         keys: set[VersionKey] = set()
         with self.client:
@@ -177,7 +177,7 @@ class RemoteRegistry:
         return keys
 
     def _get(self, path: str, /, **query: str) -> tuple[int, Any]:
-        """Status and JSON of a call; only 200, 404 and 405 come back."""
+        """Call, and return status and JSON; only 200, 404 and 405 are returned."""
         if time.monotonic() > self._until:
             raise RemoteUnavailable(f"{self.client.connection.netloc} is too slow to be read completely.")
         if self.client.received > MAX_BYTES:
@@ -197,7 +197,7 @@ class RemoteRegistry:
         return 200, response.json(where)
 
     def _list(self, path: str, /, **query: str) -> list[Any] | None:
-        """A JSON array, None where the server doesn't know the address."""
+        """Return a JSON array, None if the server doesn't support the path."""
         status, value = self._get(path, **query)
         if status != 200:
             return None
@@ -222,9 +222,9 @@ class RemoteRegistry:
         return names
 
     def _prefixes(self, contexts: list[str] | None) -> list[dict[str, str]]:
-        """What to ask for so that every context is covered: one wildcard, or each context where it finds nothing.
+        """Return the queries that cover every context: one wildcard, or each context if it finds nothing.
 
-        The wildcard is the established server's; others take it for the beginning of a name.
+        The wildcard is Confluent's; other servers treat it as a name's prefix.
         """
         every = {"subjectPrefix": EVERY_CONTEXT}
         if contexts is None:
@@ -252,9 +252,10 @@ class RemoteRegistry:
     def _listed(
         self, prefix: dict[str, str], *, deleted: bool
     ) -> tuple[dict[tuple[str, str], dict[str, Any]], bool] | None:
-        """`GET /schemas`, page by page, by subject and number; and whether the server says which are deleted.
+        """Read `GET /schemas` page by page, by subject and number; and return whether it says which are deleted.
 
-        None for a server without that call. One that minds neither offset nor limit sends all at once.
+        None if the server doesn't support the call. A server that ignores offset and limit sends everything in one
+        response.
         """
         items: dict[tuple[str, str], dict[str, Any]] = {}
         offset, limit, tells = 0, PAGE, False
@@ -280,11 +281,11 @@ class RemoteRegistry:
                 raise RemoteUnavailable(f"{self.client.connection.netloc} has more than {MAX_VERSIONS} versions.")
             offset += len(page)
             self._progress(len(items), "versions listed")
-            if len(items) == before:  # a short page isn't the last one: a server may have a lower limit of its own
+            if len(items) == before:  # a short page may not be the last: a server may have a lower limit
                 return items, tells
 
     def _walk(self, prefix: dict[str, str], records: dict[VersionKey, VersionRecord]) -> None:
-        """Subject by subject, version by version: for servers without `GET /schemas`."""
+        """Read subject by subject, version by version: for servers without `GET /schemas`."""
         subjects = self._list("/subjects", deleted="true", **prefix)
         if subjects is None:
             raise RemoteUnavailable(
@@ -332,7 +333,7 @@ class RemoteRegistry:
                 self._note(f"mode of {_title(scope)}", error.message)
 
     def _of_scopes(self, call: str, scopes: list[Scope]) -> Iterator[tuple[Scope, Any]]:
-        """What each scope sets itself; a server that doesn't know the call for the whole isn't asked for the rest."""
+        """Yield each scope's own settings; skips all if the server doesn't support the call for the registry."""
         for count, scope in enumerate(scopes):
             name = "" if scope is None else f"/{quote(_address(scope), safe='')}"
             status, value = self._get(f"/{call}{name}")
@@ -343,7 +344,7 @@ class RemoteRegistry:
             self._progress(count + 1, f"{call}s asked for")
 
     def _next_id(self, context: str, versions: dict[VersionKey, VersionRecord]) -> int:
-        """The lowest id that the context never gave, as far as the server tells."""
+        """Return the lowest id that the context never assigned, as far as the server says."""
         ids = [record.schema_id for record in versions.values() if record.subject.context == context]
         if not ids:
             return 1
@@ -355,7 +356,7 @@ class RemoteRegistry:
 
 
 def _address(scope: SubjectName) -> str:
-    """How the API names it."""
+    """Return the scope's name in the API."""
     return scope.qualified if scope.subject else f":{scope.context}:"
 
 

@@ -1,4 +1,4 @@
-"""Writing to another registry by Confluent's REST API, through the egress policy, and asking it for its verdict on a schema."""
+"""Writes to another registry by Confluent's REST API, through the egress policy, and asks for its verdict on a schema."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from registry.subjects.policy.data_contracts import Contract
 from registry.subjects.remote.remote_client import SETTINGS, read_settings, read_version
 from registry.subjects.versions.qualified_names import SubjectName
 
-#: shorter than those of reading a whole registry: a lease is renewed between two calls
+#: shorter than for reading a whole registry, because a lease is renewed between two calls
 LIMITS: Final = HttpLimits(connect_seconds=5.0, read_seconds=15.0, total_seconds=30.0, max_bytes=16 * 1024 * 1024)
 MEDIA: Final = "application/vnd.schemaregistry.v1+json"
 MAX_REFUSAL: Final = 500
 LATEST: Final = "latest"
-#: setting → property of a PUT; the level is called otherwise than in the answer to a GET
+#: setting → property of a PUT; the level has another name than in the response of a GET
 PUT_PROPERTIES: Final[Mapping[str, str]] = {
     setting: "compatibility" if name == "compatibilityLevel" else name for name, setting in SETTINGS.items()
 }
@@ -33,7 +33,7 @@ PUT_PROPERTIES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class SentSchema:
-    """A schema as it is sent: its text is the one to be stored, as it is."""
+    """A schema to send; its text is stored unchanged."""
 
     schema_type: str
     text: str
@@ -42,7 +42,7 @@ class SentSchema:
     rule_set: Contract | None = field(default=None, repr=False)
 
     def body(self, **more: Any) -> bytes:
-        """The request's body. What is the default is left out: servers of the first years refuse what they don't know."""
+        """Return the request's body without defaults, because the earliest servers reject unknown properties."""
         properties: dict[str, Any] = {"schema": self.text}
         if self.schema_type != DEFAULT_FORMAT:
             properties["schemaType"] = self.schema_type
@@ -56,7 +56,7 @@ class SentSchema:
 
 
 class RemoteWriter:
-    """A registry at an address, for one worker at a time."""
+    """A registry at a URL, for one worker at a time."""
 
     def __init__(
         self, connection: Connection, *, policy: EgressPolicy | None = None, limits: HttpLimits = LIMITS
@@ -70,14 +70,14 @@ class RemoteWriter:
         self.client.close()
 
     def find(self, subject: SubjectName, schema: SentSchema) -> int | None:
-        """The live version of the subject that has this schema, None where none has. Raises RemoteUnavailable."""
+        """Return the subject's live version with this schema, None if none has it. Raises RemoteUnavailable."""
         value = self._value("POST", _path("subjects", subject), body=schema.body())
         return None if value is None else _number(value, "version", self._where("a look-up"))
 
     def register(
         self, subject: SubjectName, schema: SentSchema, *, schema_id: int | None = None, version: int = 0
     ) -> int:
-        """Register it and give its id; with an id or a number that it has to have. Raises RemoteUnavailable."""
+        """Register the schema, with a required id or number if given, and return its id. Raises RemoteUnavailable."""
         more: dict[str, Any] = {} if schema_id is None else {"id": schema_id}
         if version:
             more["version"] = version
@@ -88,7 +88,7 @@ class RemoteWriter:
         return _number(value, "id", self._where("a registration"))
 
     def version(self, subject: SubjectName, number: int | str) -> VersionRecord | None:
-        """A live version as it is stored there, None where there is none. Raises RemoteUnavailable."""
+        """Return a live version as stored there, None if it doesn't exist. Raises RemoteUnavailable."""
         value = self._value("GET", f"{_path('subjects', subject)}/versions/{number}")
         if value is None:
             return None
@@ -98,7 +98,7 @@ class RemoteWriter:
             raise RemoteUnavailable(f"{self._where('a version')} can't be used: {error.message}") from error
 
     def own_config(self, subject: SubjectName) -> dict[str, Any]:
-        """The settings that the subject has itself, by the names that they have here; empty for none."""
+        """Return the subject's own settings, by our names; empty if there are none."""
         value = self._value("GET", _path("config", subject))
         if value is None:
             return {}
@@ -108,14 +108,14 @@ class RemoteWriter:
             raise RemoteUnavailable(f"{self._where('a config')} can't be used: {error.message}") from error
 
     def put_config(self, subject: SubjectName, settings: Mapping[str, Any]) -> None:
-        """Set what the subject has itself; the names are those of here. Raises RemoteUnavailable, KeyError."""
+        """Write the subject's own settings, by our names. Raises RemoteUnavailable, KeyError."""
         body = json.dumps({PUT_PROPERTIES[name]: value for name, value in settings.items()}).encode()
         self._value("PUT", _path("config", subject), body=body)
 
     def _value(self, method: str, path: str, *, body: bytes | None = None) -> Any:
-        """The JSON of an answer, None for 404; what the server says of any other is in the error."""
+        """Return the response's JSON, None for 404; the error for any other status includes the server's message."""
         if method != "GET":
-            self.client.close()  # a connection that the server closes meanwhile would leave a write in doubt
+            self.client.close()  # a kept-alive connection that the server closes would leave a write in doubt
         headers = {"Accept": f"{MEDIA}, application/json; q=0.9", **({"Content-Type": MEDIA} if body else {})}
         response = self.client.call(method, path, body=body, headers=headers)
         if response.status == 404:
@@ -134,7 +134,7 @@ class RemoteWriter:
 
 
 def settings_for_remote(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[str]]:
-    """Those of the settings that the API has a name for, and the names of the others, which stay here."""
+    """Return the settings that the API supports, and the names of the others, which aren't sent."""
     sent = {name: value for name, value in settings.items() if name in PUT_PROPERTIES}
     return sent, sorted(settings.keys() - sent.keys())
 
@@ -151,7 +151,7 @@ def _number(value: Any, name: str, where: str) -> int:
 
 
 def _error_message(response: ServerResponse) -> str:
-    """What the server says of a refusal, as far as it can be kept and shown."""
+    """Return the server's error message, shortened and printable."""
     try:
         value = json.loads(response.body)
     except (ValueError, RecursionError):
@@ -168,7 +168,7 @@ MAX_MESSAGE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class RemoteVerdict:
-    """The answer of the server `where`; `is_compatible` is None where it gave none, and `reason` says why."""
+    """The answer of the server `where`; `is_compatible` is None if there was none, and `reason` says why."""
 
     where: str
     is_compatible: bool | None
@@ -176,7 +176,7 @@ class RemoteVerdict:
     reason: str = ""
 
     def to_dict(self, ours: bool) -> dict[str, Any]:
-        """The answer as JSON values, with whether it is the same as ours."""
+        """Return the answer as JSON values, with whether it agrees with ours."""
         return {
             "where": self.where,
             "is_compatible": self.is_compatible,
@@ -196,9 +196,9 @@ def ask_remote(
     references: Sequence[Reference] = (),
     policy: EgressPolicy | None = None,
 ) -> RemoteVerdict | None:
-    """What the server behind a mirror says of a text, under its own level; None for a registry of ours.
+    """Ask the server behind a mirror for its verdict on a text, under its own level; None for a local registry.
 
-    A server that can't be asked is an answer too. Raises NotAllowed.
+    An unreachable server is an answer too. Raises NotAllowed.
     """
     require(by, "schema.read", registry=registry.name, subject=subject.qualified)
     if registry.kind != Registry.REMOTE:
@@ -217,12 +217,12 @@ def ask_remote(
 
 
 def _verdict(client: OutgoingClient, subject: SubjectName, body: bytes) -> dict[str, Any]:
-    """The JSON of the answer. A server of the first years knows the check against the newest version alone."""
+    """Return the response's JSON. The earliest servers support only the check against the newest version."""
     headers = {"Accept": f"{MEDIA}, application/json; q=0.9", "Content-Type": MEDIA}
     path = f"/compatibility/subjects/{quote(subject.qualified, safe='')}/versions"
     response = client.call("POST", path, query={"verbose": "true"}, body=body, headers=headers)
     if response.status in (404, 405):
-        client.close()  # a POST isn't sent again over a connection that may be closed
+        client.close()  # a POST isn't repeated on a connection that may be closed
         response = client.call("POST", f"{path}/latest", query={"verbose": "true"}, body=body, headers=headers)
     where = client.connection.netloc
     if response.status != 200:

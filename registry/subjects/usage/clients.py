@@ -1,4 +1,4 @@
-"""The declared clients of a subject: who reads and writes it, and what a new schema does to them."""
+"""The declared clients of a subject: who reads and writes it, and how a new schema affects them."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ from registry.subjects.versions.parsed_schemas import parser_of
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import MAX_VERSION
 
-#: after which a client that wasn't heard of again is no longer known to be there
+#: a client that hasn't been seen for this long may no longer exist
 LAPSES: Final = timedelta(days=90)
 
 
 @dataclass(frozen=True)
 class ClientInfo:
-    """A client of a subject; `version` is None for one that takes the newest, `number` the version it has now.
+    """A client of a subject; `version` is None if it uses the newest, `number` is its current version.
 
-    `has_lapsed`: it wasn't heard of for so long that it isn't known whether it is still there.
+    `has_lapsed`: it hasn't been seen for so long that it may no longer exist.
     """
 
     name: str
@@ -68,18 +68,18 @@ class ClientInfo:
 
     @property
     def declaration(self) -> str:
-        """What is declared of it, in words, without the contact."""
+        """What it declared, in words, without the contact."""
         version = "newest version" if self.version is None else f"version {self.version}"
         return f"{self.does} {version}{', fields ' if self.fields else ''}{', '.join(self.fields)}"
 
 
 def clients_of(registry: Registry, subject: SubjectName) -> list[ClientInfo]:
-    """The clients of a subject by name; one query."""
+    """Return the clients of a subject by name; one query."""
     return clients_of_several(registry, [subject]).get(subject, [])
 
 
 def clients_of_several(registry: Registry, subjects: Collection[SubjectName]) -> dict[SubjectName, list[ClientInfo]]:
-    """The clients of those subjects that have some, by name; one query."""
+    """Return the clients of each subject that has any, by name; one query."""
     newest = SchemaVersion.objects.filter(subject=OuterRef("subject"), deleted_at=None).order_by("-version")
     rows = Client.objects.filter(
         subject__context__registry=registry,
@@ -104,12 +104,12 @@ def _info(row: Client, newest: int | None, now: datetime) -> ClientInfo:
     )
 
 
-#: clients of a version that are told one by one
+#: the clients of a version that are listed one by one
 SHOWN: Final = 20
 
 
 def client_evidence(registry: Registry, subject: SubjectName, versions: Sequence[int]) -> Mapping[int, list[Evidence]]:
-    """What clients say of each version, for `registry.subjects.usage.evidence`; one query."""
+    """Return the clients' evidence on each version, for `registry.subjects.usage.evidence`; one query."""
     evidence: dict[int, list[Evidence]] = {number: [] for number in versions}
     for client in clients_of(registry, subject):
         if client.number in evidence:
@@ -118,7 +118,7 @@ def client_evidence(registry: Registry, subject: SubjectName, versions: Sequence
 
 
 def _rest(items: Sequence[Evidence]) -> list[Evidence]:
-    """One line for those beyond the first; in use if one of them is."""
+    """Return one line for those beyond the first ones; in use if one of them is."""
     rest = items[SHOWN:]
     if not rest:
         return []
@@ -137,9 +137,9 @@ def _evidence(client: ClientInfo) -> Evidence:
     return Evidence("clients", "yes", f"{client.name}{follows} {client.does} it.{ask}", as_of=client.seen_at)
 
 
-#: clients that a report names; those that don't go on come first
+#: the clients in a report; incompatible ones come first
 MAX_CLIENTS: Final = 100
-#: what a client does → the level whose report says what it meets, and how that is said
+#: what a client does → the level whose report shows its breaks, and their wording
 _SIDES: Final = (
     ("reads", "FORWARD_TRANSITIVE", "can't read data of this version"),
     ("writes", "BACKWARD_TRANSITIVE", "writes data that this version can't read"),
@@ -150,7 +150,7 @@ Versions = Mapping[int, ParsedSchema]
 
 @dataclass(frozen=True)
 class Harm:
-    """What a client meets on one side, in words."""
+    """A break for a client in one direction, in words."""
 
     client: ClientInfo
     side: str
@@ -158,7 +158,7 @@ class Harm:
 
 
 def harm_to(clients: Iterable[ClientInfo], schema: ParsedSchema, versions: Versions) -> list[Harm]:
-    """Of each client that doesn't go on with the schema what it meets; one whose version isn't there is left out.
+    """Return the breaks of each client under the schema; skips clients whose version doesn't exist.
 
     Raises SchemaTooCostly.
     """
@@ -189,13 +189,13 @@ def _on(
 
 
 def _without_fields(clients: Sequence[ClientInfo], schema: ParsedSchema, versions: Versions) -> list[Harm]:
-    """The clients that can read the new data and use fields that it no longer has."""
+    """Return the clients that can read the new data but use fields that it no longer has."""
     there = {item.key for item in _fields_in(schema)} if clients else set()
     harms = []
     for client in clients:
         used = [item for item in _fields_in(versions[client.number or 0]) if any(map(item.is_used_by, client.fields))]
         gone = {item.key: item for item in used if item.key not in there}
-        # what is inside a removed field went with it
+        # fields inside a removed field are removed with it
         removed = [item for key, item in gone.items() if key[:-1] not in gone]
         if removed:
             harms.append(Harm(client, "reads", _removed(removed)))
@@ -211,18 +211,18 @@ def _removed(fields: Sequence[_SchemaField]) -> str:
     return f"reads {fields[0].path}, which is removed: {effect}"
 
 
-#: fields that a sentence names
+#: the most fields that a sentence names
 MAX_NAMED: Final = 5
-#: rows at which an outline ends
+#: the row limit of an outline
 _LONGEST_OUTLINE: Final = 2_000
 _Key = tuple[int | str, ...]
 
 
 @dataclass(frozen=True)
 class _SchemaField:
-    """A field of a version as clients declare theirs. `path` leaves out the root's name, `whole` has it.
+    """A field of a version, as clients declare it. `path` is without the root's name, `whole` with it.
 
-    `key` is how data name the field and those around it: by numbers in Protobuf, by names otherwise.
+    `key` identifies the field and its ancestors in data: by numbers in Protobuf, otherwise by names.
     """
 
     path: str
@@ -232,7 +232,7 @@ class _SchemaField:
     has_parts: bool
 
     def is_used_by(self, declared: str) -> bool:
-        """Whether a client's path is this field or what it is a part of; a path into a value without a schema counts too."""
+        """Return whether a client's path is this field, contains it, or points into a value without a schema."""
         sought = _plain(declared)
         return any(
             mine == sought or mine.startswith(f"{sought}.") or (not self.has_parts and sought.startswith(f"{mine}."))
@@ -241,12 +241,12 @@ class _SchemaField:
 
 
 def _plain(path: str) -> str:
-    """A path without the marks of arrays and maps, which people leave out."""
+    """Return a path without the marks of arrays and maps, which people omit."""
     return path.replace("[]", "").replace("{}", "")
 
 
 def _fields_in(schema: ParsedSchema) -> list[_SchemaField]:
-    """The fields of a schema, nested ones after their parent. Raises SchemaTooCostly."""
+    """Return the fields of a schema, nested ones after their parent. Raises SchemaTooCostly."""
     rows = schema_engine.outline(schema)
     around: list[tuple[str, _Key]] = []
     fields, root = [], ""
@@ -254,7 +254,7 @@ def _fields_in(schema: ParsedSchema) -> list[_SchemaField]:
         del around[row.depth :]
         if not around:
             root = row.path.removesuffix(f".{row.name}")
-        # a message is what its fields' numbers count in; the name of another root says nothing of its fields
+        # field numbers are unique per message, so its name is part of the key; another root's name isn't
         path, outer = around[-1] if around else (root, () if row.number is None else (root,))
         key = (*outer, _plain(row.path.removeprefix(path)).lstrip(".") if row.number is None else row.number)
         around.append((row.path, key))
@@ -266,9 +266,9 @@ def _fields_in(schema: ParsedSchema) -> list[_SchemaField]:
 def versions_of_clients(
     registry: Registry, clients: Mapping[SubjectName, Sequence[ClientInfo]]
 ) -> dict[SubjectName, dict[int, ParsedSchema]]:
-    """The versions that clients have, by number, the soft-deleted ones too; one query and one for what they refer to.
+    """Return the versions that clients use, by number, including soft-deleted ones; one query and one for references.
 
-    One that can't be read is left out: no report and no plan fails because of what a client has.
+    Unreadable versions are left out: a client's version makes no report and no plan fail.
     """
     if not clients:
         return {}
@@ -290,9 +290,9 @@ def versions_of_clients(
 
 
 def clients_against(registry: Registry, subject: SubjectName, schema: ParsedSchema) -> tuple[ClientAnswer, ...]:
-    """Whether each declared client goes on with the schema, at most 100 of them, those that don't first.
+    """Return whether each declared client is compatible with the schema, at most 100, incompatible ones first.
 
-    One query where there is no client, a constant number otherwise.
+    One query if there are no clients, otherwise a constant number.
     """
     clients = clients_of(registry, subject)
     if not clients:
@@ -325,9 +325,9 @@ def _client_answer(client: ClientInfo, verdict: Answer, message: str) -> ClientA
 ACTION: Final = "client.declare"
 #: for a client that somebody else declared
 CHANGE: Final = "client.change"
-#: clients of a subject
+#: the most clients of a subject
 MOST: Final = 500
-#: how often "still there" is written: what reports at each start of many processes writes no more than that
+#: how often "still there" is written, because many processes may report at each start
 REPORT_INTERVAL: Final = timedelta(hours=1)
 
 
@@ -344,9 +344,9 @@ def declare_client(
     fields: Iterable[str] = (),
     contact: str = "",
 ) -> bool:
-    """Say what a program does with a subject's data, or that it is still there; whether it is new.
+    """Declare what a program does with a subject's data, or that it still exists; returns whether it is new.
 
-    `version` None: it takes the newest at each start. Raises InvalidInput, NotAllowed, NotSignedIn, RegistryNotFound,
+    `version` None: it uses the newest at each start. Raises InvalidInput, NotAllowed, NotSignedIn, RegistryNotFound,
     SubjectNotFound, VersionNotFound for a version that isn't live, and for another's client as `withdraw_client` does.
     """
     paths = _fields(fields)
@@ -368,7 +368,7 @@ def declare_client(
     require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
     unlocked = get_subject(registry_row, subject)
     _refuse_unknown_fields(unlocked, name, version, paths)
-    row = Subject.objects.select_for_update().get(pk=unlocked.pk)  # so that the bound holds
+    row = Subject.objects.select_for_update().get(pk=unlocked.pk)  # locked, so that the limit holds
     if version is not None and not row.versions.filter(version=version, deleted_at=None).exists():
         raise VersionNotFound(f"Version {version} of {subject.qualified} doesn't exist.", version=version)
     now = timezone.now()
@@ -384,7 +384,7 @@ def declare_client(
     changed = [field for field, value in values.items() if getattr(there, field) != value]
     if changed:
         _require_speaker(there, registry_row, subject, by, "declare_client", **values)
-    if changed or now - there.seen_at >= REPORT_INTERVAL:  # that it says the same again is written now and then
+    if changed or now - there.seen_at >= REPORT_INTERVAL:  # an unchanged declaration is written only now and then
         _change(there, {field: values[field] for field in changed}, now)
     return False
 
@@ -392,8 +392,8 @@ def declare_client(
 def _refuse_unknown_fields(subject: Subject, client: str, version: int | None, paths: Sequence[str]) -> None:
     """Raise InvalidInput for a field that the declared version doesn't have.
 
-    What a client has declared before stays as it is: a program that says it again at its start doesn't fail because the
-    newest version has become another one. A version that can't be read or is too long to be listed refuses nothing.
+    Fields that the client declared before are accepted: a program that repeats them at its start mustn't fail because
+    the newest version has changed. An unreadable version, or one too long to be listed, refuses nothing.
     """
     known = (
         Client.objects.filter(subject=subject, name=client, version=version).values_list("fields", flat=True).first()
@@ -415,7 +415,7 @@ def _refuse_unknown_fields(subject: Subject, client: str, version: int | None, p
 
 
 def _change(there: Client, values: Mapping[str, object], now: datetime) -> None:
-    """What a client says anew; it stays its declarer's, whoever changes it."""
+    """Update a client's declaration; it keeps its declarer, whoever changes it."""
     for field, value in values.items():
         setattr(there, field, value)
     there.seen_at = now
@@ -425,10 +425,10 @@ def _change(there: Client, values: Mapping[str, object], now: datetime) -> None:
 def _require_speaker(
     client: Client, registry: Registry, subject: SubjectName, by: Actor, action: str, **values: Any
 ) -> None:
-    """Require the client's declarer, somebody whom its contact names, or the right to change others' clients.
+    """Require the client's declarer, a person in its contact, or the permission to change others' clients.
 
-    With that right alone, other apps may require a second person for the `action`, a service of this module; `values` are
-    what is declared. Raises NotAllowed, NotSignedIn, SecondPersonRequired.
+    With only that permission, other apps may require a second person for the `action`, a service of this module;
+    `values` are the declaration. Raises NotAllowed, NotSignedIn, SecondPersonRequired.
     """
     if _speaks_for(client, by, people_named([client.contact])[client.contact]):
         return
@@ -445,7 +445,7 @@ def _require_speaker(
 
 
 def _speaks_for(client: Client, by: Actor, named: Iterable[ContactPerson]) -> bool:
-    """Whether it is the actor's own client, or its contact names them; an anonymous actor is nobody certain."""
+    """Return whether it is the actor's own client, or its contact names them; an anonymous actor matches nothing."""
     return by.user_id is not None and (client.declared_by == by.name or by.user_id in {one.user_id for one in named})
 
 
@@ -458,10 +458,11 @@ def _others_refusal(client: Client, registry: Registry, subject: SubjectName, by
 
 @retried
 def withdraw_client(*, registry: str, subject: SubjectName, name: str, by: Actor) -> None:
-    """A program is gone.
+    """Remove the declaration of a program that no longer exists.
 
-    Its declarer, its contacts and stewards say so; where affected clients block a closed environment, a steward needs a
-    second person. Raises ClientNotFound, SubjectNotFound, RegistryNotFound, NotAllowed, NotSignedIn, SecondPersonRequired.
+    Its declarer, its contacts and stewards can do that; if affected clients block a closed environment, a steward needs
+    a second person. Raises ClientNotFound, SubjectNotFound, RegistryNotFound, NotAllowed, NotSignedIn,
+    SecondPersonRequired.
     """
     registry_row = get_registry(registry)
     require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
@@ -483,7 +484,7 @@ def _number(version: int | None) -> int | None:
 
 
 def _fields(fields: Iterable[str]) -> list[str]:
-    """Each path once, in order."""
+    """Return each path once, sorted."""
     paths = sorted({_text(path, "fields", MAX_FIELD) for path in fields} - {""})
     if len(paths) > MAX_FIELDS:
         raise InvalidInput(f"There are {len(paths)} fields. At most {MAX_FIELDS} are allowed.", field="fields")

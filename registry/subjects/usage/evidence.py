@@ -1,6 +1,6 @@
-"""What other apps know of versions: whether data, state or clients still need them.
+"""What other apps know about versions: whether data, state or clients still need them.
 
-They register in `registry.hooks`. The kinds of evidence are kept apart and dated; what isn't known is reported as
+They register in `registry.hooks`. Each kind of evidence is separate and has a date; missing knowledge is reported as
 unknown, never as unused.
 """
 
@@ -26,7 +26,7 @@ _GENERAL: Final[Mapping[Kind, str]] = {
     "clients": "A client",
 }
 InUse = Literal["yes", "no", "unknown"]
-#: doors whose clients know nothing of evidence: there a delete goes on and says what it does in a header
+#: the channels whose clients don't know evidence: there a delete succeeds and a header reports the use
 DIALECT_DOORS: Final = frozenset({"confluent", "google", "spring"})
 HEADER: Final = "X-Schemadesk-In-Use"
 MAX_PARTS: Final = 50
@@ -34,9 +34,9 @@ MAX_PARTS: Final = 50
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one provider knows of one version. `until`: needed until then at least; `as_of`: when that was seen.
+    """One provider's knowledge of one version. `until`: needed at least until then; `as_of`: when that was seen.
 
-    `names` is the part of the sentence that names what belongs to the registry as a whole, such as a query.
+    `names` is the part of the sentence that names something of the whole registry, such as a query.
     """
 
     kind: Kind
@@ -47,23 +47,23 @@ class Evidence:
     names: str = ""
 
     def without_names(self) -> Evidence:
-        """For somebody who may read the subject and not the whole registry."""
+        """Return it without `names`, for an actor who may read the subject but not the whole registry."""
         sentence = self.sentence.replace(self.names, _GENERAL[self.kind]) if self.names else self.sentence
         return replace(self, sentence=sentence, names="")
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values, times as they are."""
+        """Return it as JSON values, with times unchanged."""
         return {name: value for name, value in vars(self).items() if name != "names"}
 
 
-#: the share of data that fills the fields at some paths of a schema, in words; "" for one never seen with a value, and
-#: nothing for any where no fields were counted
+#: called with paths of a schema; returns in words how much of the data has a value there: "" for a path that never had
+# one, and nothing if fields weren't counted
 Filled = Callable[[Registry, SubjectName, Collection[str]], Mapping[str, str]]
 
 
 @dataclass(frozen=True)
 class EvidenceProvider:
-    """The kind of its evidence, and what it knows of each of a subject's versions, in a constant number of queries."""
+    """A kind of evidence, and a function that returns it for a subject's versions, in a constant number of queries."""
 
     kind: Kind
     evidence: Callable[[Registry, SubjectName, Sequence[int]], Mapping[int, Sequence[Evidence]]]
@@ -71,7 +71,7 @@ class EvidenceProvider:
 
 
 def filled_fields(registry: Registry, subject: SubjectName, paths: Collection[str]) -> dict[str, str]:
-    """What providers know of how many messages fill the fields at a schema's paths, as `Filled` says."""
+    """Return how many messages have a value at a schema's paths, as `Filled` describes."""
     providers = [provider.filled for provider in hooks.version_evidence if provider.filled] if paths else []
     return {path: share for filled in providers for path, share in filled(registry, subject, paths).items()}
 
@@ -84,9 +84,9 @@ def evidence_of(
     kinds: Collection[Kind] = (),
     by: Actor | None = None,
 ) -> dict[int, tuple[Evidence, ...]]:
-    """All evidence of these versions, of all kinds or those named; a provider that is unavailable knows nothing.
+    """Return the evidence on these versions, of all kinds or the given ones; an unavailable provider counts as unknown.
 
-    For `by` it names what they may read.
+    With `by`, only what they may read is named.
     """
     is_named = by is None or extent_of(by, "schema.read").has_all_of(registry.name)
     evidence: dict[int, list[Evidence]] = {number: [] for number in versions}
@@ -109,10 +109,10 @@ def evidence_of(
 def refuse_in_use(
     registry: Registry, subject: SubjectName, versions: Sequence[int], *, by: Actor, force: str = ""
 ) -> None:
-    """Refuse to remove versions that are in use; `force` is the reason of somebody who may all the same.
+    """Refuse to delete versions in use; `force` is the reason to delete them anyway, which needs a permission.
 
-    Nothing is refused at the doors of the dialects: their clients expect what the real servers do. Raises VersionInUse,
-    NotAllowed for a `force` without the right.
+    Nothing is refused in the dialects: their clients expect what the real servers do. Raises VersionInUse, and
+    NotAllowed for a `force` without the permission.
     """
     if by.door in DIALECT_DOORS:
         return
@@ -134,16 +134,16 @@ def refuse_in_use(
 
 
 def in_use_header(registry: Registry, subject: SubjectName, version: int | str | None = None) -> dict[str, str]:
-    """The header that the answer to a delete carries: `3;kind=data;until=2026-12-12T00:00:00Z, 4;kind=state`.
+    """Return the header of a delete's response: `3;kind=data;until=2026-12-12T00:00:00Z, 4;kind=state`.
 
-    Of one version, or with None of all of the subject; empty where nothing is known to be in use, and for a version
-    that isn't there. To be asked before the delete.
+    For one version, or with None for the whole subject; empty if nothing is known to be in use, or if the version
+    doesn't exist. Call it before the delete.
     """
     try:
         number = None if version is None else parse_version(version)
         numbers = list_versions(registry, subject, deleted=True)
     except (NotFound, InvalidVersion):
-        return {}  # the delete itself says so, in the dialect's own words
+        return {}  # the delete itself reports it in the dialect's format
     chosen_numbers = numbers if version is None else [number] if number is not None else numbers[-1:]
     used = _used(evidence_of(registry, subject, chosen_numbers))
     parts = [_part(number, item) for number, items in used.items() for item in items]

@@ -1,1 +1,1 @@
-"""Reading what is registered: qualified names, lookup from names to rows, versions, their status and their parsed schemas."""
+"""Reading versions: qualified names, lookup of rows by name, status, and parsed schemas."""

@@ -1,4 +1,4 @@
-"""From names to rows: registries, contexts, subjects and versions. Other selectors and services start here."""
+"""Lookup of registries, contexts, subjects and versions by name. Other selectors and services start here."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["Registry", "find_context", "get_registry", "get_registry_and_subject
 
 
 class ResourceName(str):
-    """`projects/P/locations/L/schemaRegistries/R` as a service's argument, from a door that checked the rights there.
+    """`projects/P/locations/L/schemaRegistries/R` as a service's argument, from an API that checked permissions.
 
-    It has a type of its own because grants go by the name alone: a name that a caller sends never becomes one.
+    It is a type of its own because grants match the plain name: a name from a caller never becomes one.
     """
 
     __slots__ = ()
@@ -53,19 +53,19 @@ class RegistryResource:
 
     @property
     def key(self) -> str:
-        """What services and grants call it: the name alone in the configured project and location."""
+        """The name in services and grants: the plain name in the configured project and location."""
         here = (self.project, self.location) == (settings.DEFAULT_PROJECT, settings.DEFAULT_LOCATION)
         return self.name if here else ResourceName(self.resource_name)
 
 
 def resource_of(registry: Registry) -> RegistryResource:
-    """A registry's row as a resource; one query."""
+    """Return a registry's row as a resource; one query."""
     names = Context.objects.filter(registry=registry).values_list("name", flat=True)
     return RegistryResource(registry.project, registry.location, registry.name, _sorted(names))
 
 
 def find_registry(*, project: str, location: str, name: str) -> Registry:
-    """The registry's row. Raises RegistryNotFound."""
+    """Return the registry's row. Raises RegistryNotFound."""
     row = Registry.objects.filter(project=project, location=location, name=name).first()
     if row is None:
         resource_name = RegistryResource(project, location, name).resource_name
@@ -74,14 +74,14 @@ def find_registry(*, project: str, location: str, name: str) -> Registry:
 
 
 def meant_subject(registry: Registry, subject: SubjectName) -> SubjectName:
-    """The subject that a call for this one means: its config's alias, or itself; one query."""
+    """Resolve a subject's alias in its config, if it has one; one query."""
     rows = Config.objects.filter(registry=registry, context__name=subject.context, subject_name=subject.subject)
     alias = rows.values_list("alias", flat=True).first()
     return parse_subject(alias, context=subject.context) if alias else subject
 
 
 def list_resources(*, project: str, location: str) -> list[RegistryResource]:
-    """The registries of a project and location by name; two queries."""
+    """Return the registries of a project and location by name; two queries."""
     rows = Registry.objects.filter(project=project, location=location).prefetch_related("contexts").order_by("name")
     return [
         RegistryResource(row.project, row.location, row.name, _sorted(context.name for context in row.contexts.all()))
@@ -90,7 +90,7 @@ def list_resources(*, project: str, location: str) -> list[RegistryResource]:
 
 
 def list_locations(project: str) -> list[str]:
-    """The locations of a project that have registries, and the configured one in the configured project, sorted."""
+    """Return a project's locations with registries, plus the configured one in the configured project, sorted."""
     locations = set(Registry.objects.filter(project=project).values_list("location", flat=True))
     if project == settings.DEFAULT_PROJECT:
         locations.add(settings.DEFAULT_LOCATION)
@@ -105,17 +105,17 @@ _Model = TypeVar("_Model", bound=Model)
 
 
 def columns_of(model: type[Model], alias: str) -> str:
-    """All columns of a table that has that alias in the statement, in the order that `row_of` wants."""
+    """Return all columns of a table with that alias, in the order that `row_of` expects."""
     return ", ".join(f'"{alias}"."{column.column}"' for column in _columns(model))
 
 
 def width_of(model: type[Model]) -> int:
-    """How many columns those are."""
+    """Return the number of these columns."""
     return len(_columns(model))
 
 
 def row_of(model: type[_Model], values: Sequence[Any]) -> _Model:
-    """The instance that such a row stands for."""
+    """Return the model instance for a row of these columns."""
     columns = _columns(model)
     decoded = [
         json.loads(value) if isinstance(column, JSONField) and value is not None else value
@@ -138,9 +138,9 @@ _WITH_ALIAS: Final = f"""SELECT {columns_of(Registry, "r")}, (
 
 
 def get_registry(name: str | Registry = "", *, project: str = "", location: str = "") -> Registry:
-    """The registry row; project, location and name default to the configured ones, a ResourceName says all three.
+    """Return the registry's row; project, location and name default to the configured ones.
 
-    One that the call has read already is given back. Raises RegistryNotFound.
+    A ResourceName has all three; a row is returned unchanged. Raises RegistryNotFound.
     """
     if isinstance(name, Registry):
         return name
@@ -151,7 +151,7 @@ def get_registry(name: str | Registry = "", *, project: str = "", location: str 
 
 
 def get_registries(names: Collection[str]) -> dict[str, Registry]:
-    """The existing registries of the configured project by name; one query."""
+    """Return the existing registries of the configured project by name; one query."""
     rows = Registry.objects.filter(
         name__in=set(names), project=settings.DEFAULT_PROJECT, location=settings.DEFAULT_LOCATION
     )
@@ -159,7 +159,7 @@ def get_registries(names: Collection[str]) -> dict[str, Registry]:
 
 
 def get_registry_and_subject(name: str, subject: SubjectName) -> tuple[Registry, SubjectName]:
-    """The registry, and the subject that a call for this one means there: its config's alias, or itself; one query.
+    """Return the registry, and the subject with its config's alias resolved; one query.
 
     Raises RegistryNotFound.
     """
@@ -170,14 +170,14 @@ def get_registry_and_subject(name: str, subject: SubjectName) -> tuple[Registry,
     return row_of(Registry, columns), parse_subject(alias, context=subject.context) if alias else subject
 
 
-#: who has a token, beside what `_WITH_ALIAS` reads
+#: the owner of a token, together with what `_WITH_ALIAS` reads
 _CALL: Final = f"""SELECT caller.*, place.* FROM (VALUES (1)) AS one
 LEFT JOIN LATERAL ({TOKEN}) AS caller ON true LEFT JOIN LATERAL ({_WITH_ALIAS}) AS place ON true"""  # noqa: S608
 
 
 @dataclass(frozen=True)
 class Call:
-    """Who calls (None: nobody who may), and the registry (None: there is none) and the subject that the call means."""
+    """The caller (None: nobody with access), the registry (None: not found) and the subject, its alias resolved."""
 
     actor: Actor | None
     registry: Registry | None
@@ -185,7 +185,7 @@ class Call:
 
 
 def read_call(token: str, name: str, subject: SubjectName | None, *, door: str, origin: str) -> Call:
-    """What `actor_of_token` and `get_registry_and_subject` give, in one query: every call asks for both."""
+    """Combine `actor_of_token` and `get_registry_and_subject` in one query, because every call needs both."""
     sought = subject or SubjectName("", "")
     values = {**_named(name, "", ""), "context": sought.context, "subject": sought.subject, **token_values(token)}
     row = _read(_CALL, values)
@@ -213,7 +213,7 @@ def _named(name: str, project: str, location: str) -> Mapping[str, str]:
 
 def _read(statement: str, values: Mapping[str, Any]) -> Sequence[Any] | None:
     if any("\0" in values[part] for part in ("name", "project", "location")):
-        return None  # PostgreSQL's texts can't hold it, so no registry is called that
+        return None  # PostgreSQL can't store it, so no registry has that name
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
         row: Sequence[Any] | None = cursor.fetchone()
@@ -221,18 +221,18 @@ def _read(statement: str, values: Mapping[str, Any]) -> Sequence[Any] | None:
 
 
 def registry_not_found(name: str) -> RegistryNotFound:
-    """What is said of a registry of the configured project that isn't there."""
+    """Return the error for an unknown registry of the configured project."""
     key = name or settings.DEFAULT_REGISTRY
     return RegistryNotFound(f"Registry '{key}' not found.", registry=key)
 
 
 def find_context(registry: Registry, name: str = DEFAULT_CONTEXT) -> Context | None:
-    """The context row, or None where nothing was ever put into it."""
+    """Return the context's row, or None if nothing was ever added to it."""
     return Context.objects.filter(registry=registry, name=name).first()
 
 
 def get_subject(registry: Registry, subject: SubjectName, *, deleted: bool = False) -> Subject:
-    """The subject row, which has a live version (with `deleted`: any version). Raises SubjectNotFound."""
+    """Return the subject's row if it has a live version (with `deleted`: any version). Raises SubjectNotFound."""
     rows = Subject.objects.filter(context__registry=registry, context__name=subject.context, name=subject.subject)
     rows = (
         rows.filter(versions__isnull=False)
@@ -247,7 +247,7 @@ def get_subject(registry: Registry, subject: SubjectName, *, deleted: bool = Fal
 
 
 def among(names: Collection[SubjectName], at: str) -> Q:
-    """The subjects of these names: as many conditions as there are contexts among them."""
+    """Return the condition for these subjects, with one part per context."""
     by_context: dict[str, set[str]] = {}
     for name in names:
         by_context.setdefault(name.context, set()).add(name.subject)
@@ -258,7 +258,7 @@ def among(names: Collection[SubjectName], at: str) -> Q:
 
 
 def fits(registry: Registry, patterns: Collection[str], at: str) -> Q:
-    """Whether one of the patterns fits the qualified name; `at` is how the rows get to the subject."""
+    """Return the condition that a pattern matches the qualified name; `at` is the lookup path to the subject."""
     if not patterns:
         return Q(pk__in=())
     if "*" in patterns:
@@ -268,7 +268,7 @@ def fits(registry: Registry, patterns: Collection[str], at: str) -> Q:
     wild = [pattern for pattern in parsed if pattern.name is None]
     if not wild:
         return condition
-    # by its number: then the contexts needn't be joined to every name
+    # by primary key, so that contexts needn't be joined to every name
     default = Subquery(Context.objects.filter(registry=registry, name=DEFAULT_CONTEXT).values("pk"))
     condition |= Q(likes_any(F(f"{at}name"), wild), **{f"{at}context": default})
     elsewhere = [pattern for pattern in wild if pattern.like[:1] in (":", "%", "_")]
@@ -279,7 +279,7 @@ def fits(registry: Registry, patterns: Collection[str], at: str) -> Q:
 
 
 def _names(pattern: NamePattern) -> Iterable[SubjectName]:
-    """The subject that a pattern without wildcards names, none for what can be no name."""
+    """Return the subject of a pattern without wildcards; none if it isn't a valid name."""
     if pattern.name is None or pattern.is_void:
         return ()
     try:

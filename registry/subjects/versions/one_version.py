@@ -1,7 +1,7 @@
-"""One version, or one definition by its id, each in one statement: what programs read all day.
+"""One version, or one definition by its id, each in a single statement: the most frequent reads of programs.
 
-The statements are written out because making them anew with the ORM took most of the time of a read. PostgreSQL keeps
-them planned, so they leave it no choice: first the subject, then its version.
+The statements are hand-written because building them with the ORM took most of a read's time. PostgreSQL keeps their
+plans, so they leave it no choice: first the subject, then its version.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from registry.subjects.versions.versions import (
     standings_of_schemas,
 )
 
-#: what a schema `d` says and refers to, for `_schema`
+#: the columns and references of a schema `d`, for `_schema`
 _SCHEMA: Final = """d.schema_id, d.schema_type, d.canonical, d.guid::text, d.fingerprint, d.metadata, d.rule_set, (
     SELECT jsonb_agg(jsonb_build_array(r.name, r.subject_name, g.version) ORDER BY r.position)
     FROM subjects_schemareference r JOIN subjects_schemaversion g ON g.id = r.target_id WHERE r.schema_id = d.id)"""
-#: the subject of a name, to be put before what reads its versions; with the parameters of `named`
+#: the subject with a name, to precede what reads its versions; with the parameters of `named`
 PLACE: Final = """WITH place AS MATERIALIZED (
     SELECT s.id FROM subjects_context c JOIN subjects_subject s ON s.context_id = c.id
     WHERE c.registry_id = %(registry)s::bigint AND c.name = %(context)s::text AND s.name = %(subject)s::text
 )"""
-#: a version `v` with its schema and standing, for `_version`
+#: a version `v` with its schema and status, for `_version`
 VERSION_COLUMNS: Final = f"""v.id, v.version, v.submitted, v.created_at, v.created_by, v.door, v.deleted_at IS NOT NULL,
     t.standing, t.message, t.ends_at, t.decided_by, t.decided_at, {_SCHEMA}"""
 _VERSION: Final = f"""{PLACE}
@@ -57,7 +57,7 @@ WHERE c.registry_id = %(registry)s::bigint AND c.name = %(context)s::text AND d.
 
 
 def get_version(registry: Registry, subject: SubjectName, version: int | str, *, deleted: bool = False) -> VersionInfo:
-    """A version with its definition; `latest` and -1 mean the newest live one. One query.
+    """Return a version with its definition; `latest` and -1 mean the newest live one. One query.
 
     Raises InvalidVersion, SubjectNotFound, VersionNotFound.
     """
@@ -73,15 +73,15 @@ def get_version(registry: Registry, subject: SubjectName, version: int | str, *,
 
 
 def get_version_of_schema(registry: Registry, schema_id: int, subject: SubjectName) -> VersionInfo | None:
-    """The version of the subject that has the id, a live one before a soft-deleted one; None where none has. One query."""
+    """Return the subject's version with the id, live ones before soft-deleted ones; None if it has none. One query."""
     row = _read(_OF_SCHEMA, {**named(registry, subject), "schema_id": schema_id})
     return version_from(subject, row) if row else None
 
 
 def get_schema(registry: Registry, schema_id: int, *, context: str = DEFAULT_CONTEXT) -> SchemaInfo:
-    """The definition with that id in the context, soft-deleted versions' included. Raises SchemaNotFound.
+    """Return the definition with that id in the context, also of soft-deleted versions. Raises SchemaNotFound.
 
-    One query; two where a version of it isn't in good standing.
+    One query; two if a version of it isn't active.
     """
     row = _read(_BY_ID, {"registry": registry.pk, "context": context, "schema_id": schema_id})
     if row is None:
@@ -91,7 +91,7 @@ def get_schema(registry: Registry, schema_id: int, *, context: str = DEFAULT_CON
 
 
 def named(registry: Registry, subject: SubjectName) -> dict[str, Any]:
-    """The parameters of `PLACE`."""
+    """Return the parameters of `PLACE`."""
     return {"registry": registry.pk, "context": subject.context, "subject": subject.subject}
 
 
@@ -103,7 +103,7 @@ def _read(statement: str, values: Mapping[str, Any]) -> Sequence[Any] | None:
 
 
 def version_from(subject: SubjectName, row: Sequence[Any]) -> VersionInfo:
-    """The version that a row of `VERSION_COLUMNS` is."""
+    """Return the version in a row of `VERSION_COLUMNS`."""
     version_id, version, submitted, created_at, created_by, door, deleted = row[:7]
     return VersionInfo(
         id=version_id,

@@ -17,7 +17,7 @@ from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVe
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
 from registry.subjects.versions.versions import SchemaInfo, VersionInfo, live, parse_version, version_infos
 
-#: characters of text whose parsed forms are kept; those take some twenty times as many bytes
+#: characters of text whose parsed forms are cached; these take some twenty times as many bytes
 CACHED_CHARACTERS = 3_000_000
 MAX_REFERENCE_DEPTH = 64
 #: a subject and a version of it, None for the latest
@@ -27,12 +27,12 @@ _cache = WeighedCache[ParsedSchema](CACHED_CHARACTERS, lambda schema: len(schema
 
 
 def forget() -> None:
-    """Forget what was parsed, so that stored texts are read again: a damaged one has the identity of the sound one."""
+    """Clear the cache, so that stored texts are read again: a damaged text has the same identity as the intact one."""
     _cache.clear()
 
 
 def refuse_too_large(text: str) -> None:
-    """Raise SchemaTooLarge for a text of more bytes than are allowed."""
+    """Raise SchemaTooLarge for a text over the limit in bytes."""
     most = settings.SCHEMA_MAX_BYTES
     if len(text) > most or len(text.encode("utf-8", "surrogatepass")) > most:
         raise SchemaTooLarge(f"The schema is too large: at most {most} bytes are allowed (SCHEMA_MAX_BYTES).")
@@ -41,10 +41,10 @@ def refuse_too_large(text: str) -> None:
 def parse_schema(
     schema_type: str, text: str, references: tuple[ResolvedReference, ...] = (), *, is_new: bool = True
 ) -> ParsedSchema:
-    """The parsed schema; what isn't new was accepted once, and is read as `schema_engine.parse` says.
+    """Parse a schema; one that isn't new was accepted earlier, and is read as in `schema_engine.parse`.
 
-    Raises SchemaTooLarge for a new text of more bytes than are allowed, before it is read, and InvalidSchema for one that
-    doesn't parse or a format that isn't known.
+    Raises SchemaTooLarge for a new text over the limit in bytes, before it is read, and InvalidSchema for one that
+    doesn't parse or has an unknown format.
     """
     if is_new:
         refuse_too_large(text)
@@ -54,7 +54,7 @@ def parse_schema(
 def parse_measured(
     schema_type: str, text: str, references: tuple[ResolvedReference, ...], *, is_new: bool
 ) -> ParsedSchema:
-    """As `parse_schema`, of a text whose size the caller has checked."""
+    """Parse a text whose size the caller has checked."""
     if references:
         return schema_engine.parse(schema_type, text, references, is_new=is_new)
     return _cache.get((schema_type, text, is_new), lambda: schema_engine.parse(schema_type, text, is_new=is_new))
@@ -62,10 +62,10 @@ def parse_measured(
 
 @dataclass(frozen=True)
 class _Stored:
-    """A stored definition as a cache's key: what it says and what it refers to decide, not the graph itself.
+    """A stored definition as a cache key: its content and references are compared, not the graph itself.
 
-    A chain of references in which each schema is used twice is small as a graph and huge as a tree, so it
-    is never hashed or compared.
+    A chain of references that uses each schema twice is small as a graph and huge as a tree, so it is never hashed or
+    compared.
     """
 
     fingerprint: str
@@ -82,9 +82,9 @@ def _parse_stored(stored: _Stored) -> ParsedSchema:
 
 
 def parse_stored(schemas: Sequence[Schema], *, refer: bool = True) -> list[ParsedSchema]:
-    """The parsed forms of stored schemas, their references resolved; one query for each depth of references.
+    """Return the parsed schemas with their references resolved; one query per level of references.
 
-    None with `refer` False, which says of all of them that they refer to nothing.
+    With `refer` False, none of them has references, so there are no queries.
     """
     parse = parser_of(schemas) if refer else _parse_plain
     return [parse(row) for row in schemas]
@@ -95,9 +95,9 @@ def _parse_plain(row: Schema) -> ParsedSchema:
 
 
 def parser_of(schemas: Sequence[Schema], graph: ReferenceGraph | None = None) -> Callable[[Schema], ParsedSchema]:
-    """Parses those schemas one by one as they are asked for; what they refer to is read at once.
+    """Return a function that parses each of those schemas on demand; their references are read now.
 
-    `graph` is that of `read_graph`, where it was read already. Raises InvalidReference where it is too deep.
+    `graph` is the result of `read_graph`, if it exists already. Raises InvalidReference if it is too deep.
     """
     resolver = (graph or read_graph({schema.pk for schema in schemas})).resolver()
 
@@ -109,33 +109,33 @@ def parser_of(schemas: Sequence[Schema], graph: ReferenceGraph | None = None) ->
 
 
 def too_deep() -> InvalidReference:
-    """What is said of references that nobody follows to their end."""
+    """Return the error for references that are nested too deeply."""
     return InvalidReference(f"References are nested more than {MAX_REFERENCE_DEPTH} deep.")
 
 
 @dataclass(frozen=True)
 class ReferenceGraph:
-    """What schemas refer to, and what that refers to, as deep as is followed; and whether that is all of it."""
+    """The references of schemas, followed up to the maximum depth; `is_whole` says whether that is all of them."""
 
     rows: dict[int, list[SchemaReference]]
     is_whole: bool
 
     def references(self) -> dict[int, tuple[Reference, ...]]:
-        """The references by the schemas that hold them, as `references_of` reads them."""
+        """Return the references by schema, as `references_of` does."""
         return {
             pk: tuple(Reference(row.name, row.subject_name, row.target.version) for row in rows)
             for pk, rows in self.rows.items()
         }
 
     def resolver(self) -> Resolver:
-        """What resolves them. Raises InvalidReference where they are nested too deep."""
+        """Return the graph's resolver. Raises InvalidReference if references are nested too deeply."""
         if not self.is_whole:
             raise too_deep()
         return Resolver(self.rows)
 
 
 def read_graph(schema_pks: set[int]) -> ReferenceGraph:
-    """The graph of those schemas; one query for each depth."""
+    """Return the graph of those schemas; one query per level."""
     graph: dict[int, list[SchemaReference]] = {}
     level = schema_pks
     for _ in range(MAX_REFERENCE_DEPTH):
@@ -153,7 +153,7 @@ def read_graph(schema_pks: set[int]) -> ReferenceGraph:
 class Resolver:
     """Resolves each schema of a graph once.
 
-    A reference is to a version that was there before its referrer, so the graph has no cycle.
+    A version exists before another one can refer to it, so the graph has no cycle.
     """
 
     def __init__(self, graph: dict[int, list[SchemaReference]]) -> None:
@@ -161,7 +161,7 @@ class Resolver:
         self.resolved: dict[int, tuple[ResolvedReference, ...]] = {}
 
     def references_of(self, schema_pk: int) -> tuple[ResolvedReference, ...]:
-        """What a schema refers to, with what that refers to."""
+        """Return a schema's references, with theirs."""
         if schema_pk not in self.resolved:
             self.resolved[schema_pk] = tuple(
                 self.to(row.name, row.subject_name, row.target) for row in self.graph[schema_pk]
@@ -169,7 +169,7 @@ class Resolver:
         return self.resolved[schema_pk]
 
     def to(self, name: str, subject: str, target: SchemaVersion) -> ResolvedReference:
-        """A reference to a version."""
+        """Return a reference to a version."""
         return ResolvedReference(
             name=name,
             subject=subject,
@@ -182,9 +182,10 @@ class Resolver:
 def resolve_references(
     registry: Registry, references: Iterable[Reference], *, context: str = DEFAULT_CONTEXT, deleted: bool = False
 ) -> tuple[tuple[ResolvedReference, SchemaVersion], ...]:
-    """Each reference with its text and its live version; -1 means the latest. Raises InvalidReference.
+    """Return each reference with its text and its live version; -1 means the latest. Raises InvalidReference.
 
-    With `deleted` a soft-deleted version will do, as one that is brought from elsewhere may refer to one. The number of queries grows with the depth of the references, not with their number.
+    With `deleted`, a reference may be to a soft-deleted version, as in imports. The number of queries grows with the
+    depth of the references, not with their number.
     """
     keyed = keyed_references(references, context=context)
     if not keyed:
@@ -200,12 +201,12 @@ def resolve_references(
 
 
 def keyed_references(references: Iterable[Reference], *, context: str) -> list[tuple[Reference, ReferenceKey]]:
-    """References with the keys that they name. Raises InvalidName, InvalidVersion."""
+    """Return references with the keys of their targets. Raises InvalidName, InvalidVersion."""
     return [(item, (parse_subject(item.subject, context=context), parse_version(item.version))) for item in references]
 
 
 def missing_reference(reference: Reference) -> InvalidReference:
-    """What is said of a reference that leads nowhere."""
+    """Return the error for a reference to a missing version."""
     return InvalidReference(
         f'No schema reference found for subject "{reference.subject}" and version {reference.version}'
         f" (named {reference.name!r}): register that version first.",
@@ -214,7 +215,7 @@ def missing_reference(reference: Reference) -> InvalidReference:
 
 
 def targets_of(registry: Registry, keys: set[ReferenceKey], *, deleted: bool) -> dict[ReferenceKey, SchemaVersion]:
-    """The live versions of those keys (with `deleted` all); a key without one is left out."""
+    """Return the live versions with those keys (with `deleted` all); missing ones are left out."""
     rows = live(
         SchemaVersion.objects.filter(
             subject__context__registry=registry, subject__name__in={name.subject for name, _ in keys}
@@ -238,7 +239,7 @@ def targets_of(registry: Registry, keys: set[ReferenceKey], *, deleted: bool) ->
 
 @dataclass(frozen=True)
 class VersionOfId:
-    """A version and the schema id that it has."""
+    """A version and its schema id."""
 
     schema_id: int
     subject: SubjectName
@@ -247,7 +248,7 @@ class VersionOfId:
 
 
 def all_versions(registry: Registry, *, context: str = DEFAULT_CONTEXT) -> Iterator[VersionOfId]:
-    """Every version of a context, the soft-deleted ones too; one query, streamed."""
+    """Yield every version of a context, including soft-deleted ones; one query, streamed."""
     rows = SchemaVersion.objects.filter(subject__context__registry=registry, subject__context__name=context)
     values = rows.values_list("schema__schema_id", "subject__name", "version", "deleted_at")
     for schema_id, name, version, deleted_at in values.iterator(chunk_size=2000):
@@ -257,7 +258,7 @@ def all_versions(registry: Registry, *, context: str = DEFAULT_CONTEXT) -> Itera
 def self_contained_schemas(
     registry: Registry, schema_ids: Collection[int], *, schema_type: str, context: str = DEFAULT_CONTEXT
 ) -> dict[int, str]:
-    """The texts of the ids of one format, with everything that they refer to inside."""
+    """Return the texts of the ids with that format, with everything that they refer to included."""
     rows = list(
         Schema.objects.filter(
             context__registry=registry, context__name=context, schema_id__in=schema_ids, schema_type=schema_type
@@ -270,14 +271,14 @@ def self_contained_schemas(
 
 
 def text_in_form(registry: Registry, schema: SchemaInfo, form: str) -> str:
-    """The text in the form that is asked for; the stored one for a form that the schema's format doesn't have."""
+    """Return the text in the requested form; the stored text if the schema's format doesn't have that form."""
     forms = {"resolved": "self_contained", **format_of(schema.schema_type).forms}
     verb = forms.get(form.strip().lower())
     return schema.text if verb is None else schema_engine.text_by(verb, _parsed(registry, schema))
 
 
 def find_tags(registry: Registry, schema: SchemaInfo, names: Sequence[str]) -> tuple[EntityTags, ...]:
-    """The records and fields of a schema that have one of the tags, or (`*`) any."""
+    """Return a schema's records and fields that have one of the tags, or (`*`) any tag."""
     return with_any_of(schema_engine.tags(_parsed(registry, schema)), names)
 
 
@@ -287,7 +288,7 @@ def _parsed(registry: Registry, schema: SchemaInfo) -> ParsedSchema:
 
 
 def version_by_id(registry: Registry, version_id: int) -> VersionInfo:
-    """The live version of this registry that has the id. Raises SchemaNotFound."""
+    """Return this registry's live version with the id. Raises SchemaNotFound."""
     rows = SchemaVersion.objects.filter(pk=version_id, subject__context__registry=registry)
     row = live(rows).first()
     if row is None:
@@ -298,7 +299,7 @@ def version_by_id(registry: Registry, version_id: int) -> VersionInfo:
 def versions_of_format(
     registry: Registry, subject: SubjectName, schema_type: str, *, version: int | None = None
 ) -> list[VersionInfo]:
-    """The subject's live versions of a format, ascending (with `version`: that one alone); empty where there are none.
+    """Return the subject's live versions of a format, ascending (with `version`: only that one); may be empty.
 
     A constant number of queries, however many versions there are.
     """
@@ -314,7 +315,7 @@ def versions_of_format(
 
 
 def canonical_texts(registry: Registry, subject: SubjectName, schema_type: str) -> Iterator[tuple[int, str]]:
-    """Number and canonical text of the subject's live versions of a format, ascending; one query, streamed."""
+    """Yield number and canonical text of the subject's live versions of a format, ascending; one query, streamed."""
     rows = SchemaVersion.objects.filter(
         subject__context__registry=registry,
         subject__context__name=subject.context,
@@ -325,10 +326,9 @@ def canonical_texts(registry: Registry, subject: SubjectName, schema_type: str) 
 
 
 def standalone_texts(versions: Sequence[VersionInfo]) -> dict[int, str]:
-    """By the versions' ids, texts that a reader without references understands.
+    """Return, by the versions' ids, texts for readers that don't support references.
 
-    It is the text as submitted; one that refers to other schemas comes with these inside. Two queries and one for each
-    depth of references.
+    That is the submitted text; if it has references, these are included. Two queries and one per level of references.
     """
     texts = {info.id: info.submitted for info in versions}
     referring = [info.id for info in versions if info.schema.references]

@@ -8,7 +8,8 @@ from registry.errors import InvalidName
 
 DEFAULT_CONTEXT = "."
 MAX_LENGTH = 1024
-#: of UTF-8: a name stands in indexes, together with its context, and PostgreSQL's take rows of 2,704 bytes
+#: limits in UTF-8 bytes: a name is indexed together with its context, and an index row of PostgreSQL has at most 2,704
+# bytes
 MAX_BYTES, MAX_CONTEXT_BYTES = 1900, 500
 RESERVED = ("__GLOBAL", "__EMPTY")
 GLOBAL_CONTEXT = ".__GLOBAL"
@@ -16,19 +17,19 @@ GLOBAL_CONTEXT = ".__GLOBAL"
 
 @dataclass(frozen=True)
 class SubjectName:
-    """A subject in a context; an empty subject stands for the context itself, where a call allows that."""
+    """A subject in a context; if a call allows it, an empty subject means the context itself."""
 
     context: str
     subject: str
 
     @property
     def qualified(self) -> str:
-        """The name as the REST dialects write it: the default context's subjects without a prefix."""
+        """The name in the REST dialects: without a prefix in the default context."""
         return self.subject if self.context == DEFAULT_CONTEXT else f":{self.context}:{self.subject}"
 
 
 def parse_subject(text: str, *, context: str = DEFAULT_CONTEXT) -> SubjectName:
-    """The context and subject that a name means below the context of the address; raises InvalidName.
+    """Parse a name into context and subject, relative to the context of the URL; raises InvalidName.
 
     Source: Confluent's qualified subjects (`:.ctx:subject`; `:.:` is the default context).
     """
@@ -48,9 +49,10 @@ def parse_subject(text: str, *, context: str = DEFAULT_CONTEXT) -> SubjectName:
 
 
 def parse_scope(text: str, *, context: str = DEFAULT_CONTEXT) -> SubjectName | None:
-    """What a config or a mode is of: a subject, a context (an empty subject), or None for the registry as a whole.
+    """Parse the scope of a config or mode: a subject, a context (empty subject), or None for the whole registry.
 
-    The whole registry is called `:.:` and `:.__GLOBAL:`, and is meant where nothing is named. Raises InvalidName.
+    `:.:` and `:.__GLOBAL:` mean the whole registry, and so does an empty text in the default context. Raises
+    InvalidName.
     """
     if text in ("", f":{DEFAULT_CONTEXT}:", f":{GLOBAL_CONTEXT}:"):
         return None if text or context == DEFAULT_CONTEXT else SubjectName(context, "")
@@ -58,7 +60,7 @@ def parse_scope(text: str, *, context: str = DEFAULT_CONTEXT) -> SubjectName | N
 
 
 def check_context(name: str) -> str:
-    """The context's name with its dot; raises InvalidName. `ctx`, `.ctx` and `:.ctx:` mean the same."""
+    """Return the context's name with its dot; raises InvalidName. `ctx`, `.ctx` and `:.ctx:` are equivalent."""
     bare = name.strip(":") if name.startswith(":") else name
     dotted = bare if bare.startswith(".") else f".{bare}"
     if ":" in dotted or len(dotted) > 256:
@@ -79,7 +81,7 @@ def _check_characters(text: str) -> None:
 
 
 def _of_bytes(text: str, most: int) -> str:
-    """The text, which is no longer than that in UTF-8. Raises InvalidName."""
+    """Return the text if it isn't longer than that in UTF-8. Raises InvalidName."""
     count = len(text.encode())
     if count > most:
         raise InvalidName(f"A name of {count} bytes in UTF-8 is too long; {most} are allowed.", name=text[:80])

@@ -1,4 +1,4 @@
-"""What makes two submitted schemas the same schema of a context. Pure."""
+"""The identity of schemas in a context: which submitted schemas are the same. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 
 from registry.formats.base import Reference
 
-#: the parts of a rule in the order in which they are hashed; `disabled` follows them
+#: the parts of a rule in hashing order; `disabled` follows them
 _RULE_PARTS = ("name", "doc", "kind", "mode", "type", "tags", "params", "expr", "onSuccess", "onFailure")
 
 
 @dataclass(frozen=True)
 class Identity:
-    """The SHA-256 that equal schemas share within a context, and the GUID that they share everywhere."""
+    """The SHA-256 shared by equal schemas of a context, and the GUID shared by equal schemas everywhere."""
 
     digest: str
     guid: uuid.UUID
@@ -31,7 +31,7 @@ def identify(
     metadata: dict[str, Any] | None = None,
     rule_set: dict[str, Any] | None = None,
 ) -> Identity:
-    """The identity of a schema: its type, canonical text, references with their versions, metadata and rule set."""
+    """Return the identity of a schema: its type, canonical text, references with versions, metadata and rule set."""
     content = [
         schema_type,
         canonical,
@@ -51,7 +51,7 @@ def _guid(
     metadata: Mapping[str, Any] | None,
     rule_set: Mapping[str, Any] | None,
 ) -> uuid.UUID:
-    """The MD5 over the parts as the established server takes it: messages that carry its GUIDs are found here too."""
+    """Return the MD5 of the parts, computed as Confluent does: messages that carry its GUIDs are found here too."""
     hashed = hashlib.md5(_bytes(canonical), usedforsecurity=False)
     for reference in references:
         hashed.update(_bytes(reference.name + reference.subject) + struct.pack(">i", reference.version))

@@ -1,4 +1,4 @@
-"""All versions of a registry, by the beginning of their subjects' names."""
+"""All versions of a registry, by prefix of their subjects' names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from registry.subjects.versions.versions import JOINED, VersionInfo, infos_of, l
 
 @dataclass(frozen=True)
 class VersionMatch:
-    """A version with the qualified names of the subjects whose alias its subject is."""
+    """A version with the qualified names that are aliases of its subject."""
 
     info: VersionInfo
     aliases: tuple[str, ...]
@@ -29,9 +29,9 @@ class VersionMatch:
 
 @dataclass(frozen=True)
 class AssociationFilter:
-    """Keeps the subjects that resources use in this way; empty parts take all.
+    """A filter for subjects with matching associations; empty parts match all.
 
-    `or_unused` keeps those that no resource uses so too; with no lifecycle, those alone.
+    `or_unused` also matches subjects without an association; without lifecycles, only those.
     """
 
     resource_type: str = ""
@@ -54,11 +54,11 @@ def search_versions(
     limit: int,
     visible: Visible | None = None,
 ) -> list[VersionMatch]:
-    """The versions in the order of qualified subject and number; a constant number of queries.
+    """Return the versions, ordered by qualified subject and number; a constant number of queries.
 
-    `context` None means every context. With `aliases` also those of subjects that an alias of a found name leads to.
-    `rule_type` keeps those alone whose rule set has a rule of that type. With `associations` each version comes with
-    the associations of its subject that made it stay. `visible` leaves what may be read.
+    `context` None means every context. With `aliases`, also those of subjects that a matching name is an alias for.
+    `rule_type` matches rule sets with a rule of that type. With `associations`, each version has its subject's matching
+    associations. `visible` keeps the readable ones.
     """
     names = _aliases(registry, context, prefix, visible) if aliases else {}
     path = "" if latest_only else "subject__"
@@ -73,7 +73,7 @@ def search_versions(
 
 
 def _named(context: str | None, prefix: str, names: Collection[SubjectName], path: str) -> Q:
-    """The subjects whose names begin so, in that context where one is said, and those of the names."""
+    """Return the condition for subjects with that prefix (and context, if given), or with one of the names."""
     condition = Q(**{f"{path}name__startswith": prefix})
     if context is not None:
         condition &= Q(**{f"{path}context__name": context})
@@ -85,7 +85,7 @@ def _named(context: str | None, prefix: str, names: Collection[SubjectName], pat
 def _all(
     condition: Q, order: Combinable, rule_type: str, visible: Visible | None, *, deleted: bool
 ) -> QuerySet[Any, int]:
-    """The numbers of the rows of all versions."""
+    """Return the primary keys of all versions."""
     rows = _with_rules(live(SchemaVersion.objects.filter(condition), deleted=deleted), rule_type)
     if visible is not None:
         rows = visible.narrowed(rows)
@@ -95,7 +95,7 @@ def _all(
 def _newest(
     condition: Q, order: Combinable, rule_type: str, visible: Visible | None, *, deleted: bool
 ) -> QuerySet[Any, int]:
-    """The numbers of the rows of newest versions that have a rule of the type; the condition is on subjects."""
+    """Return the primary keys of newest versions with a rule of the type; the condition is on subjects."""
     rows = live(SchemaVersion.objects.filter(subject=OuterRef("pk")), deleted=deleted)
     newest: Any = Subquery(rows.order_by("-version").values("pk")[:1])
     subjects = Subject.objects.filter(condition).annotate(newest=newest)
@@ -109,13 +109,13 @@ def _newest(
 
 
 def _infos(numbers: list[int]) -> list[VersionInfo]:
-    """The versions of these rows, in this order: what is sorted before are numbers, and not whole schemas."""
+    """Return the versions of these rows, in this order: so the sort handles keys and not whole schemas."""
     rows = SchemaVersion.objects.select_related(*JOINED).in_bulk(numbers)
     return infos_of([rows[number] for number in numbers if number in rows])
 
 
 def _used(registry: Registry, association_filter: AssociationFilter, subject: str) -> Q:
-    """The condition that a filter of associations means; `subject` leads from a row to the number of its subject."""
+    """Return the condition of a filter of associations; `subject` is the lookup path from a row to its subject's key."""
     users = Association.objects.filter(registry=registry, subject=OuterRef(subject))
     if association_filter.resource_type:
         users = users.filter(resource_type=association_filter.resource_type)
@@ -159,7 +159,7 @@ def _with_rules(rows: SchemaVersionQuerySet, rule_type: str) -> SchemaVersionQue
 def _aliases(
     registry: Registry, context: str | None, prefix: str, visible: Visible | None
 ) -> dict[SubjectName, list[str]]:
-    """Subject → the qualified names whose alias it is."""
+    """Return subject → the qualified names that are aliases for it."""
     rows = Config.objects.filter(registry=registry, subject_name__startswith=prefix, alias__gt="")
     if context is not None:
         rows = rows.filter(context__name=context)

@@ -1,6 +1,6 @@
 """Versions and schemas, as the dialects and the pages read them, with their status.
 
-A version is deprecated, retired or quarantined; one without a row of its status is in use.
+A version is deprecated, retired or quarantined; an active one has no row for its status.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from registry.subjects.models.versions import SchemaVersionQuerySet
 from registry.subjects.versions.lookup import get_subject
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
 
-#: from the mildest on
+#: from the mildest to the most severe
 SEVERITY: Final = {word: rank for rank, word in enumerate(VersionStanding.STANDINGS)}
 PAGE: Final = 100
 
 
 @dataclass(frozen=True)
 class Standing:
-    """What was decided of a version: since when, by whom and why; `ends_at`: to be used until then at most."""
+    """A version's status: since when, set by whom and why; `ends_at`: use it no longer than until then."""
 
     standing: str
     message: str
@@ -38,7 +38,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class StandingOfVersion:
-    """A standing with the version that it is of; `id` is the version's own, by which lists go on."""
+    """A status with its version; `id` is the version's own, for paging."""
 
     id: int
     subject: SubjectName
@@ -48,7 +48,7 @@ class StandingOfVersion:
 
 
 def standing_info(row: VersionStanding | None) -> Standing | None:
-    """The row as a value; None for none."""
+    """Return the row as a value; None for None."""
     return None if row is None else _info(row)
 
 
@@ -57,16 +57,16 @@ def _info(row: VersionStanding) -> Standing:
 
 
 def joined_standing(row: SchemaVersion) -> Standing | None:
-    """The standing of a version's row that was read with `select_related("standing")`; otherwise it costs a query."""
+    """Return the status of a version's row that was read with `select_related("standing")`; otherwise it costs a query."""
     return standing_info(getattr(row, "standing", None))
 
 
 def list_standings(
     registry: Registry, *, subject: SubjectName | None = None, standing: str = "", after: int = 0, limit: int = PAGE
 ) -> list[StandingOfVersion]:
-    """The versions of a registry, or of one subject, that aren't in good standing, in the order of their ids; one query.
+    """Return the versions of a registry, or of one subject, that aren't active, by id; one query.
 
-    `after` is the id of the last one that was seen. Raises InvalidInput for a standing that doesn't exist.
+    `after` is the last id of the previous page. Raises InvalidInput for an unknown status.
     """
     if standing and standing not in SEVERITY:
         raise InvalidInput(f"Unknown status {standing[:40]!r}. Use one of {', '.join(SEVERITY)}.")
@@ -91,11 +91,10 @@ def list_standings(
 def standings_of_schemas(
     schema_pks: Collection[int], versions: QuerySet[SchemaVersion] | None = None
 ) -> Mapping[int, Standing]:
-    """What stands of whole definitions, by their rows; one query. `versions` are those that count (None: all).
+    """Return the status of whole definitions, by their rows; one query. `versions` limits those considered (None: all).
 
-    A definition is told of only where no live version that has it (of soft-deleted ones where none is live) is in good
-    standing: a client that reads by id may be of any of them. What is told is the mildest of the standings, with the
-    latest end where each has one.
+    A definition has a status only if all its live versions (or, without live ones, its soft-deleted ones) have one: a
+    client that reads by id may use any of them. The result is the mildest status, with the latest end if each has one.
     """
     by_schema: dict[int, list[tuple[bool, Standing | None]]] = {}
     every = SchemaVersion.objects.all() if versions is None else versions
@@ -128,13 +127,13 @@ if TYPE_CHECKING:
 
 LATEST = ("latest", "-1")
 MAX_VERSION = 2**31 - 1
-#: what `infos_of` reads of a version's row
+#: the relations of a version's row that `infos_of` reads
 JOINED = ("schema__context", "subject__context", "standing")
 
 
 @dataclass(frozen=True)
 class SchemaInfo:
-    """A definition as it is stored."""
+    """A stored definition."""
 
     schema_id: int
     context: str
@@ -145,7 +144,7 @@ class SchemaInfo:
     references: tuple[Reference, ...]
     metadata: dict[str, Any] | None
     rule_set: dict[str, Any] | None
-    #: of a definition that was read by id or GUID: what stands of all versions that have it
+    #: for a definition read by id or GUID: the status of all its versions
     standing: Standing | None = None
 
 
@@ -166,7 +165,7 @@ class VersionInfo:
 
 
 def parse_version(value: int | str) -> int | None:
-    """A version number from 1 to 2^31-1, or None for `latest` and -1. Raises InvalidVersion."""
+    """Parse a version number from 1 to 2^31-1, or None for `latest` and -1. Raises InvalidVersion."""
     text = str(value).strip()
     if text.lower() in LATEST:
         return None
@@ -180,18 +179,18 @@ def parse_version(value: int | str) -> int | None:
 
 
 def live(rows: SchemaVersionQuerySet, *, deleted: bool = False) -> SchemaVersionQuerySet:
-    """The rows without the soft-deleted ones, unless they are asked for."""
+    """Return the rows without the soft-deleted ones, unless `deleted`."""
     return rows if deleted else rows.filter(deleted_at=None)
 
 
 def list_versions(registry: Registry, subject: SubjectName, *, deleted: bool = False) -> list[int]:
-    """Version numbers, ascending. Raises SubjectNotFound."""
+    """Return version numbers, ascending. Raises SubjectNotFound."""
     row = get_subject(registry, subject, deleted=deleted)
     return list(live(row.versions.all(), deleted=deleted).order_by("version").values_list("version", flat=True))
 
 
 def named_versions(registry: Registry, subject: SubjectName, *, deleted: bool = False) -> SchemaVersionQuerySet:
-    """The versions of a subject by its name, with what `version_info` reads; in no order."""
+    """Return the versions of a subject by its name, with what `_version_info` reads, unordered."""
     rows = SchemaVersion.objects.filter(
         subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
     )
@@ -199,7 +198,7 @@ def named_versions(registry: Registry, subject: SubjectName, *, deleted: bool = 
 
 
 def joined_rows(keys: Sequence[tuple[Registry, SubjectName, int | str]]) -> list[SchemaVersion]:
-    """The rows of versions as `joined_row` gives them, in one query if all are numbers.
+    """Return the rows of versions like `joined_row`, in one query if all are numbers.
 
     Raises InvalidVersion, SubjectNotFound, VersionNotFound.
     """
@@ -220,7 +219,7 @@ def joined_rows(keys: Sequence[tuple[Registry, SubjectName, int | str]]) -> list
 
 
 def joined_row(registry: Registry, subject: SubjectName, version: int | str) -> SchemaVersion:
-    """The row of a version, a soft-deleted one too, with what `infos_of` and a parser read; one query.
+    """Return the row of a version, also a soft-deleted one, with what `infos_of` and a parser read; one query.
 
     Raises InvalidVersion, SubjectNotFound, VersionNotFound.
     """
@@ -234,12 +233,12 @@ def joined_row(registry: Registry, subject: SubjectName, version: int | str) -> 
 
 
 def no_version(number: int | None) -> VersionNotFound:
-    """What is said of a version (None: the latest) that isn't there."""
+    """Return the error for a missing version (None: the latest)."""
     return VersionNotFound(f"Version {number or 'latest'} not found.", version=number)
 
 
 def version_row(subject: Subject, number: int | None, *, deleted: bool = False) -> SchemaVersion:
-    """The row of a version (None: the newest). Raises VersionNotFound."""
+    """Return the row of a version (None: the newest). Raises VersionNotFound."""
     rows = live(subject.versions.all(), deleted=deleted)
     row = rows.filter(version=number).first() if number else rows.order_by("-version").first()
     if row is None:
@@ -248,7 +247,7 @@ def version_row(subject: Subject, number: int | None, *, deleted: bool = False) 
 
 
 def version_infos(rows: Sequence[SchemaVersion]) -> list[VersionInfo]:
-    """The rows as values, in their order, with a constant number of queries."""
+    """Return the rows as values, in their order, with a constant number of queries."""
     full = SchemaVersion.objects.filter(pk__in=[row.pk for row in rows]).select_related(*JOINED).in_bulk()
     return infos_of([full[row.pk] for row in rows])
 
@@ -256,14 +255,14 @@ def version_infos(rows: Sequence[SchemaVersion]) -> list[VersionInfo]:
 def infos_of(
     rows: Sequence[SchemaVersion], references: Mapping[int, tuple[Reference, ...]] | None = None
 ) -> list[VersionInfo]:
-    """The same for rows that `named_versions` or the like has joined already; one query, none with `references`."""
+    """Return joined rows, as those of `named_versions`, as values; one query, none with `references`."""
     if references is None:
         references = references_of([row.schema_id for row in rows])
     return [_version_info(row, references.get(row.schema_id, ()), joined_standing(row)) for row in rows]
 
 
 def info_of_new(row: SchemaVersion, references: tuple[Reference, ...]) -> VersionInfo:
-    """The same for a row that was made a moment ago, of a schema with those references; without a query."""
+    """Return a row that was just created, of a schema with those references, as a value; without a query."""
     return _version_info(row, references, None)
 
 
@@ -283,7 +282,7 @@ def _version_info(row: SchemaVersion, references: tuple[Reference, ...], standin
 
 
 def schema_info(row: Schema, references: tuple[Reference, ...], standing: Standing | None = None) -> SchemaInfo:
-    """A schema row as a value."""
+    """Return a schema's row as a value."""
     return SchemaInfo(
         schema_id=row.schema_id,
         context=row.context.name,
@@ -299,7 +298,7 @@ def schema_info(row: Schema, references: tuple[Reference, ...], standing: Standi
 
 
 def references_of(schema_pks: Sequence[int]) -> dict[int, tuple[Reference, ...]]:
-    """References by the schemas that hold them, in one query."""
+    """Return the references of each schema; one query."""
     references_by_schema: dict[int, list[Reference]] = {}
     for row in SchemaReference.objects.filter(schema_id__in=schema_pks).select_related("target"):
         references_by_schema.setdefault(row.schema_id, []).append(
@@ -311,14 +310,14 @@ def references_of(schema_pks: Sequence[int]) -> dict[int, tuple[Reference, ...]]
 def find_version(
     registry: Registry, subject: SubjectName, identities: Sequence[str], *, deleted: bool = False
 ) -> VersionInfo | None:
-    """The newest version of the subject with one of those schema identities, or None. Raises SubjectNotFound."""
+    """Return the subject's newest version with one of those schema identities, or None. Raises SubjectNotFound."""
     row = get_subject(registry, subject, deleted=deleted)
     version = live(row.versions.filter(schema__identity__in=identities), deleted=deleted).order_by("-version").first()
     return version_infos([version])[0] if version else None
 
 
 def elsewhere(registry: Registry, subject: SubjectName) -> list[SubjectName]:
-    """The subjects of the same name in other contexts than the default one; none for a name that says its context."""
+    """Return the subjects with the same name outside the default context; none for a name with a context."""
     if subject.context != DEFAULT_CONTEXT:
         return []
     rows = Subject.objects.filter(context__registry=registry, name=subject.subject).exclude(
@@ -333,7 +332,7 @@ def elsewhere(registry: Registry, subject: SubjectName) -> list[SubjectName]:
 def latest_with_metadata(
     registry: Registry, subject: SubjectName, properties: Mapping[str, str], *, deleted: bool = False
 ) -> VersionInfo:
-    """The newest version whose metadata has all those properties. Raises SubjectNotFound, SchemaNotFound."""
+    """Return the newest version whose metadata has all those properties. Raises SubjectNotFound, SchemaNotFound."""
     rows = named_versions(registry, subject, deleted=deleted).filter(schema__metadata__isnull=False)
     row = rows.filter(schema__metadata__contains={"properties": dict(properties)}).order_by("-version").first()
     if not properties:
@@ -345,7 +344,7 @@ def latest_with_metadata(
 
 
 def schemas_of_guid(registry: Registry, guid: str) -> list[SchemaInfo]:
-    """The definitions with that GUID, one a context and id, the default context's first. Raises SchemaNotFound."""
+    """Return the definitions with that GUID, one per context and id, default context first. Raises SchemaNotFound."""
     try:
         parsed_guid = uuid.UUID(guid)
     except ValueError:
@@ -359,19 +358,19 @@ def schemas_of_guid(registry: Registry, guid: str) -> list[SchemaInfo]:
 
 
 def last_schema_id(registry: Registry, context: str) -> int:
-    """The highest id that was given in a context; 0 before the first."""
+    """Return the highest id that was assigned in a context; 0 before the first."""
     row = Context.objects.filter(registry=registry, name=context).values_list("next_schema_id", flat=True).first()
     return (row or 1) - 1
 
 
 def find_schema(registry: Registry, schema_id: int, *, context: str = DEFAULT_CONTEXT) -> Schema | None:
-    """The row of that id, or None."""
+    """Return the row with that id, or None."""
     rows = Schema.objects.filter(context__registry=registry, context__name=context, schema_id=schema_id)
     return _marked(rows).first()
 
 
 def _marked(rows: QuerySet[Schema]) -> QuerySet[Schema]:
-    """The definitions with whether any version of them isn't in good standing: most aren't looked into further."""
+    """Annotate the definitions with whether any version has a status: most need no further query."""
     marked = VersionStanding.objects.filter(version__schema=OuterRef("pk"))
     return rows.select_related("context").annotate(is_marked=Exists(marked))
 
@@ -384,7 +383,7 @@ def _standings(rows: Sequence[Schema]) -> Mapping[int, Standing]:
 def versions_of_schema(
     registry: Registry, schema_id: int, *, context: str = DEFAULT_CONTEXT, deleted: bool = False
 ) -> list[VersionInfo]:
-    """Every version that has the id, by subject and version. Raises SchemaNotFound."""
+    """Return every version that has the id, by subject and version. Raises SchemaNotFound."""
     schema = find_schema(registry, schema_id, context=context)
     if schema is None:
         raise SchemaNotFound("Schema not found", schema_id=schema_id)
@@ -400,7 +399,7 @@ def referenced_by(
     deleted: bool = False,
     visible: Visible | None = None,
 ) -> list[int]:
-    """Ids of the schemas that refer to a version, ascending; `visible` leaves what may be read.
+    """Return the ids of the schemas that refer to a version, ascending; `visible` keeps the readable ones.
 
     Raises as get_version does.
     """

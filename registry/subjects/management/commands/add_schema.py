@@ -20,12 +20,12 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 
 
 class Command(BaseCommand):
-    """Registers a file, checked at that moment against the versions that the subject's level names."""
+    """The command; checks the file against the versions that the subject's level requires."""
 
     help = "Add a schema from a file. With --evolve, add it as the next version of an existing subject."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """SUBJECT and FILE."""
+        """Add SUBJECT, FILE and the options."""
         parser.add_argument("subject")
         parser.add_argument("file", type=Path)
         parser.add_argument("--evolve", action="store_true", help="add the next version of an existing subject")

@@ -34,7 +34,7 @@ FORMS: Final[Mapping[str, Callable[[Assessment], str]]] = {
     "markdown": assessment_markdown,
     "json": lambda assessment: json.dumps(assessment.to_dict(), indent=2, ensure_ascii=False),
 }
-#: forms that name the file, and say in their own way that it doesn't parse
+#: forms that name the file and report a syntax error in their own format
 FILE_FORMS: Final[Mapping[str, tuple[Callable[..., str], Callable[..., str]]]] = {
     "sarif": (assessment_sarif, syntax_sarif),
     "junit": (assessment_junit, syntax_junit),
@@ -42,7 +42,7 @@ FILE_FORMS: Final[Mapping[str, tuple[Callable[..., str], Callable[..., str]]]] =
 
 
 class Command(BaseCommand):
-    """Checks a file against a subject's versions, against other files, or many pairs one a line."""
+    """The command; checks a file against a subject's versions or other files, or many pairs, one per line."""
 
     help = (
         "Check a schema file against a subject or against other files, or JSON lines of pairs."
@@ -51,7 +51,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """FILE, and what it is held against."""
+        """Add FILE, and what it is compared with."""
         parser.add_argument("file", type=Path, nargs="?", help="the new schema")
         group = parser.add_mutually_exclusive_group(required=True)
         group.add_argument("--subject", help="check it against the versions of this subject, under its level")
@@ -158,7 +158,7 @@ def _reference(option: str) -> ResolvedReference:
 
 
 def _registered_references(registry: Registry, subject: SubjectName, options: Sequence[str]) -> tuple[Reference, ...]:
-    """The references that the options name; without one those of the subject's newest version, as far as there is one."""
+    """Return the references in the options; by default those of the subject's newest version, if it exists."""
     if options:
         return tuple(_registered_reference(option) for option in options)
     try:
@@ -181,14 +181,14 @@ def _error_text(error: Exception) -> str:
     return error.placed if isinstance(error, SchemadeskError) else str(error)
 
 
-# -- many pairs of schemas, one a line of JSON: thousands in one start of the command ------------------------------------
+# -- many pairs of schemas, one per line of JSON: thousands in one run of the command ----------------------------------
 
 
 def check_pairs(lines: Iterable[str], defaults: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """The answer to each line: its number, `is_compatible` and the items, or `is_compatible` null and the error.
+    """Yield the answer for each line: its number, `is_compatible` and the items; or `is_compatible` null and the error.
 
-    A line is {"new": TEXT, "old": TEXT or [TEXT, …], oldest first} with `type`, `level` and `profile` where they
-    aren't the defaults. A schema may stand as a JSON object instead of text; `old` as a list is always several. Blank lines are left out.
+    A line is {"new": TEXT, "old": TEXT or [TEXT, …], oldest first} with optional `type`, `level` and `profile`. A
+    schema may be a JSON object instead of a text; an `old` list always means several schemas. Blank lines are skipped.
     """
     for number, line in enumerate(lines, start=1):
         if not line.strip():

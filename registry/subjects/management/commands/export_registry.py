@@ -1,4 +1,4 @@
-"""`manage.py export_registry FILE`: all that a registry holds, in one file."""
+"""`manage.py export_registry FILE`: the contents of a registry in one file."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from registry.subjects.import_export.registry_import import export_registry
 
 
 class Command(BaseCommand):
-    """Writes beside the file and renames at the end, so a file of that name is whole."""
+    """The command; writes to a temporary file and renames it at the end, so FILE is always complete."""
 
     help = "Write a whole registry into one file. import_registry --from FILE restores it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """FILE."""
+        """Add FILE and the options."""
         parser.add_argument("file", type=Path)
         parser.add_argument("--registry", default="", help="default: the default registry")
 

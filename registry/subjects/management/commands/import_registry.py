@@ -1,4 +1,4 @@
-"""`manage.py import_registry --from URL|FILE`: move in from another registry, or restore an export."""
+"""`manage.py import_registry --from URL|FILE`: import another registry, or restore an export."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FAILED = 2
 
 
 class Command(BaseCommand):
-    """Started again it goes on where it was; what is there already isn't changed. Progress goes to standard error."""
+    """The command; run again, it continues and changes nothing that exists. Progress goes to standard error."""
 
     help = (
         "Copy another registry, or an export file, with ids, versions, references, deletions, configs and modes. "
@@ -38,7 +38,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Where from, and into which registry."""
+        """Add the source, and the registry to import into."""
         parser.add_argument("--from", dest="source", required=True, metavar="URL|FILE")
         parser.add_argument(
             "--into", dest="registry", default="", help="created if it doesn't exist; default: the default registry"

@@ -15,12 +15,12 @@ from registry.subjects.remote.mirrors import EVERY_SECONDS, add_remote_registry,
 
 
 class Command(BaseCommand):
-    """Adds a mirror and reads it once, so that a wrong address or secret shows at once."""
+    """The command; adds a mirror and reads it once, so that a wrong address or secret is found immediately."""
 
     help = "Mirror another registry read-only. Without a name, list the mirrors with their age and problems."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """The mirror's name, and where from."""
+        """Add the mirror's name, and the source."""
         parser.add_argument("name", nargs="?", default="")
         parser.add_argument("--from", dest="url", default="", metavar="URL")
         parser.add_argument(
