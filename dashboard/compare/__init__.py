@@ -1,1 +1,1 @@
-"""Two versions compared: the page, the cards of changes, their proof, and the same as Markdown."""
+"""Comparisons of two versions: the page, the cards of changes, their proof, and Markdown."""

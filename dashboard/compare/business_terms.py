@@ -1,4 +1,4 @@
-"""Changes in business terms, for people who know the data and not the schema: each fact, its change and its tags."""
+"""Changes in business terms, for people who know the data but not the schema: each field's change and tags."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from registry.subjects.versions.qualified_names import SubjectName
 LONGEST: Final = 200
 _Told = TypeVar("_Told", ChangeCard, ReportFinding)
 _STEPS: Final = re.compile(r"\[\]|\{\}")
-#: between two words of a name that is written in one
+#: boundaries between words in camel case
 _HUMPS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BETWEEN: Final = re.compile(r"[\W_]+")
 _TECHNICAL: Final = later("%(field)s changes its form, but not its meaning")
@@ -36,7 +36,7 @@ _ALWAYS: Final = later("%(field)s is now required")
 _UNKNOWN_CHOICE: Final = later("%(field)s may have an option that readers don’t know")
 _NUMBER: Final = later("%(field)s may occur a different number of times")
 _NEW_VALUES: Final = later("%(field)s may have different values than before in places where it was not described")
-#: rule of a difference → what happens to the fact, as a sentence
+#: rule of a difference → sentence about the field
 PHRASES: Final[Mapping[str, str]] = {
     "FIELD_ADDED": later("%(field)s is new"),
     "FIELD_REMOVED": later("%(field)s is removed"),
@@ -91,21 +91,21 @@ PHRASES: Final[Mapping[str, str]] = {
     "MESSAGE_ADDED": later("%(field)s is a new type of record"),
     "MESSAGE_REMOVED": later("%(field)s is a removed type of record"),
 }
-#: how a limit of JSON Schema changes, by the end of the rule
+#: ending of a rule → sentence about the changed limit in JSON Schema
 _LIMITS: Final[Mapping[str, str]] = {
     "_RAISED": later("%(field)s gets a higher limit"),
     "_INCREASED": later("%(field)s gets a higher limit"),
     "_LOWERED": later("%(field)s gets a lower limit"),
     "_DECREASED": later("%(field)s gets a lower limit"),
 }
-#: Avro calls what it doesn't know a property, JSON Schema a field
+#: sentences for JSON Schema, whose properties are fields; in Avro, a property is an unknown attribute
 _OF_JSON: Final[Mapping[str, str]] = {
     "PROPERTY_ADDED": later("%(field)s is new"),
     "PROPERTY_REMOVED": later("%(field)s is removed"),
 }
 
 
-#: rule of a finding: where reading the data of another version fails, or gives something else
+#: rule of a finding → why data of another version can't be read, or is read differently
 FINDINGS: Final[Mapping[str, str]] = {
     "FIELD_WITHOUT_DEFAULT": later("%(field)s is required by readers, and data without it can’t be read"),
     "NULL_NOT_ACCEPTED": later("%(field)s may be empty in data, but readers don’t expect that"),
@@ -153,14 +153,14 @@ FINDINGS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """What is known of a field: its docs and tags."""
+    """The docs and tags of a field."""
 
     doc: str = ""
     tags: tuple[TagChip, ...] = ()
 
 
 def in_business_words(shown: VersionComparison, facts: Mapping[str, Fact], schema_type: str) -> VersionComparison:
-    """The comparison with each card in business words too; `facts` are by path."""
+    """Return the comparison with business words on each card; `facts` are by path."""
     groups = tuple(
         replace(group, cards=tuple(_card(card, facts, schema_type) for card in group.cards)) for group in shown.groups
     )
@@ -170,12 +170,15 @@ def in_business_words(shown: VersionComparison, facts: Mapping[str, Fact], schem
 def findings_in_business_words(
     findings: Iterable[ReportFinding], facts: Mapping[str, Fact], schema_type: str
 ) -> tuple[ReportFinding, ...]:
-    """The findings of a report, each in business words too; `facts` are by path."""
+    """Return a report's findings, each with business words; `facts` are by path."""
     return tuple(_card(finding, facts, schema_type) for finding in findings)
 
 
 def _card(card: _Told, facts: Mapping[str, Fact], schema_type: str) -> _Told:
-    """What is safe and has no words of its own is one of form; of all else that isn't said."""
+    """Add business words.
+
+    A safe change without its own phrase is called technical; other changes without one get a neutral sentence.
+    """
     fact = _fact(card.path, facts)
     tagged = ", ".join(tag.word for tag in fact.tags)
     unknown = _TECHNICAL if card.verdict is Verdict.OK else _UNTOLD
@@ -191,7 +194,7 @@ def _card(card: _Told, facts: Mapping[str, Fact], schema_type: str) -> _Told:
 
 
 def phrase_of(rule: str, schema_type: str, unknown: str = _TECHNICAL) -> str:
-    """What happens, as a sentence about `%(field)s`; `unknown` where the rule has no words."""
+    """Return the sentence about `%(field)s` for a rule; `unknown` if the rule has none."""
     if rule in _OF_JSON and format_of(schema_type).has_properties:
         return _OF_JSON[rule]
     limit = next((phrase for end, phrase in _LIMITS.items() if rule.endswith(end)), "")
@@ -199,7 +202,7 @@ def phrase_of(rule: str, schema_type: str, unknown: str = _TECHNICAL) -> str:
 
 
 def fact_name(path: str) -> str:
-    """A path as a name: `Order.customer.eMail` is "Customer e mail"."""
+    """Convert a path to a name: `Order.customer.eMail` is "Customer e mail"."""
     parts = [part for part in _STEPS.sub("", path).split(".") if part and part != "$"]
     parts_of_name = [word for part in parts[-2:] for word in _BETWEEN.split(_HUMPS.sub(" ", part)) if word]
     text = " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in parts_of_name)
@@ -207,14 +210,14 @@ def fact_name(path: str) -> str:
 
 
 def _fact(path: str, facts: Mapping[str, Fact]) -> Fact:
-    """What is known of a path, or of the nearest field around it."""
+    """Return the description of a path, or of its nearest described parent."""
     while path and path not in facts:
         path = path.rpartition(".")[0]
     return facts.get(path, Fact())
 
 
 def facts_of(registry: Registry, name: SubjectName, version: str) -> dict[str, Fact]:
-    """The docs and tags of a version's fields, by path. Raises SubjectNotFound, VersionNotFound."""
+    """Return the docs and tags of a version's fields, by path. Raises SubjectNotFound, VersionNotFound."""
     info = selectors.get_version(registry, name, version, deleted=True)
     outline = selectors.outline_of(registry, name, info.version)
     tags = tags_of_outline(info.schema.schema_type, outline, info.schema.metadata, note_of(registry, name)).fields

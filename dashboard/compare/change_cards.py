@@ -1,4 +1,4 @@
-"""A comparison of two versions as cards, groups and text: for the compare page and inside a promotion request."""
+"""A comparison of two versions as cards, groups and text, for the compare page and a promotion request."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ KINDS = {
 }
 _LOSS = later("the established rules accept this, but data changes.")
 _NO_PROOF = later("the established rules reject this, but no breaking data was found.")
-#: changes, and rows of the text, that a page draws unless all are asked for: more would be too heavy for it
+#: changes and text rows on a page unless all are requested: more would make it too large
 MAX_CARDS: Final = 50
 MAX_TEXT: Final = 250
-#: what data say of findings, by rule and path
+#: evidence from data, by a finding's rule and path
 Notes = Mapping[tuple[str, str], Sequence[EvidenceLine]]
 NO_NOTES: Final[Notes] = {}
-#: unchanged fields that a page lists
+#: unchanged fields listed on a page
 MAX_UNCHANGED: Final = 2_000
 
 
 def verdict_of(item: ReportItem, profile: Profile) -> Verdict:
-    """What a finding comes to in its direction under a profile."""
+    """Return the verdict of a finding in its direction under a profile."""
     return Verdict.BREAKS if item.severity in DECISIVE[profile] else Verdict.CARE
 
 
@@ -89,14 +89,12 @@ def present_comparison(
     by: Actor | None = None,
     order: list[str] | None = None,
 ) -> VersionComparison:
-    """A comparison for people, at most `limit` cards of it, the worst ones, and of text and renames the first.
+    """Convert a comparison for display, with at most `limit` cards, worst first, and as many text rows and renames.
 
-    `submitted` compares the texts as they were submitted, formatting included. `notes` are what data say of findings,
-    `skipped` a sentence on the versions between the two, `by` who may decide of what looks renamed, `order` the
-    environments' names, where they are read already.
-
-    A direction that fails breaks where the level in force asks for it; elsewhere it needs care: the order
-    of the upgrade matters.
+    `submitted` compares the texts as submitted, including formatting. `notes` is evidence from data, `skipped` a
+    sentence about the versions in between, `by` who may decide suspected renames, `order` the environments' names, if
+    already read. A failing direction breaks if the level requires that direction; otherwise it needs care, because the
+    deployment order matters.
     """
     directions = LEVELS[level].directions
     order = list_environments() if order is None else order
@@ -152,7 +150,7 @@ def present_comparison(
 
 
 def _text(comparison: selectors.Comparison, *, submitted: bool, limit: int) -> TextDiff:
-    """The texts compared, of one format."""
+    """Compare the texts of two schemas with the same format."""
     old, new = comparison.old, comparison.new
     if submitted:
         return laid_out_diff(old.submitted, new.submitted, str, limit=limit)
@@ -163,7 +161,7 @@ def _text(comparison: selectors.Comparison, *, submitted: bool, limit: int) -> T
 def _texts_alone(
     comparison: selectors.Comparison, old: ComparedSide, new: ComparedSide, texts: Sequence[str]
 ) -> VersionComparison:
-    """What is left where the formats differ or a side can't be read."""
+    """Return a comparison of only the texts, for different formats or an unreadable side."""
     kinds = comparison.old.schema.schema_type, comparison.new.schema.schema_type
     problem = comparison.problem if isinstance(comparison, selectors.ProvedComparison) else ""
     differ = kinds[0] != kinds[1]
@@ -206,7 +204,7 @@ def _headline(backward: Report, forward: Report, *, any_change: bool, any_extra:
 
 
 def with_changes(headline: str, reports: Iterable[Report]) -> str:
-    """The headline, with what readers get changed although they decode it."""
+    """Add to the headline that readers get changed values, if they do."""
     read = [item for report in reports if report.is_compatible for item in report.items]
     changes = any(item.severity == "value loss" for item in read)
     return gettext("%(headline)s, but values change") % {"headline": headline} if changes else headline
@@ -232,7 +230,7 @@ def _sentence(
 
 
 def _verdict_sentence(count: Mapping[Verdict, int], total: int) -> str:
-    """How many changes there are, of each verdict."""
+    """Return the number of changes, in total and by verdict."""
     labels = {
         Verdict.BREAKS: counted(count[Verdict.BREAKS], "%(n)s breaking", "%(n)s breaking"),
         Verdict.CARE: counted(count[Verdict.CARE], "%(n)s to review", "%(n)s to review"),
@@ -244,13 +242,13 @@ def _verdict_sentence(count: Mapping[Verdict, int], total: int) -> str:
 
 
 def _lossy_paths(renames: Sequence[RenameView]) -> frozenset[str]:
-    """The fields of likely renames by which readers lose values, but for those that somebody decided are none."""
+    """Return the fields of likely renames that lose values, except pairs decided not to be renames."""
     likely = [view for view in renames if view.info.effect and (view.decided is None or view.decided.is_rename)]
     return frozenset(path for view in likely for path in (view.info.from_path, view.info.path))
 
 
 def _with_care(weighing: _Weighing, lossy: frozenset[str]) -> tuple[tuple[_Weighed, ...], Mapping[Verdict, int]]:
-    """The places and their count where what loses values isn't safe, although readers decode it."""
+    """Return the changes and their count, where a change that loses values isn't safe even if readers decode it."""
     weighed = [
         replace(item, verdict=Verdict.CARE) if item.verdict is Verdict.OK and item.location.path in lossy else item
         for item in weighing.worst_first
@@ -279,7 +277,7 @@ def _overall(report: Report, *, is_lossy: bool) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Weighed:
-    """A place with its verdicts: what is counted and sorted by, before cards are made of the worst ones."""
+    """A change with its verdicts: counted and sorted before cards are made of the worst ones."""
 
     number: int
     location: ChangeLocation
@@ -290,14 +288,16 @@ class _Weighed:
 
 @dataclass(frozen=True, slots=True)
 class _Weighing:
-    """All places, worst first, and how many have each verdict; `of` are the parts of the comparison that they are of."""
+    """All changes, worst first, and the count of each verdict; `of` are the parts of the comparison that they belong
+    to.
+    """
 
     worst_first: tuple[_Weighed, ...]
     count: Mapping[Verdict, int]
     of: tuple[object, ...]
 
 
-#: by what a comparison consists of, which is the same for as long as that is kept; what is held here can't be another's
+#: keyed by the ids of a comparison's parts; `of` keeps these alive, so that no id is reused
 _weighings = WeighedCache[_Weighing](30_000, lambda weighing: len(weighing.worst_first) + 1)
 
 
@@ -372,7 +372,7 @@ def _card(weighed: _Weighed, notes: Notes) -> ChangeCard:
 
 
 def finding_parting(items: Sequence[ReportItem]) -> str:
-    """What to say where the established rules judge a place otherwise than its data; a sentence a direction."""
+    """Say where the rules judge a change differently than its data; a sentence per direction."""
     sentences = []
     for direction, label in DIRECTIONS.items():
         of_direction = [item for item in items if item.direction == direction]
@@ -385,7 +385,7 @@ def finding_parting(items: Sequence[ReportItem]) -> str:
 
 
 def _judged(backward: Verdict, forward: Verdict, directions: Sequence[str]) -> Verdict:
-    """The verdict of a change from its two directions, under the directions that the level asks for."""
+    """Return the verdict of a change from its two directions, given the directions that the level requires."""
     if backward is forward is Verdict.OK:
         return Verdict.OK
     pairs = (("BACKWARD", backward), ("FORWARD", forward))
@@ -396,13 +396,13 @@ def _judged(backward: Verdict, forward: Verdict, directions: Sequence[str]) -> V
 
 
 def _worst(items: Sequence[ReportItem], profile: Profile) -> Verdict:
-    if not items:  # of most places one direction says nothing
+    if not items:  # most changes have findings in one direction only
         return Verdict.OK
     return Verdict.BREAKS if any(verdict_of(item, profile) is Verdict.BREAKS for item in items) else Verdict.CARE
 
 
 def _groups(cards: Sequence[ChangeCard]) -> tuple[ChangeGroup, ...]:
-    """By the record that the changed field is in; cards come worst first, so the group with the worst one does too."""
+    """Group the cards by the record that contains the field; the group with the worst card comes first."""
     groups: dict[str, list[ChangeCard]] = {}
     for card in cards:
         groups.setdefault(card.path.rpartition(".")[0] or card.path, []).append(card)

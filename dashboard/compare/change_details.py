@@ -1,6 +1,6 @@
-"""Details of a comparison: findings by change, versions in between, and differences beside the schema.
+"""Details of a comparison: findings by change, versions in between, and changes outside the schema text.
 
-Beside the schema are metadata, the rule set, and what references lead to.
+The latter are metadata, the rule set, and the targets of references.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from registry.promotions.selectors import list_environments
 from registry.subjects import selectors
 from registry.subjects.selectors import SubjectPresence, VersionInfo
 
-#: words of rules' names that say how something changed, or are in most names
+#: words in rule names that say how something changed, or are too common
 _COMMON_WORDS: Final = frozenset({"ADDED", "REMOVED", "CHANGED", "MISSING", "FIELD", "PROPERTY", "TO", "OF"})
-#: what opens items, values or branches in a path
+#: opens items, values or branches in a path
 _INSIDE: Final = re.compile(r"[\[{<]")
 
 
 @dataclass
 class ChangeLocation:
-    """A card in the making: a difference (None: only reported) with what each direction says of it."""
+    """A future card: a difference (None: only a finding) with its findings in each direction."""
 
     difference: Difference | None
     path: str
@@ -42,7 +42,7 @@ class ChangeLocation:
 def places_of(
     comparison: selectors.Comparison, differences: Sequence[Difference], backward: Report, forward: Report
 ) -> list[ChangeLocation]:
-    """One place a difference, and one a reported problem that no difference stands for: none may stay unseen."""
+    """Return a place per difference, and one per finding without a difference, so that none is hidden."""
     has_renames = isinstance(comparison, selectors.ProvedComparison) and bool(comparison.renames)
     shown = [item for item in differences if item.score is None or not has_renames]
     change_places = [ChangeLocation(item, item.path) for item in shown]
@@ -63,15 +63,15 @@ def places_of(
 
 
 class _PathPlaces:
-    """The places on one path by their rule, found by their pointers: thousands of branches may be on one path."""
+    """The places on one path by rule and pointer; a path can have thousands of branches."""
 
     def __init__(self) -> None:
         self._of_rule: dict[str, list[ChangeLocation]] = {}
-        # By rule, side and the beginning of a pointer: the shortest pointers' number of steps, and their places.
+        # Key: rule, side, prefix of a pointer. Value: the steps of the shortest pointers, and their places.
         self._nearest: dict[tuple[str, str, str], tuple[int, list[ChangeLocation]]] = {}
 
     def add(self, change_place: ChangeLocation) -> None:
-        """One more place."""
+        """Add a place."""
         difference = change_place.difference
         rule = difference.rule if difference else ""
         self._of_rule.setdefault(rule, []).append(change_place)
@@ -86,7 +86,10 @@ class _PathPlaces:
                     places.append(change_place)
 
     def near(self, item: ReportItem) -> Iterator[tuple[tuple[int, int, int], list[ChangeLocation]]]:
-        """How well places fit a finding, and these: common words of the rules, common steps, minus those beyond them."""
+        """Yield scores of places for a finding, with the places.
+
+        A score has the common words of the rules, the common steps, and minus the steps beyond those.
+        """
         for rule, places in self._of_rule.items():
             words = len(_words_of_rule(rule) & _words_of_rule(item.rule))
             marks = [
@@ -99,13 +102,13 @@ class _PathPlaces:
 
 
 def _beginnings(pointer: str | None) -> Iterator[tuple[int, str]]:
-    """The pointer and all that it begins with, each with its number of steps."""
+    """Yield the pointer and its prefixes, each with its number of steps."""
     steps = pointer.split("/") if pointer is not None else []
     return ((count, "/".join(steps[:count])) for count in range(len(steps), 0, -1))
 
 
 def _fitting(by_path: Mapping[str, _PathPlaces], item: ReportItem) -> list[ChangeLocation]:
-    """The places that a finding is of. Of several on one path: those whose rule speaks of the same, then the nearest."""
+    """Return the places that a finding belongs to: those with the most similar rule, then the nearest."""
     near = [marked for path in _same_places(item.named_path) if path in by_path for marked in by_path[path].near(item)]
     best = max((mark for mark, _ in near), default=None)
     return list({id(place): place for mark, places in near if mark == best for place in places}.values())
@@ -113,23 +116,23 @@ def _fitting(by_path: Mapping[str, _PathPlaces], item: ReportItem) -> list[Chang
 
 @lru_cache(maxsize=512)
 def _words_of_rule(rule: str) -> frozenset[str]:
-    """The words of a rule's name that say what it is about."""
+    """Return the specific words of a rule's name."""
     return frozenset(rule.split("_")) - _COMMON_WORDS if rule else frozenset()
 
 
 def _same_places(reported: str) -> list[str]:
-    """The path that a finding names, and those of what holds its items, values or branches."""
+    """Return the path that a finding names, and the paths that contain its items, values or branches."""
     return [reported, *(reported[: match.start()] for match in _INSIDE.finditer(reported))]
 
 
 def shown_value(value: Any) -> str | None:
-    """A side of a change as text: JSON but for plain strings, None where there is nothing."""
+    """Return a side of a change as text: plain strings unchanged, else JSON; None if absent."""
     if value is None:
         return None
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-#: changes of one of the three that a page draws
+#: displayed changes of each of the three kinds
 MAX_EXTRAS: Final = 200
 METADATA: Final = later("Metadata")
 RULES: Final = later("Rules")
@@ -138,7 +141,7 @@ Flat = dict[str, Any]
 
 
 def extras_of(old: VersionInfo, new: VersionInfo) -> tuple[ExtraChange, ...]:
-    """The changes of metadata, rules and references, in this order."""
+    """Return the changes of metadata, rules and references, in this order."""
     sections = (
         (METADATA, _metadata(old.schema.metadata), _metadata(new.schema.metadata)),
         (RULES, _rules(old.schema.rule_set), _rules(new.schema.rule_set)),
@@ -169,7 +172,7 @@ def _kind(before: Any, after: Any) -> ChangeKind:
 
 
 def _metadata(metadata: Mapping[str, Any] | None) -> Flat:
-    """Each property, the tags of each path, and the names of what is sensitive: `properties.owner`, `tags.Order.email`."""
+    """Flatten metadata: properties, tags of paths, and sensitive names: `properties.owner`, `tags.Order.email`."""
     flat: Flat = {}
     for part, content in sorted((metadata or {}).items()):
         if isinstance(content, Mapping):
@@ -180,7 +183,7 @@ def _metadata(metadata: Mapping[str, Any] | None) -> Flat:
 
 
 def _rules(rule_set: Mapping[str, Any] | None) -> Flat:
-    """Each rule by its list and its name."""
+    """Return the rules by their list and name."""
     flat: Flat = {}
     for part, content in sorted((rule_set or {}).items()):
         if isinstance(content, list):
@@ -191,7 +194,7 @@ def _rules(rule_set: Mapping[str, Any] | None) -> Flat:
 
 
 def _orders(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> tuple[Flat, Flat]:
-    """The order of the rules that both have, of each list: they run in it."""
+    """Return the order of the rules in each list that both versions have, because rules run in that order."""
     before, after = Flat(), Flat()
     for part in sorted((old or {}).keys() & (new or {}).keys()):
         lists = [[name for name, _ in _named(side[part])] for side in (old or {}, new or {}) if _is_list(side[part])]
@@ -228,10 +231,10 @@ def skipped_between(
     *,
     order: list[str] | None = None,
 ) -> str:
-    """The versions that are passed over from the old side to the new one, each a registry and its version; "" for none.
+    """Name the versions between the old and the new side; "" if there are none.
 
-    Of two environments the new side's are meant, after the one that has the content of the old side. `order` are the
-    environments' names, where they are read already.
+    Each side is a registry and its version. For two environments, the new side's versions count, after the one with the
+    old side's content. `order` are the environments' names, if already read.
     """
     (there, before), (here, after) = old, new
     if there == here:
@@ -253,7 +256,9 @@ def skipped_between(
 
 
 def _base(presence: SubjectPresence, here: str, there: str, fingerprint: str, limit: int) -> int | None:
-    """The newest version here, below the limit, with the old side's content, or else with any that is there."""
+    """Return the newest version here below the limit with the old side's content, else with any content of that
+    registry.
+    """
     fingerprints = {number: mark for number, mark in presence.fingerprints.get(here, {}).items() if number < limit}
     same = [number for number, mark in fingerprints.items() if mark == fingerprint]
     any_there = set(presence.fingerprints.get(there, {}).values())

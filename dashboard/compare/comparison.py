@@ -1,4 +1,4 @@
-"""Two versions side by side: the changes as people decide on them, then the text; for a page and as Markdown."""
+"""Two versions side by side: the changes, then the text; as values for a page and as Markdown."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from registry.formats.rendering import code, fenced, plain
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedSide:
-    """One side of a comparison; `subject` is its name where the two sides are of two subjects, else "".
+    """One side of a comparison; `subject` is its name if the sides have different subjects, else "".
 
-    A text that isn't registered has the version 0 and a `label` that says what it is.
+    An unregistered text has version 0 and a `label` that describes it.
     """
 
     environment: Environment
@@ -38,13 +38,12 @@ class ComparedSide:
 class ChangeCard:
     """One difference.
 
-    `sentence` says it in words; `before` and `after` are the old and new value as text, None where there was none.
-    `new_reads_old` and `old_reads_new` are the two directions' verdicts, `verdict` the worse. `why` and `remedy` are
-    the rule's own sentences ("" where there is nothing to say). `example` is a value made up by the rules to show it,
-    `evidence` what was seen in real data; of most changes there is none.
-    `proofs` are data that show it, `parting` says where the established rules and the data part over it. Inside a
-    request `comment_url` opens a discussion at the path, and `threads` leads to those that are there. `business` is the
-    sentence in the words of those who know the data, "" where the schema's are asked for; `meaning` is the field's doc.
+    `sentence` describes it; `before` and `after` are the old and new value as text, None if absent. `new_reads_old` and
+    `old_reads_new` are the verdicts of both directions, `verdict` the worse one. `why` and `remedy` are the rule's
+    sentences, or "". `example` is a made-up value that shows the problem, `evidence` comes from real data; most changes
+    have neither. `proofs` are data that show it; `parting` says where rules and data disagree. In a request,
+    `comment_url` opens a discussion of the path, and `threads` links to existing ones. `business` is the sentence in
+    business words, "" if not requested; `meaning` is the field's doc.
     """
 
     anchor: str
@@ -72,7 +71,7 @@ class ChangeCard:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeGroup:
-    """The changes of one record (or enum), worst first; `name` is its full name."""
+    """The changes of a record (or enum), worst first; `name` is its full name."""
 
     name: str
     cards: tuple[ChangeCard, ...]
@@ -80,7 +79,9 @@ class ChangeGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectionSummary:
-    """One direction over all changes: "New reader, old data", who that is, its verdict and how many changes fail."""
+    """One direction over all changes: "New reader, old data", who that affects, its verdict, the number of failing
+    changes.
+    """
 
     label: str
     who: str
@@ -90,9 +91,9 @@ class DirectionSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtraChange:
-    """A change beside the schema: `part` is what it is of (metadata, rules, a reference), `name` which one.
+    """A change outside the schema text: `part` is its kind (metadata, rules, a reference), `name` which one.
 
-    `before` and `after` are None where there was or is none.
+    `before` and `after` are None if absent.
     """
 
     part: str
@@ -104,7 +105,7 @@ class ExtraChange:
 
 @dataclass(frozen=True, slots=True)
 class UnchangedField:
-    """A field that both sides have alike."""
+    """A field that is the same on both sides."""
 
     path: str
     type: str
@@ -112,15 +113,15 @@ class UnchangedField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionComparison:
-    """What changed between two versions; used by the compare page and inside a promotion request.
+    """The changes between two versions, for the compare page and a promotion request.
 
-    `sentence` is the summary in words, `headline` the verdict with roles ("Deploy consumers first", "Any order"),
-    `verdict` the overall one. `same_meaning` says that only formatting or docs differ. `problem` stands where one side
-    can't be parsed or the formats differ: the text is still shown. `partings` say where rules and data part over the
-    whole pair, `renames` are suspected ones, `unchanged` what both sides have alike. `formatting_differs` says that the
-    texts as submitted differ, `formatting_hidden` in how many more lines than are drawn, `unproved` why there are no proofs, `hidden_changes` how many cards aren't drawn,
-    `hidden_renames` how many suspected renames. `extras` are changes of metadata, rules, references and of
-    the settings of the two places.
+    `sentence` is the summary, `headline` the verdict as a deployment order ("Deploy consumers first", "Any order"),
+    `verdict` the overall one. `same_meaning` says that only formatting or docs differ. `problem` says that a side is
+    invalid or the formats differ; the text is still shown. `partings` say where rules and data disagree over the whole
+    pair, `renames` are suspected ones, `unchanged` the fields that are the same. `formatting_differs` says that the
+    submitted texts differ, `formatting_hidden` the number of further lines that differ in them, `unproved` why there
+    are no proofs, `hidden_changes` and `hidden_renames` the number of omitted ones. `extras` are changes of metadata,
+    rules, references, and of the settings that apply to each side.
     """
 
     old: ComparedSide
@@ -148,12 +149,12 @@ class VersionComparison:
 
     @property
     def total(self) -> int:
-        """How many changes there are."""
+        """The number of changes."""
         return self.breaking + self.care + self.safe
 
     @property
     def tally(self) -> str:
-        """How many changes of each verdict there are, the worst first; none is left out."""
+        """The number of changes per verdict, worst first, without zeros."""
         return listing(
             label
             for count, label in (
@@ -167,7 +168,7 @@ class VersionComparison:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceGroup:
-    """The choices of one environment in a select."""
+    """The choices of an environment in a select."""
 
     label: str
     choices: tuple[Choice, ...]
@@ -175,7 +176,7 @@ class ChoiceGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextSwitch:
-    """The two ways to compare texts: laid out (`formatted` False) or as submitted; the urls choose each."""
+    """The two ways to compare texts: formatted, or as submitted; the URLs choose one."""
 
     as_submitted: bool
     laid_out_url: str
@@ -184,7 +185,7 @@ class TextSwitch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextTools:
-    """What can be done with the two texts: their lines wrapped or whole, and each of them to copy."""
+    """Tools for the two texts: wrapping lines, and copying each text."""
 
     is_wrapped: bool
     wrapped_url: str
@@ -195,14 +196,14 @@ class TextTools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparePage:
-    """`…/compare?from=3&to=prod:4&view=split`: `view` is "unified" or "split", the urls choose the other and swap sides.
+    """The page `…/compare?from=3&to=prod:4&view=split`: `view` is "unified" or "split"; URLs choose the other and swap
+    sides.
 
-    The choices are versions by registry, the reader's drafts and shapes seen in data. `drawn` is what the address says of
-    how it is drawn. `other_subject` is the old side's subject where it is another one, `other_places` the registries to
-    look for one in.
-    `unchanged_shown` says whether the unchanged fields are listed; `unchanged_url` turns it around; `all_url` draws
-    every card; `words_url` turns to business words and back. Where one side
-    isn't there, `problem` says so and `other_text` is the text of the side `other_side`.
+    The choices are versions by registry, the reader's drafts and shapes seen in data. `drawn` are the display options
+    in the URL. `other_subject` is the old side's subject if different, `other_places` the registries where another
+    subject can be chosen. `unchanged_shown` says whether unchanged fields are listed; `unchanged_url` toggles that;
+    `all_url` shows every card; `words_url` toggles business words. If a side is missing, `problem` says so, and
+    `other_text` is the text of the `other_side`.
     """
 
     frame: Frame
@@ -240,7 +241,7 @@ _SHOWN = 300
 
 
 def comparison_markdown(subject: str, comparison: VersionComparison) -> str:
-    """The whole comparison: verdict, both directions, every change with its proof, the text."""
+    """Return the whole comparison as Markdown: verdict, both directions, every change with its proof, the text."""
     parts = [
         f"# {plain(subject)}: {_side(comparison.old)} → {_side(comparison.new)}",
         f"**{plain(comparison.headline)}.** {plain(comparison.sentence)}",

@@ -1,6 +1,6 @@
-"""The compare page: any two sides, cards worst first, both directions, then the text. All of it is in the address.
+"""The compare page: any two sides, cards worst first, both directions, then the text. All of its state is in the URL.
 
-Where the two sides are in different registries or contexts, also how the settings that count there differ.
+If the sides are in different registries or contexts, it also shows how their settings differ.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
 
 SETTINGS: Final = later("Settings")
-#: those that say how versions are judged and taken, with what they are called
+#: settings that affect how versions are checked → label
 _NAMES: Final = {
     "level": later("Compatibility"),
     "mode": later("Mode"),
@@ -65,7 +65,10 @@ _NAMES: Final = {
 def settings_changes(
     old: selectors.Side | selectors.Text, new: selectors.Side | selectors.Text
 ) -> tuple[ExtraChange, ...]:
-    """The compatibility level, mode and the like that differ; none of one subject in one registry. Two queries."""
+    """Return the settings that differ, such as the level and mode; none within one subject of one registry.
+
+    Two queries.
+    """
     if (old.registry.pk, old.subject) == (new.registry.pk, new.subject):
         return ()
     before, after = _settings(old), _settings(new)
@@ -102,21 +105,21 @@ def _settings(side: selectors.Side | selectors.Text) -> dict[str, str | None]:
     }
 
 
-#: query parameters that say how the page is drawn, and how each is written when it isn't the usual way
+#: display options in the URL → value other than the default
 _DRAWN = {"view": "split", "text": "submitted", "wrap": "no", "unchanged": "1", "all": "1", "words": "business"}
-#: characters of both texts whose hidden formatting is counted
+#: maximum characters of both texts for counting differences in formatting
 MOST_COUNTED = 100_000
-#: the sides' texts alone, as `as` asks for them
+#: values of `as` that request the text of one side
 OLD_TEXT, NEW_TEXT = "old", "new"
-#: versions that are ticked to be compared
+#: number of versions to select for a comparison
 PICKED: Final = 2
 
 
 def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePage:
-    """The page of `?from=3&to=prod:4`; without them the newest version and the one before it.
+    """Return the page of `?from=3&to=prod:4`, by default of the newest version and the previous one.
 
-    `with` names another subject for the old side, `in` the registry that it is in, if another one; see
-    `comparison_sides` for what a side may be. Raises RegistryNotFound, SubjectNotFound, NotAllowed.
+    `with` names another subject for the old side, `in` its registry if different; `dashboard.compare.sides` says what a
+    side may be. Raises RegistryNotFound, SubjectNotFound, NotAllowed.
     """
     here, name, actor = get_registry(registry), parse_subject(subject), page_actor(request)
     choices = held_sides(here, name, actor)
@@ -186,12 +189,14 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
 
 
 def _picks(request: HttpRequest) -> list[str]:
-    """The versions that were ticked in the table of versions."""
+    """Return the versions selected in the table of versions."""
     return list(dict.fromkeys(request.GET.getlist("pick")))
 
 
 def picked_url(request: HttpRequest, registry: str, subject: str) -> str:
-    """The page of the two versions that were ticked, the older one as the old side; "" for any other number of them."""
+    """Return the URL that compares the two selected versions, the older one first; "" for another number of
+    versions.
+    """
     picks = [whole_number(text, digits=10) for text in _picks(request)]
     numbers = sorted(number for number in picks if number is not None)
     if len(picks) != PICKED or len(numbers) != PICKED:
@@ -266,14 +271,14 @@ def _skipped(sides: Sides, comparison: selectors.Comparison, presence: selectors
 
 
 def _as_called(side: ComparedSide, content: Content) -> ComparedSide:
-    """The side of a text with its name and its page."""
+    """Return an unregistered text's side with its label and URL."""
     if not content.label:
         return side
     return replace(side, label=content.label, url=content.url, registered_at=None, registered_by="")
 
 
 def _hidden_formatting(comparison: selectors.Comparison, shown: VersionComparison) -> int:
-    """How many more lines would differ if the texts were compared as they were submitted; 0 where that takes long."""
+    """Count the further lines that differ in the submitted texts; 0 if counting would take too long."""
     if not shown.formatting_differs or shown.text is None:
         return 0
     if len(comparison.old.submitted) + len(comparison.new.submitted) > MOST_COUNTED:
@@ -297,7 +302,7 @@ def _tools(sides: Sides, drawn: dict[str, str | None], comparison: VersionCompar
 
 
 def side_text(request: HttpRequest, registry: str, subject: str) -> str:
-    """The text of the side that `as` asks for, as the page compares it. Raises what the page says instead."""
+    """Return the text of the side in `as`, as the page compares it. Raises the errors that the page would show."""
     here, name, actor = get_registry(registry), parse_subject(subject), page_actor(request)
     other = other_subject(request, here, name)
     numbers = [
@@ -315,7 +320,7 @@ def side_text(request: HttpRequest, registry: str, subject: str) -> str:
 
 
 def _facts(sides: Sides) -> dict[str, Fact]:
-    """What both versions say of their fields, the new one first: a field that goes is known from the old one."""
+    """Return the field descriptions of both versions; a field in both has the new version's."""
     facts: dict[str, Fact] = {}
     for side, subject in ((sides.old, sides.other), (sides.new, sides.subject)):
         if side.text is None:
@@ -325,7 +330,7 @@ def _facts(sides: Sides) -> dict[str, Fact]:
 
 
 def _readable_side(sides: Sides, actor: Actor) -> tuple[ComparedSide | None, str]:
-    """The side that is there, where the other isn't: its text can be read all the same."""
+    """Return the side that exists if the other one is missing, with its text."""
     for side_address, subject in ((sides.new, sides.subject), (sides.old, sides.other)):
         try:
             content = content_of(sides.here, side_address, subject, actor)
@@ -337,7 +342,7 @@ def _readable_side(sides: Sides, actor: Actor) -> tuple[ComparedSide | None, str
                 return shown, laid_out_if_json(side.text)
             info = selectors.get_version(side.registry, subject, side.version, deleted=True)
         except SchemadeskError:
-            continue  # this side is the one that the problem is about, or both are
+            continue  # this side causes the problem, or both do
         url = subject_url(side_address.registry, subject.qualified, version=info.version)
         return ComparedSide(
             environment=environment, version=info.version, url=url, format=info.schema.schema_type

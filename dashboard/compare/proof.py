@@ -1,6 +1,6 @@
-"""What proves a finding, for people: a datum, its bytes, what the reader makes of it, and suspected renames.
+"""Proofs of findings for display: a datum, its bytes, the reader's result; and suspected renames.
 
-Edits are shown as two texts compared.
+Edits are shown as a diff of two texts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ROW = 16
 
 @dataclass(frozen=True, slots=True)
 class HexRow:
-    """A few bytes: where they begin (hexadecimal), the bytes in hexadecimal, and as ASCII with a dot for the rest."""
+    """A few bytes: their hexadecimal offset, and the bytes in hexadecimal and as ASCII with dots for the rest."""
 
     offset: str
     hexadecimal: str
@@ -39,7 +39,7 @@ class HexRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bytes:
-    """Encoded data. `anchor` is unique on the page: the copy button takes the text of the element of that id."""
+    """Encoded data. `anchor` is unique on the page: the copy button copies the text of the element with that id."""
 
     anchor: str
     hexadecimal: str
@@ -50,9 +50,10 @@ class Bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proof:
-    """A witness: `datum` and `read` as JSON text; `read` None where the reader stops, which `error` then says.
+    """A witness: `datum` and `read` are JSON text; `read` is None if the reader fails with `error`.
 
-    `direction` says who reads whose data, `path` of which inner type the datum is, if not of the whole schema. Where none was found, `found` is False and `reason` says why.
+    `direction` says who reads whose data, `path` is the datum's type if not the whole schema. If no witness was found,
+    `is_found` is False and `reason` says why.
     """
 
     direction: str
@@ -67,7 +68,7 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartingNote:
-    """Where the established rules and the data part: a few words, the whole sentence, and the proof."""
+    """A disagreement of rules and data: a title, a sentence, and the proof."""
 
     title: str
     sentence: str
@@ -76,10 +77,9 @@ class PartingNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditView:
-    """An edit as text: what it does, the change, and the whole text after it; `anchor` is unique on the page.
+    """An edit: its title, the change, and the whole text after it; `anchor` is unique on the page.
 
-    A text in one line is laid out for the change; `text` is as the edit leaves it, "" where it is too long to be shown
-    beside others.
+    A text in one line is formatted for the diff; `text` is the unformatted result, "" if too long to show.
     """
 
     anchor: str
@@ -90,9 +90,9 @@ class EditView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenameView:
-    """A suspected rename, the edit that makes it a known one, and the newest decision of it.
+    """A suspected rename, the edit that declares it, and the newest decision.
 
-    It is decided in `registry`, "" where it can't be; `refused` says why not by the reader.
+    It is decided in `registry`, "" if that is impossible; `refused` says why the reader can't decide it.
     """
 
     info: SuspectedRename
@@ -104,17 +104,17 @@ class RenameView:
 
     @property
     def sentence(self) -> str:
-        """What may have been renamed."""
+        """The suspected rename in a sentence."""
         return f"{self.info.message[:1].upper()}{self.info.message[1:]}."
 
     @property
     def percent(self) -> int:
-        """How sure that is."""
+        """The likelihood in percent."""
         return round(self.info.score * 100)
 
 
 def bytes_view(encoded: str, anchor: str, *, width: int = _ROW) -> Bytes:
-    """Hexadecimal text as rows of `width` bytes."""
+    """Split hexadecimal text into rows of `width` bytes."""
     raw = bytes.fromhex(encoded)
     shown = raw[:SHOWN_BYTES]
     rows = tuple(
@@ -129,7 +129,7 @@ def bytes_view(encoded: str, anchor: str, *, width: int = _ROW) -> Bytes:
 
 
 def json_text(value: Any, *, indent: int | None = 2, limit: int = SHOWN_CHARACTERS) -> str:
-    """A JSON value as text for people, cut at `limit` characters; half characters are written as escapes."""
+    """Format a JSON value, cut at `limit` characters; lone surrogates are escaped."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, default=str)
     if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
         text = json.dumps(value, indent=indent, default=str)
@@ -142,14 +142,14 @@ def json_text(value: Any, *, indent: int | None = 2, limit: int = SHOWN_CHARACTE
 
 
 def short_json(value: Any, limit: int = 200) -> str:
-    """The same in one line."""
+    """Format a JSON value in one line, cut at `limit` characters."""
     text = json_text(value, indent=None, limit=10**9)
     return text if len(text) <= limit else f"{text[:limit]}…"
 
 
-#: suspected renames that a page draws unless all are asked for
+#: suspected renames on a page unless all are requested
 MAX_RENAMES: Final = 20
-#: characters of a text that is shown whole after each of several edits
+#: maximum length of a text that is repeated in full after each edit
 MAX_WHOLE: Final = 20_000
 DIRECTIONS: Final = {"BACKWARD": later("New reader, old data"), "FORWARD": later("Old reader, new data")}
 _PARTED: Final[dict[tuple[Answer, Answer], str]] = {
@@ -163,7 +163,7 @@ _PARTED: Final[dict[tuple[Answer, Answer], str]] = {
 
 
 def proof_of(witness: Witness | None, direction: str, anchor: str) -> Proof | None:
-    """A witness for people; None where none was looked for. `anchor` is unique on the page."""
+    """Convert a witness for display; None if none was searched for. `anchor` is unique on the page."""
     if witness is None:
         return None
     label = DIRECTIONS[direction]
@@ -182,7 +182,7 @@ def proof_of(witness: Witness | None, direction: str, anchor: str) -> Proof | No
 
 
 def parting_note(parting: Parting, anchor: str) -> PartingNote:
-    """Where rules and data part, for people."""
+    """Convert a disagreement of rules and data for display."""
     return PartingNote(
         title=f"{DIRECTIONS[parting.direction]}: {_PARTED[parting.by_rules, parting.by_data].lower()}"
         if (parting.by_rules, parting.by_data) in _PARTED
@@ -193,7 +193,7 @@ def parting_note(parting: Parting, anchor: str) -> PartingNote:
 
 
 def edit_view(anchor: str, title: str, before: str, after: str, *, limit: int | None = None) -> EditView:
-    """An edit: the two texts compared, and the whole text after it unless it is longer than `limit`."""
+    """Return an edit: the diff of the two texts, and the whole result unless it is longer than `limit`."""
     change = laid_out_diff(before, after, str if "\n" in before.strip() else laid_out_if_json)
     return EditView(
         anchor=anchor, title=title, change=change, text=after if limit is None or len(after) <= limit else ""
@@ -209,10 +209,11 @@ def rename_views(
     by: Actor | None = None,
     limit: int | None = None,
 ) -> tuple[RenameView, ...]:
-    """Suspected renames, the likeliest first and at most `limit`; `text` is the new schema's, which their edits change.
+    """Return at most `limit` suspected renames, the likeliest first; `text` is the new schema, which their edits
+    change.
 
-    With the newest decision of each in the registries, and where it is decided: in the last of them, by nobody without
-    `by`. One query, none where nothing is suspected.
+    Each has its newest decision in the registries, and the registry to decide it in: the last one, or none without
+    `by`. One query, or none without suspected renames.
     """
     if not renames:
         return ()
@@ -220,7 +221,7 @@ def rename_views(
     for number, item in enumerate(sorted(renames, key=lambda item: -item.score)[:limit], start=1):
         decision = decided.get((item.from_path, item.path))
         registry = decision.registry if decision else registries[-1]
-        # What is no rename gets no alias.
+        # A pair decided not to be a rename gets no alias.
         edit = item.edit if decision is None or decision.is_rename else None
         views.append(
             RenameView(

@@ -1,6 +1,6 @@
-"""A schema that isn't registered: compared with the newest version of its subject, and tried on real data.
+"""An unregistered schema: compared with the newest version of its subject, and tested on real data.
 
-The data are those of the scans of the last weeks, and of a replay of messages.
+The data come from recent scans and from a replay of messages.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from registry.subjects.versions.qualified_names import SubjectName
 def comparison_notes(
     registry: Registry, subject: SubjectName, comparison: SchemaComparison, *, by: Actor
 ) -> dict[tuple[str, str], tuple[EvidenceLine, ...]]:
-    """What the last weeks' data say of a comparison's findings; `registry` is where the data are.
+    """Return evidence from recent data on a comparison's findings; `registry` is where the data are.
 
-    Four queries, none where nothing was found. Raises NotAllowed.
+    Four queries, none without findings. Raises NotAllowed.
     """
     items = [item for report in (comparison.backward, comparison.forward) if report for item in report.items]
     return by_finding(lines_of_items(registry, subject, items, by=by)) if items else {}
 
 
 def by_finding(notes: Iterable[EvidenceLine]) -> dict[tuple[str, str], tuple[EvidenceLine, ...]]:
-    """The notes by the rule and the path that they are of."""
+    """Group the notes by rule and path."""
     notes_by_finding: dict[tuple[str, str], tuple[EvidenceLine, ...]] = {}
     for note in notes:
         key = (note.rule, note.path)
@@ -56,7 +56,9 @@ def data_evidence(
     schema_type: str,
     references: list[Reference],
 ) -> DataEvidence:
-    """What is known already; with `replay` in the form also what the newest messages read as under the text."""
+    """Return existing evidence; with `replay` in the form, also the result of reading the newest messages with the
+    text.
+    """
     actor = page_actor(request)
     replay, problem = None, None
     if request.POST.get("replay"):
@@ -89,12 +91,11 @@ def against_latest(
     newest: int | None = None,
     order: list[str] | None = None,
 ) -> VersionComparison | None:
-    """What the text changes of the newest live version, under a level or ("") the one in force; None without a version.
+    """Compare the text with the newest live version, under a level or ("") the one in force; None without a version.
 
-    `newest` is the number of that version (0: none) and `order` the environments' names, where they are read already.
-    A text that can't be parsed is a comparison with a problem. `notes` are what data say, None where that isn't known
-    yet; at most `limit` cards are made, None for as many as on other pages; all
-    if `is_whole`. Raises NotAllowed.
+    `newest` is that version's number (0: none) and `order` the environments' names, if already read. An invalid text
+    gives a comparison with a problem. `notes` is evidence from data, None if not known yet; at most `limit` cards are
+    made, None for the usual number; all if `is_whole`. Raises NotAllowed.
     """
     require(by, "schema.read", registry=registry.name, subject=subject.qualified)
     try:

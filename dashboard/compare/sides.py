@@ -1,6 +1,6 @@
-"""The two sides of the compare page, and how its address names them.
+"""The two sides of the compare page, and their names in the URL.
 
-A side is a version, one's own draft, or a shape that was seen in data.
+A side is a version, one of the reader's drafts, or a shape seen in data.
 """
 
 from __future__ import annotations
@@ -27,31 +27,31 @@ from registry.subjects.versions.lookup import Registry, get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 DRAFT, OBSERVED = "draft", "observed"
-#: versions of a registry that are offered
+#: maximum number of versions to choose from per registry
 MOST: Final = 100
 _TEXT: Final = re.compile(r"(draft|observed)-([0-9]{1,18})", re.ASCII)
 
 
 @dataclass(frozen=True)
 class SideAddress:
-    """A side as the address names it."""
+    """A side as named in the URL."""
 
     registry: str
     version: str
 
     @property
     def text(self) -> tuple[str, int] | None:
-        """DRAFT or OBSERVED with its number; None for a version."""
+        """DRAFT or OBSERVED with the number; None for a version."""
         match = _TEXT.fullmatch(self.version)
         return (match[1], int(match[2])) if match else None
 
     def written(self, here: str) -> str:
-        """The side in an address of a page of the registry `here`."""
+        """Return the side's name in URLs of pages of the registry `here`."""
         return self.version if self.registry == here else f"{self.registry}:{self.version}"
 
     @property
     def name(self) -> str:
-        """What it is called, without its registry."""
+        """The label of the side, without its registry."""
         if self.text is None:
             return gettext("version %(version)s") % {"version": self.version}
         kind, number = self.text
@@ -61,14 +61,14 @@ class SideAddress:
 
 
 def asked_side(text: str, here: str) -> SideAddress | None:
-    """The side that a value of the address names; None where it names none."""
+    """Parse a side in the URL; None if it has none."""
     registry, _, version = text.strip().rpartition(":")
     return SideAddress(registry or here, version) if version else None
 
 
 @dataclass(frozen=True)
 class Content:
-    """What stands on a side; of a text what it is called, the page it is on, and what is to be known of it."""
+    """The content of a side; for a text also its label, its page, and a note."""
 
     side: selectors.Side | selectors.Text
     label: str = ""
@@ -77,9 +77,9 @@ class Content:
 
 
 def content_of(here: Registry, address: SideAddress, subject: SubjectName, actor: Actor) -> Content:
-    """The side's content, for somebody who may read it.
+    """Return the side's content if the actor may read it.
 
-    Somebody else's draft, and a shape or draft of another subject, are as those that aren't there. Raises NotAllowed,
+    Other people's drafts, and a shape or draft of another subject, are treated as missing. Raises NotAllowed,
     RegistryNotFound, DraftNotFound, FindingNotFound, InvalidInput.
     """
     require(actor, "schema.read", registry=address.registry, subject=subject.qualified)
@@ -125,9 +125,9 @@ def _observed(registry: Registry, subject: SubjectName, number: int, actor: Acto
 
 @dataclass(frozen=True)
 class SideOptions:
-    """What can be put on a side: the versions by registry, the reader's drafts, and shapes seen in the registry.
+    """The choices for a side: the versions by registry, the reader's drafts, and shapes seen in the registry.
 
-    `presence` is where the subject is, as far as the reader may read it there.
+    `presence` has the registries of the subject that the reader may read.
     """
 
     registry: str
@@ -138,7 +138,7 @@ class SideOptions:
 
 
 def held_sides(registry: Registry, name: SubjectName, actor: Actor) -> SideOptions:
-    """All that the reader may put on a side, of a subject that is in the registry; no texts in the past.
+    """Return the choices for a side, for a subject in the registry; in the past only versions.
 
     Raises SubjectNotFound.
     """
@@ -152,7 +152,7 @@ def held_sides(registry: Registry, name: SubjectName, actor: Actor) -> SideOptio
 
 
 def side_choices(content_choices: SideOptions, here: str, chosen: SideAddress) -> tuple[ChoiceGroup, ...]:
-    """The choices of a side on a page of the registry `here`; no group without one."""
+    """Return the choices of a side, grouped, on a page of the registry `here`; empty groups are omitted."""
     versions = [
         (
             registry,
@@ -184,7 +184,7 @@ def side_choices(content_choices: SideOptions, here: str, chosen: SideAddress) -
 
 
 def _offered(registry_name: str, numbers: Sequence[int], chosen: SideAddress) -> list[int]:
-    """The newest versions, and the chosen one; the address takes any other."""
+    """Return the newest versions and the selected one; the URL accepts any other."""
     newest = numbers[: -MOST - 1 : -1]
     older = [number for number in numbers[:-MOST] if chosen == SideAddress(registry_name, str(number))]
     return [*newest, *older]
@@ -211,9 +211,9 @@ def _shape_label(registry_name: str, shape: ObservedShape) -> str:
 
 
 def _held_versions(registry: Registry, name: SubjectName, presence: selectors.SubjectPresence) -> dict[str, list[int]]:
-    """Registry → its versions, ascending, where the reader sees them; of `registry` the soft-deleted ones too.
+    """Return the versions by registry, ascending, that the reader may see; in `registry` including soft-deleted ones.
 
-    The registry itself comes first, then the environments in their order, then the others.
+    The registry itself comes first, then the environments in order, then the others.
     """
     own = selectors.list_versions(registry, name, deleted=True)
     elsewhere = presence.fingerprints
@@ -231,9 +231,9 @@ def _held_versions(registry: Registry, name: SubjectName, presence: selectors.Su
 
 @dataclass(frozen=True)
 class Sides:
-    """What is compared: versions and texts of `subject`; the old one of `other`, if it is of another subject.
+    """The two sides: versions or texts of `subject`; the old one can be of another subject, `other`.
 
-    `other_place` is the registry in which that one was found.
+    `other_place` is the registry where `other` was found.
     """
 
     here: Registry
@@ -244,16 +244,16 @@ class Sides:
     new: SideAddress
 
     def url(self, **query: object) -> str:
-        """The page of these sides."""
+        """Return the URL of these sides."""
         return _url(self.here.name, self.subject, self.old, self.new, self.other, query)
 
     def swapped(self, **query: object) -> str:
-        """The page of the sides turned around."""
+        """Return the URL of the swapped sides."""
         return _url(self.other_place.name, self.other, self.new, self.old, self.subject, query)
 
     @property
     def is_of_one_line(self) -> bool:
-        """Whether both are versions of one subject of the registry that the page is of."""
+        """Whether both are versions of one subject in the page's registry."""
         registries = {self.old.registry, self.new.registry, self.here.name}
         return self.other == self.subject and len(registries) == 1 and self.are_versions
 
@@ -273,7 +273,7 @@ def _url(
 
 @dataclass(frozen=True)
 class ComparedSubject:
-    """The old side's subject and where it is; of one that can't be compared the page's own, and why."""
+    """The old side's subject and its registry; if it can't be compared, the page's own subject, and why."""
 
     name: SubjectName
     registry: Registry
@@ -282,7 +282,7 @@ class ComparedSubject:
 
 
 def other_subject(request: HttpRequest, here: Registry, name: SubjectName) -> ComparedSubject:
-    """What `with` names: in the registry that `in` names, else in this one, else in that of the old side."""
+    """Find the subject that `with` names: in the registry that `in` names, else in this one, else in the old side's."""
     subject_text, asked_in = request.GET.get("with", "").strip(), request.GET.get("in", "").strip()
     if not subject_text:
         return ComparedSubject(name, here)
@@ -310,7 +310,7 @@ def _there(actor: Actor, here: Registry, registry_name: str, subject_text: str) 
 
 
 def place_choices(actor: Actor, chosen: str) -> tuple[Choice, ...]:
-    """The registries of which the reader may read something, to look for another subject in."""
+    """Return the registries where another subject can be chosen: those that the reader may read something in."""
     return tuple(
         Choice(value=registry, label=registry, selected=registry == chosen)
         for registry in selectors.registry_names()
@@ -326,7 +326,9 @@ def sides_of(
     numbers: Sequence[int],
     old_held: Sequence[int],
 ) -> Sides:
-    """What `from` and `to` name; without them the newest and the one before it, of another subject its newest."""
+    """Return the sides in `from` and `to`; by default the newest and the previous version, or another subject's
+    newest.
+    """
     new = asked_side(request.GET.get("to", ""), here.name) or SideAddress(here.name, str(numbers[-1]))
     old = asked_side(request.GET.get("from", ""), here.name)
     if old is None:
@@ -336,7 +338,7 @@ def sides_of(
 
 
 def _before(numbers: Sequence[int], new: SideAddress) -> int:
-    """The version before the new side, of a text the newest: never the same on both sides where there are two."""
+    """Return the version before the new side, for a text the newest; the sides differ if there are two versions."""
     if new.text is not None:
         return numbers[-1]
     limit = whole_number(new.version, digits=10)

@@ -1,4 +1,4 @@
-"""The forms of a schema that is written on a page, and the schema that the form of a compatibility report opens with."""
+"""Forms with a schema text, and the initial schema of a compatibility report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from registry.subjects.versions.lookup import Registry, get_registry
 from registry.subjects.versions.qualified_names import SubjectName
 
 MAX_REFERENCES: Final = 100
-#: characters of a text of which a line an item would be thousands of lines; and of a line then
+#: above this length, JSON is formatted in lines of LINE_WIDTH: a line per item would be thousands
 LONG_TEXT: Final = 50_000
 LINE_WIDTH: Final = 120
 _LATEST: Final = ("latest", "-1", "")
@@ -40,13 +40,13 @@ _PROFILES: Final[tuple[tuple[Profile, str], ...]] = (
     ("confluent", later("the established rules (confluent)")),
     ("semantic", later("effects on data (semantic)")),
 )
-#: parameters of an address that names the text of a report
+#: URL parameters of a report's text and options
 _LINK: Final = ("version", "from", "draft", "profile", "level")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceRow:
-    """A reference as it was typed; `number` counts from 1."""
+    """A reference as typed; `number` counts from 1."""
 
     number: int
     name: str = ""
@@ -59,7 +59,7 @@ class ReferencesInput(forms.Widget):
     """Rows of three inputs (`components/references.html`); the value is the rows as typed."""
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[tuple[str, ...]]:
-        """The rows that aren't empty."""
+        """Return the rows that aren't empty."""
         if not hasattr(data, "getlist"):
             return list(data.get(name, ()))
         columns = [[text.strip() for text in data.getlist(column)] for column in _COLUMNS]
@@ -72,7 +72,7 @@ class ReferencesField(forms.Field):
     widget = ReferencesInput
 
     def to_python(self, value: Any) -> list[Reference]:
-        """The references; the code of an error is the name of the reference that it is of."""
+        """Return the references; the code of an error is the name of its reference."""
         rows = value or ()
         if len(rows) > MAX_REFERENCES:
             raise forms.ValidationError(
@@ -91,7 +91,7 @@ def _version(name: str, version: str) -> int:
 
 
 def typed_rows(references: Iterable[Reference]) -> list[tuple[str, str, str]]:
-    """References as the form's rows."""
+    """Convert references to rows of the form."""
     return [(item.name, item.subject, str(item.version)) for item in references]
 
 
@@ -100,7 +100,7 @@ def _formats() -> list[tuple[str, str]]:
 
 
 class SchemaForm(ServiceForm):
-    """A schema with its format and references; `error` is what the service raised."""
+    """A form of a schema with its format and references; `error` is the service's error."""
 
     conditional = ("text",)
     refusals: ClassVar[tuple[type[SchemadeskError], ...]] = (SchemadeskError,)
@@ -115,16 +115,16 @@ class SchemaForm(ServiceForm):
         self.fields["text"].widget.attrs["required"] = True
 
     def clean_schema_type(self) -> str:
-        """The usual format where none is sent."""
+        """Return the format, the default one if empty."""
         return self.cleaned_data["schema_type"] or DEFAULT_FORMAT
 
     def clean_text(self) -> str:
-        """The text with the line ends that it was typed with; a browser sends CRLF."""
+        """Return the text with the original line endings; a browser sends CRLF."""
         text: str = self.cleaned_data["text"]
         return text.replace("\r\n", "\n")
 
     def add_service_error(self, error: SchemadeskError) -> None:
-        """Keep the error; one of a reference is put at its row."""
+        """Keep the error; an error of a reference is added to its row."""
         self.error = error
         if isinstance(error, InvalidReference):
             code = str(error.details.get("reference", ""))
@@ -134,7 +134,7 @@ class SchemaForm(ServiceForm):
 
     @property
     def rows(self) -> list[ReferenceRow]:
-        """The references as typed, and a few empty rows."""
+        """Return the references as typed, and a few empty rows."""
         errors = self.errors.get("references")
         failing = {error.code: " ".join(error.messages) for error in errors.as_data()} if errors else {}
         typed = [*(self["references"].value() or ()), *[("", "", "")] * _EMPTY_ROWS]
@@ -147,7 +147,7 @@ class SchemaForm(ServiceForm):
 
     @property
     def syntax(self) -> SyntaxProblem | None:
-        """Where the text can't be parsed, if that is the error."""
+        """The syntax error, if that is the error."""
         return syntax_problem(self.cleaned_data["text"], self.error) if isinstance(self.error, InvalidSchema) else None
 
     @property
@@ -157,7 +157,7 @@ class SchemaForm(ServiceForm):
 
 
 def syntax_problem(text: str, error: InvalidSchema) -> SyntaxProblem:
-    """The error with the lines of the text around it."""
+    """Return the error with the lines of the text around it."""
     return SyntaxProblem(
         message=error.message,
         line=error.line,
@@ -167,9 +167,9 @@ def syntax_problem(text: str, error: InvalidSchema) -> SyntaxProblem:
 
 
 class ReportForm(SchemaForm):
-    """Reports what registering the schema would do; `level` is empty for the one in force.
+    """A form that reports what registering the schema would do; `level` is empty for the one in force.
 
-    `link` are the parameters of an address that opens the form like this; empty for a text that has none.
+    `link` are the URL parameters that open the form with this text; empty if the text has no URL.
     """
 
     service = staticmethod(selectors.report_proposal)
@@ -193,24 +193,24 @@ class ReportForm(SchemaForm):
         cast(forms.ChoiceField, self.fields["level"]).choices = [("", label), *((name, name) for name in LEVELS)]
 
     def arguments(self) -> dict[str, Any]:
-        """The schema, and what the report is asked for by."""
+        """Return the schema and the options."""
         return self.schema | {name: self.cleaned_data[name] or None for name in ("profile", "level")}
 
     @property
     def wishes(self) -> dict[str, str]:
-        """The rules and the level that are asked for."""
+        """The selected profile and level."""
         return {name: self[name].value() or "" for name in ("profile", "level")}
 
     @property
     def carried(self) -> list[tuple[str, str]]:
-        """All values but the text, for a form that sends another text."""
+        """Return all values but the text, for a form that sends another text."""
         values = [("schema_type", self["schema_type"].value() or ""), *self.wishes.items()]
         rows = [pair for row in self["references"].value() or () for pair in zip(_COLUMNS, row, strict=True)]
         return [*values, *rows]
 
 
 def newest_values(registry: Registry, name: SubjectName) -> dict[str, Any]:
-    """The form as it opens: with the newest version, if there is one."""
+    """Return the form's initial values: the newest version, if any."""
     try:
         return _version_values(selectors.get_version(registry, name, "latest"))
     except NotFound:
@@ -218,10 +218,10 @@ def newest_values(registry: Registry, name: SubjectName) -> dict[str, Any]:
 
 
 def linked_values(request: HttpRequest, registry: Registry, name: SubjectName) -> dict[str, Any] | None:
-    """The values of an address that names its text; None for one that names none.
+    """Return the values of the text that the URL names; None if it names none.
 
-    `version=3` is a version of the subject here, `from=dev:3` one of the same subject elsewhere, `draft=7` a draft of the
-    reader. Raises NotAllowed, VersionNotFound, DraftNotFound, RegistryNotFound.
+    `version=3` is a version of the subject here, `from=dev:3` one of the same subject in another registry, `draft=7`
+    one of the reader's drafts. Raises NotAllowed, VersionNotFound, DraftNotFound, RegistryNotFound.
     """
     query, actor = request.GET, page_actor(request)
     if draft := query.get("draft"):
@@ -238,13 +238,13 @@ def linked_values(request: HttpRequest, registry: Registry, name: SubjectName) -
 
 
 def link_of(request: HttpRequest) -> dict[str, str]:
-    """The parameters of an address that names its text."""
+    """Return the URL parameters of the text and options."""
     return {name: request.GET[name] for name in _LINK if request.GET.get(name)}
 
 
 def _version_values(info: selectors.VersionInfo) -> dict[str, Any]:
     schema = info.schema
-    # of a long text what fits stays on a line: each line of a field costs a browser time
+    # a long text is wrapped to the width: each line in a text field costs the browser time
     is_short = not format_of(schema.schema_type).is_json or len(schema.text) < LONG_TEXT
     text = for_people(info) if is_short else laid_out(schema.text, width=LINE_WIDTH)
     return {"text": text, "schema_type": schema.schema_type, "references": typed_rows(schema.references)}

@@ -1,4 +1,4 @@
-"""The compatibility report of a proposed schema, before it is registered."""
+"""The values that the template of a compatibility report reads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from registry.formats.suggested_edits import Patch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelResult:
-    """One of the seven levels: would the schema pass it? `configured` marks the one in force."""
+    """The result for one of the seven levels; `configured` marks the one in force."""
 
     level: str
     verdict: Verdict
@@ -32,7 +32,7 @@ class LevelResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixCell:
-    """One version in one direction; `failures` counts the findings; `checked` False where the level doesn't ask."""
+    """A version in one direction; `failures` counts the findings; `is_asked` is False if the level doesn't check it."""
 
     verdict: Verdict
     failures: int = 0
@@ -52,11 +52,10 @@ class MatrixRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportFinding:
-    """An incompatibility (or a warning): where, against which versions, in which direction, why, and what to do.
+    """An incompatibility or warning: its place, versions, direction, reason and remedy.
 
-    `direction` is "New reader, old data", "Old reader, new data" or "Both directions"; `place` where it stands in the
-    text that was checked ("line 3, column 7"), "" where unknown. `business`, `meaning` and `tags` are as on a card of a
-    comparison.
+    `direction` is "New reader, old data", "Old reader, new data" or "Both directions"; `position` is the place in the
+    checked text ("line 3, column 7"), "" if unknown. `business`, `meaning` and `tags` are as on a comparison's card.
     """
 
     anchor: str
@@ -80,7 +79,7 @@ class ReportFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyFinding:
-    """What a policy says of the schema; `versions` is empty where it is of the new schema alone."""
+    """A policy's finding; `versions` is empty if it is about the new schema alone."""
 
     anchor: str
     item: PolicyItem
@@ -89,7 +88,7 @@ class PolicyFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyResult:
-    """The verdict of the policy in force, beside the levels."""
+    """The verdict of the policy in force, in addition to the levels."""
 
     title: str
     verdict: Verdict
@@ -99,32 +98,32 @@ class PolicyResult:
 
 @dataclass(frozen=True, slots=True)
 class LintGroup:
-    """The places of one rule."""
+    """The findings of one lint rule."""
 
     places: tuple[LintFinding, ...]
 
     @property
     def rule(self) -> LintFinding:
-        """What is the same at all of them: `rule`, `weight` and `why`."""
+        """The common values: `rule`, `weight` and `why`."""
         return self.places[0]
 
     @property
     def cure(self) -> str:
-        """That of all, empty where each has its own."""
+        """The common remedy; empty if they differ."""
         cures = {item.cure for item in self.places}
         return cures.pop() if len(cures) == 1 else ""
 
     @property
     def more(self) -> int:
-        """How many places aren't told."""
+        """The number of unlisted places."""
         return sum(item.more for item in self.places)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataEvidence:
-    """What real data say beside the rules: of the last weeks' scans, and of a replay where one was asked for.
+    """Evidence from real data in addition to the rules: of recent scans, and of a replay if requested.
 
-    `refusal` says why this person can't ask for a replay; empty where they can.
+    `refusal` says why this person can't request a replay; empty if they can.
     """
 
     notes: tuple[EvidenceLine, ...]
@@ -134,7 +133,7 @@ class DataEvidence:
 
     @property
     def replay_sentence(self) -> str:
-        """How many messages the replay read, and what it left out."""
+        """The number of messages that the replay read, and of those left out."""
         report = self.replay
         if report is None:
             return ""
@@ -168,7 +167,9 @@ class DataEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnippetLine:
-    """A line of the text around a syntax error; `caret` is the column (from 1) on the line at fault, else None."""
+    """A line of the text around a syntax error; `caret` is the column (from 1) on the line with the error, else
+    None.
+    """
 
     number: int
     text: str
@@ -176,7 +177,7 @@ class SnippetLine:
 
     @property
     def pointer(self) -> str:
-        """Spaces up to the caret, tabs kept, and the caret."""
+        """Spaces up to the caret, with tabs kept, and the caret."""
         if self.caret is None:
             return ""
         return "".join("\t" if char == "\t" else " " for char in self.text[: self.caret - 1]) + "^"
@@ -184,7 +185,7 @@ class SnippetLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntaxProblem:
-    """A text that doesn't parse; `line` and `column` count from 1, None where unknown."""
+    """A syntax error in a text; `line` and `column` count from 1, None if unknown."""
 
     message: str
     line: int | None = None
@@ -193,7 +194,7 @@ class SyntaxProblem:
 
     @property
     def title(self) -> str:
-        """That it doesn't parse, and where."""
+        """The title with the position."""
         position = {"line": self.line, "column": self.column}
         if self.line and self.column:
             return gettext("The schema can’t be parsed: line %(line)s, column %(column)s") % position
@@ -205,7 +206,7 @@ class SyntaxProblem:
 
 
 def snippet(text: str, line: int, column: int | None, *, around: int = 2, width: int = 160) -> tuple[SnippetLine, ...]:
-    """The lines around a place in a text, long lines cut to a window of `width` characters around the column."""
+    """Return the lines around a place in a text; long lines are cut to `width` characters around the column."""
     lines = lines_of(text)
     start = max(0, line - 1 - around)
     shown = []
@@ -219,14 +220,13 @@ def snippet(text: str, line: int, column: int | None, *, around: int = 2, width:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportResult:
-    """What the check came to.
+    """The result of the check.
 
-    `headline` says the order of upgrade, `sentence` the verdict in words. `findings` decide under the level in force,
-    `beyond` are those that it doesn't ask for; worst first, `hidden_findings` and `hidden_beyond` of each aren't drawn, nor
-    `hidden_renames` of the pairs that look renamed.
-    `first_version` says there was nothing to compare with;
-    `identical_to` a version that says the same, None if none. `compared_with_data` counts the pairs of version and
-    direction of which the data were asked.
+    `headline` is the deployment order, `sentence` the verdict in words. `findings` decide under the level in force,
+    `beyond` are those that it doesn't check; both are worst first. `hidden_findings`, `hidden_beyond` and
+    `hidden_renames` count the omitted ones. `first_version` says that there was nothing to compare with; `identical_to`
+    is a version with the same meaning, or None. `compared_with_data` counts the pairs of version and direction that
+    were tested on data.
     """
 
     verdict: Verdict

@@ -1,4 +1,4 @@
-"""A read-modify-write in the simulator: what the form sent, the three steps, and what became of each field."""
+"""A read-modify-write in the simulator: the form, the three steps, and the outcome for each field."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from registry.subjects.selectors import TrialVersions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldFate:
-    """What became of one field: the values as JSON text, None where that side doesn't have the field."""
+    """The outcome for a field: the values as JSON text, None if that side doesn't have the field."""
 
     path: str
     fate: Fate
@@ -39,7 +39,7 @@ class FieldFate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FateTable:
-    """The fields of one reading; `hidden` are not drawn."""
+    """The fields of one read, without the `hidden` omitted ones."""
 
     rows: tuple[FieldFate, ...]
     before_label: str = later("Written")
@@ -49,7 +49,7 @@ class FateTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatumReading:
-    """A datum written by one version and read by another. Where the reader stops, `error` says why."""
+    """A datum written by one version and read by another. `error` says why the reader failed."""
 
     sentence: str
     written: str
@@ -61,7 +61,7 @@ class DatumReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPart:
-    """What a reader gets: the two versions, the form with the datum, and what came of it (None after an error)."""
+    """The simulated read: the two versions, the form with the datum, and the result (None after an error)."""
 
     writer: int
     reader: int
@@ -71,7 +71,9 @@ class ReadPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HazardRow:
-    """A field that clients on version `lost_in` reset for those on the versions `known_in`; one is the example's."""
+    """A field that clients on version `lost_in` reset for those on the versions `known_in`; `example` is the
+    example's.
+    """
 
     path: str
     known_in: tuple[int, ...]
@@ -85,7 +87,7 @@ class HazardRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepView:
-    """One of the three steps: who does what; `value` is the record as that client has it afterwards."""
+    """One of the three steps: who does what; `value` is the record that the client then has."""
 
     number: int
     who: str
@@ -98,7 +100,7 @@ class StepView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetLine:
-    """A field that nobody changed and that has another value at the end."""
+    """A field whose value differs at the end though nobody changed it."""
 
     path: str
     before: str
@@ -108,7 +110,7 @@ class ResetLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundTrip:
-    """The three steps of one read-modify-write, and what they reset."""
+    """The three steps of a read-modify-write, and the fields that it resets."""
 
     steps: tuple[StepView, ...]
     resets: tuple[FieldFate, ...]
@@ -117,10 +119,10 @@ class RoundTrip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModifyPart:
-    """Read, modify, write back: the versions in use, all their hazards, and the three steps for one pair.
+    """The simulated read-modify-write: the versions in use, their hazards, and the three steps for one pair.
 
-    Where there is no hazard, `stops` says which versions can't even read another's data. `round` is None after an error
-    in the form.
+    Without hazards, `stops` says which versions can't even read another's data. `round` is None after an error in the
+    form.
     """
 
     in_use: tuple[int, ...]
@@ -136,9 +138,10 @@ class ModifyPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatorPage:
-    """`…/simulate?part=read|modify`: one of the two parts is there; neither where `problem` or `too_few` says why.
+    """The page `…/simulate?part=read|modify`, with one of the two parts; `problem` or `too_few` says why there is
+    neither.
 
-    `offered` are the versions that can be chosen, at most `limit` of them together.
+    `offered` are the versions to choose from, at most `limit` together.
     """
 
     frame: Frame
@@ -156,13 +159,13 @@ class SimulatorPage:
 
     @property
     def modify_url(self) -> str:
-        """The second part with the versions in use."""
+        """The URL of the second part with the versions in use."""
         in_use = self.modify.in_use if self.modify else ()
         return f"{self.url}?{urlencode({'part': 'modify', 'use': in_use}, doseq=True)}"
 
     @property
     def has_errors(self) -> bool:
-        """Whether something that was sent couldn't be used."""
+        """Whether some input was invalid."""
         part = self.read or self.modify
         return self.problem is not None or (part is not None and bool(part.form.errors))
 
@@ -170,12 +173,12 @@ class SimulatorPage:
 MAX_DATUM: Final = 200_000
 MAX_FATES: Final = 100
 MAX_PLACES: Final = 200
-#: bytes in a row where three steps stand side by side
+#: bytes per row where the three steps are side by side
 _NARROW: Final = 8
 
 
 def read_json(text: str) -> Any:
-    """A datum that somebody typed. Raises InvalidDatum, which says where it stops being JSON."""
+    """Parse a datum. Raises InvalidDatum with the position of the JSON error."""
     if len(text) > MAX_DATUM:
         raise InvalidDatum(
             gettext("The record has %(n)s characters. At most %(max_datum)s are allowed here.")
@@ -188,12 +191,12 @@ def read_json(text: str) -> Any:
             gettext("Invalid JSON in line %(lineno)s, column %(colno)s: %(msg)s.")
             % {"lineno": error.lineno, "colno": error.colno, "msg": error.msg}
         ) from None
-    except (RecursionError, ValueError) as error:  # nested too deep, or a number of thousands of digits
+    except (RecursionError, ValueError) as error:  # nested too deeply, or a number with thousands of digits
         raise InvalidDatum(gettext("This JSON can’t be read: %(error)s.") % {"error": str(error)[:200]}) from None
 
 
 def _loose(text: str) -> Any:
-    """A JSON value; a text that isn't JSON is taken as a string."""
+    """Parse a JSON value; other text is returned as a string."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -205,7 +208,7 @@ def _resolve(*, by: Actor, versions: TrialVersions, reader: int, writer: int, da
 
 
 class ReadForm(ServiceForm):
-    """A record of the writer's version; the result is what the reader makes of it."""
+    """A form with a record of the writer's version; the result is what the reader gets."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(_resolve)
     conditional = ("datum", "value")
@@ -222,11 +225,11 @@ class ReadForm(ServiceForm):
         field.widget.attrs |= {"rows": rows, "required": True}
 
     def clean_datum(self) -> Any:
-        """The value."""
+        """Parse the record."""
         return field_value(read_json, self.cleaned_data["datum"])
 
     def add_service_error(self, error: SchemadeskError) -> None:
-        """Put it at the record."""
+        """Add the error to the record."""
         self.add_error("datum", error.message)
 
 
@@ -238,7 +241,7 @@ def _simulate(
 
 
 class ModifyForm(ReadForm):
-    """A record and one change of it; the result are the three steps."""
+    """A form with a record and one change of it; the result has the three steps."""
 
     service = staticmethod(_simulate)
 
@@ -257,7 +260,9 @@ class ModifyForm(ReadForm):
         self.read_as(None)
 
     def read_as(self, datum: Any) -> None:
-        """Offer the single values of the datum as the client in the middle sees it; the first choice changes nothing."""
+        """Offer the scalar values of the datum as the client in the middle reads it; the first choice changes
+        nothing.
+        """
         chosen = self.data.get("pointer", "")
         pointers = [pointer for pointer, _ in scalar_places(datum) if pointer][:MAX_PLACES]
         if chosen and chosen not in pointers:
@@ -267,13 +272,13 @@ class ModifyForm(ReadForm):
         cast(forms.Select, field.widget).choices = [("", field.empty_label), *choices]
 
     def add_service_error(self, error: SchemadeskError) -> None:
-        """Put it at the field that is changed, or at the value."""
+        """Add the error to the field to change, or to the value."""
         is_pointer = error.details.get("pointer") == self.data.get("pointer", "")
         self.add_error("pointer" if is_pointer else "value", error.message)
 
 
 def round_of(simulation: Simulation, written_by: int, modified_by: int) -> RoundTrip:
-    """The three steps with what they reset."""
+    """Return the three steps and the fields that they reset."""
     steps = simulation.steps
     did = (
         gettext("changes %(place_label)s to %(short_json)s")
@@ -316,7 +321,7 @@ def round_of(simulation: Simulation, written_by: int, modified_by: int) -> Round
 def fates_of(
     outcomes: Sequence[FieldOutcome], before: str, after: str, resets: Sequence[FieldReset] = ()
 ) -> FateTable | None:
-    """A row a field; a field that was reset says so, with the value that it had at first."""
+    """Return a row per field; a reset field has a note and its original value."""
     lost = {item.path: item for item in resets}
     fates: list[FieldOutcome | FieldReset] = [lost.pop(item.path, item) for item in outcomes]
     fates += lost.values()
@@ -340,7 +345,7 @@ def _outcome_fate(item: FieldOutcome) -> FieldFate:
         fate=Fate.of(item.outcome),
         before=None if item.outcome == "filled" else short_json(item.written),
         after=None if item.outcome == "dropped" else short_json(item.read),
-        # that it is a default, the outcome's own word says
+        # the outcome's label already says that it is a default
         note="" if item.outcome == "filled" and "default" in item.note else item.note,
     )
 
@@ -353,5 +358,5 @@ def _reset_fate(item: FieldReset) -> FieldFate:
 
 
 def place_label(pointer: str) -> str:
-    """A JSON Pointer for people: `lines.0.sku`."""
+    """Format a JSON Pointer as a path: `lines.0.sku`."""
     return ".".join(unescape(part) for part in pointer.split("/")[1:])

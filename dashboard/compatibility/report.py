@@ -1,4 +1,4 @@
-"""The compatibility report of a pasted schema: the page, and the report as a file for people and for CI."""
+"""The compatibility report of a pasted schema: the page, and files for people and for CI."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 
 @dataclass(frozen=True, slots=True)
 class ReportFile:
-    """One form: how it is made of a report, a registry's name and a subject's, and how it is sent."""
+    """A file format of the report: how to render it from a report and the registry's and subject's names, and its
+    type.
+    """
 
     render: Callable[[Assessment, str, str], str]
     content_type: str
@@ -70,13 +72,13 @@ FILES: Final[Mapping[str, ReportFile]] = {
 }
 
 
-#: changes against the newest version that a report draws, beside its findings, unless all are asked for
+#: changes since the newest version on a report's page, unless all are requested
 MAX_CARDS: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryAnswer:
-    """What the server behind a mirror says itself; `verdict` is None where it wasn't asked, `agrees` where it has none."""
+    """The answer of the server behind a mirror; `verdict` is None if not asked, `agrees` if it gave no verdict."""
 
     where: str
     verdict: RemoteVerdict | None = None
@@ -85,11 +87,11 @@ class RegistryAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportPage:
-    """The form and, after it was sent, the result or a problem. `propose` takes the text to the editor, None where the
-    registry takes no proposals.
+    """The form and, on POST, the result or a problem.
 
-    `link` is the address of this very report, and `whole_link` with the server's name; empty where the text is kept
-    nowhere, and `keep_refused` is why the reader can't keep it.
+    `propose` sends the text to the editor; None if the registry takes no proposals. `link` is the path of this report,
+    `whole_link` its full URL; both are empty if the text isn't stored; `keep_refused` says why the reader can't store
+    it.
     """
 
     frame: Frame
@@ -112,18 +114,18 @@ class ReportPage:
 
     @property
     def level_sentence(self) -> str:
-        """What the level in force asks for."""
+        """The requirements of the level in force."""
         return f"{LEVELS[self.level].description} {level_order(self.level)}."
 
 
 def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage:
-    """The form and, after it was sent, the report or the error."""
+    """Return the form and, on POST, the report or the error."""
     registry_row, name = get_registry(registry), parse_subject(subject)
     config, order, actor = selectors.effective_config(registry_row, name), list_environments(), page_actor(request)
     form = _form(request, registry_row, name, config)
     parts = _checked(request, registry_row, name, form) if form.is_bound else {}
     link = _link(registry, name, form, parts["result"]) if parts.get("result") else ""
-    # what is checked in the past is checked there again
+    # a check in the past stays at that moment
     then = urlencode({PARAMETER: request.GET[PARAMETER]}) if actor.past else ""
     report_url = subject_url(registry, name.qualified, "report")
     return ReportPage(
@@ -166,7 +168,7 @@ def _form(request: HttpRequest, registry: Registry, name: SubjectName, config: E
 
 
 def _checked(request: HttpRequest, registry: Registry, name: SubjectName, form: ReportForm) -> dict[str, Any]:
-    """The result, and what else the page has of the text; an error of that is put on the form."""
+    """Return the result and the page's other data about the text; errors are added to the form."""
     actor, parts = page_actor(request), dict[str, Any]()
     try:
         if request.POST.get("do") == "keep" and form.is_valid():
@@ -177,7 +179,7 @@ def _checked(request: HttpRequest, registry: Registry, name: SubjectName, form: 
         if request.POST.get("words") == "business":
             result = _in_business_words(registry, name, result, form.cleaned_data["schema_type"])
         parts["result"] = result
-        if not actor.past:  # neither what data showed nor another server's answer is kept over time
+        if not actor.past:  # the past has neither evidence from data nor another server's answer
             assessment = form.result.assessment
             parts["evidence"] = data_evidence(request, registry, name, assessment, **form.schema)
             parts["registry_answer"] = _registry_answer(request, registry, name, form, assessment.is_compatible)
@@ -190,7 +192,7 @@ def _checked(request: HttpRequest, registry: Registry, name: SubjectName, form: 
 def _registry_answer(
     request: HttpRequest, registry: Registry, name: SubjectName, form: ReportForm, ours: bool
 ) -> RegistryAnswer | None:
-    """The answer of the server behind a mirror, or that it wasn't asked; None for a registry of ours."""
+    """Return the answer of the server behind a mirror, or that it wasn't asked; None for a local registry."""
     mirror = mirror_of(registry)
     if mirror is None or request.POST.get("ask") != "registry":
         return RegistryAnswer(where=mirror.url) if mirror else None
@@ -202,7 +204,7 @@ def _registry_answer(
 
 
 def _link(registry: str, name: SubjectName, form: ReportForm, result: ReportResult) -> str:
-    """The address of this very report; empty for a text that is kept nowhere."""
+    """Return the URL of this report; empty if its text isn't stored."""
     values = form.link or ({"version": str(result.identical_to), **form.wishes} if result.identical_to else {})
     query = urlencode({key: value for key, value in values.items() if value})
     return f"{subject_url(registry, name.qualified, 'report')}?{query}" if query else ""
@@ -215,33 +217,38 @@ def _keep_refused(actor: Actor, registry: str, name: SubjectName) -> str:
 
 
 def _kept(registry: str, name: SubjectName, form: ReportForm, actor: Actor) -> dict[str, str]:
-    """Keep the text as the reader's draft; the parameters of its link. Raises DraftChanged where another text is kept."""
+    """Save the text as a draft; return the parameters of its link.
+
+    Raises DraftChanged if the draft has another text.
+    """
     origin = gettext("from a compatibility report")
     number = save_draft(registry=registry, subject=name, by=actor, origin=origin, state_read="", **form.schema)
     return {"draft": str(number), **form.wishes}
 
 
 def _propose(request: HttpRequest, registry: str, name: SubjectName, order: list[str]) -> Action | None:
-    """What takes the form's text, format and references to the editor; absent where nothing can be proposed."""
+    """Return the action that sends the form's schema to the editor; None if nothing can be proposed."""
     action = propose_action(request, registry, name, order=order, live=False)
     return replace(action, label=gettext("Propose this schema"), url=reverse("ui:propose")) if action else None
 
 
 def report_file(request: HttpRequest, registry: str, subject: str) -> tuple[str, str, str] | None:
-    """(text, content type, file name) of the report that the form asks for as a file; None where there is none."""
+    """Return the content, content type and file name of the requested file; None if none was requested or the text is
+    invalid.
+    """
     file = FILES.get(request.POST.get("as", ""))
     if file is None:
         return None
     registry_row, name = get_registry(registry), parse_subject(subject)
     form = ReportForm(request.POST, current="")
     if not form.run(page_actor(request), registry=registry_row, subject=name):
-        return None  # the page says what is wrong with the text
+        return None  # the page shows the error of the text
     text = file.render(form.result.assessment, registry, name.qualified)
     return text, file.content_type, f"compatibility-report.{file.ending}"
 
 
 def _in_business_words(registry: Registry, name: SubjectName, result: ReportResult, schema_type: str) -> ReportResult:
-    """The findings told with what the newest version says of its fields."""
+    """Return the result with its findings in business words, from the newest version's field descriptions."""
     facts = {} if result.first_version else facts_of(registry, name, "latest")
     return replace(
         result,
@@ -259,7 +266,7 @@ def _against_latest(
     result: ReportResult,
     evidence: DataEvidence | None,
 ) -> VersionComparison | None:
-    """The text against the newest version, without what the report says of all versions."""
+    """Compare the text with the newest version."""
     comparison = against_latest(
         registry,
         name,
@@ -278,5 +285,5 @@ def _against_latest(
 
 
 def _is_whole(request: HttpRequest) -> bool:
-    """Whether all findings and changes are to be drawn, as the form or the report's address says."""
+    """Return whether the form or the URL requests all findings and changes."""
     return "1" in (request.POST.get("all"), request.GET.get("all"))

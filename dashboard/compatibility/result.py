@@ -1,4 +1,4 @@
-"""The result of checking a proposed schema, for people, with advice grouped by its rule."""
+"""The result of checking a proposed schema, for display; lint findings are grouped by rule."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 
 def lint_groups(findings: Sequence[LintFinding]) -> tuple[LintGroup, ...]:
-    """The advice by rule, in the order in which it is given."""
+    """Group the lint findings by rule, in their order."""
     return tuple(LintGroup(tuple(same)) for _, same in groupby(findings, key=lambda item: item.rule))
 
 
-#: findings that a page draws of those that the level asks for and of those beyond, and of each where all are asked for
+#: findings on a page: those that the level checks, those beyond; the limit of each if all are requested
 MAX_FINDINGS: Final = 50
 MAX_BEYOND: Final = 20
 MOST_FINDINGS: Final = 2_000
@@ -75,16 +75,16 @@ _POLICY: Final = {
 }
 _HEAVIEST: Final = ("refusal", "force", "advice")
 _Key = tuple[str, int, str, str, str | None]
-#: the same problem of several versions: one finding
+#: the same problem in several versions is one finding
 _Same = list[ReportItem]
 
 
 def present_proposal(
     registry: str, name: SubjectName, proposal: Proposal, *, by: Actor | None = None, is_whole: bool = False
 ) -> ReportResult:
-    """The whole report: verdict, levels, matrix, findings, policy, renames, clients, dependants and what to do.
+    """Return the report: verdict, levels, matrix, findings, policy, renames, clients, dependants and remedies.
 
-    Of findings the first are presented, unless `is_whole`.
+    Only the first findings are included, unless `is_whole`.
     """
     assessment = proposal.assessment
     report, strip = assessment.report, assessment.strip
@@ -136,7 +136,7 @@ def present_proposal(
 
 
 def level_results(strip: LevelStrip, level: str) -> tuple[LevelResult, ...]:
-    """The seven levels, the one in force marked."""
+    """Return the seven levels, with the one in force marked."""
     return tuple(
         LevelResult(level=key, verdict=_verdict(report.is_compatible), configured=key == level)
         for key, report in strip.reports.items()
@@ -148,7 +148,7 @@ def _verdict(is_compatible: bool, *, care: bool = False) -> Verdict:
 
 
 def _headline(proposal: Proposal) -> str:
-    """When to deploy it, by the schemas and by whom it would break; "" for a first version."""
+    """Return when to deploy the schema, considering the versions and affected clients; "" for a first version."""
     assessment = proposal.assessment
     if not assessment.strip.matrix:
         return ""
@@ -223,7 +223,7 @@ def _key(item: ReportItem) -> _Key:
 
 
 def _findings(assessment: Assessment) -> tuple[list[_Same], list[_Same]]:
-    """Those that the level asks for, and those beyond, worst first."""
+    """Return the findings that the level checks, and those beyond, worst first."""
     proved = {_key(item): item for item in assessment.report.items}
     rows = assessment.strip.matrix
     everything = [item for row in rows for item in (*row.backward, *row.forward)]
@@ -239,7 +239,7 @@ def _grouped(items: Iterable[ReportItem]) -> list[_Same]:
 
 
 def _finding(anchor: str, same: Sequence[ReportItem], profile: Profile, *, is_asked: bool) -> ReportFinding:
-    """A direction that fails beyond the level doesn't break anything there: it needs care."""
+    """Convert a finding; a failing direction that the level doesn't check only needs care."""
     item = next((entry for entry in same if entry.witness and entry.witness.found), same[0])
     verdict = verdict_of(item, profile)
     return ReportFinding(
@@ -266,7 +266,7 @@ def _witness(same: Sequence[ReportItem]) -> Witness | None:
 
 
 def _policy(report: PolicyReport) -> PolicyResult:
-    """The same finding against several versions is one that names them all; the heaviest first."""
+    """Convert a policy report; equal findings against several versions are merged, the most severe first."""
     verdict, word = _POLICY[report.verdict]
     grouped: dict[tuple[str, str, str, str], list[PolicyItem]] = {}
     for item in report.items:

@@ -44,7 +44,7 @@ MAX_HAZARDS: Final = 60
 
 
 def read_part(request: HttpRequest, versions: TrialVersions, *, reader: int, writer: int) -> ReadPart:
-    """What version `reader` gets from a datum of version `writer`; the datum is the form's, or an example."""
+    """Return what version `reader` gets from a datum of version `writer`; the datum is the form's, or an example."""
     data, problem = _sent_or_example(request, versions, writer)
     form = ReadForm(data, writer=writer)
     if problem:
@@ -58,7 +58,7 @@ def read_part(request: HttpRequest, versions: TrialVersions, *, reader: int, wri
 def _sent_or_example(
     request: HttpRequest, versions: TrialVersions, version: int
 ) -> tuple[dict[str, str], InvalidDatum | None]:
-    """What the form sent, else an example of the version; where there is none, why."""
+    """Return the form's data, else an example of the version, or the reason why there is none."""
     if "datum" in request.POST:
         return request.POST.dict(), None
     try:
@@ -70,7 +70,7 @@ def _sent_or_example(
 def modify_part(
     request: HttpRequest, versions: TrialVersions, *, in_use: Sequence[int], pair: Sequence[int]
 ) -> ModifyPart:
-    """All hazards of the versions in use, and the three steps for one pair of them."""
+    """Return all hazards of the versions in use, and the three steps for one pair of them."""
     resets = versions.resets()
     written_by, modified_by = _pair(resets, pair, in_use)
     of_pair = [item for item in resets if (item.known_in, item.lost_in) == (written_by, modified_by)]
@@ -95,7 +95,7 @@ def modify_part(
 
 
 def _shown_form(simulation: Simulation, written_by: int) -> ModifyForm:
-    """The form of the example that was found to show a reset."""
+    """Return the form with an example that shows a reset."""
     data = {"datum": json_text(simulation.steps[0].value, limit=MAX_DATUM)}
     if simulation.change:
         data |= {"pointer": simulation.change.pointer, "value": short_json(simulation.change.value, MAX_DATUM)}
@@ -106,7 +106,7 @@ def _shown_form(simulation: Simulation, written_by: int) -> ModifyForm:
 
 
 def _tried_form(request: HttpRequest, versions: TrialVersions, written_by: int, modified_by: int) -> ModifyForm:
-    """The form as it was sent, else the version's own example, written back unchanged."""
+    """Return the submitted form, else the version's example without a change."""
     data, problem = _sent_or_example(request, versions, written_by)
     form = ModifyForm(data, writer=written_by)
     try:
@@ -164,7 +164,7 @@ def _reading(resolution: Resolution, writer: int, reader: int) -> DatumReading:
 
 
 def _pair(resets: Sequence[Reset], pair: Sequence[int], in_use: Sequence[int]) -> tuple[int, int]:
-    """(written by, modified by): what was asked for, else a pair with a reset, else the newest two."""
+    """Return the versions that write and modify: the requested ones, else a pair with a reset, else the newest two."""
     if len(pair) == 2:
         return pair[0], pair[1]
     if resets:
@@ -174,7 +174,7 @@ def _pair(resets: Sequence[Reset], pair: Sequence[int], in_use: Sequence[int]) -
 
 
 def _hazard_groups(resets: Sequence[Reset]) -> list[list[Reset]]:
-    """The resets of one field by one version, a row each."""
+    """Group the resets by field and version; each group is a row."""
     groups: dict[tuple[str, int, bool], list[Reset]] = {}
     for item in resets:
         groups.setdefault((item.path, item.lost_in, item.is_default), []).append(item)
@@ -196,7 +196,7 @@ def _hazard_row(group: Sequence[Reset], pair: tuple[int, int]) -> HazardRow:
 
 
 def _stops(versions: TrialVersions, in_use: Sequence[int]) -> tuple[str, ...]:
-    """Which versions can't read an example of another: without that, no reset doesn't mean that all is well."""
+    """Say which versions can't read another's example; otherwise the absence of resets would suggest safety."""
     sentences = []
     for writer in in_use:
         try:
@@ -221,12 +221,12 @@ def _stops(versions: TrialVersions, in_use: Sequence[int]) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-#: versions that count as in use until somebody chooses
+#: number of versions considered in use by default
 USUAL_IN_USE = 4
 
 
 def simulator_page(request: HttpRequest, registry: str, subject: str) -> SimulatorPage:
-    """The page of `?part=read&writer=1&reader=2` or `?part=modify&use=1&use=2`; data come with a POST.
+    """Return the page of `?part=read&writer=1&reader=2` or `?part=modify&use=1&use=2`; POST sends data.
 
     Raises SubjectNotFound, VersionNotFound, InvalidVersion.
     """
@@ -250,7 +250,7 @@ def simulator_page(request: HttpRequest, registry: str, subject: str) -> Simulat
         return replace(page, modify=_modify(request, registry_row, name, offered))
     except (NotFound, InvalidVersion):
         raise
-    except SchemadeskError as error:  # a schema that is too costly to try, or versions without data in common
+    except SchemadeskError as error:  # a schema that is too costly to test, or versions without common data
         return replace(page, problem=Problem(what=error.message))
 
 

@@ -1,1 +1,1 @@
-"""Promotion requests: the list, the form, and the page on which one is decided."""
+"""The pages of promotion requests: the list, the form of a new one, and a request's page."""

@@ -1,4 +1,4 @@
-"""What a request would change, one schema at a time compared with the target, with its discussions."""
+"""The changes of a request: each schema compared with the target's, with its discussions."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ from registry.subjects.versions.lookup import Registry, get_registry
 from registry.subjects.versions.qualified_names import parse_subject
 
 MAX_ITEMS: Final = 50
-#: fields of a new schema that are listed; its text has the rest
+#: listed fields of a new schema; its text has the rest
 MAX_FIELDS: Final = 200
-#: how a page names the path of a change without a field
+#: label of a change without a field
 WHOLE: Final = later("the whole schema")
 
 
 @dataclass(frozen=True)
 class Changes:
-    """The schemas that would be written, the selected one, and its comparison or why there is none."""
+    """The schemas that would be written, the selected one, and its comparison or the reason why there is none."""
 
     items: tuple[ItemLink, ...]
     hidden: int
@@ -57,7 +57,7 @@ class Changes:
 
 @dataclass(frozen=True)
 class Drawing:
-    """How changes are drawn: all instead of only the worst, in business words, with the texts as submitted."""
+    """Display options: all changes instead of only the worst, business words, texts as submitted."""
 
     is_whole: bool = False
     in_business_words: bool = False
@@ -72,7 +72,7 @@ def changes_of(
     registries: Mapping[str, Registry],
     drawing: Drawing = Drawing(),
 ) -> Changes:
-    """The changes of the subject's schema, or of the worst one; `url` makes addresses of the page.
+    """Return the changes of the subject's schema, or of the worst one; `url` builds URLs of the page.
 
     `registries` are those of the environments, in promotion order.
     """
@@ -95,7 +95,7 @@ def changes_of(
 
 
 def _new(info: RequestInfo, actor: Actor, step: PlanStep) -> NewSchemaView | None:
-    """The whole schema if the target had no version, for a reader who may read it in both registries."""
+    """Return the whole schema if the target had no version and the reader may read it in both registries."""
     if versions_before(info, step) or not all(_may_read(actor, name, step.subject) for name in places_of(info, step)):
         return None
     schema, source = new_schema(info, step), places_of(info, step)[1]
@@ -109,14 +109,14 @@ def _new(info: RequestInfo, actor: Actor, step: PlanStep) -> NewSchemaView | Non
 
 
 def _reference_url(actor: Actor, source: str, step: PlanStep, reference: Reference) -> str:
-    """The address of what a new schema refers to; "" for who may not read it."""
+    """Return the URL of a new schema's reference; "" if the reader may not read it."""
     qualified = parse_subject(reference.subject, context=parse_subject(step.subject).context).qualified
     is_readable = _may_read(actor, source, qualified)
     return subject_url(source, qualified, version=reference.version) if is_readable else ""
 
 
 def chosen_step(info: RequestInfo, subject: str) -> PlanStep | None:
-    """The step of the subject, else the worst; None if no version is written or adopted."""
+    """Return the step of the subject, else the worst one; None if no version is written or adopted."""
     steps = _bringing(info)
     by_subject = {step.subject: step for step in steps}
     return by_subject.get(subject) or min(steps, key=lambda step: _rank(info, step), default=None)
@@ -131,7 +131,7 @@ def _nothing_written(info: RequestInfo) -> str:
 
 
 def _rank(info: RequestInfo, step: PlanStep) -> tuple[int, bool]:
-    """A sort key: breaking steps first, then the request's first subject."""
+    """Return a sort key: breaking steps first, then the request's first subject."""
     verdict = worst(_checks_of(info, step))
     return ("breaks", "care", "unknown", "ok").index(verdict.code), step.subject != info.subject.qualified
 
@@ -166,7 +166,7 @@ def _item(info: RequestInfo, step: PlanStep, url: Callable[..., str], *, is_chos
 def compared(
     info: RequestInfo, actor: Actor, step: PlanStep, registries: Mapping[str, Registry], drawing: Drawing = Drawing()
 ) -> tuple[VersionComparison | None, str]:
-    """The target's version when the plan was made, compared with the new one; or why they can't be compared."""
+    """Compare the new version with the target's at the time of the plan, or say why that is impossible."""
     secret = next((name for name in places_of(info, step) if not _may_read(actor, name, step.subject)), "")
     if secret:
         return None, gettext(
@@ -174,7 +174,7 @@ def compared(
         ) % {"subject": step.subject, "secret": secret}
     try:
         result = compare_step(info, step, registries)
-    except NotFound as error:  # one was deleted since
+    except NotFound as error:  # one was deleted after the plan was made
         return None, gettext("Can’t be compared any more: %(message)s") % {"message": error.message}
     except SchemadeskError as error:
         return None, gettext("Can’t be compared: %(message)s") % {"message": error.message}
@@ -208,7 +208,9 @@ def compared(
 
 
 def _as_written(comparison: ProvedComparison, step: PlanStep) -> ProvedComparison:
-    """The comparison with the references, metadata and rules that the target will get, not those of the source."""
+    """Return the comparison with the references, metadata and rules that the target will get, instead of the
+    source's.
+    """
     if step.kind == ADOPT:
         return comparison
     before = comparison.old.schema
@@ -222,14 +224,14 @@ def _as_written(comparison: ProvedComparison, step: PlanStep) -> ProvedCompariso
 
 
 def _facts(info: RequestInfo, step: PlanStep) -> dict[str, Fact]:
-    """What the versions in both registries say about their fields; for a proposed text the target's version."""
+    """Return the field descriptions of the versions in both registries; for a proposed text, only the target's."""
     name, facts = parse_subject(step.subject), dict[str, Fact]()
     old, new = places_of(info, step)
     for registry, version in ((old, "latest"), (new, str(step.source_version or "latest"))):
         try:
             facts |= facts_of(get_registry(registry), name, version)
         except NotFound:
-            continue  # new at the target, or deleted at the source since
+            continue  # new at the target, or deleted at the source meanwhile
     return facts
 
 
@@ -240,7 +242,7 @@ def _may_read(actor: Actor, registry: str, subject: str) -> bool:
 def _with_threads(
     comparison: VersionComparison, threads: Sequence[ThreadInfo], subject: str, url: Callable[..., str]
 ) -> VersionComparison:
-    """The comparison with links on each card: to start a discussion of its field, and to the existing ones."""
+    """Add links to each card: to start a discussion of its field, and to existing ones."""
 
     def card_with(card: ChangeCard) -> ChangeCard:
         path = "" if card.path == WHOLE else card.path
@@ -265,7 +267,7 @@ def _with_threads(
 
 
 def place_of(thread: ThreadInfo, changes: Changes, url: Callable[..., str]) -> str:
-    """The address of a discussion's field on the page; "" if the plan no longer has its subject."""
+    """Return the URL of a discussion's field on the page; "" if the plan no longer has its subject."""
     if not thread.subject or changes.chosen is None:
         return ""
     subjects = {changes.chosen.subject, *(item.subject for item in changes.items)}
@@ -281,7 +283,7 @@ def place_of(thread: ThreadInfo, changes: Changes, url: Callable[..., str]) -> s
 
 
 def page_url(base: str, drawn: Mapping[str, str | None]) -> Callable[..., str]:
-    """A function that makes addresses of the request's page: the present parameters with some changed."""
+    """Return a function that builds URLs of the request's page: the present parameters with some changed."""
 
     def address(**changed: str | None) -> str:
         query = {name: value for name, value in {**drawn, **changed}.items() if value}

@@ -1,4 +1,4 @@
-"""What the reader may do about a request: review, apply, withdraw; and why not.
+"""The actions of the reader on a request: review, apply, withdraw; and why one is refused.
 
 Each failing condition has a link to the page where it can be fixed.
 """
@@ -44,14 +44,14 @@ from registry.subjects.versions.qualified_names import parse_subject
 
 
 def why_of(against: Iterable[Condition], info: RequestInfo, actor: Actor) -> tuple[WhyNot, ...]:
-    """The conditions as the page lists them."""
+    """Convert the conditions for the page."""
     return tuple(
         WhyNot(code=item.code, sentence=item.sentence, cure=item.cure, fix=_fix(item, info, actor)) for item in against
     )
 
 
 def _fix(item: Condition, info: RequestInfo, actor: Actor) -> Link | None:
-    """The link to where the condition can be fixed, None if there is no such page."""
+    """Return the link to where the condition can be fixed, None if there is no such page."""
     if item.code == THREADS and item.url:
         return Link(label=gettext("Discussion"), url=item.url)
     if item.code == CONSUMERS and item.url:
@@ -77,7 +77,7 @@ def _changes(item: Condition, info: RequestInfo, actor: Actor) -> Link:
 
 
 def _scan(item: Condition, info: RequestInfo, actor: Actor) -> Link:
-    """The source whose topic has to be scanned again, since its evidence is missing or too old."""
+    """Link to the source whose topic must be scanned again because its evidence is missing or too old."""
     source = scanned_by(get_registry(info.target), parse_subject(_subject(item, info)))
     if source is None:
         return Link(label=gettext("Sources"), url=reverse("ui:sources"))
@@ -112,13 +112,13 @@ def _policy(item: Condition, info: RequestInfo, actor: Actor) -> Link:
 
 
 def _where_it_is(item: Condition, info: RequestInfo, actor: Actor) -> Link:
-    """The subject at the source of the version."""
+    """Link to the subject at the source of the version."""
     name = _subject(item, info)
     return Link(label=gettext("Open subject"), url=subject_url(info.source or info.target, name))
 
 
 def _rights(item: Condition, info: RequestInfo, actor: Actor) -> Link | None:
-    """The sign-in page, or the page of people for those who may grant rights."""
+    """Link to the sign-in page, or to the page of people if the reader may grant rights."""
     if actor.user_id is None:
         return _sign_in(item, info, actor)
     if may(actor, "people.manage"):
@@ -161,7 +161,7 @@ _FIXES: Final[dict[str, Callable[[Condition, RequestInfo, Actor], Link | None]]]
 def action(
     info: RequestInfo, name: str, label: str, reason: str = "", *, tone: str = "plain", icon: str = ""
 ) -> Action:
-    """A button that posts to an address of the request."""
+    """Return a button that posts to a URL of the request."""
     return Action(
         label=label,
         url=reverse(f"ui:promotion_{name}", args=[info.id]),
@@ -174,14 +174,14 @@ def action(
 
 
 def is_typed(info: RequestInfo, environment: EnvironmentInfo) -> bool:
-    """Whether an approval needs the subject's name typed: the request breaks a closed environment."""
+    """Return whether an approval needs the subject's name typed: the request breaks a closed environment."""
     return info.is_breaking and environment.is_closed
 
 
 def review_panel(
     info: RequestInfo, actor: Actor, environment: EnvironmentInfo, sent: ServiceForm | None = None
 ) -> ReviewPanel | None:
-    """The review form, with the reason for each disabled button; None if there is nothing to review."""
+    """Return the review form, with the reason for each disabled button; None if there is nothing to review."""
     if info.state not in PromotionRequest.PLANNED_STATES:
         return None
     mine, base = review_of(info, actor), no_reviewer(info, actor)
@@ -236,7 +236,7 @@ def _ask_to_type(form: ReviewForm, info: RequestInfo, *, is_asked: bool) -> None
 
 
 def _comment_help(info: RequestInfo) -> str:
-    """When the comment is required."""
+    """Say when the comment is required."""
     if info.is_breaking:
         return gettext("Required, because this is a breaking change.")
     if any(check.get("code") == SOURCE_DRIFT for check in info.checks):
@@ -245,7 +245,9 @@ def _comment_help(info: RequestInfo) -> str:
 
 
 def _names_of(info: RequestInfo, against: Sequence[Condition], besides: Sequence[Mapping[str, Any]]) -> str:
-    """The names of the failing checks that an approval may override, including those that only prevent applying."""
+    """Return the names of the failing checks that an approval may override, including those that only prevent
+    applying.
+    """
     passable = {(item.code, item.subject) for item in against if item.passable}
     checks = [check for check in info.failing if (check.get("code"), check.get("subject") or "") in passable]
     return listing(check["name"] for check in (*checks, *besides))
@@ -260,7 +262,7 @@ def _again(mine: ReviewInfo | None, verdict: str) -> str:
 
 
 def labels_form(info: RequestInfo, actor: Actor, sent: ServiceForm | None = None) -> tuple[LabelsForm | None, str]:
-    """The form that replaces the labels, and why the reader may not: it is for the requester and reviewers."""
+    """Return the form that replaces the labels, and why the reader may not: only the requester and reviewers may."""
     part = info.requested_by_id, *info.needed.named_ids
     lacking = "" if actor.user_id in part else refused(actor, REVIEW, info, written(info))
     if not actor.user_id or (lacking and not info.labels):
@@ -270,14 +272,14 @@ def labels_form(info: RequestInfo, actor: Actor, sent: ServiceForm | None = None
 
 
 def submit_action(info: RequestInfo, actor: Actor) -> Action | None:
-    """The button that submits a draft."""
+    """Return the button that submits a draft."""
     if info.state != PromotionRequest.DRAFT:
         return None
     return action(info, "submit", gettext("Submit for review"), tone="primary", icon="send")
 
 
 def recheck_action(info: RequestInfo, actor: Actor) -> Action | None:
-    """The button that runs the checks again."""
+    """Return the button that runs the checks again."""
     if info.state not in (PromotionRequest.DRAFT, *PromotionRequest.PLANNED_STATES):
         return None
     names = [item.subject.qualified for item in info.items] or [info.subject.qualified]
@@ -288,7 +290,7 @@ def recheck_action(info: RequestInfo, actor: Actor) -> Action | None:
 
 
 def withdraw_action(info: RequestInfo, actor: Actor) -> Action | None:
-    """The button that withdraws the request; only its requester and administrators see it."""
+    """Return the button that withdraws the request; only its requester and administrators see it."""
     if info.state not in (PromotionRequest.DRAFT, *PromotionRequest.PLANNED_STATES):
         return None
     if actor.user_id != info.requested_by_id and not may(actor, "registry.manage", registry=info.target):
@@ -297,7 +299,7 @@ def withdraw_action(info: RequestInfo, actor: Actor) -> Action | None:
 
 
 def apply_action(info: RequestInfo, actor: Actor) -> Action | None:
-    """The button that applies; before the approval it is disabled, and shown only to those with the right to apply."""
+    """Return the button that applies; until the approval it is disabled, and hidden without the right to apply."""
     if info.state not in (PromotionRequest.IN_REVIEW, PromotionRequest.APPROVED):
         return None
     against = applying(info, actor)
@@ -308,7 +310,7 @@ def apply_action(info: RequestInfo, actor: Actor) -> Action | None:
 
 
 def apply_why(info: RequestInfo, actor: Actor) -> tuple[WhyNot, ...]:
-    """All failing conditions of applying."""
+    """Return all failing conditions of applying."""
     return why_of(applying(info, actor), info, actor)
 
 
@@ -317,14 +319,14 @@ def _first(against: Sequence[Condition]) -> str:
 
 
 def _no_apply(info: RequestInfo, actor: Actor) -> str:
-    """The sentence about a missing right to apply; "" if none is missing."""
+    """Return the sentence about a missing right to apply; "" if none is missing."""
     return next((item.sentence for item in applying(info, actor) if item.code == "rights"), "")
 
 
 def schedule_form(
     info: RequestInfo, actor: Actor, sent: ServiceForm | None = None
 ) -> tuple[ScheduleForm | None, tuple[WhyNot, ...]]:
-    """The form that schedules the request, and why the reader may not."""
+    """Return the form that schedules the request, and why the reader may not use it."""
     if info.state not in (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED):
         return None, ()
     now = timezone.now()
@@ -337,7 +339,7 @@ def schedule_form(
 
 
 def unschedule_action(info: RequestInfo, actor: Actor) -> Action | None:
-    """The button that cancels the schedule; the requester may use it too."""
+    """Return the button that cancels the schedule; the requester may use it too."""
     if info.state != PromotionRequest.SCHEDULED:
         return None
     reason = "" if actor.user_id == info.requested_by_id else _no_apply(info, actor)
@@ -345,13 +347,13 @@ def unschedule_action(info: RequestInfo, actor: Actor) -> Action | None:
 
 
 def can_break_glass(info: RequestInfo, actor: Actor, environment: EnvironmentInfo) -> bool:
-    """Whether the reader may open break-glass for a request that can't proceed; an open target needs none."""
+    """Return whether the reader may open break-glass for a stuck request; an open target doesn't need it."""
     is_stuck = info.state in PromotionRequest.PLANNED_STATES and bool(info.failing or info.needed.nobody_can)
     return is_stuck and environment.is_closed and may(actor, "registry.manage", registry=info.target)
 
 
 def failed_actions(info: RequestInfo, actor: Actor) -> tuple[Action | None, Action | None]:
-    """The buttons that resume and give up a partly written request."""
+    """Return the buttons that resume and give up a partly written request."""
     if info.state != PromotionRequest.FAILED:
         return None, None
     reason = _no_apply(info, actor)

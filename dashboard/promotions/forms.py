@@ -1,4 +1,4 @@
-"""The forms of a request's page: its review, its way into the target, labels, acknowledgements and discussions."""
+"""The forms of a request's page: reviewing, applying, scheduling, labels, acknowledgements and discussions."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ STATE_MESSAGES: Final = {
 
 
 def _hidden() -> forms.CharField:
-    """A value that the page fills in, and the service checks."""
+    """Return a field that the page fills in and the service checks."""
     return forms.CharField(widget=forms.HiddenInput, required=False)
 
 
 class RequestForm(ServiceForm):
-    """A form about one request, which leads back to a part of its page."""
+    """A form about one request; it redirects to a part of the request's page."""
 
     refusals: ClassVar[tuple[type[SchemadeskError], ...]] = (Conflict, InvalidInput, NotAllowed, NotFound, Unavailable)
     anchor: ClassVar[str] = ""
 
     def place(self, **route: Any) -> str:
-        """The part of the page, as the end of its address."""
+        """Return the part of the page, as the end of its URL."""
         return self.anchor
 
 
@@ -59,70 +59,70 @@ class StateForm(RequestForm):
     """A form whose service returns the request's new state."""
 
     def message(self, **route: Any) -> str:
-        """What the new state means."""
+        """Say what the new state means."""
         return STATE_MESSAGES[self.result]
 
 
 class SubmitForm(StateForm):
-    """Submits a draft for review."""
+    """A form that submits a draft for review."""
 
     service = staticmethod(services.submit)
 
 
 class WithdrawForm(StateForm):
-    """Withdraws the request."""
+    """A form that withdraws the request."""
 
     service = staticmethod(services.withdraw)
 
 
 class ApplyForm(StateForm):
-    """Runs the approved plan."""
+    """A form that applies the approved plan."""
 
     service = staticmethod(services.apply)
 
 
 class ResumeForm(StateForm):
-    """Resumes a request that failed while it was applied."""
+    """A form that resumes a request that failed while it was applied."""
 
     service = staticmethod(services.resume)
 
 
 class GiveUpForm(RequestForm):
-    """Gives up a failed request; what was written stays."""
+    """A form that gives up a failed request; completed steps are kept."""
 
     service = staticmethod(services.give_up)
     success = later("Given up. Completed steps are kept.")
 
 
 class UnscheduleForm(RequestForm):
-    """Cancels the schedule."""
+    """A form that cancels the schedule."""
 
     service = staticmethod(services.unschedule)
     success = later("Schedule cancelled. The request must be applied by hand.")
 
 
 class RecheckForm(RequestForm):
-    """Runs the checks again."""
+    """A form that runs the checks again."""
 
     service = staticmethod(services.recheck)
 
     def message(self, **route: Any) -> str:
-        """The state that it led to."""
+        """Say which state the request has."""
         return gettext("The checks were run again. The request is %(state)s.") % {"state": self.result}
 
 
 class AgainForm(RequestForm):
-    """Resubmits a request of a kind that has no form."""
+    """A form that resubmits a request without changes."""
 
     service = staticmethod(services.ask_again)
 
     def message(self, **route: Any) -> str:
-        """The new request's number."""
+        """Say the new request's number."""
         return gettext("Request %(number)s is waiting for review.") % {"number": self.result}
 
 
 class ReviewForm(RequestForm):
-    """A reviewer's form: one comment for three buttons. `plan_hash` is what was read."""
+    """A reviewer's form: one comment for three buttons. `plan_hash` identifies the plan that was read."""
 
     conditional: tuple[str, ...] = ("comment", "typed")
 
@@ -133,37 +133,37 @@ class ReviewForm(RequestForm):
 
 
 class ApproveForm(ReviewForm):
-    """Approves the plan that the page showed."""
+    """A form that approves the plan shown on the page."""
 
     service = staticmethod(services.approve)
 
     def message(self, **route: Any) -> str:
-        """The new state, or that the approval isn't enough."""
+        """Say the new state, or that more approvals are needed."""
         if self.result == "in review":
             return gettext("Your approval is recorded. More approvals are needed.")
         return STATE_MESSAGES[self.result]
 
 
 class ChangesForm(ReviewForm):
-    """Requests changes."""
+    """A form that requests changes."""
 
     service = staticmethod(services.request_changes)
     success = later("Changes requested. The requester is notified.")
 
     def arguments(self) -> dict[str, Any]:
-        """The comment alone."""
+        """Return only the comment."""
         return {"comment": self.cleaned_data["comment"]}
 
 
 class RejectForm(ChangesForm):
-    """Rejects the request."""
+    """A form that rejects the request."""
 
     service = staticmethod(services.reject)
     success = STATE_MESSAGES["rejected"]
 
 
 class ScheduleForm(RequestForm):
-    """Schedules the request."""
+    """A form that schedules the request."""
 
     service = staticmethod(services.schedule)
     label = later("Schedule")
@@ -174,7 +174,7 @@ class ScheduleForm(RequestForm):
     )
 
     def message(self, **route: Any) -> str:
-        """When it will be applied, and that the chosen time is frozen."""
+        """Say when it will be applied, and if a freeze moved the chosen time."""
         at = self.cleaned_data["at"]
         apply_at = selectors.get_request(route["request_id"]).apply_at or at
         message = gettext("It will be applied at %(at)s.") % {"at": at_utc(apply_at)}
@@ -195,13 +195,13 @@ class LabelledForm(ServiceForm):
     )
 
     def clean_labels(self) -> list[str]:
-        """The labels one by one."""
+        """Return the list of labels."""
         cleaned: list[str] = field_value(clean_labels, written_labels(self.cleaned_data["labels"]))
         return cleaned
 
 
 class LabelsForm(LabelledForm, RequestForm):
-    """Replaces the labels."""
+    """A form that replaces the labels."""
 
     service = staticmethod(services.set_labels)
     label = later("Save labels")
@@ -210,7 +210,7 @@ class LabelsForm(LabelledForm, RequestForm):
 
 
 class NewRequestForm(LabelledForm):
-    """A new request, or a draft of one; `items` are lines of a subject with its version."""
+    """The form of a new request or draft; each line of `items` is a subject with its version."""
 
     service = staticmethod(services.request_promotion)
     refusals = (SchemadeskError,)
@@ -242,19 +242,19 @@ class NewRequestForm(LabelledForm):
         self.fields["items"].widget.attrs["rows"] = max(3, min(12, lines + 2))
 
     def clean_items(self) -> list[tuple[SubjectName, int | str]]:
-        """Pairs of subject and version."""
+        """Return pairs of subject and version."""
         pairs: list[tuple[SubjectName, int | str]] = field_value(items_of, self.cleaned_data["items"])
         return pairs
 
     def message(self, **route: Any) -> str:
-        """The new request's number, and what it waits for."""
+        """Say the new request's number, and whether it is a draft or waits for review."""
         if self.cleaned_data["draft"]:
             return gettext("Request %(number)s is your draft.") % {"number": self.result}
         return gettext("Request %(number)s is waiting for review.") % {"number": self.result}
 
 
 def items_of(lines: str) -> list[tuple[SubjectName, int | str]]:
-    """Lines as pairs of subject and version. Raises InvalidInput, InvalidName."""
+    """Parse lines to pairs of subject and version. Raises InvalidInput, InvalidName."""
     written = [line.strip() for line in lines.splitlines() if line.strip()]
     if len(written) > MAX_LINES:
         raise InvalidInput(
@@ -265,7 +265,7 @@ def items_of(lines: str) -> list[tuple[SubjectName, int | str]]:
 
 
 def _item(line: str) -> tuple[SubjectName, int | str]:
-    """Subject and version of a line. A name may contain spaces: only a number or `latest` at the end is a version."""
+    """Parse a line. A name may contain spaces, so that only a number or `latest` at the end is a version."""
     name, _, version = line.rpartition(" ")
     if name and (version == LATEST or (version.isascii() and version.isdigit())):
         return parse_subject(name.strip()), version
@@ -273,7 +273,7 @@ def _item(line: str) -> tuple[SubjectName, int | str]:
 
 
 class AcknowledgeForm(RequestForm):
-    """Acknowledges the request for an affected client."""
+    """A form that acknowledges the request for an affected client."""
 
     service = staticmethod(services.acknowledge)
     label = later("Acknowledge")
@@ -289,12 +289,12 @@ class AcknowledgeForm(RequestForm):
     note = LongTextField(label=later("Note"), rows=2, required=False, max_length=MAX_NOTE)
 
     def message(self, **route: Any) -> str:
-        """Whether it is new."""
+        """Say whether the acknowledgement is new."""
         return gettext("Acknowledged.") if self.result else gettext("Already acknowledged.")
 
 
 class TakeBackForm(RequestForm):
-    """Withdraws an acknowledgement."""
+    """A form that withdraws an acknowledgement."""
 
     service = staticmethod(services.take_back)
     anchor = "#consumers"
@@ -303,12 +303,12 @@ class TakeBackForm(RequestForm):
     client = _hidden()
 
     def message(self, **route: Any) -> str:
-        """Whether there was one."""
+        """Say whether there was one."""
         return gettext("Acknowledgement withdrawn.") if self.result else gettext("Not acknowledged.")
 
 
 class ThreadForm(RequestForm):
-    """Starts a discussion about a field, a subject or the whole request."""
+    """A form that starts a discussion about a field, a subject or the whole request."""
 
     service = staticmethod(services.open_thread)
     label = later("Start discussion")
@@ -319,7 +319,7 @@ class ThreadForm(RequestForm):
     text = LongTextField(label=later("Comment on this request"))
 
     def place(self, **route: Any) -> str:
-        """The discussions, with the subject's changes."""
+        """Return the discussions, with the subject's changes selected."""
         subject = self.cleaned_data["subject"]
         return f"?{urlencode({'item': subject})}#discussion" if subject else "#discussion"
 
@@ -330,12 +330,12 @@ class OfThreadForm(RequestForm):
     refusals = (Conflict, InvalidInput, NotAllowed)
 
     def place(self, **route: Any) -> str:
-        """The discussion."""
+        """Return the discussion."""
         return f"#thread-{route['thread_id']}"
 
 
 class ReplyForm(OfThreadForm):
-    """Adds a comment to a discussion."""
+    """A form that adds a comment to a discussion."""
 
     service = staticmethod(services.reply)
     label = later("Send")
@@ -345,14 +345,14 @@ class ReplyForm(OfThreadForm):
 
 
 class ResolveForm(OfThreadForm):
-    """Resolves a discussion."""
+    """A form that resolves a discussion."""
 
     service = staticmethod(services.resolve)
     success = later("Discussion resolved.")
 
 
 class ReopenForm(OfThreadForm):
-    """Takes a discussion up again."""
+    """A form that reopens a discussion."""
 
     service = staticmethod(services.reopen)
     success = later("Discussion reopened.")

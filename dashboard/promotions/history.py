@@ -37,7 +37,7 @@ from registry.promotions.reviews.affected_consumers import Consumer, consumers_o
 from registry.promotions.selectors import AcknowledgementInfo, RequestInfo, ThreadInfo
 
 STYLE: Final = (Path(__file__).resolve().parent.parent / "styles" / "evidence_pack.css").read_text()
-#: the page's own content policy: only its style, wherever the file is opened
+#: the page's own content security policy: only its style, wherever the file is opened
 POLICY: Final = (
     "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-"
     + base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
@@ -46,12 +46,12 @@ POLICY: Final = (
 
 
 def as_json(pack: dict[str, Any]) -> str:
-    """The pack as JSON."""
+    """Return the pack as JSON."""
     return json.dumps(pack, indent=2, ensure_ascii=False, cls=DjangoJSONEncoder)
 
 
 def as_html(pack: dict[str, Any]) -> str:
-    """The pack as one HTML page without scripts, links or pictures."""
+    """Return the pack as one HTML page without scripts, links or pictures."""
     with for_everybody():
         return render_to_string(
             "promotions/evidence_pack.html", {"pack": pack, "style": f"<style>{STYLE}</style>", "policy": POLICY}
@@ -59,7 +59,7 @@ def as_html(pack: dict[str, Any]) -> str:
 
 
 def consumer_rows(info: RequestInfo, actor: Actor, sent: ServiceForm | None = None) -> tuple[ConsumerRow, ...]:
-    """The affected clients, those that the reader can acknowledge first; a constant number of queries, none if there are none."""
+    """Return the affected clients, those that the reader can acknowledge first; the number of queries is constant."""
     latest: dict[AffectedClient, AcknowledgementInfo] = {}
     for one in info.acknowledgements:
         key = AffectedClient(one.subject, one.client)
@@ -120,7 +120,7 @@ def _does(consumer: Consumer) -> str:
 
 
 def acknowledged_entries(info: RequestInfo) -> list[TimelineEntry]:
-    """The acknowledgements as entries of the request's history."""
+    """Return the acknowledgements as entries of the request's history."""
     return [
         TimelineEntry(
             sentence=(
@@ -174,14 +174,14 @@ class StateTransition:
 
 
 def events_of(request_id: int) -> list[AuditEntry]:
-    """The audit events of the request's own row, oldest first, up to the moment that is shown; one query."""
+    """Return the audit events of the request's row, oldest first, until the displayed moment; one query."""
     chosen = AuditFilter(table=_TABLE, row_id=str(request_id), until=time_travel.moment())
     newest_first = list_events(chosen=chosen, limit=MAX_EVENTS)
     return newest_first[::-1]
 
 
 def states_of(info: RequestInfo, events: Sequence[AuditEntry]) -> tuple[StateMark, ...]:
-    """The states of the request: past ones, the present one, and those still to come."""
+    """Return the states of the request: past, present and expected ones."""
     last: dict[str, StateTransition] = {}
     for event in events:
         if "state" in event.after:
@@ -195,7 +195,7 @@ def states_of(info: RequestInfo, events: Sequence[AuditEntry]) -> tuple[StateMar
         reached = [state for state in usual if state in last and last[state].at <= last_at(info, last)]
         return (*(_mark(state, "done", last) for state in reached), _mark(info.state, "bad", last))
     if info.state == _APPLIED and _APPLYING not in last:
-        usual.remove(_APPLYING)  # a registry of ours takes it all at once
+        usual.remove(_APPLYING)  # a local registry applies it in one transaction
     here = usual.index(info.state)
     return tuple(
         _mark(state, "done" if number < here or info.state == _APPLIED else "now" if number == here else "", last)
@@ -204,7 +204,7 @@ def states_of(info: RequestInfo, events: Sequence[AuditEntry]) -> tuple[StateMar
 
 
 def last_at(info: RequestInfo, last: dict[str, StateTransition]) -> datetime:
-    """When the request entered its present state; when it was made, if the audit has no event."""
+    """Return when the request entered its present state; its creation if no event was recorded."""
     return last[info.state].at if info.state in last else info.requested_at
 
 
@@ -216,7 +216,7 @@ def _mark(state: str, mood: str, last: dict[str, StateTransition]) -> StateMark:
 
 
 def timeline(info: RequestInfo, events: Sequence[AuditEntry]) -> tuple[TimelineEntry, ...]:
-    """The history, oldest first, and what the request waits for."""
+    """Return the history, oldest first, and what the request waits for."""
     entries = [entry for event in events if (entry := _entry(info, event))]
     if not entries:
         entries = [TimelineEntry(sentence=gettext("Requested"), at=info.requested_at, who=info.requested_by)]
@@ -241,7 +241,7 @@ def timeline(info: RequestInfo, events: Sequence[AuditEntry]) -> tuple[TimelineE
 
 
 def _entry(info: RequestInfo, event: AuditEntry) -> TimelineEntry | None:
-    """The entry for an event; None for one without news, such as a worker's claim."""
+    """Return the entry for an event; None for an uninteresting one, such as a worker's claim."""
     if event.operation == "INSERT":
         draft = event.after.get("state") == _DRAFT
         return TimelineEntry(
@@ -290,7 +290,7 @@ def _entry(info: RequestInfo, event: AuditEntry) -> TimelineEntry | None:
 def thread_row(
     thread: ThreadInfo, info: RequestInfo, actor: Actor, place_url: str, sent: ServiceForm | None = None
 ) -> ThreadRow:
-    """A discussion, with what the reader may do; `sent` is a reply to it that was refused."""
+    """Return a discussion with the reader's actions; `sent` is a refused reply to it."""
     if not info.is_open or actor.past:
         return ThreadRow(info=thread, place_url=place_url)
     return ThreadRow(
@@ -302,7 +302,7 @@ def thread_row(
 
 
 def _no_part(thread: ThreadInfo, info: RequestInfo, actor: Actor) -> str:
-    """Why the reader can't resolve the discussion; "" if they can."""
+    """Say why the reader can't resolve the discussion; "" if they can."""
     if actor.user_id in (info.requested_by_id, thread.comments[0].author_id if thread.comments else None):
         return ""
     if actor.user_id in info.needed.named_ids:
@@ -314,7 +314,10 @@ def _no_part(thread: ThreadInfo, info: RequestInfo, actor: Actor) -> str:
 def thread_form(
     request: HttpRequest, info: RequestInfo, actor: Actor, sent: ServiceForm | None = None
 ) -> tuple[ThreadForm | None, str]:
-    """The form of a new discussion, about the field in the address, and why the reader may not; None for a closed request."""
+    """Return the form of a new discussion about the field in the URL, and why the reader may not start one.
+
+    The form is None for a closed request.
+    """
     if not info.is_open:
         return None, ""
     subject, path = given_text(request.GET, "of"), given_text(request.GET, "about")

@@ -1,4 +1,4 @@
-"""The page of one request, with everything needed to decide on it."""
+"""The page of a request, with everything that the decision needs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from registry.promotions.plan.types import SOURCE_DRIFT, PlanStep
 from registry.promotions.requests.selectors import readable_request
 from registry.promotions.selectors import EnvironmentInfo, RequestInfo
 
-#: query parameters that change how the page is drawn, with their values
+#: query parameters that change the display, with their values
 _DRAWN: Final = {"view": "split", "words": "business", "text": "submitted", "unchanged": "1", "all": "1"}
 _EVIDENCE: Final = {
     "pass": later("can read the data in use"),
@@ -63,14 +63,14 @@ _EVIDENCE: Final = {
     "skipped": later("not checked"),
     "stale": later("too old"),
 }
-#: open breaks at the source that the page links; the list of findings has the rest
+#: open breaks at the source that the page links to; the list of findings has the rest
 MAX_SOURCE_FINDINGS: Final = 10
 
 
 def promotion(
     request: HttpRequest, request_id: int, sent: ServiceForm | None = None, thread_id: int = 0
 ) -> PromotionPage:
-    """The page of one request; `sent` is a form that was refused, of a discussion if it is a reply.
+    """Return the page of a request; `sent` is a refused form, with `thread_id` a reply in that discussion.
 
     Raises NotSignedIn, NotAllowed, RequestNotFound.
     """
@@ -131,7 +131,7 @@ def promotion(
 def _changes(
     info: RequestInfo, changes: Changes, drawn: Mapping[str, str | None], url: Callable[..., str]
 ) -> dict[str, Any]:
-    """The changes, and the addresses that draw them otherwise."""
+    """Return the changes, and the URLs of other display options."""
     return {
         "items": changes.items,
         "items_title": items_title(info, len(changes.items) + changes.hidden),
@@ -153,7 +153,7 @@ def _changes(
 
 
 def _plan(info: RequestInfo) -> dict[str, Any]:
-    """The plan's steps, as they would be done or were done, and the schema ids that they will give."""
+    """Return the plan's steps, planned or done, and the schema ids that the target is expected to assign."""
     steps = steps_of_plan(info.plan)
     if info.steps:
         plan = applied_steps(info.steps, info.source, info.target)
@@ -170,7 +170,7 @@ def _with_actions(
     step: PlanStep | None,
     sent: ServiceForm | None,
 ) -> PromotionPage:
-    """The page with what the reader may do now."""
+    """Return the page with the reader's possible actions."""
     info = page.info
     resume, give_up = failed_actions(info, actor)
     schedule, schedule_why = schedule_form(info, actor, sent)
@@ -213,7 +213,7 @@ def _text_switch(drawn: Mapping[str, str | None], url: Callable[..., str]) -> Te
 
 
 def _source_findings(info: RequestInfo, actor: Actor) -> tuple[Link, ...]:
-    """Links to the open breaks at the source that the reader may read."""
+    """Return links to the open breaks at the source that the reader may read."""
     return tuple(
         Link(label=finding.sentence, url=reverse("ui:finding", args=[finding.id]))
         for finding in source_findings(info, actor)[:MAX_SOURCE_FINDINGS]
@@ -221,7 +221,7 @@ def _source_findings(info: RequestInfo, actor: Actor) -> tuple[Link, ...]:
 
 
 def _voided(info: RequestInfo) -> tuple[str, str]:
-    """What has changed since the plan was made or the reviews were given, with its title; only for an open request."""
+    """Return a title and what has changed since the plan or the reviews; only for an open request."""
     if info.state not in (PromotionRequest.DRAFT, *PromotionRequest.PLANNED_STATES):
         return "", ""
     if info.is_source_gone:
@@ -267,7 +267,7 @@ def _facts(info: RequestInfo) -> tuple[Fact, ...]:
 
 
 def _problem(info: RequestInfo) -> Problem | None:
-    """The failure of applying it, or that its plan is damaged."""
+    """Return the failure of applying the request, or of reading its plan."""
     if info.is_unreadable:
         return Problem(
             what=gettext("The stored plan of this request can’t be read"),

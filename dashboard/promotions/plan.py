@@ -1,6 +1,6 @@
-"""A stored plan for people: its checks, its steps, the ids that the target will give, and the overall verdict.
+"""A stored plan for display: its checks, its steps, the expected schema ids, and the overall verdict.
 
-Also the rows that the list, the form and the page of a request share.
+Also the rows shared by the list, the form and the page of a request.
 """
 
 from __future__ import annotations
@@ -34,12 +34,11 @@ from registry.promotions.selectors import RequestInfo, StepInfo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestRow:
-    """A request in a list. `what` is what it brings ("version 3", "a proposed text", "version 2 again").
+    """A request in a list. `what` is its content ("version 3", "a proposed text", "version 2 again").
 
-    `source` is None where the target alone is concerned. `word` names the failing check,
-    "" if none fails. `blocked` is one sentence on what it waits for, "" where nothing holds it.
-    `alone` is why it can't be chosen to be approved with others, in a list that asks; `impact` what its checks say of whom it
-    concerns, `due` why its review is due. A link leads to the `anchor` of its page.
+    `source` is None if only the target is involved. `word` names the failing check, "" if none fails. `blocked` says
+    what it waits for, "" if nothing. `alone` says why it can't be approved in bulk, in lists that offer that; `impact`
+    has the checks about affected parties; `due` says why its review is due. It links to the `anchor` of its page.
     """
 
     info: RequestInfo
@@ -58,9 +57,9 @@ class RequestRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestList:
-    """All requests that the reader may see, newest first; `is_partial` says that there may be others.
+    """The requests that the reader may see, newest first; `is_partial` says that there may be others.
 
-    `together` leads those that are chosen to one confirmation, in the reader's own list.
+    `together` opens the bulk approval of selected requests, in the list of those that wait for the reader.
     """
 
     frame: Frame
@@ -75,7 +74,7 @@ class RequestList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRow:
-    """A request of a bulk approval; `note` is what will prevent applying it."""
+    """A request in a bulk approval; `note` says what will prevent applying it."""
 
     request: RequestRow
     note: str = ""
@@ -83,7 +82,7 @@ class ApprovalRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExcludedRow:
-    """A selected request that is left out of the bulk approval, and why; `request` is None if the reader may not read it."""
+    """A selected request left out of the bulk approval, and why; `request` is None if the reader may not read it."""
 
     number: int
     reason: str
@@ -92,7 +91,7 @@ class ExcludedRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkApprovalPage:
-    """A bulk approval: each request with its plan, and the selected ones that are left out."""
+    """A bulk approval: each request with its plan, and the selected ones left out."""
 
     frame: Frame
     rows: tuple[ApprovalRow, ...]
@@ -103,9 +102,9 @@ class BulkApprovalPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRow:
-    """A step of the plan in words ("Register orders-value version 3 as version 3 of prod"); `detail` below it.
+    """A step of the plan in words ("Register orders-value version 3 as version 3 of prod"), with details.
 
-    `state` is None until it is applied; then `note` is what the target answered, and `at` when.
+    `state` is None until it is applied; then `note` is the target's answer, and `at` the time.
     """
 
     sentence: str
@@ -118,7 +117,7 @@ class StepRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdRow:
-    """A schema id at the source ("31") and at the target ("88"), and in words whether the two are equal."""
+    """A schema id at the source ("31") and at the target ("88"), and whether they are equal, in words."""
 
     subject: str
     there: str
@@ -129,9 +128,9 @@ class IdRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdPlan:
-    """The ids that the target will give: one sentence, and the mapping where there is more than one.
+    """The schema ids that the target is expected to assign: a sentence, and the mapping if there are several.
 
-    Of a row `there` is the id in the source and `here` the one that the target will give.
+    A row's `there` is the id in the source, `here` the expected one in the target.
     """
 
     sentence: str
@@ -148,7 +147,7 @@ VERDICTS: Final = {
     "stale": Verdict.CARE,
     "skipped": Verdict.OK,
 }
-#: codes of the checks about who is affected; the page shows them separately
+#: codes of the checks about affected parties; the page shows them separately
 IMPACT: Final = ("referrers", "clients", "evidence.data", "evidence.state")
 _OUTLOOKS: Final = {
     SAME_ID: (later("the same"), Verdict.OK),
@@ -170,17 +169,17 @@ _THERE_ALREADY: Final = later("%(subject)s is already in %(target)s as version %
 
 
 def worst(checks: Iterable[Mapping[str, Any]]) -> Verdict:
-    """The worst verdict among checks; skipped checks and advice have no weight."""
+    """Return the worst verdict of the checks; skipped checks and advice don't count."""
     verdicts = {VERDICTS[check["verdict"]] for check in checks if check.get("code") not in WEIGHTLESS}
     return next((verdict for verdict in (Verdict.BREAKS, Verdict.CARE) if verdict in verdicts), Verdict.OK)
 
 
 def who_overrides(codes: Iterable[str]) -> str:
-    """Who can override failing checks with these codes, in a few words."""
+    """Say who can override failing checks with these codes."""
     return gettext("an admin can override it") if "compatibility" in codes else gettext("a reviewer can override it")
 
 
-#: code of a check → what its failure is called in the badge of a request
+#: code of a check → label of its failure in a request's badge
 _FAILED: Final = {
     "acknowledged": later("Not acknowledged"),
     "compatibility": later("Incompatible"),
@@ -200,7 +199,7 @@ _FAILED: Final = {
 
 
 def failure_word(checks: Iterable[Mapping[str, Any]]) -> str:
-    """What the first failing check is called, compatibility before all others; "" if none fails."""
+    """Return the label of the first failing check, compatibility before others; "" if none fails."""
     codes = [str(check.get("code") or "") for check in checks if VERDICTS[check["verdict"]] is Verdict.BREAKS]
     if not codes:
         return ""
@@ -209,12 +208,12 @@ def failure_word(checks: Iterable[Mapping[str, Any]]) -> str:
 
 
 def impact_of(checks: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The checks about who is affected."""
+    """Return the checks about affected parties."""
     return [check for check in checks if check.get("code") in IMPACT]
 
 
 def age_of(check: Mapping[str, Any]) -> str:
-    """The age of a check's evidence, as the end of a sentence; "" if it is unknown."""
+    """Return the age of a check's evidence, as the end of a sentence; "" if it is unknown."""
     scanned_at = parse_datetime(check.get("as_of", ""))
     if scanned_at is None:
         return ""
@@ -225,7 +224,7 @@ def age_of(check: Mapping[str, Any]) -> str:
 
 
 def steps_of_plan(plan: Mapping[str, Any]) -> list[PlanStep]:
-    """The steps of a stored plan, including plans of earlier releases."""
+    """Return the steps of a stored plan, including plans of earlier releases."""
     return [step_from({"kind": _kind(stored), **stored}) for stored in plan["steps"]]
 
 
@@ -234,7 +233,7 @@ def _kind(stored: Mapping[str, Any]) -> str:
 
 
 def plan_steps(steps: Sequence[PlanStep], source: str, target: str) -> tuple[StepRow, ...]:
-    """What would be done."""
+    """Return the planned steps."""
     return tuple(
         StepRow(sentence=step_sentence(step, source, target), detail=_detail(step), needed=step.writes)
         for step in steps
@@ -242,7 +241,7 @@ def plan_steps(steps: Sequence[PlanStep], source: str, target: str) -> tuple[Ste
 
 
 def applied_steps(rows: Sequence[StepInfo], source: str, target: str) -> tuple[StepRow, ...]:
-    """What was done of it, and what wasn't."""
+    """Return the steps with their results."""
     return tuple(
         StepRow(
             sentence=step_sentence(step_from(row.step), source, target),
@@ -264,7 +263,7 @@ def _version_and_id(row: StepInfo) -> str:
 
 
 def step_sentence(step: PlanStep, source: str, target: str) -> str:
-    """A step in words."""
+    """Describe a step."""
     kind = _PROPOSED if step.kind == REGISTER and not step.source_version else step.kind
     return _STEP_SENTENCES.get(kind, _THERE_ALREADY) % {
         "subject": step.subject,
@@ -292,7 +291,9 @@ def _detail(step: PlanStep) -> str:
 
 
 def id_plan(steps: Sequence[PlanStep], source: str, target: str) -> IdPlan | None:
-    """The schema ids that the target is expected to assign, compared with the source's; None if no version is added."""
+    """Return the schema ids that the target is expected to assign, compared with the source's; None if no version is
+    added.
+    """
     adding = [step for step in steps if step.adds]
     if not adding:
         return None

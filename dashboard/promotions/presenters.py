@@ -1,4 +1,4 @@
-"""The page on which a promotion request is decided: everything that the decision needs, and who has said what."""
+"""The values that the template of a request's page reads."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from registry.promotions.requests.schema_changes import NewSchema
 from registry.promotions.reviews.affected_consumers import Consumer
 from registry.promotions.selectors import AcknowledgementInfo, RequestInfo, ThreadInfo
 
-#: clients that don't go on, of which a page has a row
+#: affected clients shown on a page
 MAX_CONSUMERS: Final = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingOrigin:
-    """The drift finding that a draft or a request answers, for a reader who may open it."""
+    """The finding that a draft or a request answers, for a reader who may read it."""
 
     url: str
     sentence: str
@@ -37,7 +37,7 @@ class FindingOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateMark:
-    """A state on the way of a request; `mood` is "done", "now", "bad" or "" (still to come)."""
+    """A state in a request's progress; `mood` is "done", "now", "bad" or "" (expected)."""
 
     state: RequestState
     mood: str = ""
@@ -60,10 +60,10 @@ class ItemLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerRow:
-    """An affected client: what it does, and the acknowledgement of the present plan, or else of an earlier one.
+    """An affected client: what it does, and its acknowledgement for the present plan, else for an earlier one.
 
-    `form` acknowledges it, unless `refused` says why the reader may not; None if that is done, or the request isn't planned any
-    more. `is_own` says that the reader acknowledged it and may withdraw that.
+    `form` acknowledges it, unless `refused` says why the reader may not; None if it is acknowledged, or if the request
+    no longer needs it. `is_own` says that the reader acknowledged it and may withdraw that.
     """
 
     consumer: Consumer
@@ -77,10 +77,10 @@ class ConsumerRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadRow:
-    """A discussion; `place_url` leads to the change of its field, "" if the present plan has none.
+    """A discussion; `place_url` links to the change of its field, "" if the present plan has none.
 
-    `reply` is None for a request that can't be discussed any more, and for one as it was. `switch_refused` says why the reader may
-    not resolve or reopen it.
+    `reply` is None for a closed request and in the past. `switch_refused` says why the reader may not resolve or reopen
+    it.
     """
 
     info: ThreadInfo
@@ -91,7 +91,7 @@ class ThreadRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineEntry:
-    """A moment in a request's life; `mood` is "done", "bad", "now" or "" (still to come)."""
+    """An entry of a request's history; `mood` is "done", "bad", "now" or "" (expected)."""
 
     sentence: str
     at: datetime | None = None
@@ -102,9 +102,9 @@ class TimelineEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewPanel:
-    """Where a reviewer decides: one comment, three buttons. A button that isn't allowed carries its reason.
+    """A reviewer's form: one comment, three buttons. A disabled button has its reason.
 
-    `why` are all the conditions that fail of an approval that isn't allowed.
+    `why` are all failing conditions of an approval.
     """
 
     form: ReviewForm
@@ -115,12 +115,12 @@ class ReviewPanel:
 
     @property
     def any_allowed(self) -> bool:
-        """Whether the reader may press one of them."""
+        """Whether a button is enabled."""
         return self.approve.allowed or self.changes.allowed or self.reject.allowed
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why not, each reason once; what is said of the approval already is left out."""
+        """The reasons of disabled buttons without duplicates, except those already given for the approval."""
         actions = (self.approve, self.changes, self.reject)
         sentences = {item.sentence for item in self.why}
         return tuple(dict.fromkeys(a.reason for a in actions if not a.allowed and a.reason not in sentences))
@@ -128,7 +128,7 @@ class ReviewPanel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkedRow:
-    """A request to the same environment that belongs with this one, and why."""
+    """A linked request to the same environment, and why it is linked."""
 
     request: LinkedRequest | RequestSummary
     sentence: str
@@ -136,9 +136,9 @@ class LinkedRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSchemaView:
-    """A schema that the target has no version of: all of it is to be read.
+    """A schema without a version in the target, shown in full.
 
-    The address of a reference is "" for a subject that the reader may not read.
+    The URL of a reference is "" for a subject that the reader may not read.
     """
 
     schema: NewSchema
@@ -148,14 +148,14 @@ class NewSchemaView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromotionPage:
-    """One request. `headline` and `sentence` are the decision in words; `facts` its figures.
+    """The page of a request. `headline` and `sentence` are the decision in words; `facts` its figures.
 
-    `voided` is what took the force of earlier approvals or of the plan. `items` are the schemas that would be written, of which the
-    chosen one is compared with what the target has: `comparison` is None where there is nothing to compare with, and
-    `comparison_note` says why. `finding` is the one that it answers, for a reader who may see it. Actions and forms that aren't
-    relevant are None; `apply_why` and `schedule_why` are the conditions that fail; `again` asks for the same once more; `glass`
-    says that break-glass leads around what can't go on. `is_past` is for the page as it was, `here_url` is its address as it is
-    drawn. `refused` is what a sent form was refused for.
+    `voided` says what voided earlier approvals or the plan. `items` are the schemas that would be written; the selected
+    one is compared with the target's: `comparison` is None if there is nothing to compare with, and `comparison_note`
+    says why. `finding` is the finding that it answers, if the reader may see it. Actions and forms that don't apply are
+    None; `apply_why` and `schedule_why` are failing conditions; `again` resubmits the request; `glass` says that
+    break-glass can bypass a blocked request. `is_past` says that the page shows the past; `here_url` is its URL with
+    the display options. `refused` is the reason why a sent form was refused.
     """
 
     frame: Frame
@@ -223,35 +223,35 @@ class PromotionPage:
 
     @property
     def open_threads(self) -> int:
-        """Discussions that nobody has resolved."""
+        """The number of unresolved discussions."""
         return sum(row.info.is_open for row in self.threads)
 
     @property
     def consumers_shown(self) -> tuple[ConsumerRow, ...]:
-        """The clients that don't go on, as many as the page has."""
+        """The affected clients on the page."""
         return self.consumers[:MAX_CONSUMERS]
 
     @property
     def consumers_hidden(self) -> int:
-        """How many more there are."""
+        """The number of affected clients that aren't shown."""
         return max(0, len(self.consumers) - MAX_CONSUMERS)
 
     @property
     def consumers_done(self) -> int:
-        """How many of them were acknowledged."""
+        """The number of acknowledged clients."""
         return sum(row.state is Acknowledged.DONE for row in self.consumers)
 
     @property
     def failing(self) -> int:
-        """Checks that fail."""
+        """The number of failing checks."""
         return sum(check["verdict"] == "fail" for check in self.checks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayPage:
-    """What messages at the target read as under a schema of a request; `problem` says why that isn't known.
+    """The result of reading the target's messages with a request's schema, or the `problem` that prevented it.
 
-    `topics` are those that it can be of, where there is a choice.
+    `topics` are the topics to choose from, if there are several.
     """
 
     frame: Frame

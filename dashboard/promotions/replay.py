@@ -1,4 +1,4 @@
-"""The replay of a request: the newest messages of its target, read with the schema that it would bring.
+"""The replay of a request: the newest messages of its target, read with the request's schema.
 
 The view is a POST, because a replay uses the brokers and Spark.
 """
@@ -35,13 +35,13 @@ from registry.promotions.selectors import RequestInfo
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
 
-#: the session key of a person's last topics, and the number of subjects that are remembered
+#: the session key of a person's last topics, and the number of remembered subjects
 _SESSION: Final = "replay_topics"
 _KEPT: Final = 50
 
 
 def replay_action(info: RequestInfo, actor: Actor, step: PlanStep | None) -> Action | None:
-    """The button that replays messages with the selected schema; None for a closed request."""
+    """Return the button that replays messages with the selected schema; None for a closed request."""
     if step is None or not info.is_open:
         return None
     reason = refusal(actor, "source.scan", registry=info.target, subject=step.subject)
@@ -62,9 +62,9 @@ def replay_topics(
     step: PlanStep | None,
     carriers: Sequence[Coverage] | None = None,
 ) -> tuple[Choice, ...]:
-    """The topics that can be replayed, the last one selected; none if there is no choice, or no replay.
+    """Return the topics that can be replayed, the last one selected; none without a choice or a replay.
 
-    `carriers` are the topics that carry the subject, where they were read already.
+    `carriers` are the topics that carry the subject, if already read.
     """
     action = replay_action(info, actor, step)
     if step is None or action is None or not action.allowed:
@@ -83,7 +83,7 @@ def _topic_key(info: RequestInfo, step: PlanStep) -> str:
 
 
 def _remembered(request: HttpRequest) -> dict[str, str]:
-    """Subject → the topic of this person's last replay."""
+    """Return the topic of this person's last replay by subject."""
     topics = request.session.get(_SESSION)
     return topics if isinstance(topics, dict) else {}
 
@@ -94,7 +94,8 @@ def _remember(request: HttpRequest, topic_key: str, topic: str) -> None:
 
 
 def replay_page(request: HttpRequest, request_id: int) -> ReplayPage:
-    """What the newest messages at the target read as under a schema of the request; `item` names its subject.
+    """Return the result of reading the newest messages of the target with a schema of the request; `item` is its
+    subject.
 
     Raises NotSignedIn, NotAllowed, RequestNotFound.
     """
@@ -140,12 +141,15 @@ def replay_page(request: HttpRequest, request_id: int) -> ReplayPage:
 
 
 def _chosen(topics: Sequence[Choice], topic: str) -> tuple[Choice, ...]:
-    """The topics, with the sent one selected, or else the last one."""
+    """Return the topics, with the submitted one selected, or else the last one."""
     return tuple(replace(choice, selected=choice.value == topic) for choice in topics) if topic else tuple(topics)
 
 
 def _replayed(info: RequestInfo, step: PlanStep, actor: Actor, topic: str) -> WeighedReplay:
-    """Raises NotAllowed for who may not read the schema where it comes from, or may not start scans at the target."""
+    """Replay the messages.
+
+    Raises NotAllowed if the actor may not read the schema at its source, or may not start scans at the target.
+    """
     for registry_name in places_of(info, step):
         require(actor, "schema.read", registry=registry_name, subject=step.subject)
     registry, name = get_registry(info.target), parse_subject(step.subject)
@@ -158,6 +162,6 @@ def _replayed(info: RequestInfo, step: PlanStep, actor: Actor, topic: str) -> We
 
 @require_POST
 def replay(request: HttpRequest, request_id: int) -> HttpResponse:
-    """The newest messages of the target, read with what the request would bring; nothing is written."""
+    """Read the newest messages of the target with the request's schema; write nothing."""
     page = replay_page(request, request_id)
     return render(request, "promotions/replay.html", {"page": page}, status=422 if page.problem else 200)

@@ -1,4 +1,4 @@
-"""The form of a new request with its plan, and resubmitting one that was rejected or withdrawn."""
+"""The form of a new request with its plan, and resubmitting a rejected or withdrawn request."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FORMS = {PromotionRequest.PROMOTE: "ui:promotion_request", PromotionRequest.PRO
 
 
 def again_action(info: RequestInfo, actor: Actor) -> Action | None:
-    """The action that resubmits: a form if something can be changed, else a button; None for other states."""
+    """Return the action that resubmits: a form if its values can be changed, else a button; None for other states."""
     if info.state not in AGAIN:
         return None
     label, icon = gettext("Request again"), "refresh-cw"
@@ -51,7 +51,7 @@ def again_action(info: RequestInfo, actor: Actor) -> Action | None:
 
 
 def again_rows(info: RequestInfo, actor: Actor) -> tuple[LinkedRow, ...]:
-    """The request that this one resubmits, and its own resubmissions, newest first."""
+    """Return the request that this one resubmits, and its own resubmissions, newest first."""
     resubmissions = resubmissions_of([info], actor)[info.id]
     later = tuple(
         LinkedRow(request=summary, sentence=gettext("It requests this again."))
@@ -64,9 +64,10 @@ def again_rows(info: RequestInfo, actor: Actor) -> tuple[LinkedRow, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromotionForm:
-    """The form of a new request, and what it would come to once enough is chosen (`plan_hash` names that plan).
+    """The form of a new request, and its plan once enough is selected (`plan_hash` identifies it).
 
-    `headline` says it in words; `export_url` is the plan as a file. `refused` is why the reader may not request.
+    `headline` is the result in words; `export_url` is the plan as a file. `refused` says why the reader may not
+    request.
     """
 
     frame: Frame
@@ -85,12 +86,12 @@ class PromotionForm:
 
 #: separates the two environments of a `way` from the board
 WAY: Final = ">"
-#: the fields that a plan is made of
+#: the fields that the plan depends on
 _PLANNED: Final = {"items", "source", "target"}
 
 
 def form_data(query: QueryDict, order: Sequence[str]) -> dict[str, Any]:
-    """The form's values: its own, one `subject` with its `version`, or the board's selection."""
+    """Return the form's values: its own, a single `subject` with `version`, or the board's selection."""
     source, _, target = given_text(query, "way").partition(WAY)
     source = source or given_text(query, "source") or (order[0] if order else "")
     after = order[order.index(source) + 1 :] if source in order else order
@@ -112,7 +113,7 @@ def form_data(query: QueryDict, order: Sequence[str]) -> dict[str, Any]:
 
 
 def _filled(data: dict[str, Any], actor: Actor) -> dict[str, Any]:
-    """The values, completed from the resubmitted request if they name only that. Raises RequestNotFound."""
+    """Return the values, completed from the resubmitted request if they name nothing else. Raises RequestNotFound."""
     if data["again_of"] is None or data["items"].strip():
         return data
     info = readable_request(data["again_of"], actor)
@@ -127,7 +128,7 @@ def _filled(data: dict[str, Any], actor: Actor) -> dict[str, Any]:
 
 
 def request_form(request: HttpRequest, sent: NewRequestForm | None = None) -> PromotionForm:
-    """The form, filled from the address or as it was sent; with the plan once there are items."""
+    """Return the form, filled from the URL or as sent, with the plan if it has items."""
     actor, order = page_actor(request), selectors.list_environments()
     form = sent or _form_of(_filled(form_data(request.GET, order), actor))
     readable = extent_of(actor, "schema.read")
@@ -150,12 +151,12 @@ def request_form(request: HttpRequest, sent: NewRequestForm | None = None) -> Pr
 
 
 def _form_of(data: dict[str, Any]) -> NewRequestForm:
-    """The form with these values, which are checked once there are items."""
+    """Return the form with these values, bound if it has items."""
     return NewRequestForm(data) if data["items"].strip() else NewRequestForm(initial=data)
 
 
 def _plan_of(form: NewRequestForm, actor: Actor) -> Plan | None:
-    """The plan for the form's values; its error is put on the form, unless that has one."""
+    """Return the plan for the form's values; its error is added to the form if that has none."""
     if not form.is_bound or form.errors.keys() & _PLANNED:
         return None
     try:
@@ -167,7 +168,7 @@ def _plan_of(form: NewRequestForm, actor: Actor) -> Plan | None:
 
 
 def previewed(form: NewRequestForm, actor: Actor) -> Plan:
-    """The plan of a form whose items and environments are valid. Raises what the preview raises."""
+    """Return the plan of a form with valid items and environments. Raises the errors of the preview."""
     given = {name: form.cleaned_data[name] for name in (*_PLANNED, "with_config")}
     return services.preview_promotion(by=actor, **given)
 
@@ -217,7 +218,7 @@ def _query(form: NewRequestForm) -> str:
 
 
 def plan_file(request: HttpRequest) -> str:
-    """The plan for the address's parameters, as JSON with its hash. Raises what the preview raises."""
+    """Return the plan for the URL's parameters, as JSON with its hash. Raises the errors of the preview."""
     form = NewRequestForm(form_data(request.GET, selectors.list_environments()))
     if form.problem:
         raise InvalidInput(form.problem.what)

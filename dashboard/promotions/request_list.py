@@ -1,4 +1,4 @@
-"""Lists of requests: what each brings, its state and what it waits for; and bulk approval."""
+"""Lists of requests with their content, state and what they wait for; bulk approval."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ FILTERS: Final = {
 
 
 def request_row(info: RequestInfo, order: list[str]) -> RequestRow:
-    """A request in a list."""
-    # One approval counts for every rule that names its author, so the rules' numbers have no sum.
+    """Convert a request to a row of a list."""
+    # An approval counts for every rule that names its author, so the numbers must not be added up.
     reviews = [
         gettext("%(given)s of %(needed)s") % {"given": min(rule.given, rule.needed), "needed": rule.needed}
         for rule in info.needed.rules
@@ -96,7 +96,7 @@ def request_row(info: RequestInfo, order: list[str]) -> RequestRow:
 
 
 def what_of(info: RequestInfo) -> str:
-    """What a request brings for its first subject."""
+    """Describe the content of a request for its first subject."""
     if info.kind == PromotionRequest.ROLL_BACK:
         return gettext("version %(version)s again") % {"version": info.version}
     if info.kind == PromotionRequest.ADOPT:
@@ -105,7 +105,7 @@ def what_of(info: RequestInfo) -> str:
 
 
 def what_blocks(info: RequestInfo) -> str:
-    """What the request waits for, in one sentence; "" for a closed one."""
+    """Say what the request waits for; "" for a closed one."""
     if info.state == PromotionRequest.DRAFT:
         return gettext("Draft. Submit it to request reviews.")
     if info.state == PromotionRequest.IN_REVIEW:
@@ -123,12 +123,12 @@ def what_blocks(info: RequestInfo) -> str:
 
 
 def at_utc(moment: datetime) -> str:
-    """A moment in a sentence."""
+    """Format a moment for a sentence."""
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 def request_list(request: HttpRequest) -> RequestList:
-    """Requests that the reader may see, newest first, filtered by the address and paged by number."""
+    """Return the requests that the reader may see, newest first, with the URL's filters, paged by number."""
     actor, order = page_actor(request), selectors.list_environments()
     chosen = read_filters(FILTERS.values(), request.GET)
     before = whole_number(given_text(request.GET, "before"))
@@ -158,7 +158,7 @@ def request_list(request: HttpRequest) -> RequestList:
 
 
 def _together(rows: Sequence[RequestRow], actor: Actor) -> Action | None:
-    """The bulk approval button below the list of what waits for the reader; None for an empty list."""
+    """Return the bulk approval button for the list of what waits for the reader; None for an empty list."""
     if not rows:
         return None
     reason = approval_refusal(actor)
@@ -175,7 +175,7 @@ def _together(rows: Sequence[RequestRow], actor: Actor) -> Action | None:
 
 
 def ask_action(actor: Actor) -> Action:
-    """The button that leads to the form of a new request."""
+    """Return the button that opens the form of a new request."""
     allowed = may_somewhere(actor, "promotion.request")
     return Action(
         label=gettext("Request promotion"),
@@ -188,7 +188,7 @@ def ask_action(actor: Actor) -> Action:
 
 
 def _page_of_requests(actor: Actor, chosen: dict[str, str], before: int | None) -> list[RequestInfo]:
-    """One request more than a page, which tells whether there is a next page."""
+    """Return one request more than a page, to detect whether there is a next page."""
     me = actor.user_id or 0
     return selectors.list_requests(
         state=chosen["state"],
@@ -213,7 +213,7 @@ def _subject(text: str) -> SubjectName | None:
 
 
 def _label(text: str) -> str:
-    """The label as it is stored; an invalid one is searched for unchanged, and matches nothing."""
+    """Return the label as stored; an invalid one is searched for unchanged, and matches nothing."""
     try:
         return clean_label(text) if text else ""
     except InvalidInput:
@@ -236,12 +236,12 @@ def _search(base: str, chosen: dict[str, str], order: list[str]) -> SearchBox:
     )
 
 
-#: between a request's number and the hash of its plan, in a form
+#: separates a request's number from its plan's hash in a form
 _MARK = ":"
 
 
 def bulk_approval_page(request: HttpRequest) -> BulkApprovalPage:
-    """The bulk approval of the requests in the address, with those that are left out and why."""
+    """Return the bulk approval of the requests in the URL, with those left out and why."""
     actor, order = page_actor(request), selectors.list_environments()
     numbers = _numbers(request.GET.getlist("request"))
     there = {info.id: info for info in selectors.requests_numbered(numbers[:MOST_TOGETHER]) if may_see(actor, info)}
@@ -282,7 +282,7 @@ def _numbers(texts: Iterable[str]) -> list[int]:
 
 
 def _not_read(number: int, numbers: Sequence[int]) -> str:
-    """Why a request isn't shown; the same for a missing one and one that the reader may not read."""
+    """Say why a request isn't shown; a missing and an unreadable one get the same reason."""
     if number in numbers[MOST_TOGETHER:]:
         return gettext("Up to %(most)s requests can be approved at once. Select it next time.") % {
             "most": MOST_TOGETHER
@@ -291,14 +291,14 @@ def _not_read(number: int, numbers: Sequence[int]) -> str:
 
 
 def _against(info: RequestInfo, actor: Actor) -> str:
-    """Why this reader can't approve it with others; "" if they can."""
+    """Say why this reader can't approve it in bulk; "" if they can."""
     conditions = approving(info, actor)
     stopping = next((item.sentence for item in conditions if not item.passable), "")
     return stopping or why_alone(info.plan)
 
 
 def _chosen(info: RequestInfo, order: list[str]) -> ApprovalRow:
-    """A row with the verdict for the approval; what only prevents applying is in the note."""
+    """Return a row with the verdict for the approval; what only prevents applying is in the note."""
     counting = [check for check in info.checks if check.get("code") not in AS_USUAL]
     later_on = [str(check["sentence"]) for check in info.failing if check.get("code") in AT_APPLYING]
     return ApprovalRow(
@@ -308,7 +308,7 @@ def _chosen(info: RequestInfo, order: list[str]) -> ApprovalRow:
 
 
 def plans_of(texts: Iterable[str]) -> list[tuple[int, str]]:
-    """The numbers with their plans' hashes, as the form sends them; invalid values are skipped."""
+    """Parse the request numbers and plan hashes that the form sends; skip invalid values."""
     plans = []
     for text in texts:
         number, _, plan_hash = text.partition(_MARK)

@@ -34,7 +34,7 @@ _TITLES_OF_SEVERAL: Final = {
 
 
 def title_of(info: RequestInfo) -> str:
-    """What the request is for, as a title."""
+    """Return the purpose of the request as a title."""
     others = len(info.items) - 1
     title = _TITLES[info.kind] if not others else _TITLES_OF_SEVERAL[info.kind]
     more = counted(others, "%(n)s other", "%(n)s others")
@@ -42,7 +42,7 @@ def title_of(info: RequestInfo) -> str:
 
 
 def items_title(info: RequestInfo, shown: int) -> str:
-    """How many schemas the request writes, wrote or would have written."""
+    """Say how many schemas the request writes, wrote or would have written."""
     if info.is_open:
         return counted(shown, "%(n)s schema would be written", "%(n)s schemas would be written")
     if info.state == PromotionRequest.APPLIED:
@@ -51,7 +51,7 @@ def items_title(info: RequestInfo, shown: int) -> str:
 
 
 def verdict_of(info: RequestInfo) -> Verdict:
-    """The verdict of a request; unknown for a closed one that wasn't applied, and for one with a damaged plan."""
+    """Return the verdict of a request; unknown for a closed one that wasn't applied, or with a damaged plan."""
     if not info.is_open and not info.releases:
         return Verdict.UNKNOWN
     if info.is_unreadable and not info.releases:
@@ -66,12 +66,12 @@ def verdict_of(info: RequestInfo) -> Verdict:
 
 
 def _is_out_of_date(info: RequestInfo) -> bool:
-    """Whether nothing can be said of an unapplied request before its checks run again."""
+    """Return whether an unapplied request's checks must run again before a verdict."""
     return bool(info.stale) and info.state in (PromotionRequest.DRAFT, *PromotionRequest.PLANNED_STATES)
 
 
 def headline_of(info: RequestInfo, verdict: Verdict) -> str:
-    """The decision in a few words."""
+    """Return the decision in a few words."""
     if info.state == PromotionRequest.APPLIED:
         return gettext("Live in %(target)s") % {"target": info.target}
     if not info.is_open:
@@ -93,7 +93,7 @@ def headline_of(info: RequestInfo, verdict: Verdict) -> str:
 
 
 def sentence_of(info: RequestInfo) -> str:
-    """The decision in a sentence: what is written, or what fails first."""
+    """Return the decision in a sentence: what is written, or what fails first."""
     if info.release:
         there = gettext("%(target)s has it as version %(version)s with schema id %(schema_id)s.") % {
             "target": info.target,
@@ -129,7 +129,7 @@ def sentence_of(info: RequestInfo) -> str:
 
 
 def _warned(warnings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The first warning, one about affected clients before others, and how many more there are."""
+    """Return the first warning, preferably about affected clients, and the number of others."""
     if not warnings:
         return []
     first = min(warnings, key=lambda check: check.get("code") != CLIENTS)
@@ -186,7 +186,7 @@ def _evidence_rules(environment: EnvironmentInfo) -> list[str]:
 
 
 def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
-    """The rules of an environment, in sentences."""
+    """Return the rules of an environment, in sentences."""
     lines = [
         gettext("Closed: only releases can change it.")
         if environment.is_closed
@@ -226,7 +226,7 @@ def policy_of(environment: EnvironmentInfo) -> tuple[str, ...]:
 
 
 def linked_rows(info: RequestInfo, actor: Actor) -> tuple[LinkedRow, ...]:
-    """The linked requests: those that go first, those that bring the same references, and those that refer to this one."""
+    """Return the linked requests: prerequisites, those with the same references, and those that refer to this one."""
     return tuple(
         LinkedRow(request=request, sentence=_sentence(request, info.target)) for request in linked_requests(info, actor)
     )
@@ -256,13 +256,13 @@ def _and_more(more: int) -> str:
     )
 
 
-#: clients that one line names
+#: clients named in a line
 _NAMED: Final = 3
 Checks = Iterable[Mapping[str, Any]]
 
 
 def clients_fact(checks: Checks) -> Fact | None:
-    """How many declared clients are affected, and which, with a link to the checks; None if there are none."""
+    """Return the number and names of affected clients, with a link to the checks; None if none were checked."""
     names, total = _affected(checks)
     if not total:
         return None
@@ -275,7 +275,7 @@ def clients_fact(checks: Checks) -> Fact | None:
 
 
 def clients_sentence(checks: Checks) -> str:
-    """The same as a part of a sentence; "" if no client is affected."""
+    """Return the affected clients as a part of a sentence; "" if there are none."""
     names, _ = _affected(checks)
     if not names:
         return ""
@@ -285,7 +285,7 @@ def clients_sentence(checks: Checks) -> str:
 
 
 def _affected(checks: Checks) -> tuple[list[str], int]:
-    """The affected clients, each once, and how many clients were checked; a client counts once per subject."""
+    """Return the affected clients without duplicates, and the number of checked clients, counted once per subject."""
     own_checks = [check for check in checks if check.get("code") == CLIENTS]
     names = dict.fromkeys(str(name) for check in own_checks for name in check.get("concerned") or ())
     return list(names), sum(int(check.get("asked") or 0) for check in own_checks)

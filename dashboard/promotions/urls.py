@@ -1,4 +1,4 @@
-"""Addresses of requests: the list, the form, one request with the forms on its page, and bulk approval."""
+"""URLs of requests: the list, the form, a request with the forms on its page, and bulk approval."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.urls import path
 
 from dashboard.promotions import forms, replay, views
 
-#: path below the request's, name, form
+#: path below the request's URL, name, form
 _FORMS: Final[tuple[tuple[str, str, type[forms.RequestForm]], ...]] = (
     ("approve", "approve", forms.ApproveForm),
     ("changes", "changes", forms.ChangesForm),

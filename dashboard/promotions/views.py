@@ -1,4 +1,4 @@
-"""Pages of promotion requests. Every button is a POST that works without JavaScript."""
+"""Views of promotion requests. Every button is a POST that works without JavaScript."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ PAGE: Final = "promotions/promotion.html"
 @require_safe
 @travels
 def request_list(request: HttpRequest) -> HttpResponse:
-    """All requests, newest first; htmx gets the list alone."""
+    """Show all requests, newest first; htmx gets only the list."""
     refuse_strangers(page_actor(request))
     return render_page(request, "promotions/list.html", pages.request_list(request), {"list": "list"})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def promotion_request(request: HttpRequest) -> HttpResponse:
-    """The form of a new request with a preview of its plan; when sent, it redirects to the request."""
+    """Show the form of a new request with a preview of its plan; on POST, create it and redirect to it."""
     actor = page_actor(request)
     if actor.user_id is None:
         raise NotSignedIn(gettext("Sign in to request a promotion."))
@@ -56,7 +56,7 @@ def promotion_request(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def plan(request: HttpRequest) -> HttpResponse:
-    """The plan for the address's parameters, as a file."""
+    """Download the plan for the URL's parameters."""
     refuse_strangers(page_actor(request))
     return _file(request_form.plan_file(request), "application/json", "plan.json")
 
@@ -64,7 +64,7 @@ def plan(request: HttpRequest) -> HttpResponse:
 @require_safe
 @travels
 def promotion(request: HttpRequest, request_id: int) -> HttpResponse:
-    """The page of one request."""
+    """Show the page of a request."""
     page = promotions.promotion(request, request_id)
     parts = {"text": "text"} if page.comparison and page.comparison.text else {}
     return render_page(request, PAGE, page, parts)
@@ -72,14 +72,14 @@ def promotion(request: HttpRequest, request_id: int) -> HttpResponse:
 
 @require_safe
 def evidence_html(request: HttpRequest, request_id: int) -> HttpResponse:
-    """The evidence pack as one HTML file."""
+    """Download the evidence pack as one HTML file."""
     text = history.as_html(evidence_of(request_id, page_actor(request)))
     return _file(text, "text/html; charset=utf-8", f"request-{request_id}.html")
 
 
 @require_safe
 def evidence_json(request: HttpRequest, request_id: int) -> HttpResponse:
-    """The evidence pack as JSON."""
+    """Download the evidence pack as JSON."""
     text = history.as_json(evidence_of(request_id, page_actor(request)))
     return _file(text, "application/json", f"request-{request_id}.json")
 
@@ -89,19 +89,19 @@ def _file(text: str, kind: str, name: str) -> HttpResponse:
 
 
 class RequestFormView(ServiceFormView):
-    """A form of a request's page."""
+    """A form on a request's page."""
 
     def target(self, **route: Any) -> dict[str, Any]:
-        """The discussion, or else the request."""
+        """Return the discussion, or else the request."""
         return {"thread_id": route["thread_id"]} if "thread_id" in route else route
 
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page with the form's errors."""
+        """Show the page with the form's errors."""
         page = promotions.promotion(self.request, route["request_id"], form, route.get("thread_id", 0))
         return render(self.request, PAGE, {"page": page}, status=422)
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The part of the page that the form is in, or the request that asks again."""
+        """Redirect to the form's part of the page, or to the resubmitted request."""
         messages.success(self.request, form.message(**route))
         number = form.result if isinstance(form, AgainForm) else route["request_id"]
         place = form.place(**route) if isinstance(form, RequestForm) else ""
@@ -110,7 +110,7 @@ class RequestFormView(ServiceFormView):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def approve_together(request: HttpRequest) -> HttpResponse:
-    """The bulk approval page; when sent, it approves each request by itself and reports the results."""
+    """Show the bulk approval page; on POST, approve each request separately and report the results."""
     actor = page_actor(request)
     refuse_strangers(actor)
     if request.method != "POST":
@@ -124,7 +124,7 @@ def approve_together(request: HttpRequest) -> HttpResponse:
 
 
 def _tell_approvals(request: HttpRequest, approvals: Sequence[Approval]) -> None:
-    """Report the results: approved requests in one sentence, each that was left out with its reason."""
+    """Report the approved requests in one sentence, and each one left out with its reason."""
     enough = [f"#{approval.request}" for approval in approvals if approval.state == "approved"]
     begun = [f"#{approval.request}" for approval in approvals if approval.state and approval.state != "approved"]
     if enough:

@@ -1,1 +1,1 @@
-"""Proposed schemas: drafts, and the editor that checks and submits one."""
+"""The pages of proposed schemas: drafts, and the editor that checks and submits one."""

@@ -1,4 +1,4 @@
-"""The forms of the editor of a proposed schema, and what they open with: a version, a draft, a finding, a request."""
+"""The forms of the editor of a proposed schema, and their initial values: a version, draft, finding or request."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ def _accepted_files() -> str:
 
 
 class NumberField(forms.CharField):
-    """The number of something, which the page fills in."""
+    """A hidden field with a number."""
 
     widget = forms.HiddenInput
 
     def to_python(self, value: Any) -> int | None:  # type: ignore[override]
-        """The number; None for none and for what is no number."""
+        """Return the number; None if empty or invalid."""
         return whole_number(str(value or ""))
 
 
 class SchemaFileField(forms.FileField):
-    """A schema in a file; the value is its name and its text."""
+    """A schema file; the value is its name and its text."""
 
     widget = forms.FileInput
 
     def to_python(self, data: Any) -> tuple[str, str] | None:  # type: ignore[override]
-        """The name and the text; refuses a file that is too large or not text."""
+        """Return the name and the text; refuse a file that is too large or not text."""
         if data is None:
             return None
         most, size = settings.SCHEMA_MAX_BYTES, data.size or 0
@@ -70,14 +70,15 @@ class SchemaFileField(forms.FileField):
 
 
 class ProposalForm(SchemaForm):
-    """The editor, which checks a text; `draft_id` is its draft, `state_read` the state of the draft that was read.
+    """The form of the editor; it checks a text. `draft_id` is its draft, `state_read` the draft's state when it was
+    read.
 
-    `finding` is the drift finding that it answers, `again_of` the request that it resubmits. A suggested fix (`fixed`) and
-    a file replace the text.
+    `finding` is the finding that it answers, `again_of` the request that it resubmits. A suggested fix (`fixed`) or a
+    file replaces the text.
     """
 
     service: ClassVar[Callable[..., object]] = staticmethod(services.preview_proposal)
-    #: the fields that are arguments of the service, with its names
+    #: form field → argument of the service
     names: ClassVar[dict[str, str]] = {"registry": "target", "subject": "subject", "finding": "finding"}
 
     registry = NameChoiceField(label=later("Environment"))
@@ -96,7 +97,7 @@ class ProposalForm(SchemaForm):
 
     @classmethod
     def sent(cls, request: HttpRequest) -> ProposalForm:
-        """The form of the button that was pressed."""
+        """Return the form for the button that was pressed."""
         data = request.POST.copy()
         fixed = data.get("fixed")
         if fixed:
@@ -106,12 +107,12 @@ class ProposalForm(SchemaForm):
         return form
 
     def clean_subject(self) -> SubjectName:
-        """The subject's name."""
+        """Return the subject's name."""
         name: SubjectName = field_value(parse_subject, self.cleaned_data["subject"])
         return name
 
     def clean(self) -> None:
-        """Take over the text of a file; its extension may tell the format."""
+        """Read the text from the file; its extension can determine the format."""
         file = self.cleaned_data.pop("file", None)
         if not file:
             return
@@ -121,17 +122,17 @@ class ProposalForm(SchemaForm):
         self.fill(text=text.replace("\r\n", "\n"), schema_type=schema_type, origin=origin)
 
     def fill(self, **values: str) -> None:
-        """Replace values of the form that was sent."""
+        """Replace submitted values of the form."""
         self.cleaned_data |= values
         for name, value in values.items():
             cast(MutableMapping[str, Any], self.data)[name] = value
 
     def arguments(self) -> dict[str, Any]:
-        """The text, and the named fields."""
+        """Return the schema and the fields in `names`."""
         return self.schema | {argument: self.cleaned_data[name] for name, argument in self.names.items()}
 
     def add_service_error(self, error: errors.SchemadeskError) -> None:
-        """Sent again after a conflict the form overwrites the draft, since the page has said so, and names no lost finding."""
+        """Let the next submission overwrite a changed draft, as the page says, and omit a missing finding."""
         super().add_service_error(error)
         if isinstance(error, errors.DraftChanged):
             self.fill(state_read=str(error.details["seen"]))
@@ -139,12 +140,12 @@ class ProposalForm(SchemaForm):
             self.fill(finding="")
 
     def number(self, name: str) -> int | None:
-        """The number in a hidden field."""
+        """Return the number in a hidden field."""
         return self.fields[name].to_python(self[name].value())  # type: ignore[no-any-return]
 
 
 def _save(*, again_of: int | None, **values: Any) -> int:
-    """Save the draft; if its subject or target was changed, it resubmits nothing."""
+    """Save the draft; if its subject or target was changed, it no longer resubmits a request."""
     try:
         return services.save_draft(again_of=again_of, **values)
     except errors.InvalidInput as error:
@@ -154,7 +155,7 @@ def _save(*, again_of: int | None, **values: Any) -> int:
 
 
 class SaveForm(ProposalForm):
-    """Saves the text as a draft, which may be incomplete."""
+    """A form that saves the text as a draft, which may be incomplete."""
 
     service = staticmethod(_save)
     success = later("Draft saved. Only you can see it.")
@@ -162,25 +163,25 @@ class SaveForm(ProposalForm):
     names = {name: name for name in ("registry", "subject", "reason", "origin", "finding", "again_of")}
 
     def arguments(self) -> dict[str, Any]:
-        """All of it; a sender who says nothing of the draft's state overwrites any."""
+        """Return all fields; without `state_read`, the draft is overwritten in any state."""
         state = self.cleaned_data["state_read"] if "state_read" in self.data else None
         return {**super().arguments(), "state_read": state}
 
 
 class ProposeForm(ProposalForm):
-    """Requests the review of the text."""
+    """A form that requests the review of the text."""
 
     service = staticmethod(services.propose_version)
     refusals = SaveForm.refusals
     names = ProposalForm.names | {"draft_id": "draft_id", "again_of": "again_of"}
 
     def arguments(self) -> dict[str, Any]:
-        """All of it; a sender who says nothing of the reason keeps the draft's."""
+        """Return all fields; without a reason, the draft's reason is kept."""
         reason = self.cleaned_data["reason"] if "reason" in self.data else None
         return {**super().arguments(), "reason": reason}
 
     def message(self, **route: Any) -> str:
-        """The request's number."""
+        """Say the request's number."""
         return gettext("Request %(number)s is waiting for review.") % {"number": self.result}
 
 
@@ -188,7 +189,7 @@ _BY_BUTTON: Final[dict[str, type[ProposalForm]]] = {"save": SaveForm, "autosave"
 
 
 def draft_values(info: DraftInfo) -> dict[str, Any]:
-    """The editor with a draft."""
+    """Return the editor's values for a draft."""
     return {
         "registry": info.registry,
         "subject": info.subject.qualified,
@@ -205,10 +206,10 @@ def draft_values(info: DraftInfo) -> dict[str, Any]:
 
 
 def first_values(request: HttpRequest, actor: Actor) -> dict[str, Any]:
-    """The editor as the address opens it: empty, with a version (`from=prod:3`, `from=3`), for a finding, or with
-    the text of a request (`again_of=12`).
+    """Return the editor's initial values for a URL.
 
-    Raises NotAllowed, SubjectNotFound, VersionNotFound, FindingNotFound, RequestNotFound, InvalidInput.
+    These are empty, a version (`from=prod:3`, `from=3`), for a finding, or a request's text (`again_of=12`). Raises
+    NotAllowed, SubjectNotFound, VersionNotFound, FindingNotFound, RequestNotFound, InvalidInput.
     """
     order = selectors.list_environments()
     start = given_text(request.GET, "from")
@@ -229,7 +230,7 @@ def first_values(request: HttpRequest, actor: Actor) -> dict[str, Any]:
 
 
 def _request_values(info: RequestInfo, actor: Actor) -> dict[str, Any]:
-    """The text that a request proposed; for another kind of request, the target's newest version."""
+    """Return the text that a request proposed; for another kind of request, the target's newest version."""
     name = info.subject.qualified
     values = {"registry": info.target, "subject": name, "reason": info.reason, "again_of": info.id}
     item = info.items[0] if info.items else None
@@ -245,7 +246,7 @@ def _request_values(info: RequestInfo, actor: Actor) -> dict[str, Any]:
 
 
 def _version_values(subject: str, registry: str, version: str, actor: Actor, *, required: bool) -> dict[str, Any]:
-    """A version's text; none if the version is missing and not `required`."""
+    """Return a version's text; none if the version is missing and not `required`."""
     name = parse_subject(subject)
     require(actor, "schema.read", registry=registry, subject=name.qualified)
     try:
@@ -263,7 +264,7 @@ def _version_values(subject: str, registry: str, version: str, actor: Actor, *, 
 
 
 def _finding_values(number: str, actor: Actor, order: Sequence[str]) -> dict[str, Any]:
-    """The declared schema, changed to what was observed if possible, with the finding's text as the reason."""
+    """Return the declared schema, changed to the observed data if possible, with the finding's text as the reason."""
     finding = get_finding(whole_number(number) or 0, by=actor)
     observed = (
         gettext("Seen in the data at %(location)s: %(sentence)s %(remedy)s")
@@ -273,7 +274,7 @@ def _finding_values(number: str, actor: Actor, order: Sequence[str]) -> dict[str
         "registry": finding.registry if finding.registry in order else next(iter(order), ""),
         "subject": subject_of(finding),
         "reason": observed,
-        # a reader of the subject alone may start from the observed data, but not refer to the finding
+        # who can read only the subject may start from the observed data, but not refer to the finding
         "finding": finding.id if finding.id in readable_findings([finding.id], actor) else None,
     }
     origin = {"origin": gettext("after finding %(id)s") % {"id": finding.id}}

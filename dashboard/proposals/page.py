@@ -1,4 +1,4 @@
-"""Proposed schemas: the reader's drafts, the editor, and the report of a text, on demand or while somebody writes."""
+"""Proposed schemas: the reader's drafts, the editor, and the report of a text, on request or while typing."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from registry.promotions.selectors import DraftInfo
 from registry.subjects import selectors as subjects
 from registry.subjects.versions.lookup import get_registry
 
-#: changes that are listed beside the editor; all of them are below it
+#: changes listed beside the editor; all of them are below it
 SHOWN_CHANGES: Final = 6
-#: likely renames whose edit is offered
+#: number of likely renames to offer as edits
 SHOWN_RENAMES: Final = 3
 _WORST_FIRST: Final = (Verdict.BREAKS, Verdict.CARE, Verdict.UNKNOWN, Verdict.OK)
 _RIGHT: Final = "promotion.request"
@@ -46,7 +46,7 @@ _RIGHT: Final = "promotion.request"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftList:
-    """The reader's drafts, and proposals that are open; `refused` is why the reader may not propose."""
+    """The reader's drafts and open proposals; `refused` says why the reader may not propose."""
 
     frame: Frame
     drafts: tuple[DraftInfo, ...]
@@ -58,7 +58,7 @@ class DraftList:
 class Fix:
     """Edits that fix a refused text, completely or in part; the editor gets the whole text of `edit`.
 
-    `passes` says whether the text would pass the level then; None if that is unknown.
+    `passes` says whether the edited text would pass the level; None if unknown.
     """
 
     titles: tuple[str, ...]
@@ -68,11 +68,11 @@ class Fix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalReport:
-    """The report of a check; `summary` is all of it in a sentence, for screen readers.
+    """The report of a check; `summary` is one sentence, for screen readers.
 
-    Either `syntax` or `problem` says why there is no more. `equal` is the number of a version with the same meaning, so that
-    nothing would be registered. `levels` are all seven. `comparison` is with the newest version, None if there is
-    none, and `changes` are its first changes. `fixes` are edits that the editor can apply.
+    `syntax` or `problem` says why there is nothing else. `equal` is a version with the same meaning, so that nothing
+    would be registered. `levels` are all seven. `comparison` is with the newest version, None if there is none, and
+    `changes` are its first changes. `fixes` are edits that the editor can apply.
     """
 
     summary: str
@@ -96,7 +96,7 @@ class ProposalReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedText:
-    """The report beside and below the editor, and how its comparison is drawn."""
+    """The report beside and below the editor, and the display of its comparison."""
 
     report: ProposalReport | None = None
     view: str = "unified"
@@ -105,10 +105,10 @@ class CheckedText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalPage(CheckedText):
-    """The editor; `problem` is the error of saving or submitting, and `refused` why the reader may do neither.
+    """The editor; `problem` is the error of saving or submitting, and `refused` says why the reader may do neither.
 
-    `finding` is what the reader may see of the finding that it answers, `again_of` the resubmitted request, `draft_id` the
-    draft. Each environment of `starts` has a newest version to start from.
+    `finding` is the finding that it answers, as far as the reader may see it, `again_of` the resubmitted request,
+    `draft_id` the draft. Each environment in `starts` has a newest version to start from.
     """
 
     frame: Frame
@@ -122,7 +122,7 @@ class ProposalPage(CheckedText):
 
 
 def draft_list(request: HttpRequest) -> DraftList:
-    """The page of the reader's drafts and open proposals."""
+    """Return the page of the reader's drafts and open proposals."""
     actor, order = page_actor(request), selectors.list_environments()
     requests = selectors.list_requests(state="open", by=actor)
     return DraftList(
@@ -145,7 +145,7 @@ def _crumbs() -> tuple[Crumb, ...]:
 
 
 def proposal_page(request: HttpRequest, form: ProposalForm, *, check: bool = False) -> ProposalPage:
-    """The editor, with the errors of its form; with `check`, the report of its text."""
+    """Return the editor with its form's errors; with `check`, also the report of its text."""
     actor, order = page_actor(request), selectors.list_environments()
     readable = extent_of(actor, "schema.read")
     names = [name for name in order if readable.has(name)]
@@ -170,13 +170,13 @@ def proposal_page(request: HttpRequest, form: ProposalForm, *, check: bool = Fal
 
 
 def checked_text(request: HttpRequest, form: ProposalForm, actor: Actor) -> CheckedText:
-    """The report while somebody writes; none for an empty text or subject."""
+    """Return the report while somebody types; none for an empty text or subject."""
     is_there = form["text"].value().strip() and form["subject"].value().strip()
     return CheckedText(report=check_proposal(request, form, actor) if is_there else None, **_drawing(request))
 
 
 def _drawing(request: HttpRequest) -> dict[str, Any]:
-    """Whether the texts are drawn side by side, and whether all changes are drawn instead of only the worst."""
+    """Return whether texts are shown side by side, and whether all changes are shown instead of only the worst."""
     view = "split" if request.POST.get("view") == "split" else "unified"
     return {"view": view, "is_whole": request.POST.get("all") == "1"}
 
@@ -184,9 +184,10 @@ def _drawing(request: HttpRequest) -> dict[str, Any]:
 def check_proposal(
     request: HttpRequest, form: ProposalForm, actor: Actor, order: list[str] | None = None
 ) -> ProposalReport:
-    """Whether the text parses, the plan's verdict and checks, all seven levels, lint, and the changes from the newest version.
+    """Check the syntax, the plan's verdict and checks, all seven levels, lint, and the changes since the newest
+    version.
 
-    `order` are the environments' names, where they are read already.
+    `order` are the environments' names, if already read.
     """
     report = None
     if form.run(actor):
@@ -255,7 +256,7 @@ def _result(plan: Plan, registry: str) -> dict[str, Any]:
 
 
 def _fixes(text: str, assessment: Assessment) -> Iterator[Fix]:
-    """Edits that the assessment suggests under the effective level: likely renames first, then the whole patch."""
+    """Yield the assessment's edits under the effective level: likely renames first, then the whole patch."""
     renames = sorted((item for item in assessment.renames if item.edit), key=lambda item: -item.score)
     for number, item in enumerate(renames[:SHOWN_RENAMES], start=1):
         if item.edit:

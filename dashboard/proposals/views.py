@@ -1,4 +1,4 @@
-"""Pages of proposals: drafts, and the editor. Checking writes nothing; submitting makes a request, not a version."""
+"""Views of proposals: drafts, and the editor. Checking writes nothing; submitting makes a request, not a version."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from registry.promotions.requests.state_machine import refuse_strangers
 
 @require_safe
 def drafts(request: HttpRequest) -> HttpResponse:
-    """The reader's drafts and open proposals."""
+    """Show the reader's drafts and open proposals."""
     refuse_strangers(page_actor(request))
     return render(request, "proposals/list.html", {"page": draft_list(request)})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def propose(request: HttpRequest) -> HttpResponse:
-    """The editor; when sent, it checks the text, saves it as a draft, or requests its review.
+    """Show the editor; on POST, check the text, save it as a draft, or request its review.
 
-    Its scripts send it too: the response to `live` is only the report of a check.
+    The editor's scripts post too: the response to `live` is only the report of a check.
     """
     actor = page_actor(request)
     if actor.user_id is None:
@@ -55,7 +55,7 @@ def _editor(request: HttpRequest, form: ProposalForm, *, check: bool = False) ->
 
 
 def _autosaved(form: ProposalForm, actor: Actor) -> JsonResponse:
-    """Save from the editor's script while somebody writes; `stop` means that saving would overwrite another text."""
+    """Save for the editor's script while somebody types; `stop` means that saving would overwrite another text."""
     if not form.run(actor):
         message = gettext("Not saved: %(reason)s") % {"reason": form.problem.what if form.problem else ""}
         stop = isinstance(form.error, DraftChanged)
@@ -74,7 +74,7 @@ def _autosaved(form: ProposalForm, actor: Actor) -> JsonResponse:
 
 @require_safe
 def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
-    """A draft of the reader in the editor; other people's drafts are not found."""
+    """Show one of the reader's drafts in the editor; other people's drafts are not found."""
     actor = page_actor(request)
     require_author(actor)
     if actor.user_id is None:

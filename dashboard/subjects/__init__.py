@@ -1,1 +1,1 @@
-"""Subjects: the list, the page of one, its fields, references and life cycle, and changes to several."""
+"""The pages of subjects: the list, a subject's page, fields, references, life cycle and bulk changes."""

@@ -1,4 +1,4 @@
-"""The change of several subjects that are chosen in the list: tags, owners, or their deprecation."""
+"""Bulk changes of subjects selected in the list: tags, owners, deprecation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from registry.subjects.versions.lookup import Registry, among, get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 ADD, REMOVE, OWN_USER, OWN_GROUP = "add", "remove", "own_user", "own_group"
-#: what is done to several subjects → its choice in the form, and the right that it takes
+#: code of a bulk change → its label in the form, and the permission that it needs
 CHANGES: Final = {
     ADD: (later("Add tag"), "subject.describe"),
     REMOVE: (later("Remove tag"), "subject.describe"),
@@ -43,7 +43,7 @@ _CURE: Final = later("Go back to the list and select again.")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkForm:
-    """What can be done to the subjects that are chosen in the list; an address is "" for what somebody may not do."""
+    """The bulk changes that a person may make; a URL is "" if they may not."""
 
     url: str = ""
     choices: tuple[Choice, ...] = ()
@@ -52,17 +52,17 @@ class BulkForm:
 
 
 def chosen_subjects(texts: Sequence[str]) -> list[SubjectName]:
-    """The subjects of a form, each once, in its order. Raises InvalidName."""
+    """Return the subjects named in a form without duplicates, in their order. Raises InvalidName."""
     return list(dict.fromkeys(parse_subject(text) for text in texts))
 
 
 class SubjectsField(forms.Field):
-    """The chosen subjects, each once, in their order."""
+    """The selected subjects without duplicates, in their order."""
 
     widget = forms.MultipleHiddenInput
 
     def clean(self, value: Any) -> list[SubjectName]:
-        """The names; refuses none and too many."""
+        """Return the names; refuse an empty or too long selection."""
         names: list[SubjectName] = field_value(chosen_subjects, value or ())
         if not 1 <= len(names) <= MOST:
             message = gettext("Select 1 to %(most)s subjects in the list. You selected %(count)s.")
@@ -71,14 +71,14 @@ class SubjectsField(forms.Field):
 
 
 class SeveralForm(ServiceForm):
-    """A form about the subjects that were chosen in the list; `confirmed` says that its effect was shown."""
+    """A form about the subjects selected in the list; `confirmed` says that the preview was shown."""
 
     cure = _CURE
 
     subject = SubjectsField()
 
     def arguments(self) -> dict[str, Any]:
-        """The service's arguments."""
+        """Return the service's arguments."""
         values = dict(self.cleaned_data)
         return {"subjects": values.pop("subject"), **values}
 
@@ -87,7 +87,7 @@ class SeveralForm(ServiceForm):
 def change_several(
     *, registry: str, subjects: Sequence[SubjectName], change: str, value: str, reason: str, by: Actor
 ) -> None:
-    """Change the tags, or add one rule of ownership a subject, which takes its name literally; all or none."""
+    """Change the tags, or add an owner to each subject by a rule for its literal name; all or nothing."""
     if change in (ADD, REMOVE):
         change_tags(
             registry=registry,
@@ -104,7 +104,7 @@ def change_several(
 
 
 class ChangeSeveralForm(SeveralForm):
-    """Adds or removes a tag, or adds an owner."""
+    """A form that adds or removes a tag, or adds an owner."""
 
     service = staticmethod(change_several)
     refusals = (Conflict, InvalidInput, NotFound)
@@ -120,24 +120,24 @@ class ChangeSeveralForm(SeveralForm):
     reason = LongTextField(label=later("Reason"), rows=2, required=False, help_text=later("For the audit log."))
 
     def clean(self) -> None:
-        """Refuse what is no tag."""
+        """Refuse an invalid tag."""
         if self.cleaned_data.get("change") in (ADD, REMOVE) and "value" in self.cleaned_data:
             field_value(clean_tags, [self.cleaned_data["value"]])
 
     @property
     def sentence(self) -> str:
-        """What is done to each subject."""
+        """Say what is done to each subject."""
         given = self.cleaned_data
         return f"{CHANGES[given['change']][0]} “{given['value']}”" if {"change", "value"} <= given.keys() else ""
 
     def message(self, **route: Any) -> str:
-        """What was done."""
+        """Say what was done."""
         number = len(self.cleaned_data["subject"])
         return counted(number, "%(n)s subject: %(change)s.", "%(n)s subjects: %(change)s.", change=self.sentence)
 
 
 class DeprecateSeveralForm(SeveralForm):
-    """Deprecates all live versions of the subjects; its result says what became of each."""
+    """A form that deprecates all live versions of the subjects; the result has the outcome of each."""
 
     service = staticmethod(deprecate_several)
 
@@ -147,7 +147,7 @@ class DeprecateSeveralForm(SeveralForm):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkRow:
-    """A subject of a change of several: the tags that it has now, and those that it would have."""
+    """A subject in the preview: its tags before and after."""
 
     name: str
     before: tuple[TagChip, ...] = ()
@@ -157,7 +157,7 @@ class BulkRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkPage:
-    """The change of several subjects, to be confirmed."""
+    """The confirmation page of a bulk change."""
 
     frame: Frame
     registry: str
@@ -167,7 +167,7 @@ class BulkPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeveralRow:
-    """A chosen subject: how many versions would be deprecated, or were; `why_not` where it can't be, or wasn't."""
+    """A selected subject and the number of versions to deprecate or deprecated; `why_not` if it can't be or failed."""
 
     name: str
     versions: int = 0
@@ -176,7 +176,7 @@ class SeveralRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeveralPage:
-    """The deprecation of several subjects: to be confirmed, or with `done` what became of each."""
+    """The deprecation of several subjects: the confirmation, or with `done` the outcomes."""
 
     frame: Frame
     registry: str
@@ -186,14 +186,14 @@ class SeveralPage:
 
     @property
     def possible(self) -> int:
-        """How many can be deprecated, or were."""
+        """How many can be or were deprecated."""
         return sum(not row.why_not for row in self.rows)
 
 
 def bulk_form(actor: Actor, registry: str) -> BulkForm | None:
-    """The form below the list, with what somebody may do anywhere; who reads the list may export of it.
+    """Return the form below the list, with the changes that the person may make in some subject; None in the past.
 
-    None in the past, of which nothing is chosen: what would be exported is of now.
+    Everyone who can read the list can export from it. The past has no form because an export has current versions.
     """
     if actor.past:
         return None
@@ -208,7 +208,7 @@ def bulk_form(actor: Actor, registry: str) -> BulkForm | None:
 
 
 def change_page(request: HttpRequest, registry: str, form: ChangeSeveralForm, actor: Actor) -> BulkPage:
-    """The chosen subjects with what would become of each. Raises NotAllowed, RegistryNotFound."""
+    """Return the preview for the selected subjects. Raises NotAllowed, RegistryNotFound."""
     names = form.cleaned_data.get("subject", [])
     change, value = form.cleaned_data.get("change", ""), form.cleaned_data.get("value", "")
     notes = notes_of(get_registry(registry), names)
@@ -227,7 +227,7 @@ def change_page(request: HttpRequest, registry: str, form: ChangeSeveralForm, ac
 
 
 def require_change(form: ChangeSeveralForm, registry: str, actor: Actor) -> None:
-    """Raise NotAllowed unless the actor may change all chosen subjects so."""
+    """Raise NotAllowed unless the actor may make this change to all selected subjects."""
     right = CHANGES.get(form.cleaned_data.get("change", ""), ("", "subject.describe"))[1]
     for name in form.cleaned_data.get("subject", []):
         require(actor, right, registry="" if right == "people.manage" else registry, subject=name.qualified)
@@ -242,7 +242,7 @@ def _after(change: str, value: str, tags: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def deprecate_page(request: HttpRequest, registry: str, form: DeprecateSeveralForm, actor: Actor) -> SeveralPage:
-    """The chosen subjects with what would become of each. Raises RegistryNotFound."""
+    """Return the preview for the selected subjects. Raises RegistryNotFound."""
     names = chosen_subjects(request.POST.getlist("subject"))[:MOST] if "subject" not in form.errors else []
     live = _live(get_registry(registry), names)
     rows = tuple(
@@ -259,7 +259,7 @@ def deprecate_page(request: HttpRequest, registry: str, form: DeprecateSeveralFo
 
 
 def done_page(request: HttpRequest, registry: str, form: DeprecateSeveralForm) -> SeveralPage:
-    """What became of each."""
+    """Return the outcome for each subject."""
     outcomes: Sequence[Outcome] = form.result
     rows = tuple(
         SeveralRow(name=outcome.subject.qualified, versions=len(outcome.versions), why_not=outcome.refusal)
@@ -270,7 +270,7 @@ def done_page(request: HttpRequest, registry: str, form: DeprecateSeveralForm) -
 
 
 def _live(registry: Registry, names: Sequence[SubjectName]) -> dict[SubjectName, int]:
-    """How many live versions each has, of those that have any; one query."""
+    """Count the live versions of each subject that has some, in one query."""
     rows = SubjectActivity.objects.filter(among(names, "subject__"), registry_id=registry.pk)
     counts = rows.values_list("subject__context__name", "subject__name", "live_versions")
     return {SubjectName(context, name): number for context, name, number in counts}

@@ -1,4 +1,4 @@
-"""Descriptions of subjects, tags and owners, on a subject's page and in the filters of the list."""
+"""Notes and owners of subjects, on a subject's page and in the filters of the list."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_CHOICES: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagChip:
-    """A tag; `url` lists the subjects that have it, `personal` says that it hides values."""
+    """A tag; `url` lists the subjects that have it, `personal` marks a tag for personal data."""
 
     word: str
     url: str = ""
@@ -39,7 +39,7 @@ class TagChip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerChip:
-    """An owner: a person or, with `group`, a group; `url` lists what it owns."""
+    """An owner: a person, or a group if `group`; `url` lists the subjects that it owns."""
 
     name: str
     url: str
@@ -48,9 +48,9 @@ class OwnerChip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotePart:
-    """What is written about a subject, and the form that changes it; `refused` is why the reader may not.
+    """A subject's note and the form that changes it; `refused` says why the reader may not.
 
-    `tags` are its own, `inherited` those that every field of its newest version has.
+    `tags` are the subject's own, `inherited` those that every field of its newest version has.
     """
 
     note: Note
@@ -63,12 +63,12 @@ class NotePart:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody has said anything of the subject."""
+        """Whether the subject has no note, owners or tags."""
         return not (self.tags or self.inherited or self.owners or self.note.paragraphs)
 
 
 class NoteForm(SubjectForm):
-    """Replaces the tags and the text of a subject; `expected` is the state of the note that was read."""
+    """A form that replaces a subject's note; `expected` is the state of the note that was read."""
 
     anchor = "#note"
     service = staticmethod(set_note)
@@ -101,13 +101,13 @@ class NoteForm(SubjectForm):
     reason = LongTextField(label=later("Reason"), rows=2, required=False, help_text=later("For the audit log."))
 
     def clean_tags(self) -> list[str]:
-        """The tags, which commas may separate too."""
+        """Split the tags at spaces and commas."""
         text: str = self.cleaned_data["tags"]
         return text.replace(",", " ").split()
 
     @classmethod
     def of(cls, note: Note) -> NoteForm:
-        """The form with what is written now."""
+        """Return the form with the current note."""
         return cls(initial={"tags": " ".join(note.tags), "doc": note.doc, "expected": note.state})
 
 
@@ -120,7 +120,7 @@ def note_part(
     *,
     sent: ServiceForm | None = None,
 ) -> NotePart:
-    """What is written about a subject; `sent` is a form that was refused, so that nothing typed is lost."""
+    """Return a subject's note; `sent` is a refused form, shown again so that no input is lost."""
     return NotePart(
         note=note,
         tags=tag_chips(registry.name, note.tags),
@@ -133,7 +133,7 @@ def note_part(
 
 
 def tag_chips(registry: str, tags: Iterable[str]) -> tuple[TagChip, ...]:
-    """The tags; with a registry each leads to the subjects that have it."""
+    """Return the tags; with a registry, each links to the subjects that have it."""
     base = subjects_url(registry) if registry else ""
     return tuple(
         TagChip(
@@ -146,7 +146,7 @@ def tag_chips(registry: str, tags: Iterable[str]) -> tuple[TagChip, ...]:
 
 
 def owner_chips(registry: str, owners: Owners) -> tuple[OwnerChip, ...]:
-    """The groups and the people who are named themselves."""
+    """Return the owning groups, and the people named individually."""
     base = subjects_url(registry)
     named = [("group", name) for name in owners.groups]
     named += [("user", owner.username) for owner in owners.people if not owner.groups]
@@ -160,7 +160,7 @@ def owner_chips(registry: str, owners: Owners) -> tuple[OwnerChip, ...]:
 
 
 def tag_choices(tags: Iterable[str], counts: Mapping[str, int] | None, chosen: str) -> tuple[Choice, ...]:
-    """The first of the tags, most used first, with how many have each where that was counted, and the chosen one."""
+    """Return the most used tags and the selected one, with their counts if these are known."""
     chosen, listed = chosen.lower(), list(islice(tags, MOST_CHOICES))
     if chosen and chosen not in listed:
         listed.append(chosen)
@@ -176,7 +176,7 @@ def tag_choices(tags: Iterable[str], counts: Mapping[str, int] | None, chosen: s
 def owner_choices(
     owners: Sequence[tuple[str, str]], counts: Mapping[str, int] | None, chosen: str
 ) -> tuple[Choice, ...]:
-    """Who owns subjects there, with how many of the list each has where that was counted, and the chosen one."""
+    """Return the owners of subjects and the selected one, with their counts if these are known."""
     listed = [f"{kind}:{name}" for kind, name in owners[:MOST_CHOICES]]
     if chosen and chosen not in listed:
         listed.append(chosen)

@@ -1,4 +1,4 @@
-"""Changes from the pages of subjects: descriptions, the status of versions, renames, and several subjects at once."""
+"""Changes from the pages of subjects: descriptions, statuses of versions, renames, bulk changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _decide(*, decision: str, reason: str, **pair: Any) -> bool:
 
 
 class RenameForm(lifecycle.SubjectForm):
-    """Decides whether two fields are one under two names, or withdraws the decision."""
+    """A form that decides whether two names belong to one renamed field, or withdraws that decision."""
 
     service = staticmethod(_decide)
     success = later("The decision was saved. It applies wherever this pair of fields appears.")
@@ -52,38 +52,38 @@ class RenameForm(lifecycle.SubjectForm):
     )
 
     def message(self, **route: Any) -> str:
-        """What was done."""
+        """Say what was done."""
         is_back = self.cleaned_data["decision"] == "back"
         return gettext("The decision was removed.") if is_back else str(self.success)
 
 
 class SubjectFormView(ServiceFormView):
-    """A form of a subject's page. It leads back there, with what was done or why not."""
+    """A form on a subject's page. It redirects back there with the result, or with the reason for a refusal."""
 
     def target(self, **route: Any) -> dict[str, Any]:
-        """The subject."""
+        """Return the subject."""
         return {"registry": route["registry"], "subject": parse_subject(route["subject"])}
 
     def check(self, actor: Actor, **route: Any) -> None:
-        """Refuse who may not change the subject."""
+        """Raise NotAllowed unless the actor may change the subject."""
         name = parse_subject(route["subject"]).qualified
         require(actor, self.form_class.permission, registry=route["registry"], subject=name)
 
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page, with why not."""
+        """Return to the page with the reason for the refusal."""
         if form.problem:
             messages.error(self.request, form.problem.what)
         return self.back(form, **route)
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page with what was done; a request that was made is shown itself."""
+        """Return to the page with the result; show a request that was created."""
         messages.success(self.request, form.message(**route))
         if isinstance(form, lifecycle.AdoptForm):
             return redirect("ui:promotion", form.result)
         return self.back(form, **route)
 
     def back(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page that the form names if it is one of this site, else the part of the subject's that the form is about."""
+        """Redirect to the form's `next` page if it is on this site, else to the form's part of the subject's page."""
         page = self.request.POST.get("next", "")
         if page and url_has_allowed_host_and_scheme(page, allowed_hosts={self.request.get_host()}):
             return redirect(f"{page}#renames-title" if isinstance(form, RenameForm) else page)
@@ -92,12 +92,12 @@ class SubjectFormView(ServiceFormView):
 
 
 class NoteFormView(SubjectFormView):
-    """The description of a subject; what is refused stays in the form."""
+    """The form of a subject's note; a refused form keeps its input."""
 
     form_class = NoteForm
 
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page with the form's errors."""
+        """Show the page with the form's errors."""
         if form.problem:
             messages.error(self.request, form.problem.what)
         page = subject_page(self.request, route["registry"], route["subject"], sent=form)
@@ -113,7 +113,7 @@ _FORMS: Final[tuple[tuple[str, str, type[ServiceForm]], ...]] = (
     ("least-version", "least_version", lifecycle.MinimumForm),
     ("least-version/clear", "least_version_clear", lifecycle.ClearMinimumForm),
 )
-#: path below the subject's, name, view
+#: path below the subject's URL, name, view
 SUBJECT_FORMS: Final = (
     ("describe", "describe", NoteFormView.as_view()),
     *((route, name, SubjectFormView.as_view(form_class=form)) for route, name, form in _FORMS),
@@ -122,7 +122,7 @@ SUBJECT_FORMS: Final = (
 
 @require_POST
 def describe_several(request: HttpRequest, registry: str) -> HttpResponse:
-    """Show what would become of the chosen subjects; confirmed, do it."""
+    """Preview a bulk change; make it if confirmed."""
     actor, form = page_actor(request), bulk.ChangeSeveralForm(request.POST)
     require(actor, "schema.read", registry=registry)
     is_valid = form.is_valid()
@@ -136,7 +136,7 @@ def describe_several(request: HttpRequest, registry: str) -> HttpResponse:
 
 @require_POST
 def export(request: HttpRequest, registry: str) -> HttpResponse:
-    """The chosen subjects as a zip."""
+    """Download the selected subjects as a zip file."""
     actor = page_actor(request)
     require(actor, "schema.read", registry=registry)
     file, names = io.BytesIO(), bulk.chosen_subjects(request.POST.getlist("subject"))
@@ -147,7 +147,7 @@ def export(request: HttpRequest, registry: str) -> HttpResponse:
 
 @require_POST
 def deprecate(request: HttpRequest, registry: str) -> HttpResponse:
-    """Show what would become of the chosen subjects; confirmed, do it and say what became of each."""
+    """Preview the deprecation of the selected subjects; if confirmed, do it and show the outcomes."""
     actor, form = page_actor(request), bulk.DeprecateSeveralForm(request.POST)
     require(actor, "schema.read", registry=registry)
     if not may_somewhere(actor, RIGHTS[DEPRECATE]):

@@ -1,4 +1,4 @@
-"""The fields of a structure to draw: those that the address names, a search matches, or the tree has open."""
+"""The fields of the tree to show: those named in the URL, found by the filter, or expanded."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from dashboard.components.links import given_text, whole_number
 from registry.formats.base import OutlineField
 from registry.formats.personal_data import FieldTags
 
-#: fields that a page draws: more would be too heavy for it
+#: fields on a page: more would make it too large
 FIELD_ROWS: Final = 100
-#: fields below this depth are drawn once what they are in is opened
+#: fields deeper than this are shown once their parent is expanded
 OPEN_DEPTH: Final = 2
 MAX_FILTER: Final = 200
 
 
 def parents_of(outline: Sequence[OutlineField]) -> list[int | None]:
-    """For each field, where the one stands that it is in."""
+    """Return the position of each field's parent."""
     parents: list[int | None] = []
     above: list[int] = []
     for number, item in enumerate(outline):
@@ -32,7 +32,7 @@ def parents_of(outline: Sequence[OutlineField]) -> list[int | None]:
 
 @dataclass(frozen=True)
 class TreeQuery:
-    """What the address asks for: `opened` are positions from 0, None for all."""
+    """The parameters in the URL; `opened` are positions from 0, None for all."""
 
     filter: str
     opened: frozenset[int] | None
@@ -41,7 +41,7 @@ class TreeQuery:
     example: bool
 
     def query(self, **other: object) -> dict[str, Any]:
-        """The address's query with something else in it."""
+        """Return the URL's query with some parameters replaced."""
         opened = "all" if self.opened is None else [number + 1 for number in sorted(self.opened)]
         parameters: dict[str, Any] = {
             "filter": self.filter or None,
@@ -53,7 +53,7 @@ class TreeQuery:
 
 
 def asked_of(request: HttpRequest) -> TreeQuery:
-    """What a request's address asks for; what makes no sense there is left out."""
+    """Read the parameters from a request's URL; ignore invalid ones."""
     numbers = [whole_number(text) for text in request.GET.getlist("open")[:FIELD_ROWS]]
     return TreeQuery(
         filter=given_text(request.GET, "filter").strip()[:MAX_FILTER],
@@ -66,9 +66,9 @@ def asked_of(request: HttpRequest) -> TreeQuery:
 
 @dataclass(frozen=True)
 class DrawnFields:
-    """Positions of the fields that are drawn on some page, and of those that the filter found (None: no filter).
+    """Positions of the fields to show on all pages, and of those that the filter found (None: no filter).
 
-    `inside` counts the fields in each field that is at the depth where trees are closed; `opened` are those shown open.
+    `inside` counts the fields below each field at the depth where trees are collapsed; `opened` are the expanded ones.
     """
 
     visible: tuple[int, ...]
@@ -79,7 +79,7 @@ class DrawnFields:
 
 
 def chosen_of(outline: Sequence[OutlineField], tags: Sequence[FieldTags], options: TreeQuery) -> DrawnFields:
-    """The fields to draw: those with the words and what they are in, else the tree as far as it is open."""
+    """Return the fields that match the filter, with their parents; without a filter, the expanded part of the tree."""
     parents = parents_of(outline)
     if options.filter:
         matches = frozenset(
@@ -102,7 +102,7 @@ def chosen_of(outline: Sequence[OutlineField], tags: Sequence[FieldTags], option
 
 
 def _with_parents(numbers: Collection[int], parents: Sequence[int | None]) -> set[int]:
-    """The fields with all that they are in."""
+    """Return the fields and all their ancestors."""
     positions: set[int] = set()
     for number in numbers:
         above: int | None = number
@@ -113,7 +113,7 @@ def _with_parents(numbers: Collection[int], parents: Sequence[int | None]) -> se
 
 
 def _matches(item: OutlineField, tags: Sequence[str], text: str) -> bool:
-    """Whether the words are in what a row says; with a dot the path is looked at, else the name alone."""
+    """Return whether a row contains all words; the path is searched if the filter has a dot, else only the name."""
     text_of_row = "\n".join(
         (item.path if "." in text else item.name, item.type, item.doc, *item.aliases, *tags)
     ).casefold()
@@ -121,7 +121,7 @@ def _matches(item: OutlineField, tags: Sequence[str], text: str) -> bool:
 
 
 def begin_of(visible: Sequence[int], options: TreeQuery) -> int:
-    """Where the page begins: as asked, else at the page of the first field that is asked to be open."""
+    """Return the start of the page: as requested, else of the page with the first field to expand."""
     begin = options.begin
     if begin is None and options.opened and not options.filter:
         first = min(options.opened)

@@ -1,6 +1,6 @@
 """The history of a field over all versions of a subject.
 
-What each version did to it, what data say, and fields of the same name elsewhere.
+It has the changes in each version, the field's values in scanned data, and fields with the same name elsewhere.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeLine:
-    """One thing that happened; `url` leads to the biography of the name that the field had before."""
+    """One change; `url` links to the history of the field's earlier name."""
 
     icon: str
     sentence: str
@@ -51,7 +51,7 @@ class ChangeLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChapterRow:
-    """A version that did something to the field."""
+    """A version that changed the field."""
 
     version: int
     url: str
@@ -65,7 +65,7 @@ class ChapterRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DayRow:
-    """A day's messages, and the share of those in which the field had no value, in words."""
+    """A day's messages, and the shares without the field or with null, in words."""
 
     day: date
     messages: int
@@ -75,20 +75,20 @@ class DayRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sparkline:
-    """A share over days as a line: `points` in a box of 100 by 24, oldest first; `text` is the same in words."""
+    """A share over days as a line: `points` in a box of 100 by 24, oldest first; `text` says the same in words."""
 
     points: tuple[tuple[float, float], ...]
     text: str
 
     @property
     def drawn(self) -> str:
-        """The points as SVG takes them, whatever the reader's language writes numbers like."""
+        """The points in SVG's number format, in every language."""
         return " ".join(f"{x:.1f},{y:.1f}" for x, y in self.points)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherTypeRow:
-    """A type that fields of the name have elsewhere, and where; `more` counts those that aren't listed."""
+    """Another type of fields with this name, and the fields; `more` counts those that aren't listed."""
 
     type: str
     fields: tuple[Link, ...]
@@ -97,10 +97,10 @@ class OtherTypeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldPage:
-    """The page; `now` are facts of the field in the newest version, none where it is gone.
+    """The page; `now` has facts about the field in the newest version, and is empty if the field was removed.
 
-    `needed` says which declared clients need it; their page is at `usage_url`.
-    `problem` says that no version has it, with `nearest` to try instead. `bounds` say what wasn't looked at.
+    `needed` names the declared clients that need the field; `usage_url` is their page. `problem` says that no version
+    has the field, with similar paths in `nearest`. `bounds` names the limits of the search.
     """
 
     frame: Frame
@@ -127,7 +127,7 @@ ICONS: Final = {INTRODUCED: "plus", THERE: "circle-dashed", REMOVED: "minus", RE
 
 
 def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> FieldPage:
-    """The page of a field. Raises RegistryNotFound, SubjectNotFound, InvalidName."""
+    """Return the page of a field. Raises RegistryNotFound, SubjectNotFound, InvalidName."""
     registry_row, name = get_registry(registry), parse_subject(subject)
     history = field_history(registry_row, name, path)
     actor = page_actor(request)
@@ -152,7 +152,7 @@ def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> 
         now=_now(history),
         tags=history.field.tags if history.field else (),
         chapters=_chapters(registry, name, history),
-        # neither what data showed nor an index of fields is kept over time
+        # the past has neither field counts nor an index of fields
         in_data="" if actor.past else _data_sentence(days),
         days=tuple(_day(item) for item in days),
         sparkline=_sparkline(days),
@@ -170,7 +170,7 @@ def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> 
 
 
 def field_url(registry: str, subject: SubjectName, path: str) -> str:
-    """The address of a field's biography."""
+    """Return the URL of a field's history."""
     query = urlencode({"registry": registry, "subject": subject.qualified, "path": path})
     return f"{reverse('ui:field')}?{query}"
 
@@ -214,7 +214,7 @@ def _now(history: FieldHistory) -> tuple[Fact, ...]:
 
 
 def _needed(clients: Sequence[ClientInfo], path: str) -> str:
-    """Which declared clients need the field, or a part of it, or what it is a part of."""
+    """Say which declared clients need the field, a part of it, or a parent of it."""
     if not clients:
         return gettext("No clients are declared, so it is unknown who uses this field.")
     need = [client.name for client in clients if any(is_of(path, field) for field in client.fields)]
@@ -283,7 +283,7 @@ def _day(item: FieldOnDay) -> DayRow:
 
 
 def _sparkline(days: Sequence[FieldOnDay]) -> Sparkline | None:
-    """In how much of the messages it was null or missing, by day; no line through fewer than two days."""
+    """Return the daily share of messages where the field was null or missing; None for fewer than two days."""
     read = sorted((item for item in days if item.messages), key=lambda item: item.day)
     if len(read) < 2:
         return None
@@ -307,7 +307,7 @@ def _sparkline(days: Sequence[FieldOnDay]) -> Sparkline | None:
 
 
 def _percent(share: float) -> str:
-    """A share; neither all nor none by rounding alone."""
+    """Format a share; rounding never gives 0 % or 100 %."""
     return f"{100 * share:.0f} %" if share in (0, 1) else f"{min(max(100 * share, 0.1), 99.9):.1f} %"
 
 

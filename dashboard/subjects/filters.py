@@ -1,6 +1,6 @@
-"""The filters of the list of subjects: labels, names in the address, and how many subjects each value leaves.
+"""The filters of the list of subjects: labels, names in the URL, and the number of subjects for each value.
 
-What everybody may see of them is cached for a minute in Valkey; without Valkey it is computed each time.
+Counts that are the same for everybody are cached in Valkey for a minute; without Valkey they are computed each time.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ KEPT_SECONDS: Final = 60
 
 
 def cached(what: str, read: Callable[[], T]) -> tuple[T, datetime]:
-    """What `read` gives, and when it was read. `what` names it with all that it depends on; of the past, beside the moment.
+    """Return the result of `read`, cached, and the time of the reading.
 
-    Plain values alone: another release may read what this one wrote.
+    `what` names the result and everything that it depends on except the moment of the past. Results are plain values
+    because another release may read them.
     """
     key = f"kept:{sha256(f'{moment()} {what}'.encode()).hexdigest()}"
     try:
@@ -76,13 +77,13 @@ def cached(what: str, read: Callable[[], T]) -> tuple[T, datetime]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectListFilter(ListFilter):
-    """A filter of the list; a rarer one is in a fold below the others. Of its `untold` values no number may be known."""
+    """A filter of the list; rarer ones are in a collapsed group. Counts of `untold` values are never shown."""
 
     is_rarer: bool = False
     untold: tuple[str, ...] = ()
 
 
-#: in the order of their selects; the longest texts are those that the API takes: each word costs the database
+#: in the order of their selects; lengths are limited as in the API: each word costs database time
 FILTERS: Final = {
     item.name: item
     for item in (
@@ -175,59 +176,59 @@ FILTERS: Final = {
         ),
     )
 }
-#: those that take any value in an address: a format or a level that doesn't exist finds nothing
+#: filters that accept any value: an unknown format or level finds nothing
 _FREE: Final = ("format", "level")
 MAX_VALUE: Final = 40
 
 
-#: the database's time for all numbers; what isn't counted by then isn't told
+#: time limit of the database for all counts; later counts are omitted
 COUNTING_SECONDS: Final = 2.0
-#: asks for the numbers with the page, however long they take
+#: parameter that requests the counts with the page, however long they take
 COUNTS: Final = "counts"
-#: name in the address → as the selector has it
+#: name in the URL → name in the selector
 _THEIRS: Final = {"q": "text"}
 
 
 @dataclass(frozen=True, slots=True)
 class SubjectFilters:
-    """What the address says: the value of each filter, and whether the numbers are to come with the page."""
+    """The filters in the URL, and whether the page must include the counts."""
 
     values: Mapping[str, str]
     counts: bool
 
     @classmethod
     def of(cls, request: HttpRequest) -> SubjectFilters:
-        """The filters of an address. Raises InvalidInput for a value that a filter doesn't have."""
+        """Read the filters from the URL. Raises InvalidInput for a value that a filter doesn't have."""
         values = {name: FILTERS[name].value_in(request.GET) for name in FILTERS if name not in _FREE}
         values |= {name: given_text(request.GET, name)[:MAX_VALUE] for name in _FREE}
         return cls(values, COUNTS in request.GET)
 
     @property
     def subject_filter(self) -> SubjectFilter:
-        """The same as the selector has it."""
+        """The same filters for the selector."""
         return SubjectFilter(**{_THEIRS.get(name, name): value for name, value in self.values.items()})
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What was counted, and when; None where nothing was yet."""
+    """The counts and their time; None if nothing is counted yet."""
 
     facets: Facets
     at: datetime | None = None
 
     @property
     def with_page(self) -> bool:
-        """Whether that was so quick that it is of this very moment."""
+        """Whether the counts were made with this page."""
         return self.facets.total is not None and self.at is None
 
     @property
     def is_later(self) -> bool:
-        """Whether it is yet to be counted."""
+        """Whether the counts are still to be made."""
         return self.facets.total is None and self.at is None
 
 
 def counted_with_page(registry: Registry, chosen: SubjectFilters, signs: Signs, query: ListQuery) -> Counted:
-    """The numbers that the page has: all of them where that is quick, those that are kept where they are asked for."""
+    """Return the counts to include in the page: new ones if that is quick, cached ones if the URL requests them."""
     if chosen.counts:
         return counted_in_time(registry, chosen, signs)
     is_quick = not query.is_wide and are_quick(registry, len(signs.owned))
@@ -235,13 +236,13 @@ def counted_with_page(registry: Registry, chosen: SubjectFilters, signs: Signs, 
 
 
 def counted_in_time(registry: Registry, chosen: SubjectFilters, signs: Signs) -> Counted:
-    """The numbers as they were at most a minute ago. That they take too long is kept too: it isn't tried for everybody."""
+    """Return counts at most a minute old. A timeout is cached too, so that not everybody repeats it."""
 
     def count() -> tuple[int | None, dict[str, dict[str, int]]]:
         facets = facet_counts(registry, chosen.subject_filter, signs=signs, seconds=COUNTING_SECONDS)
         return facets.total, {name: dict(counts) for name, counts in facets.counts.items()}
 
-    key = json.dumps(astuple(chosen.subject_filter)[:-1])  # in any order as many
+    key = json.dumps(astuple(chosen.subject_filter)[:-1])  # without the order, which doesn't affect counts
     (total, counts), at = cached(f"numbers:{registry.pk}:{key}", count)
     return Counted(Facets(total, counts), at)
 
@@ -249,7 +250,7 @@ def counted_in_time(registry: Registry, chosen: SubjectFilters, signs: Signs) ->
 def numbers_part(
     registry: Registry, chosen: SubjectFilters, counted: Counted, filters: Sequence[Filter]
 ) -> SubjectNumbers | None:
-    """What is told of the numbers, and the words of the `filters` with them for a page that has others; None for nothing."""
+    """Return the counts, and the labels of `filters` on a page that has other counts; None if there are none."""
     has_none = chosen.values["state"] == DELETED
     if has_none and not filters:
         return None
@@ -266,7 +267,7 @@ def numbers_part(
 
 
 def _tags(registry: Registry, *, at_once: bool) -> list[str]:
-    """The tags of the registry, most used first; of a large one those of at most a minute ago."""
+    """Return the registry's tags, most used first; those of a large registry are up to a minute old."""
     if at_once:
         return list(tag_counts(registry))
     tags, _ = cached(f"tags:{registry.pk}", lambda: tag_counts(registry))
@@ -274,7 +275,7 @@ def _tags(registry: Registry, *, at_once: bool) -> list[str]:
 
 
 def search_of(registry: Registry, chosen: Mapping[str, str], counted: Counted, filters: Sequence[Filter]) -> SearchBox:
-    """The search box with its filters, and those in force."""
+    """Return the search box with its filters, and the active ones."""
     base = subjects_url(registry.name)
     return SearchBox(
         url=base,
@@ -291,12 +292,12 @@ def search_of(registry: Registry, chosen: Mapping[str, str], counted: Counted, f
 
 
 def choice_id(name: str, value: str) -> str:
-    """By which a choice of a filter is found on its page, whatever its value is."""
+    """Return the HTML id of a filter's choice, valid for any value."""
     return f"{name}-{sha256(value.encode('utf-8', 'backslashreplace')).hexdigest()[:12]}"
 
 
 def filters_of(chosen: Mapping[str, str], counted: Counted, signs: Signs) -> tuple[Filter, ...]:
-    """The filters with their numbers."""
+    """Return the filters with their counts."""
     return tuple(
         replace(one, choices=tuple(replace(choice, id=choice_id(one.name, choice.value)) for choice in one.choices))
         for one in _filters(chosen, counted, signs)
@@ -306,7 +307,7 @@ def filters_of(chosen: Mapping[str, str], counted: Counted, signs: Signs) -> tup
 def _filters(chosen: Mapping[str, str], counted: Counted, signs: Signs) -> Iterator[Filter]:
     counts = dict(counted.facets.counts)
     if moment() and (attention := counts.get("attention")) is not None:
-        # findings aren't part of the past
+        # the past has no findings
         counts["attention"] = {value: number for value, number in attention.items() if value != DRIFT}
     for name, item in FILTERS.items():
         if name == "tag":
@@ -320,7 +321,9 @@ def _filters(chosen: Mapping[str, str], counted: Counted, signs: Signs) -> Itera
 
 
 def _count(counts: Mapping[str, int] | None, untold: Collection[str], value: str) -> int | None:
-    """How many subjects a value leaves; soft-deleted ones are another list, and "any" is the paging's number."""
+    """Return the count of a value; None for soft-deleted subjects, another list, and for "any", counted by the
+    paging.
+    """
     if counts is None or value in ("", DELETED):
         return None
     return counts.get(value, None if value in untold else 0)

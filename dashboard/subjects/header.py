@@ -1,6 +1,6 @@
-"""The head and the settings of a subject's page, and the labels that pages about subjects share.
+"""The header and the settings of a subject's page, and labels shared by pages about subjects.
 
-What may be done, what the level requires of a new version, its state and its topics; each setting with its origin.
+They show actions, requirements on new versions, the subject's state, its topics, and each setting with its origin.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ DOORS: Final = {
 
 
 def level_order(level: str) -> str:
-    """The headline that a level implies."""
+    """Return the deployment order that a level implies."""
     return ORDER_WORDS.get(LEVELS[level].upgrade_order, gettext("No safe order"))
 
 
 def origin_words(origin: str) -> str:
-    """Where a setting comes from."""
+    """Say where a setting comes from."""
     return {
         "subject": gettext("set for this subject"),
         "context": gettext("inherited from the context"),
@@ -67,13 +67,13 @@ def origin_words(origin: str) -> str:
 
 
 def for_people(info: selectors.VersionInfo) -> str:
-    """The text that people read and change: of Protobuf the one that was sent, as what is stored has no comments."""
+    """Return the text to read and edit: for Protobuf the submitted one, because the canonical one has no comments."""
     text = format_of(info.schema.schema_type).readable(info.schema.text, info.submitted)
     return pretty(info) if text == info.schema.text else text
 
 
 def pretty(info: selectors.VersionInfo) -> str:
-    """The canonical text, laid out where it is JSON; as it is where it isn't what its format says."""
+    """Return the canonical text, with JSON indented; unchanged if it is invalid."""
     if not format_of(info.schema.schema_type).is_json:
         return info.schema.text
     try:
@@ -82,7 +82,7 @@ def pretty(info: selectors.VersionInfo) -> str:
         return info.schema.text
 
 
-#: topics that the head names; the page of the use has all
+#: topics in the header; the usage page has all
 SHOWN_TOPICS: Final = 3
 _ASK: Final = "promotion.request"
 _BOTH: Final = ("FORWARD", "BACKWARD")
@@ -96,7 +96,7 @@ _BY: Final = {
 def propose_action(
     request: HttpRequest, registry: str, name: SubjectName, *, order: list[str], live: bool
 ) -> Action | None:
-    """The editor with the newest version; absent where the registry is no environment, so that nothing is proposed."""
+    """Return the link to the editor with the newest version; None if the registry isn't an environment."""
     if registry not in order:
         return None
     reason = refusal(page_actor(request), _ASK, registry=registry, subject=name.qualified)
@@ -108,7 +108,7 @@ def propose_action(
 def subject_actions(
     request: HttpRequest, registry_row: Registry, name: SubjectName, *, order: list[str], live: bool, selected: int
 ) -> tuple[Action, ...]:
-    """What is done with the subject most."""
+    """Return the most common actions."""
     registry, own = registry_row.name, name.qualified
     actions = [
         _promote(request, registry, name, selected, order) if live else None,
@@ -121,7 +121,7 @@ def subject_actions(
 def more_actions(
     request: HttpRequest, registry: str, name: SubjectName, *, live: bool, selected: int
 ) -> tuple[Action, ...]:
-    """What is done with the subject seldom; reasons against it stand where each leads."""
+    """Return the rare actions; their pages say why one is refused."""
     own = name.qualified
     actions = [
         Action(label=gettext("Simulate with data"), url=subject_url(registry, own, "simulate"), icon="play")
@@ -140,18 +140,18 @@ def more_actions(
 
 
 def subscribe_url(registry: str, name: SubjectName) -> str:
-    """The form of a new subscription to this subject; its name is taken as it is, not as a pattern."""
+    """Return the URL of a new subscription to this subject; its name is literal, not a pattern."""
     parameters = {"registry_pattern": pattern_of(registry), "subject_pattern": pattern_of(name.qualified)}
     return f"{reverse('ui:subscriptions')}?{urlencode(parameters)}#subscribe"
 
 
 def policy_url(registry: str, name: SubjectName) -> str:
-    """Where the subject's settings are changed."""
+    """Return the URL where the subject's settings are changed."""
     return f"{scoped_url('ui:policy', registry, name, change='1')}#change"
 
 
 def _promote(request: HttpRequest, registry: str, name: SubjectName, version: int, order: list[str]) -> Action | None:
-    """The form of a request, to the first environment after this one in which the reader may ask for it."""
+    """Return the link to a new request for the first later environment where the reader may request a promotion."""
     if registry not in order[:-1]:
         return None
     later_ones, actor = order[order.index(registry) + 1 :], page_actor(request)
@@ -174,7 +174,7 @@ def _promote(request: HttpRequest, registry: str, name: SubjectName, version: in
 def restore_action(
     actor: Actor, name: SubjectName, preconditions: SettingsPreconditions, mode: str, *, version: int | None = None
 ) -> Action:
-    """The way to take back what is soft-deleted: one version, or (None) all of the subject."""
+    """Return the action that restores a soft-deleted version, or (None) the whole subject."""
     registry, right = preconditions.registry, RIGHTS[RESTORE]
     reason = refusal(actor, right, registry=registry.name, subject=name.qualified)
     if not reason and preconditions.is_closed:
@@ -194,11 +194,11 @@ def restore_action(
     )
 
 
-# -- the level ------------------------------------------------------------------------------------------------------------
+# -- the level ---------------------------------------------------------------------------------------------------------
 
 
 def level_origin(spoken: Spoken) -> str:
-    """Where the level is set, and what would count without the subject's own."""
+    """Say where the level is set, and which would apply without the subject's own."""
     config = spoken.config()
     if config.origin != ORIGINS[0]:
         return origin_words(config.origin)
@@ -211,7 +211,7 @@ def level_origin(spoken: Spoken) -> str:
 
 
 def level_asks(config: EffectiveConfig, settings: OwnConfig, versions: int) -> str:
-    """What the level asks of a new schema, over how many versions, and what counts beside it."""
+    """Say what the level requires of a new schema, against how many versions, and which other rules apply."""
     sentences = [_level_sentence(config.level, versions)]
     if settings.compatibility_group and LEVELS[config.level].directions:
         group = {"group": settings.compatibility_group}
@@ -261,11 +261,11 @@ def _asked_of_all(directions: Sequence[str], versions: int) -> str:
     )
 
 
-# -- its state and its topics -----------------------------------------------------------------------------------------------
+# -- its state and its topics ------------------------------------------------------------------------------------------
 
 
 def state_mark(lives: Mapping[int, VersionTimeline], newest: int | None) -> LifeMark:
-    """The state of the subject, which is that of its newest live version."""
+    """Return the state of the subject: that of its newest live version."""
     if newest is None or newest not in lives:
         return LifeMark(
             state=LifeState.DELETED,
@@ -292,7 +292,7 @@ def state_mark(lives: Mapping[int, VersionTimeline], newest: int | None) -> Life
 
 
 def topic_links(actor: Actor, registry: Registry, name: SubjectName, own: Iterable[Topic]) -> TopicLinks:
-    """The topics that carry the subject, of its `own`."""
+    """Return those of the subject's `own` topics that carry it."""
     topics = carrying_topics(own, name)
     may_look = may(actor, "schema.read", registry=registry.name)
     shown = tuple(_topic(topic, may_look=may_look) for topic in topics[:SHOWN_TOPICS])
@@ -316,7 +316,7 @@ def _topic(topic: CarryingTopic, *, may_look: bool) -> TopicLink:
 def subject_settings(
     name: SubjectName, spoken: Spoken, preconditions: SettingsPreconditions
 ) -> tuple[SubjectSetting, ...]:
-    """The level and the mode. Where a mirror's mode comes from is its own affair: it isn't changed here."""
+    """Return the level and the mode. A mirror's mode can't be changed here."""
     registry, wider = preconditions.registry, spoken.inherited()
     config, mode = spoken.config(), spoken.mode(registry)
     url = policy_url(registry.name, name)

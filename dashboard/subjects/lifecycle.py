@@ -1,4 +1,4 @@
-"""The life cycle of a subject's versions: their states, their status forms, and the minimum version for producers."""
+"""The life cycle of versions: states, forms that change the status, and the minimum version for producers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ REQUEST: Final = "promotion.request"
 
 
 class LifeState(Shown):
-    """What became of a version; the last two are said of a subject as a whole."""
+    """The state of a version; the last two apply to whole subjects."""
 
     DRAFT = ("draft", "unknown", "pencil", later("Draft"))
     ASKED = ("in review", "info", "git-pull-request-arrow", later("In review"))
@@ -53,7 +53,9 @@ class LifeState(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifeMark:
-    """A state of a version: `word` follows the state's own ("to prod"), `sentence` says the rest, `url` leads there."""
+    """A state of a version: `word` is the label ("Released to prod"), `sentence` has the details, `url` links to
+    them.
+    """
 
     state: LifeState
     word: str
@@ -62,32 +64,32 @@ class LifeMark:
 
 
 class SubjectForm(ServiceForm):
-    """A form about one subject; its message may name the form's values and the service's `result`."""
+    """A form about one subject; its message can contain form values and the service's `result`."""
 
     anchor: ClassVar[str] = ""
 
     def message(self, **route: Any) -> str:
-        """What was done."""
+        """Say what was done."""
         return str(self.success) % {**self.cleaned_data, "result": self.result}
 
     def place(self) -> dict[str, Any]:
-        """The part of the subject's page that the form leads back to, as its query."""
+        """Return the query of the part of the subject's page to redirect to."""
         return {}
 
 
 class VersionForm(SubjectForm):
-    """A form about the version that its page names."""
+    """A form about the version shown on its page."""
 
     anchor = "#standing"
     version = forms.CharField(widget=forms.HiddenInput)
 
     def place(self) -> dict[str, Any]:
-        """The version."""
+        """Return the version."""
         return {"version": self["version"].value() or None}
 
 
 class StandingForm(VersionForm):
-    """Deprecates, retires or quarantines a version."""
+    """A form that deprecates, retires or quarantines a version."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(set_standing)
     label = later("Set status")
@@ -111,7 +113,7 @@ class StandingForm(VersionForm):
 
 
 class ReactivateForm(VersionForm):
-    """Takes back what was decided of a version."""
+    """A form that makes a version active again."""
 
     service = staticmethod(clear_standing)
     label = later("Reactivate")
@@ -120,7 +122,7 @@ class ReactivateForm(VersionForm):
 
 
 class AdoptForm(VersionForm):
-    """Requests the review of a version that came without a request."""
+    """A form that requests the review of an unapproved version."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(
         lambda registry, **values: request_adoption(environment=registry, **values)
@@ -133,7 +135,7 @@ class AdoptForm(VersionForm):
 
 
 class RollBackForm(AdoptForm):
-    """Requests that an earlier version is current again."""
+    """A form that requests to make an earlier version current again."""
 
     service = staticmethod(lambda registry, **values: request_roll_back(environment=registry, **values))
     success = later("Created request %(result)s to roll back to version %(version)s.")
@@ -149,7 +151,7 @@ class RollBackForm(AdoptForm):
 
 
 class MinimumForm(SubjectForm):
-    """Sets the least version that producers should write."""
+    """A form that sets the minimum version for producers."""
 
     anchor = "#least"
     service: ClassVar[Callable[..., object]] = staticmethod(set_least_version)
@@ -161,12 +163,12 @@ class MinimumForm(SubjectForm):
     reason = LongTextField(label=later("Why producers should no longer write older versions"), rows=2)
 
     def place(self) -> dict[str, Any]:
-        """The settings."""
+        """Return the settings tab."""
         return {"tab": "settings"}
 
 
 class ClearMinimumForm(SubjectForm):
-    """Lets producers write any version again."""
+    """A form that lets producers write any version again."""
 
     anchor, place = MinimumForm.anchor, MinimumForm.place
     service = staticmethod(clear_least_version)
@@ -177,11 +179,11 @@ class ClearMinimumForm(SubjectForm):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingPart:
-    """What may be decided of the version that is looked at.
+    """The status of the selected version, and the forms that change it.
 
-    `says` is what stands, in full. `refused` is why the reader may not change that, `request_refused` why they may request
-    nothing. `adopt` asks for the review of a ghost, `roll_back` to make an earlier version current again: each None where
-    there is nothing to adopt or to roll back.
+    `says` is the status in full. `refused` says why the reader may not change it, `request_refused` why they may not
+    make a request. `adopt` requests the review of an unapproved version, `roll_back` makes an earlier version current
+    again; each is None if not applicable.
     """
 
     version: int
@@ -196,10 +198,10 @@ class StandingPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeastPart:
-    """The least version that producers may still write (None: any), and the form that sets it.
+    """The minimum version for producers (None: any), and the form that sets it.
 
-    `is_over`: no such version lives any more, nor a later one, so that it holds for none. `set_refused` is why it can't be set, `refused` why the
-    reader may not.
+    `is_over`: neither that version nor a later one is live, so that the minimum applies to none. `set_refused` says why
+    no minimum can be set, `refused` why the reader may not set one.
     """
 
     info: LeastInfo | None
@@ -210,7 +212,7 @@ class LeastPart:
 
 
 def marks_of(life: VersionTimeline) -> tuple[LifeMark, ...]:
-    """The states of a version, as its row shows them; releases are shown by the environments that it lives in."""
+    """Return the states shown in a version's row; releases are shown by environment instead."""
     marks = [_ghost()] if life.is_ghost else []
     marks += [
         LifeMark(
@@ -237,7 +239,7 @@ def _ghost() -> LifeMark:
 
 
 def standing_mark(standing: Standing) -> LifeMark:
-    """What was decided of a version."""
+    """Return the mark of a version's status."""
     state = LifeState.of(standing.standing)
     word = str(state.look.word)
     if standing.ends_at:
@@ -248,9 +250,9 @@ def standing_mark(standing: Standing) -> LifeMark:
 def standing_part(
     actor: Actor, registry: str, name: SubjectName, life: VersionTimeline, *, newest: int = 0
 ) -> StandingPart:
-    """What is known of the version that is looked at, and the forms that change it.
+    """Return the status of the selected version, and the forms that change it.
 
-    `newest` is the version that is current in an environment, 0 where the registry is none.
+    `newest` is the current version of an environment, 0 if the registry isn't one.
     """
     standing = life.standing
     releases = tuple(
@@ -305,7 +307,10 @@ def _says(standing: Standing | None) -> tuple[str, ...]:
 
 
 def least_part(registry: Registry, name: SubjectName, newest: int, actor: Actor) -> LeastPart | None:
-    """What is set, and the form; None in the past, of which nothing is kept. `newest` is the newest live version."""
+    """Return the minimum version and its form; None in the past, which has no minimums.
+
+    `newest` is the newest live version.
+    """
     if moment() is not None:
         return None
     info = least_version_of(registry, name)

@@ -1,4 +1,4 @@
-"""The page of one subject."""
+"""The page of a subject."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectN
 
 __all__ = ["DOORS", "field_url", "for_people", "level_order", "pretty", "subject_page"]
 
-#: lines of the source that a page draws: more would be too heavy for it
+#: lines of source on a page: more would make it too large
 SOURCE_LINES: Final = 1_000
 TABS: Final = (
     ("structure", later("Structure")),
@@ -69,7 +69,7 @@ TABS: Final = (
 
 @dataclass(frozen=True)
 class _Subject:
-    """What the parts of the page are made from, read once; `readings` are of live versions, ascending."""
+    """The data shared by the parts of the page, read once; `readings` are of live versions, ascending."""
 
     registry: Registry
     name: SubjectName
@@ -81,21 +81,21 @@ class _Subject:
 
     @property
     def selected(self) -> selectors.VersionInfo:
-        """The version that the address asks for, else the newest."""
+        """The version in the URL, else the newest."""
         return self.infos[self.window.selected]
 
     @property
     def newest(self) -> selectors.VersionInfo:
-        """The newest live version, the newest of all where none lives."""
+        """The newest live version; the newest of all if none is live."""
         return self.infos[self.window.newest]
 
     @property
     def drawn(self) -> list[selectors.VersionInfo]:
-        """The versions of the table, newest first."""
+        """The versions in the table, newest first."""
         return [self.infos[number] for number in self.window.rows]
 
     def origins(self) -> dict[str, int]:
-        """The version that brought each field of the selected one, where one that was read did."""
+        """Return the version that added each field of the selected one, if it was read."""
         chain = set(self.window.chain)
         readings = [reading for reading in self.readings if reading.version in chain]
         return selectors.origins_of(readings, is_whole=self.window.is_whole_chain)
@@ -115,7 +115,7 @@ def _read(request: HttpRequest, registry: Registry, name: SubjectName) -> _Subje
 
 
 def subject_page(request: HttpRequest, registry: str, subject: str, *, sent: ServiceForm | None = None) -> SubjectPage:
-    """The page of one subject; `sent` is the form of its description, if that was refused.
+    """Return the page of a subject; `sent` is a refused form of its note.
 
     Raises SubjectNotFound, VersionNotFound, InvalidName.
     """
@@ -190,7 +190,7 @@ def _all_deleted() -> Problem:
 
 
 def _restore(request: HttpRequest, whole: _Subject, selected: selectors.VersionInfo, mode: str) -> Action | None:
-    """The way back of the whole subject where all of it is soft-deleted, else of the version that is looked at."""
+    """Return the action that restores the whole subject if all of it is soft-deleted, else the selected version."""
     if not selected.deleted:
         return None
     preconditions = settings_preconditions(whole.registry, page_actor(request))
@@ -198,7 +198,7 @@ def _restore(request: HttpRequest, whole: _Subject, selected: selectors.VersionI
     return restore_action(page_actor(request), whole.name, preconditions, mode, version=version)
 
 
-# -- the version below the table ------------------------------------------------------------------------------------------
+# -- the version below the table ---------------------------------------------------------------------------------------
 
 
 def _tab(request: HttpRequest) -> str:
@@ -209,7 +209,7 @@ def _tab(request: HttpRequest) -> str:
 def _structure(
     request: HttpRequest, whole: _Subject, info: selectors.VersionInfo, note: Note, topics: list[Topic]
 ) -> Structure:
-    """The structure where its tab is open, else what reading the version met."""
+    """Return the structure if its tab is open, else only the error of reading the version."""
     if _tab(request) == "structure":
         origins = whole.origins()
         return read_structure(request, whole.registry, whole.name, info, whole.readings, origins, note, topics)
@@ -217,7 +217,7 @@ def _structure(
 
 
 def _tags(whole: _Subject, selected: selectors.VersionInfo, structure: Structure, note: Note) -> SchemaTags:
-    """The tags of the newest version, which those are that the structure was drawn with where it shows that one."""
+    """Return the tags of the newest version, from the structure if it shows that version."""
     newest = whole.newest
     if structure.tags is not None and selected.version == newest.version:
         return structure.tags
@@ -272,7 +272,7 @@ def _selected(
 
 
 def _reading_error(whole: _Subject, info: selectors.VersionInfo) -> SchemadeskError | None:
-    """What reading the version met for the table; a soft-deleted one wasn't read for that."""
+    """Return the error of reading the version for the table; None for a soft-deleted one, which isn't read."""
     return next((reading.error for reading in whole.readings if reading.version == info.version), None)
 
 
@@ -293,14 +293,14 @@ def _unreadable(info: selectors.VersionInfo, error: SchemadeskError) -> Problem:
 
 
 def _snippet(info: selectors.VersionInfo, error: SchemadeskError) -> tuple[SnippetLine, ...]:
-    """The place in the text; with references the error may be of theirs."""
+    """Return the lines around the error; none with references, because the error may be in their text."""
     if not isinstance(error, InvalidSchema) or not error.line or info.schema.references:
         return ()
     return snippet(info.schema.text, error.line, error.column)
 
 
 def _cut(text: str) -> tuple[str, int]:
-    """The first lines of a text, and how many more there are."""
+    """Return the first lines of a text, and the number of omitted ones."""
     lines = text.split("\n")
     return "\n".join(lines[:SOURCE_LINES]), max(0, len(lines) - SOURCE_LINES)
 

@@ -1,4 +1,4 @@
-"""The list of subjects and the page of one subject."""
+"""The values that the templates of the list and of a subject's page read."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from registry.promotions.board.readiness import Reason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectNumbers:
-    """How many each filter's values leave: that this is to be told by `url`, or was counted, at a moment that is told.
+    """The number of subjects for each filter value: either the `url` to load it from, or the counts and their time.
 
-    `count_url` is the page with them, for who has no htmx. `choices` of filters that stay on the page get the words that they
-    have here: neither what is chosen there nor the focus is touched. Not `is_whole`: without what owners' patterns tell.
+    `count_url` is the page with counts, for browsers without htmx. `choices` relabel filters that stay on the page, so
+    that selection and focus are kept. Not `is_whole`: counts from owners' patterns are missing.
     """
 
     url: str = ""
@@ -35,10 +35,11 @@ class SubjectNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectList:
-    """The list of subjects of one registry. `add_command` is a way to register a schema, shown when there is none yet.
+    """The list of subjects of a registry.
 
-    `links` lead to the same words in everything, and to lists that are made of what became of subjects. `unowned` says that
-    not all without an owner come first, and leads to them; `unanswered` why what the box asks can't be answered.
+    `add_command` shows how to register the first schema. `links` lead to the same search over everything and to lists
+    by status. `unowned` says that not all subjects without an owner come first, and links to all of them; `unanswered`
+    says why the search can't be answered.
     """
 
     frame: Frame
@@ -56,9 +57,9 @@ class SubjectList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneHead:
-    """A version over which the lanes run, and since when it is there.
+    """A column of the lanes: a version, and the time of its arrival.
 
-    It is one of this registry, or of the environment `elsewhere`, whose content this one has not.
+    It is a version of this registry, or one of the environment `elsewhere` whose content this registry lacks.
     """
 
     version: int
@@ -68,9 +69,10 @@ class LaneHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneCell:
-    """A version in an environment's lane: `there` is its number there, None where it isn't.
+    """A version in an environment's lane: `there` is its number there, None if absent.
 
-    It arrived by a request or was registered directly; `linked` says that it came from the lane above: a line joins the two.
+    It arrived by a request, or was registered directly if `direct`. `linked`: it came from the lane above, and a line
+    joins the two.
     """
 
     version: int
@@ -85,7 +87,7 @@ class LaneCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """One environment's row of the lane strip; the cells of every lane stand for the same versions, in order."""
+    """An environment's row of lanes; the cells of every lane are for the same versions, in order."""
 
     environment: Environment
     cells: tuple[LaneCell, ...]
@@ -101,18 +103,18 @@ class LaneStrip:
 
     @property
     def is_cut(self) -> bool:
-        """Whether older columns aren't drawn."""
+        """Whether older columns are omitted."""
         return self.total > len(self.heads)
 
     @property
     def has_strangers(self) -> bool:
-        """Whether a content is there that this registry has not."""
+        """Whether a column has content that this registry lacks."""
         return any(head.elsewhere for head in self.heads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePlace:
-    """An environment that has a version's content: as which version, under which schema id, since when."""
+    """An environment that has a version's content: with its version, schema id and time there."""
 
     environment: Environment
     version: int
@@ -123,11 +125,11 @@ class LivePlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectVersionRow:
-    """A version in the subject's table, newest first.
+    """A version in the subject's table.
 
-    `verdict` is against the predecessor under the level in force, None for the first and where that level asks nothing;
-    `verdict_note` says why there is none, or against which other version it is. `summary` is one line in words
-    ("+2 fields, 1 widened"), `problem` what kept it from being told. `via` is the door ("REST API", "request 12").
+    `verdict` is against the previous version under the level in force; None for the first version and if the level
+    checks nothing. `verdict_note` says why it is None, or names the version compared with. `summary` is one line ("+2
+    fields, 1 widened"), `problem` the error that prevented it. `via` is the channel ("REST API", "request 12").
     """
 
     version: int
@@ -150,7 +152,7 @@ class SubjectVersionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldMarkLink:
-    """An open finding about a field: what it says in a few words, and in its own sentence; `path` where it stands apart."""
+    """An open finding about a field: in a few words and as a sentence; `path` if it is listed apart from its field."""
 
     word: str
     sentence: str
@@ -161,11 +163,10 @@ class FieldMarkLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenField:
-    """What scans counted of a field: `filled` is the share of the messages in which it had a value, "" where not seen.
+    """Counts of a field in scanned messages: `filled` is the share of messages with a value, "" if not scanned.
 
-    `present` is the share in which it was there at all, `nulls` the one in which it was there and null, both ""
-    where it always had a value; `last_day` the last day of which messages with it were counted, None where it never was
-    there.
+    `present` is the share with the field, `nulls` the share with null, both "" if it always had a value; `last_day` is
+    the last day on which it was counted, None if never.
     """
 
     filled: str = ""
@@ -179,7 +180,9 @@ class SeenField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InData:
-    """What scans of the last `days` say of a version: whether they read its data, and findings about other fields."""
+    """Results of scans of the last `days` for a version: whether they read its data, and findings about undeclared
+    fields.
+    """
 
     is_scanned: bool = False
     days: int = 0
@@ -189,11 +192,11 @@ class InData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldRow:
-    """A row of the structure tree; `depth` counts from 0, `default` is JSON text, None where there is none.
+    """A row of the structure tree; `depth` counts from 0, `default` is JSON text or None.
 
-    `fact` is the field in business words, `seen` what data say of it, None where nothing is known. `inside` counts the
-    fields in it that `toggle_url` shows and hides. `used_by` are declared clients that need it. `is_around`: it is there
-    for what was found in it.
+    `fact` is the field in business words; `seen` has its counts in data, None if unknown. `inside` counts the fields
+    below it that `toggle_url` expands and collapses. `used_by` are declared clients that need it. `is_around`: it is
+    shown only because the filter found a field below it.
     """
 
     name: str
@@ -221,13 +224,13 @@ class FieldRow:
 
     @property
     def indents(self) -> range:
-        """One step a level of depth, at most twelve drawn."""
+        """One step per level, at most twelve."""
         return range(min(self.depth, 12))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExamplePanel:
-    """A message made from the schema; `refused` says why it doesn't pass, `problem` why there is none."""
+    """An example message for the schema; `refused` says why it is invalid, `problem` why none can be made."""
 
     text: str = ""
     is_cut: bool = False
@@ -238,9 +241,9 @@ class ExamplePanel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """What stands around the rows of the structure: the filter, what is closed, who uses all of it, the example.
+    """The structure without its rows: the filter, hidden fields, users of all fields, the example.
 
-    `kept` is what the filter's form sends besides; `example_url` shows the example, and hides it again.
+    `kept` are further parameters of the filter's form; `example_url` shows and hides the example.
     """
 
     url: str
@@ -261,7 +264,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceRow:
-    """A reference out of the version: the name inside the schema, subject and version it means."""
+    """A reference of the version: its name in the schema, and the subject and version that it points to."""
 
     name: str
     subject: str
@@ -271,10 +274,10 @@ class ReferenceRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectSetting:
-    """A setting in force: its value, where it comes from in words, and what it means in a full sentence.
+    """A setting in force: its value, its origin in words, and its meaning in a sentence.
 
-    `change` leads to where it is changed, `reset` to where its own value is taken away, None where there is none; `why`
-    says what stands against both. `inherited` is what would count then.
+    `change` links to where it is changed; `reset` removes the own value, None if there is none; `why` are the reasons
+    against both. `inherited` is the value without the own one.
     """
 
     label: str
@@ -290,11 +293,11 @@ class SubjectSetting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectedVersion:
-    """The version below the table. `tab` is "structure", "source", "references" or "settings"; the urls choose each.
+    """The version below the table. `tab` is "structure", "source", "references" or "settings"; `tab_urls` choose one.
 
-    `source` is the canonical text as it is shown, without `source_hidden` lines at its end; `fields` are those of one
-    page, and `no_fields` says why a format has none. `problem` stands where the text can't be read, with the `snippet` around the place; the text itself is shown
-    below it. `words_url` turns to business words and back.
+    `source` is the displayed text without its last `source_hidden` lines; `fields` are those of one page; `no_fields`
+    says why a format has none. If the text is invalid, `problem` says why and `snippet` shows the place; the text
+    follows below. `words_url` switches business words on and off.
     """
 
     version: int
@@ -325,7 +328,9 @@ class SelectedVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicLink:
-    """A topic whose keys or values carry the subject, and `by` what it is known to be so; `url` "" where it isn't shown."""
+    """A topic whose keys or values carry the subject; `by` is the evidence for that; `url` is "" if there is no
+    page.
+    """
 
     name: str
     side: str
@@ -335,7 +340,7 @@ class TopicLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicLinks:
-    """The topics that carry the subject; `more` of them aren't drawn."""
+    """The topics that carry the subject, without the `more` omitted ones."""
 
     topics: tuple[TopicLink, ...] = ()
     more: int = 0
@@ -344,12 +349,12 @@ class TopicLinks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectPage:
-    """The page of one subject in one registry.
+    """The page of a subject in a registry.
 
-    `level_origin` says where the level is set, `level_asks` what it asks of a new version; `upgrade_order` is the headline
-    that it implies ("Deploy consumers first"). Where all `versions` are soft-deleted `problem` says so; `restore` leads to
-    where what is soft-deleted is taken back. `more` and `export` are what is done seldom, in a menu. `versions_paging`
-    leads to those that aren't drawn.
+    `level_origin` says where the level is set, `level_asks` what it requires of a new version; `upgrade_order` is the
+    deployment order that it implies ("Deploy consumers first"). `problem` says that all `versions` are soft-deleted;
+    `restore` restores soft-deleted ones. `more` and `export` are rare actions, in a menu. `versions_paging` links to
+    further versions.
     """
 
     frame: Frame
@@ -381,10 +386,10 @@ class SubjectPage:
 
     @property
     def qualified(self) -> str:
-        """The subject's whole name."""
+        """The subject's qualified name."""
         return self.frame.title
 
     @property
     def state_marks(self) -> tuple[LifeMark, ...]:
-        """The state as what draws marks takes it."""
+        """The state as a tuple of marks."""
         return (self.state,) if self.state else ()

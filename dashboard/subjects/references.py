@@ -1,4 +1,4 @@
-"""The graph of references around a subject: a nested list for everybody, and the same as a picture."""
+"""The graph of references around a subject: as nested lists and as a picture."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceItem:
-    """A subject in the list. `sentence` says which versions are meant; `url` is "" where the reader may not go.
+    """A subject in a list. `sentence` names the versions; `url` is "" if the reader may not read it.
 
-    `behind` says in words that a newer version is there, `broken` that what is meant was deleted; `more` how many of its
-    own neighbours aren't listed.
+    `behind` says that a newer version exists, `broken` that the referenced version was deleted; `more` counts unlisted
+    neighbours.
     """
 
     name: str
@@ -39,7 +39,7 @@ class ReferenceItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceLists:
-    """Both directions; the two `more` count what isn't listed."""
+    """Both directions; each `more` counts unlisted ones."""
 
     references: tuple[ReferenceItem, ...]
     dependants: tuple[ReferenceItem, ...]
@@ -70,7 +70,7 @@ class GraphEdge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphPicture:
-    """The picture with its measures; `description` says in words what is drawn."""
+    """The picture and its measures; `description` is the text alternative."""
 
     width: int
     height: int
@@ -83,7 +83,7 @@ class GraphPicture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferencesPage:
-    """The graph around one version; `picture` is None where nothing refers to anything."""
+    """The graph around one version; `picture` is None without references."""
 
     frame: Frame
     subject: str
@@ -93,9 +93,9 @@ class ReferencesPage:
     versions: tuple[tuple[int, str, bool], ...]
 
 
-#: boxes of a column; the rest is "+n"
+#: boxes in a column; the rest is "+n"
 MAX_BOXES: Final = 8
-#: versions to choose from, the newest
+#: newest versions to choose from
 MAX_VERSIONS: Final = 30
 BOX_WIDTH, BOX_HEIGHT, GAP, SPACE = 196, 46, 44, 14
 LONGEST_LABEL: Final = 24
@@ -103,7 +103,7 @@ LISTS: Final = {"references": "#refers-to", "dependants": "#referred-to-by"}
 
 
 def references_page(request: HttpRequest, registry: str, subject: str) -> ReferencesPage:
-    """The page of `?version=3`, of the latest without it. Raises SubjectNotFound, VersionNotFound, InvalidVersion."""
+    """Return the page of `?version=3`, else of the latest. Raises SubjectNotFound, VersionNotFound, InvalidVersion."""
     registry_row, name = get_registry(registry), parse_subject(subject)
     graph = reference_graph(registry_row, name, given_text(request.GET, "version") or "latest", by=page_actor(request))
     numbers = selectors.list_versions(registry_row, name, deleted=True)[::-1][:MAX_VERSIONS]
@@ -130,7 +130,7 @@ def references_page(request: HttpRequest, registry: str, subject: str) -> Refere
 
 
 def reference_lists(registry: Registry, name: SubjectName, version: int, by: Actor) -> ReferenceLists:
-    """What a version refers to and what refers to its subject, one step each way."""
+    """Return the direct references of a version and the direct dependants of its subject."""
     return _lists(registry.name, reference_graph(registry, name, version, by=by, steps=1))
 
 
@@ -198,7 +198,7 @@ _Key = tuple[SubjectName, int]
 
 @dataclass
 class _Column:
-    """The boxes of one step in one direction, each node once, and how many aren't drawn."""
+    """The boxes of one step in one direction without duplicates, and the number of omitted ones."""
 
     step: int
     nodes: dict[_Key, ReferenceNode]
@@ -206,19 +206,19 @@ class _Column:
 
     @property
     def length(self) -> int:
-        """How many boxes it has, the one that counts the rest included."""
+        """The number of boxes, including the one that counts the rest."""
         return len(self.nodes) + bool(self.more)
 
 
 @dataclass
 class _Drawing:
-    """The picture while it is drawn: what refers stands left of what it refers to."""
+    """The drawing; a dependant is to the left of what it refers to."""
 
     registry: str
     graph: ReferenceGraph
 
     def picture(self) -> GraphPicture:
-        """The boxes and lines."""
+        """Return the boxes and lines."""
         left, left_pairs = self._columns(self.graph.dependants, self.graph.more_dependants, -1)
         right, right_pairs = self._columns(self.graph.references, self.graph.more_references, 1)
         root: _Key = (self.graph.subject, self.graph.version)
@@ -254,7 +254,7 @@ class _Drawing:
     def _columns(
         self, nodes: Sequence[ReferenceNode], more: int, direction: int
     ) -> tuple[list[_Column], list[tuple[int, _Key | None, _Key, ReferenceNode]]]:
-        """Up to two columns, and the pairs of a box and one a step farther; None stands for the root."""
+        """Return up to two columns, and the pairs of a box and one a step farther; None is the root."""
         near = _unique(nodes)
         first = _Column(direction, dict(list(near.items())[:MAX_BOXES]), more + max(0, len(near) - MAX_BOXES))
         pairs: list[tuple[int, _Key | None, _Key, ReferenceNode]] = [
@@ -354,7 +354,7 @@ def _height(boxes: int) -> int:
 
 
 def _edge(start: tuple[int, int], end: tuple[int, int], node: ReferenceNode) -> GraphEdge:
-    """A curve from the right side of a box to the left side of another."""
+    """Return a curve from the right side of a box to the left side of another."""
     x1, y1 = start[0] + BOX_WIDTH, start[1] + BOX_HEIGHT // 2
     x2, y2 = end[0] - 6, end[1] + BOX_HEIGHT // 2
     middle = (x1 + x2) // 2

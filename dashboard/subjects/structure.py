@@ -1,4 +1,4 @@
-"""The structure of a version: the fields that a page draws, what is known of each, and an example message."""
+"""The structure of a version: the fields to show, their counts in data, and an example message."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from registry.subjects.references.reference_graph import count_referrers
 from registry.subjects.usage.clients import ClientInfo, clients_of
 from registry.subjects.versions.qualified_names import SubjectName
 
-#: rule of an open finding → what it says beside the field
+#: rule of an open finding → label beside the field
 WORDS: Final[Mapping[str, str]] = {
     "FIELD_UNDECLARED": later("not declared"),
     "FIELD_MISSING": later("required but missing"),
@@ -46,16 +46,16 @@ WORDS: Final[Mapping[str, str]] = {
     "ENUM_SHARE_SHIFTED": later("values have changed"),
     "FIELD_NEVER_FILLED": later("no longer filled"),
 }
-#: findings about fields that the version doesn't declare, that are listed below the table
+#: findings about undeclared fields that are listed below the table
 MAX_ELSEWHERE: Final = 20
 
 
 def seen_in_data(
     registry: Registry, subject: SubjectName, topics: Iterable[Topic], *, drawn: Iterable[str], declared: Iterable[str]
 ) -> tuple[InData, dict[str, SeenField]]:
-    """What is known of the version, and of the fields that are `drawn`; `declared` are the paths of all its fields.
+    """Return the counts for the version and for the `drawn` fields; `declared` are the paths of all its fields.
 
-    A finding about a field of another part of the table is told there.
+    A finding about a declared field on another page is listed there.
     """
     listed = list(drawn)
     data_fields = fields_in_data(registry, subject, listed, topics)
@@ -77,7 +77,7 @@ def _field(path: str, data_fields: ObservedFields) -> SeenField:
     marks = tuple(_link(mark) for mark in data_fields.marks.get(path, ()))
     if field_counts is None or not field_counts.messages:
         return SeenField(marks=marks)
-    is_always = field_counts.filled >= field_counts.messages  # which says how often it was present and null
+    is_always = field_counts.filled >= field_counts.messages  # also means that it was always present and never null
     return SeenField(
         filled=_share(field_counts),
         never=not field_counts.filled,
@@ -90,7 +90,7 @@ def _field(path: str, data_fields: ObservedFields) -> SeenField:
 
 
 def _share(counts: FieldTotals) -> str:
-    """In how many of the messages the field had a value."""
+    """Say in how many messages the field had a value."""
     if not counts.filled:
         return gettext("none")
     if counts.filled >= counts.messages:
@@ -99,7 +99,7 @@ def _share(counts: FieldTotals) -> str:
 
 
 def _percent(part: int, whole: int) -> str:
-    """A share; neither all nor none by rounding alone."""
+    """Format a share; rounding never gives 0 % or 100 %."""
     if not 0 < part < whole:
         return "0 %" if part <= 0 else "100 %"
     return f"{min(max(100 * part / whole, 0.1), 99.9):.1f} %"
@@ -116,19 +116,19 @@ def _link(mark: FieldMark, *, named: bool = False) -> FieldMarkLink:
     )
 
 
-#: lines and characters of an example that are drawn
+#: limits of a displayed example
 EXAMPLE_LINES, EXAMPLE_CHARACTERS = 400, 40_000
-#: clients that are named beside a field
+#: clients named beside a field
 NAMED: Final = 2
-#: the page's own address with something else in its query
+#: builds the page's URL with changed parameters
 _Url = Callable[..., str]
 
 
 @dataclass(frozen=True)
 class Structure:
-    """The fields that the address asks for, what data say of them, and how to see others.
+    """The fields that the URL requests, their counts in data, and links to others.
 
-    `error` is what reading the version met; it has no fields then. `tags` are those of all fields, where they were read.
+    `error` is the error of reading the version, which then has no fields. `tags` are those of all fields, if read.
     """
 
     tags: SchemaTags | None = None
@@ -141,12 +141,12 @@ class Structure:
 
 
 def field_url(registry: str, subject: str, version: int, position: int) -> str:
-    """Where the field at a position (from 1) of a version is drawn: what it is in is open there."""
+    """Return the URL that shows the field at a position (from 1) of a version, with its parents expanded."""
     return subject_url(registry, subject, version=version, open=position) + f"#field-{position}"
 
 
 def is_of(path: str, other: str) -> bool:
-    """Whether a client's field is this one, a part of it or what it is a part of; the record's own name may be left out."""
+    """Return whether a client's field is this one, a part of it or a parent of it; the record's name may be omitted."""
     return any(
         mine == other or mine.startswith(f"{other}.") or other.startswith(f"{mine}.")
         for mine in (path, path.partition(".")[2])
@@ -164,7 +164,7 @@ def read_structure(
     note: Note,
     topics: Iterable[Topic],
 ) -> Structure:
-    """The fields of the page that the address asks for; two queries besides what data of the topics say of them."""
+    """Return the fields that the URL requests; two queries besides those for counts in data."""
     try:
         outline = schema_engine.outline(selectors.parsed_of(registry, info, readings))
     except UNREADABLE as error:
@@ -210,12 +210,12 @@ def _paging(begin: int, drawn: int, total: int, url: _Url) -> Paging | None:
     )
 
 
-# -- what is drawn --------------------------------------------------------------------------------------------------------
+# -- what is drawn -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Makes the rows, of what is known of all fields."""
+    """Makes the rows from the data of all fields."""
 
     origins: Mapping[str, int]
     data_by_path: Mapping[str, SeenField]
@@ -289,7 +289,7 @@ def _found_said(matches: int, total: int) -> str:
 
 
 def _users_said(clients: Sequence[ClientInfo], referrers: int) -> tuple[str, ...]:
-    """Who uses all of the fields, as far as that can be told."""
+    """Say who uses all of the fields, as far as known."""
     silent = sum(not client.fields for client in clients)
     sentences = [
         counted(

@@ -56,7 +56,7 @@ READ: Final = "schema.read"
 
 
 def subject_list(request: HttpRequest, registry: str) -> SubjectList:
-    """The page of a registry's subjects, filtered and paged by the query. Raises RegistryNotFound, InvalidInput."""
+    """Return a registry's subjects, filtered and paged by the query. Raises RegistryNotFound, InvalidInput."""
     registry_row = get_registry(registry)
     chosen, order = SubjectFilters.of(request), list_environments()
     signs = signs_of(registry_row, order)
@@ -108,7 +108,10 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
 
 
 def subject_numbers(request: HttpRequest, registry: str) -> SubjectNumbers | None:
-    """The numbers of the list that came without; None where nothing is counted. Raises RegistryNotFound, InvalidInput."""
+    """Return counts for a list that was sent without; None if nothing is counted.
+
+    Raises RegistryNotFound, InvalidInput.
+    """
     registry_row, chosen = get_registry(registry), SubjectFilters.of(request)
     signs = signs_of(registry_row)
     counted = counted_in_time(registry_row, chosen, signs)
@@ -118,7 +121,7 @@ def subject_numbers(request: HttpRequest, registry: str) -> SubjectNumbers | Non
 def _page_of_subjects(
     request: HttpRequest, registry: Registry, filters: SubjectFilter, signs: Signs, total: int | None, query: ListQuery
 ) -> selectors.SubjectRows:
-    """The page that the address names; the first one where all that came after the place it names is gone."""
+    """Return the page in the URL; the first one if nothing is left after its position."""
     after, before = (request.GET.get(name, "").replace("\0", "") for name in ("after", "before"))
     arguments: dict[str, Any] = {"signs": signs, "total": total, "list_query": query}
     page_rows = find_subjects(registry, filters, Page(after, before, PAGE_ROWS), **arguments)
@@ -128,7 +131,7 @@ def _page_of_subjects(
 
 
 def _unowned(base: str, chosen: Mapping[str, str], page_rows: selectors.SubjectRows) -> Link | None:
-    """What is told, with the way to all of them, where not all without an owner come first."""
+    """Return a hint with a link to all subjects without an owner; None if all of them come first."""
     if page_rows.looked is None:
         return None
     text = gettext(
@@ -139,7 +142,7 @@ def _unowned(base: str, chosen: Mapping[str, str], page_rows: selectors.SubjectR
 
 
 def _links(registry: str, query: str) -> tuple[Link, ...]:
-    """Where the same words are looked for in everything, and lists that are made of subjects' lives."""
+    """Return links to a search over everything and to lists by status."""
     base = subjects_url(registry)
     links = [
         Link(label=gettext("Unused subjects"), url=reverse("ui:orphans", args=[registry])),
@@ -153,7 +156,7 @@ def _links(registry: str, query: str) -> tuple[Link, ...]:
 
 
 def _orders(drawn: Sequence[ListColumn], base: str, chosen: Mapping[str, str]) -> dict[str, ColumnOrder]:
-    """The columns that an index has in order; soft-deleted subjects are by name always."""
+    """Return the columns that can be sorted by an index; soft-deleted subjects are always sorted by name."""
     if chosen["state"] == DELETED:
         return {"name": ColumnOrder(url=with_query(base, chosen), is_on=True, is_up=True)}
     return {
@@ -168,7 +171,7 @@ def _orders(drawn: Sequence[ListColumn], base: str, chosen: Mapping[str, str]) -
 
 
 def _paging(base: str, chosen: Mapping[str, str], page_rows: selectors.SubjectRows) -> Paging:
-    """The pages before and after, with the same filters."""
+    """Return links to the previous and next page with the same filters."""
     shown = len(page_rows.rows)
     return Paging(
         first=page_rows.skipped + 1 if shown else 0,
@@ -180,7 +183,7 @@ def _paging(base: str, chosen: Mapping[str, str], page_rows: selectors.SubjectRo
 
 
 def _environments(registry: Registry, actor: Actor, order: list[str]) -> list[Environment]:
-    """The environments that the reader may read something of, in order; the registry alone if it is none."""
+    """Return the environments where the reader may read something, in order; only the registry if it isn't one."""
     readable = extent_of(actor, READ)
     names = [name for name in order if readable.has(name)] if registry.name in order else [registry.name]
     return [environment_of(name, order) for name in names]
@@ -209,7 +212,7 @@ def _lines(registry: Registry, rows: list[selectors.SubjectRow], signs: Signs, a
 
 
 def _as_read(row: selectors.SubjectRow, actor: Actor) -> selectors.SubjectRow:
-    """The row with the versions of those registries alone in which the reader may read the subject."""
+    """Return the row without versions in registries where the reader may not read the subject."""
     name = row.subject.qualified
     readable_versions = {
         registry: version

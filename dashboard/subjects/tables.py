@@ -27,7 +27,7 @@ from registry.search.subject_list import BY_CHANGE, BY_NAME, DRIFT, REQUEST, UNC
 from registry.subjects.selectors import SubjectRow
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT
 
-#: what is wrong → the sentence that says so
+#: problem → its sentence
 _WHY: Final = {
     DRIFT: later("Open drift findings: its data doesn’t match what was approved."),
     REQUEST: later("An open request for it is breaking, or a check has failed."),
@@ -39,10 +39,10 @@ _GOOD: Final = later("Nothing needs attention.")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectLine:
-    """A subject of the list, with what is known of it elsewhere, as of `now`.
+    """A subject of the list with its state elsewhere, as of `now`.
 
-    `signs` are what is wrong with it, the worst first; `request` is the open request if the reader may read it, and
-    `has_request` whether there is one.
+    `signs` are its problems, worst first; `has_request` says whether it has an open request, and `request` is that
+    request if the reader may read it.
     """
 
     registry: str
@@ -63,12 +63,12 @@ class SubjectLine:
 
     @property
     def health(self) -> SubjectHealth:
-        """The worst of what is wrong."""
+        """The worst problem."""
         return SubjectHealth.of(self.signs[0]) if self.signs else SubjectHealth.GOOD
 
 
 def columns(environments: Sequence[Environment]) -> tuple[ListColumn, ...]:
-    """The columns, with one for each environment."""
+    """Return the columns, including one per environment."""
     return (
         ListColumn(name="health", sort="", label=gettext("Health"), cell=_health, has_label=False),
         ListColumn(name="name", sort=BY_NAME, is_up=True, label=gettext("Subject"), cell=_subject, is_heading=True),
@@ -93,7 +93,7 @@ def _health(row: SubjectLine) -> SafeString:
 
 
 def _open_problems(row: SubjectLine) -> SafeString:
-    """The open findings and the open request, with links to what the reader may read."""
+    """Return the open findings and the open request, linked if the reader may read them."""
     parts = []
     if row.findings:
         query = urlencode({"subject": row.qualified, "registry": row.registry})
@@ -128,7 +128,7 @@ def _chips(row: SubjectLine) -> SafeString | str:
 
 
 def _version_column(environment: Environment, earlier: Sequence[str]) -> ListColumn:
-    """The version that an environment has, and how it differs from the environment before it."""
+    """Return a column with an environment's version and its difference from the previous environment."""
 
     def cell(row: SubjectLine) -> SafeString:
         version = row.info.versions.get(environment.name)
@@ -149,9 +149,10 @@ def _version_column(environment: Environment, earlier: Sequence[str]) -> ListCol
 
 
 def _difference(info: SubjectRow, here: str, earlier: Sequence[str]) -> tuple[str, str]:
-    """A sign and its words where the newest schema isn't that of the environment before that has the subject, else "".
+    """Return a sign and its words if the newest schema differs from the previous environment that has the subject, else
+    "".
 
-    The schemas decide: a number says little where versions were skipped or rolled back.
+    It compares schemas, because versions can be skipped or rolled back.
     """
     before = next((name for name in reversed(earlier) if name in info.versions), None)
     if before is None or info.schemas.get(before) == info.schemas.get(here):
@@ -171,7 +172,7 @@ def _level(row: SubjectLine) -> SafeString:
 
 
 def _in_data(row: SubjectLine) -> SafeString:
-    """How many topics and queries carry it, and when a message of it was last seen."""
+    """Return the number of topics and queries that carry the subject, and the time of its last message."""
     topics, queries = row.carriers.topics, row.carriers.queries
     texts = (
         counted(topics, "%(n)s topic", "%(n)s topics") if topics else "",

@@ -1,6 +1,6 @@
-"""The versions on a subject's page: which of them are drawn, the table, and the strip of environments above it.
+"""The versions on a subject's page: the table, its paging, and the strip of environments above it.
 
-The strip has one lane an environment and one column a content, joined by content, not by number.
+The strip has a lane per environment and a column per content; cells are joined by content, not by number.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from registry.subjects.history.version_presence import FIRST_OF_GROUP, NOT_ASKED
 from registry.subjects.selectors import SubjectPresence, VersionInfo, VersionSummary
 from registry.subjects.versions.qualified_names import SubjectName
 
-#: why a version isn't judged → how its row says it
+#: why a version isn't judged → label in its row
 _UNJUDGED: Final = {
     NOT_ASKED: later("not checked"),
     FIRST_OF_GROUP: later("first in its group"),
@@ -48,7 +48,7 @@ def version_rows(
     order: list[str],
     selected: int,
 ) -> tuple[SubjectVersionRow, ...]:
-    """A row a version, in the order of `infos`."""
+    """Return a row per version, in the order of `infos`."""
     return tuple(
         SubjectVersionRow(
             version=info.version,
@@ -71,7 +71,7 @@ def version_rows(
 
 
 def _against(registry: str, name: SubjectName, info: VersionInfo, summary: VersionSummary | None) -> dict[str, Any]:
-    """What a row says of the version before: nothing of a deleted version, which has none."""
+    """Return the row's comparison with the previous version; none for a deleted version."""
     if summary is None:
         if info.deleted:
             return {"summary": gettext("soft-deleted"), "verdict_note": gettext("not checked")}
@@ -94,7 +94,7 @@ def _against(registry: str, name: SubjectName, info: VersionInfo, summary: Versi
 
 
 def _live_in(name: SubjectName, presence: SubjectPresence, fingerprint: str, order: list[str]) -> tuple[LivePlace, ...]:
-    """The environments that have the version's content, with the number, the id and the time that it has there."""
+    """Return the environments with the version's content, and its version, schema id and time there."""
     environments = []
     for environment in order:
         version = presence.version_with(environment, fingerprint)
@@ -112,13 +112,13 @@ def _live_in(name: SubjectName, presence: SubjectPresence, fingerprint: str, ord
     return tuple(environments)
 
 
-#: columns that are drawn, the newest ones
+#: the number of newest columns to show
 LANE_VERSIONS: Final = 12
 
 
 @dataclass(frozen=True)
 class _Column:
-    """A content: a version of the registry that is looked at, or one that another environment has alone."""
+    """A content: a version of this registry, or one that only another environment has."""
 
     since: datetime
     environment: str
@@ -134,9 +134,9 @@ def lane_strip(
     shown: Sequence[str],
     order: Sequence[str],
 ) -> LaneStrip | None:
-    """The strip over the newest contents, by when they came, with a lane for each environment that is `shown`.
+    """Return the strip over the newest contents, by arrival, with a lane per `shown` environment.
 
-    None where the registry is none of them or has no content.
+    None if the registry isn't one of them or has no content.
     """
     if registry not in shown or not presence.fingerprints.get(registry):
         return None
@@ -157,7 +157,9 @@ def lane_strip(
 
 
 def _columns(presence: SubjectPresence, registry: str, order: Sequence[str]) -> list[_Column]:
-    """The registry's versions, and contents that it lacks of the environments; oldest first, the registry's by number."""
+    """Return the registry's versions by number, merged with contents that it lacks of other environments; oldest
+    first.
+    """
     own = _of(presence, registry)
     fingerprints, others = {column.fingerprint for column in own}, []
     for environment in order:
@@ -167,7 +169,7 @@ def _columns(presence: SubjectPresence, registry: str, order: Sequence[str]) -> 
                 others.append(column)
     columns: list[_Column] = []
     others.sort(key=lambda column: column.since)
-    for column in own:  # imported ones may be older than what has a smaller number: the order of numbers goes first
+    for column in own:  # imported versions can be older than lower numbers: the number decides
         while others and others[0].since < column.since:
             columns.append(others.pop(0))
         columns.append(column)
@@ -228,13 +230,13 @@ def _cell(
     )
 
 
-#: versions that a page draws
+#: versions on a page
 ROWS: Final = 50
 
 
 @dataclass(frozen=True)
 class Window:
-    """The versions of a subject, newest first, each with whether it is soft-deleted; the rows from `begin` are drawn."""
+    """The versions of a subject, newest first, each with whether it is soft-deleted; rows start at `begin`."""
 
     numbers: Sequence[tuple[int, bool]]
     selected: int
@@ -247,17 +249,17 @@ class Window:
 
     @property
     def newest(self) -> int:
-        """The newest live version, the newest of all where none lives."""
+        """The newest live version; the newest of all if none is live."""
         return self.live[0] if self.live else self.numbers[0][0]
 
     @cached_property
     def rows(self) -> list[int]:
-        """The versions that are drawn, newest first."""
+        """The versions in the table, newest first."""
         return [number for number, _ in self.numbers[self.begin : self.begin + ROWS]]
 
     @cached_property
     def run(self) -> list[int]:
-        """The live versions that are drawn and the live one before them, newest first: none between two is left out."""
+        """The live versions in the table and the next older live one, newest first, without gaps."""
         oldest = self.rows[-1]
         before = next((number for number in self.live if number < oldest), None)
         drawn = [number for number, is_deleted in self.numbers[self.begin : self.begin + ROWS] if not is_deleted]
@@ -265,13 +267,13 @@ class Window:
 
     @property
     def chain(self) -> list[int]:
-        """The live versions that lead to the selected one, as far as they are read; newest first."""
+        """The live versions up to the selected one, as far as they are read, newest first."""
         is_drawn = self.selected in self.rows
         return [number for number in self.run if number <= self.selected] if is_drawn else [self.selected]
 
     @property
     def is_whole_chain(self) -> bool:
-        """Whether the chain begins with the subject's first live version."""
+        """Whether the chain includes the subject's first live version."""
         return self.chain[-1:] == self.live[-1:]
 
     @property
@@ -280,7 +282,7 @@ class Window:
         return {*self.rows, *self.run, self.selected, self.newest}
 
     def paging(self, registry: str, name: SubjectName) -> Paging | None:
-        """The way to newer and older rows; None where all are drawn."""
+        """Return links to newer and older rows; None if all fit."""
         total = len(self.numbers)
         if total <= ROWS:
             return None
@@ -300,7 +302,7 @@ class Window:
 
 
 def window_of(numbers: Sequence[tuple[int, bool]], version: str, before: str, name: SubjectName) -> Window:
-    """The window with the version that is asked for ("": the newest), or with the rows before a version.
+    """Return the window with the given version ("": the newest), or with the rows before a version.
 
     Raises VersionNotFound.
     """

@@ -1,4 +1,4 @@
-"""Pages of subjects and of a field."""
+"""Views of subjects and of a field."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _require_read(request: HttpRequest, registry: str, subject: str = "") -> Non
 @require_safe
 @travels
 def subject_list(request: HttpRequest, registry: str) -> HttpResponse:
-    """All subjects of a registry; htmx gets the list alone, or what its filters leave."""
+    """Show all subjects of a registry; htmx gets only the list or the counts."""
     _require_read(request, registry)
     htmx = getattr(request, "htmx", None)
     if htmx and htmx.target == "counts":
@@ -50,9 +50,10 @@ def subject_list(request: HttpRequest, registry: str) -> HttpResponse:
 @require_safe
 @travels
 def switch(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """The same page of a subject in another registry; where it isn't there, that registry's list for its name.
+    """Redirect to the same page of the subject in another registry, else to that registry's list, searched for its
+    name.
 
-    A subject that they may not read there is as one that isn't there.
+    A subject that the reader may not read there is treated as missing.
     """
     name, actor = parse_subject(subject), page_actor(request)
     page = request.GET.get("page", "")
@@ -69,7 +70,7 @@ def switch(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
 @require_safe
 @travels
 def subject_page(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """One subject; htmx gets the version below the table alone."""
+    """Show a subject; htmx gets only the version below the table."""
     _require_read(request, registry, subject)
     page = subjects.subject_page(request, registry, subject)
     return render_page(request, "subjects/subject.html", page, {"version": "version"})
@@ -78,7 +79,7 @@ def subject_page(request: HttpRequest, registry: str, subject: str) -> HttpRespo
 @require_safe
 @travels
 def compare(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """Two versions side by side."""
+    """Show two versions side by side."""
     _require_read(request, registry, subject)
     if request.GET.get("as") == "markdown":
         with for_everybody():
@@ -97,14 +98,14 @@ def compare(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
 
 
 def _plain_text(text: str) -> HttpResponse:
-    """A text to copy; half characters, which UTF-8 hasn't, as escapes."""
+    """Return a text to copy; lone surrogates, which UTF-8 lacks, are escaped."""
     return HttpResponse(text.encode("utf-8", "backslashreplace"), content_type="text/plain; charset=utf-8")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @travels
 def compatibility_report(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """A proposed schema against all versions, also as they were; nothing is registered."""
+    """Check a proposed schema against all versions, also those of a past moment; register nothing."""
     _require_read(request, registry, subject)
     with for_everybody():
         file = report.report_file(request, registry, subject) if request.method == "POST" else None
@@ -118,7 +119,7 @@ def compatibility_report(request: HttpRequest, registry: str, subject: str) -> H
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def simulate(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """Data tried on versions of a subject; nothing is stored."""
+    """Test data against versions of a subject; store nothing."""
     _require_read(request, registry, subject)
     page = simulator.simulator_page(request, registry, subject)
     return render(request, "subjects/simulate.html", {"page": page}, status=422 if page.has_errors else 200)
@@ -127,7 +128,7 @@ def simulate(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
 @require_safe
 @travels
 def reference_graph(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """What the subject refers to and what refers to it."""
+    """Show the references from and to the subject."""
     _require_read(request, registry, subject)
     page = references.references_page(request, registry, subject)
     return render(request, "subjects/references.html", {"page": page})
@@ -136,7 +137,7 @@ def reference_graph(request: HttpRequest, registry: str, subject: str) -> HttpRe
 @require_safe
 @travels
 def field(request: HttpRequest) -> HttpResponse:
-    """The biography of the field at `path` of `subject` in `registry`."""
+    """Show the history of the field at `path` of `subject` in `registry`."""
     registry, subject, path = (given_text(request.GET, name) for name in ("registry", "subject", "path"))
     require(page_actor(request), "schema.read", registry=registry, subject=parse_subject(subject).qualified)
     if not (registry and path):
