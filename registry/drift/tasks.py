@@ -1,4 +1,4 @@
-"""Celery tasks. A message that is delivered twice does no harm."""
+"""Celery tasks. All tolerate duplicate delivery."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from registry.drift.scan import runner
 
 @shared_task(acks_late=True)
 def run_scan(scan_id: int) -> None:
-    """Run a queued scan; nothing where another worker has it."""
+    """Run a queued scan; does nothing if another worker has it."""
     runner.perform_scan(scan_id)
 
 
 @shared_task
 def interrupt_scan(tag: str) -> None:
-    """End what a cancelled scan still does on Spark."""
+    """Interrupt a cancelled scan's work on Spark."""
     runner.interrupt_scan(tag)
 
 
 @shared_task
 def queue_due_scans() -> None:
-    """Queue what is due and enqueue what waits; open findings whose acknowledgement is over."""
+    """Queue due scans and enqueue waiting ones; reopen findings whose acknowledgement has expired."""
     services.end_what_is_over(by=system_actor("schedule"))
     for scan_id in services.queue_due_scans(by=system_actor("schedule")):
         run_scan.delay(scan_id)
@@ -31,14 +31,14 @@ def queue_due_scans() -> None:
 
 @shared_task
 def prune_deployments() -> None:
-    """Remove deployments that began longer ago than they are kept."""
+    """Delete deployments that began before the retention period."""
     while services.prune_deployments(by=system_actor("schedule")):
         continue
 
 
 @shared_task
 def reclaim_lost_scans() -> None:
-    """End what dead workers' scans still do on Spark, then give them to others."""
+    """Interrupt the work of dead workers' scans on Spark, then requeue them."""
     for tag in services.lost_tags():
         runner.interrupt_scan(tag)
     for scan_id in services.reclaim_lost_scans():

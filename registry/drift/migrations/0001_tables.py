@@ -1,4 +1,4 @@
-"""Clusters, sources and their topics, scans, and findings with what was decided on them."""
+"""Clusters, sources and their topics, scans, and findings with the decisions on them."""
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -7,7 +7,7 @@ from registry.audit.triggers import CreateTables, govern
 
 
 class Migration(migrations.Migration):
-    """What a scan merely counts isn't audited; nor is evidence, which may hold samples of messages: everybody reads the audit."""
+    """Audit neither scan counts nor evidence, which may contain message samples: everybody can read the audit log."""
 
     initial = True
     replaces = [

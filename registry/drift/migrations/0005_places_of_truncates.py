@@ -1,4 +1,4 @@
-"""The evidence of a truncate named its partitions apart from all other findings; each reader takes them by one name."""
+"""Rename the partitions in a truncate's evidence to the name that all other findings use."""
 
 from django.db import migrations
 
@@ -10,7 +10,7 @@ WHERE rule = 'TRUNCATE_OUT_OF_ORDER' AND jsonb_typeof(evidence->'partitions') = 
 
 
 class Migration(migrations.Migration):
-    """Of the findings that are kept; there is nothing to take back."""
+    """Update stored findings; nothing to reverse."""
 
     dependencies = [("drift", "0004_least_versions")]
 

@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
     dependencies = [("drift", "0006_scans_that_go_on")]
 
     operations = [
-        # PostgreSQL changes the type of no column that a trigger names.
+        # PostgreSQL can't change the type of a column that a trigger names.
         migrations.RunSQL(
             'DROP TRIGGER audit ON "drift_source"',
             govern("drift_source", events=f"INSERT OR UPDATE OF {COLUMNS} OR DELETE").sql,

@@ -1,6 +1,6 @@
-"""Stores the result of a scan: topics, uses, fields and findings, in one transaction and a fixed number of queries.
+"""Stores a scan's result: topics, uses, fields and findings, in one transaction and a fixed number of queries.
 
-Findings that come up because a newer detector looked are a new baseline, not new drift.
+Findings that are new only because a newer detector ran are a new baseline, not new drift.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from registry.streams.state_history import keep_query
 
 
 def use_of(row: SchemaUse) -> PartitionUseTotals:
-    """A use as scans merge it."""
+    """Convert a row to the use that scans merge."""
     return PartitionUseTotals(
         messages=row.messages,
         undecodable=row.undecodable,
@@ -61,29 +61,29 @@ def use_of(row: SchemaUse) -> PartitionUseTotals:
 
 
 def field_of(row: FieldStatistic) -> FieldCounts:
-    """A field's day as scans merge it."""
+    """Convert a row to the field counts that scans merge."""
     return row_info(FieldCounts, row)
 
 
 def time_of(milliseconds: int) -> datetime:
-    """Kafka takes any number as a time; what no calendar has is brought to its ends."""
+    """Convert milliseconds to a time; Kafka accepts any number, so values outside a calendar are clamped."""
     return datetime.fromtimestamp(min(max(milliseconds, 0), 253_402_300_799_000) / 1000, tz=UTC)
 
 
 def detector_before(scan: Scan) -> int | None:
-    """The detector of the last scan of the source that read something; None where there is none, or none was kept."""
+    """Return the detector of the source's last scan that read something; None without one, or if it wasn't stored."""
     done = Scan.objects.filter(source_id=scan.source_id, state="done", pk__lt=scan.pk).exclude(read__nothing=True)
     return done.order_by("-pk").values_list("detector", flat=True).first()
 
 
 def note_detector(row: Finding, rule: str, looked: int | None) -> None:
-    """Which detector looked when the finding came up, after scans with the detector `looked`."""
+    """Set the detector that found the finding; `looked` is the detector of earlier scans."""
     row.detector = DETECTOR.version
     row.rebaselined_from = looked if DETECTOR.is_new_in(rule, looked) else None
 
 
 def alarming(rows: Iterable[Finding]) -> list[Finding]:
-    """The findings that are reported as fresh drift."""
+    """Return the findings that are reported as new drift."""
     return [row for row in rows if row.rebaselined_from is None]
 
 
@@ -91,14 +91,14 @@ ACTOR = system_actor("scan")
 BATCH = 5000
 USE_KEY: Final = ("topic", "side", "framing", "mark", "partition")
 FIELD_KEY: Final = ("topic", "side", "framing", "mark", "path", "day")
-#: rules whose findings say how many messages each scan saw: whether it goes on, and since when
+#: rules whose findings count the messages of each scan: whether they continue, and since when
 ABOUT_IDS: Final = frozenset(
     {
         "UNKNOWN_SCHEMA_ID", "ID_OF_OTHER_SUBJECT", "ID_OF_OTHER_CONTEXT", "ID_DELETED", "ID_NOT_RELEASED",
         "ID_QUARANTINED", "ID_RETIRED", "ID_BELOW_LEAST", "ID_DEPRECATED", "OLD_VERSION_WRITTEN", "SUBJECT_MISSING", "KEY_SCHEMA_CHANGED",
     }
 )  # fmt: skip
-#: what every scan that sees a finding writes, and what only a change of its state does: the audit watches the latter
+#: columns that every scan that sees a finding writes, and columns of its state; audit triggers watch only the latter
 SEEN: Final = (
     "rule", "severity", "sentence", "remedy", "location", "evidence", "count", "subject_name", "topic", "cause",
     "last_seen", "last_scan", "clean_scans",
@@ -108,17 +108,17 @@ DECIDED: Final = (
 )  # fmt: skip
 
 
-#: messages that a scan reads first at most, however fast the last one was: they may be much larger by now
+#: maximum of messages that a scan reads first, however fast the last one was: they may be much larger now
 LARGEST_FIRST: Final = 50_000
-#: in what a scan read and in the evidence of findings: since when no scan has read rows
+#: key in a scan's `read` and in findings' evidence: since when no scan has read rows
 UNREAD_SINCE: Final = "rows_unread_since"
 
 
 @transaction.atomic
 def keep_result(claim: ScanClaim, result: ScanResult) -> bool:
-    """Store what a scan found; False where the scan is no longer this worker's, and then nothing is stored.
+    """Store a scan's result; returns False and stores nothing if the scan no longer belongs to this worker.
 
-    The scan's row is locked and its claim compared, so that no scan is counted twice however often it is delivered.
+    The scan's row is locked and its claim compared, so that no scan is counted twice, however often it is delivered.
     """
     scan = Scan.objects.select_for_update().filter(pk=claim.scan_id, tag=claim.tag, state="running").first()
     if scan is None:
@@ -148,9 +148,9 @@ def keep_result(claim: ScanClaim, result: ScanResult) -> bool:
 
 
 def first_slice_after(before: int, read: Mapping[str, Any], deadline: float) -> int:
-    """How many messages the next scan reads first: so many as this one read in a tenth of its time.
+    """Return how many messages the next scan reads first: what this one would read in a tenth of its time.
 
-    A scan with fewer messages than its first slice says nothing of larger ones, unless it ran out of time.
+    A scan with fewer messages than its first slice says nothing about larger slices, unless it ran out of time.
     """
     messages = int(read.get("messages") or 0)
     if not messages or (messages < before and read.get("bound_reached") != "deadline"):
@@ -193,7 +193,7 @@ def _keep_uses(
 
 
 def _schema_ids(registered: Registered | None) -> dict[tuple[str, str], int]:
-    """The schema id of a GUID or a content type, where the registry knows it."""
+    """Return the schema id of each GUID or content type that the registry knows."""
     if registered is None:
         return {}
     return {
@@ -221,7 +221,7 @@ def _keep_fields(result: ScanResult, read: Mapping[str, ScannedTopic], topics: M
 
 
 def _keep_subjects(result: ScanResult, read: Mapping[str, ScannedTopic], topics: Mapping[str, Topic]) -> None:
-    """Subjects that a topic's messages belong to, the strategies that name them so, message types: as the data has it."""
+    """Store the subjects, naming strategies and message types found in each topic's messages."""
     if result.registered is None:
         return
     changed: dict[str, Topic] = {}
@@ -244,7 +244,7 @@ def _keep_subjects(result: ScanResult, read: Mapping[str, ScannedTopic], topics:
 
 
 def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mapping[str, Topic]) -> None:
-    """Insert what is new, refresh what is known: resolved ones open again, acknowledged ones stay unless worse."""
+    """Insert new findings and update known ones: resolved ones reopen; acknowledged ones stay unless worse."""
     judged = {finding.fingerprint: finding for finding in result.findings}
     if not judged:
         return
@@ -297,7 +297,7 @@ def _refresh(
     evidence = judged.evidence
     if judged.rule in ABOUT_IDS:
         before = row.evidence.get("ids_over_time") if row.pk else None
-        # What was read again was counted before: then this scan's messages stand for all.
+        # Messages read again were counted before: then only this scan's count.
         hours = by_hour(
             ByHour.of_evidence(row.evidence if row.pk and adds else {}), judged.evidence.get("partitions", ())
         )
@@ -314,7 +314,7 @@ def _refresh(
 
 
 def _count_unseen(scan: Scan, source: Source, result: ScanResult) -> None:
-    """One clean scan more for what this scan could have seen and didn't; enough of them resolve it."""
+    """Add a clean scan to findings that this scan could have seen and didn't; enough of them resolve a finding."""
     if result.read.get("nothing"):
         return
     clean = {topic.name for topic in result.topics if topic.clean}
@@ -339,7 +339,7 @@ def _count_unseen(scan: Scan, source: Source, result: ScanResult) -> None:
 
 
 def _mark_out_of_reach(source: Source, result: ScanResult) -> None:
-    """Findings that stay because their rows can't be opened here say since when; no longer once rows are read again."""
+    """Mark findings that stay because their rows can't be opened here; unmark them once rows are read again."""
     if result.query is None:
         return
     since = result.read.get(UNREAD_SINCE)
@@ -356,7 +356,7 @@ def _mark_out_of_reach(source: Source, result: ScanResult) -> None:
 
 
 def _upsert(model: Any, rows: list[Any], key: tuple[str, ...], fields: tuple[str, ...] = ()) -> None:
-    """Insert rows or update those with the same key, all in one statement a batch; no `fields`: all others."""
+    """Insert or update rows by `key`, one statement per batch; without `fields`, all other columns are updated."""
     names = fields or tuple(field.name for field in model._meta.concrete_fields if field.name not in (*key, "id"))
     if rows:
         model.objects.bulk_create(

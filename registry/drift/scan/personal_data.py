@@ -1,9 +1,9 @@
-"""Values of fields that are tagged as personal data: neither kept nor shown.
+"""Removes the values of personal data: they are neither stored nor shown.
 
-Spark masks every value already, to lengths, shapes, magnitudes and years, and gives symbols of enums as they are. Of a
-personal field nothing at all is kept: no range, no symbol, no part of a sample. So nothing is judged by its symbols
-either. What earlier scans kept of it goes with the next scan; samples that findings kept before the field was tagged are
-masked where they are shown.
+Spark already masks every value to lengths, shapes, magnitudes and years, but returns enum symbols unchanged. For a
+personal field, nothing is stored: no range, no symbol, no part of a sample. So nothing is judged by its symbols either.
+Values that earlier scans stored are deleted by the next scan. Samples that findings stored before the field was tagged
+are masked when shown.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from registry.subjects.models import Registry, Schema, SchemaVersion
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
 
 NOTHING: Final = SchemaTags()
-#: conditions of one statement
+#: conditions per statement
 BATCH: Final = 200
 
 
 def without_personal(source: Source, observations: Sequence[Observation]) -> list[Observation]:
-    """The observations without the values of personal fields. Values that earlier scans stored are deleted too.
+    """Return the observations without values of personal fields, and delete values that earlier scans stored.
 
-    A few queries, however much was observed.
+    A constant number of queries.
     """
     sensitive = [observation for observation in observations if isinstance(observation, FieldProfile | Sample)]
     if not sensitive:
@@ -60,7 +60,7 @@ def _without(observation: FieldProfile | Sample, tags: SchemaTags) -> Observatio
 
 
 def masked_text(text: str, tags: SchemaTags) -> str:
-    """A sample, which is JSON, without what is personal; one that was cut can't be read, so nothing of it stays."""
+    """Mask personal data in a sample (JSON); a truncated sample can't be parsed, so all of it is masked."""
     if not tags.has_personal:
         return text
     try:
@@ -71,7 +71,7 @@ def masked_text(text: str, tags: SchemaTags) -> str:
 
 
 def _forget(source: Source, profiles: Sequence[FieldProfile]) -> None:
-    """Take values of personal fields out of what earlier scans kept."""
+    """Delete stored values of personal fields."""
     keys = sorted(
         {(profile.topic, profile.side, profile.framing or "", profile.mark, profile.path) for profile in profiles}
     )
@@ -84,7 +84,7 @@ def _forget(source: Source, profiles: Sequence[FieldProfile]) -> None:
 
 
 class _Tags:
-    """The tags of what wrote each observation: of the schemas that its mark means, or of its topic's subject."""
+    """The tags for each observation: of the schemas behind its mark, or of its topic's subject."""
 
     def __init__(self, source: Source, observations: Iterable[FieldProfile | Sample]) -> None:
         context = source.context or DEFAULT_CONTEXT
@@ -108,14 +108,14 @@ class _Tags:
         self._by_subject = {name: _merged_tags(tags_of_rows) for name, tags_of_rows in by_name.items()}
 
     def of(self, observation: FieldProfile | Sample) -> SchemaTags:
-        """The tags for one observation."""
+        """Return the tags for one observation."""
         if observation.framing:
             return self._by_mark.get((observation.framing, observation.mark), NOTHING)
         return self._by_subject.get(f"{observation.topic}-{observation.side}", NOTHING)
 
 
 def _merged_tags(tags: Iterable[SchemaTags]) -> SchemaTags:
-    """The tags of several schemas that may be meant: a field is personal where one of them says so."""
+    """Merge the tags of all schemas that may apply: a field is personal if one of them says so."""
     parts = list({id(item): item for item in tags}.values())
     if len(parts) <= 1:
         return parts[0] if parts else NOTHING
@@ -127,9 +127,9 @@ def _merged_tags(tags: Iterable[SchemaTags]) -> SchemaTags:
 
 
 def tags_of_subjects(subjects_by_registry: Iterable[tuple[Registry, str]]) -> dict[tuple[str, str], SchemaTags]:
-    """The tags of the newest versions of subjects (given by registry and qualified name), by both names.
+    """Return the tags of subjects' newest versions, by registry name and qualified name.
 
-    The newest live one, a soft-deleted one where none is live. Some five queries for each registry.
+    The newest live version, or the newest soft-deleted one if none is live. About five queries per registry.
     """
     tags_by_subject: dict[tuple[str, str], SchemaTags] = {}
     names_by_registry: dict[Registry, set[str]] = {}
@@ -159,5 +159,5 @@ def _newest(registry: Registry, names: Iterable[SubjectName]) -> dict[SubjectNam
 
 
 def masked_samples(samples: Sequence[dict[str, Any]], tags: SchemaTags) -> list[dict[str, Any]]:
-    """Samples of a finding without what is personal."""
+    """Return a finding's samples with personal data masked."""
     return [{**sample, "value": masked_text(str(sample.get("value", "")), tags)} for sample in samples]

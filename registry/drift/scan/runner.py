@@ -1,4 +1,4 @@
-"""Runs one scan: claim, observe, judge, store. Spark says what is there; the domain says whether it is drift."""
+"""Runs one scan: claim, observe, judge, store. Spark reports observations; the domain decides whether they are drift."""
 
 from __future__ import annotations
 
@@ -28,16 +28,15 @@ from registry.errors import (
 logger = logging.getLogger(__name__)
 HEARTBEAT_SECONDS = 10
 PROGRESS_SECONDS = 0.5
-SERVERS_FAULT = 500  # the least HTTP status that says so
+SERVERS_FAULT = 500  # the lowest HTTP status of a server error
 
 
 def perform_scan(scan_id: int) -> str:
-    """Run a queued scan to its end and give the state it ended in, or `not claimed` where another worker has it.
+    """Run a queued scan and return its final state, or `not claimed` if another worker has it.
 
-    `waiting`: its broker or Spark is away, as in a restart, and it is queued again for when they should be back.
-    A foreseen error ends the scan with its reason on the page. An unforeseen one does too, and is raised,
-    so that the worker's log has its trace. A scan that was cancelled meanwhile, or given to another worker, keeps
-    nothing.
+    `waiting`: its broker or Spark is away, as in a restart, and the scan is queued again for later. An expected error
+    fails the scan with its reason. An unexpected one does too, and is raised so that the worker's log has its trace. A
+    scan that was cancelled meanwhile, or given to another worker, stores nothing.
     """
     claim = patiently(lambda: services.claim_scan(scan_id))
     if claim is None:
@@ -64,22 +63,22 @@ def perform_scan(scan_id: int) -> str:
 
 
 def interrupt_scan(tag: str) -> None:
-    """End what a scan's claim still does on Spark, from any process. Nothing where Spark or its session is gone."""
-    from registry.pipeline.session import USER_ID, interrupt  # late: the web process needs no PySpark
+    """Interrupt a scan's work on Spark, from any process; does nothing if Spark or the session is gone."""
+    from registry.pipeline.session import USER_ID, interrupt  # late: the web process doesn't need PySpark
 
     if not settings.SPARK_REMOTE:
         return
     for session in sessions_of(tag):
         try:
             ended = interrupt(settings.SPARK_REMOTE, session, USER_ID, tag)
-        except (SparkUnavailable, InvalidSource) as error:  # released already, or the server is gone
+        except (SparkUnavailable, InvalidSource) as error:  # already released, or the server is gone
             logger.info("nothing to interrupt of %s: %s", tag, error.message)
         else:
             logger.info("interrupted %s: %d operations", tag, len(ended))
 
 
 def _may_pass(error: SchemadeskError) -> bool:
-    """Whether a server is away that may be back soon, as after a restart."""
+    """Return whether a server is away that may soon be back, as after a restart."""
     if isinstance(error, RemoteUnavailable):
         return error.status is None or error.status >= SERVERS_FAULT
     return isinstance(error, BrokerUnavailable | SparkUnavailable) and not error.details.get("is_lasting")
@@ -90,10 +89,10 @@ def _failed(claim: ScanClaim, reason: str) -> str:
 
 
 class _Watch:
-    """While a scan runs: renews its lease and writes its progress, from a thread with a database connection of its own.
+    """Renews a running scan's lease and writes its progress, from a thread with its own database connection.
 
-    A database that is away stops no scan: the next turn tries again, and without any turn the scan is given to another
-    worker.
+    A database that is away doesn't stop the scan: the next turn tries again; without any turn, another worker gets the
+    scan.
     """
 
     def __init__(self, claim: ScanClaim) -> None:
@@ -112,7 +111,7 @@ class _Watch:
         self._thread.join()
 
     def note(self, done: int, total: int, phase: str) -> None:
-        """Take note of progress. Raises ScanInterrupted, which ends the work on Spark, once the claim is lost."""
+        """Record progress. Raises ScanInterrupted, which ends the work on Spark, once the claim is lost."""
         if self._lost.is_set():
             raise ScanInterrupted("the scan was cancelled, or given to another worker", reason="cancelled")
         if phase != self._phase:

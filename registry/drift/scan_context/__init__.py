@@ -1,1 +1,1 @@
-"""What the database knows that a scan is compared with: topics, versions, queries, connectors."""
+"""Loads what a scan is compared with from the database: topics, versions, queries, connectors."""

@@ -1,4 +1,4 @@
-"""What is known of a connector's topics: their events in this scan, the schemas they carry, and what is registered."""
+"""The facts of a connector's topics: their events in this scan, their schemas, and the registered versions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from registry.subjects.policy.effective_policy import effective_configs
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
 
 SIDES: Final[tuple[Side, ...]] = ("key", "value")
-MAX_GUARDED: Final = 20  # versions of a subject that a prediction is made against
+MAX_GUARDED: Final = 20  # versions per subject that a prediction checks against
 Where = tuple[str, Side]
 TableName = tuple[str, str, str]  # database, schema, table
 #: time and offset of a message
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 @dataclass
 class _TopicData:
-    """What the observations say of one topic."""
+    """The observations of one topic."""
 
     messages: int = 0
     null_keys: int = 0
@@ -61,7 +61,7 @@ class _TopicData:
 def topic_facts(
     source: Source, world: World, topics: Mapping[str, ScannedTopic], observations: Sequence[Observation]
 ) -> dict[str, TopicFacts]:
-    """The facts of every topic that is there, and of those that captured tables will have; seven queries."""
+    """Return the facts of every existing topic and of future topics of captured tables; seven queries."""
     captured = {world.topic_of(table.schema, table.name) for table in world.captured} - {None}
     names = sorted({name for name, collected in topics.items() if not collected.gone} | cast("set[str]", captured))
     collected = _collected(observations)
@@ -92,7 +92,7 @@ def topic_facts(
 def _tables(
     source: Source, world: World, topics: Mapping[str, ScannedTopic], collected: Mapping[str, _TopicData]
 ) -> dict[str, tuple[TableName, ...]]:
-    """The tables of every topic that is there: of earlier scans, of this one's events, and those that it is to carry."""
+    """Return the tables of every existing topic: from earlier scans, from this scan's events, and expected ones."""
     tables_by_topic: dict[str, set[TableName]] = {}
     for name, stored in source.topics.values_list("name", "tables"):
         if name in topics and not topics[name].restarted:
@@ -131,7 +131,7 @@ def _collected(observations: Iterable[Observation]) -> dict[str, _TopicData]:
 
 
 class _Schemas:
-    """Schemas of topics: the newest live versions of their subjects, and the newest that their events carry."""
+    """Schemas of topics: the newest live versions of their subjects, and the newest schemas in their events."""
 
     def __init__(self, source: Source, topics: Collection[str], observations: Sequence[Observation]) -> None:
         self._context = source.context or DEFAULT_CONTEXT
@@ -153,7 +153,7 @@ class _Schemas:
         self._read = self._texts(named)
 
     def _texts(self, named: Collection[str]) -> dict[int, ReadSchema]:
-        """The newest versions first: of a great many schemas the limit leaves out the oldest."""
+        """Read the newest versions first, so that the limit omits the oldest."""
         newest = [rows[-1] for name, rows in self._live.items() if name in named]
         older = [row for name, rows in self._live.items() if name in named for row in rows[-MAX_GUARDED:-1]]
         order = [row.schema_pk for row in (*newest, *self._by_mark.values(), *older)]
@@ -173,17 +173,17 @@ class _Schemas:
         return rows[-1] if rows else None
 
     def subjects(self, topic: str) -> dict[Side, str]:
-        """The qualified names of the topic's subjects that are there."""
+        """Return the qualified names of the topic's existing subjects."""
         return {side: row.version.subject for side in SIDES if (row := self._newest(topic, side)) is not None}
 
     def registered(self, topic: str) -> dict[Side, SchemaText]:
-        """The newest live versions."""
+        """Return the newest live versions by side."""
         newest = {side: self._newest(topic, side) for side in SIDES}
         schemas = {side: self._schema(row) for side, row in newest.items() if row is not None}
         return {side: schema for side, schema in schemas.items() if schema is not None}
 
     def guards(self, topic: str) -> dict[Side, Guard]:
-        """What a new version has to pass."""
+        """Return the checks that a new version must pass."""
         by_side: dict[Side, Guard] = {}
         for side in SIDES:
             name = f"{topic}-{side}"
@@ -194,12 +194,12 @@ class _Schemas:
         return by_side
 
     def is_newer(self, topic: str, side: Side, age: Age) -> bool:
-        """Whether a message of that age came after all that carry a schema on that side."""
+        """Return whether a message of that age is newer than all with a schema on that side."""
         ages = [newest[topic, side][0] for newest in (self._marks, self._shapes) if (topic, side) in newest]
         return age > max(ages, default=(-1, -1)) and age > (0, 0)
 
     def of_events(self, topic: str) -> dict[Side, SchemaText]:
-        """The newest schemas that the events carry: registered ones, or Connect's own beside JSON."""
+        """Return the newest schemas in the events: registered ones, or Connect's own next to JSON."""
         schemas: dict[Side, SchemaText] = {}
         for side in SIDES:
             mark = self._carried.get((topic, side))
@@ -215,9 +215,9 @@ class _Schemas:
 def newest_marks(
     source: Source, topics: Collection[str], observations: Sequence[Observation]
 ) -> dict[Where, tuple[Age, Mark]]:
-    """The mark of the newest messages of every topic and side, over this scan and all earlier ones.
+    """Return the mark of the newest messages by topic and side, over this scan and all earlier ones.
 
-    In one partition the last offset is the newest; between partitions time decides.
+    In one partition, the last offset is the newest; across partitions, time decides.
     """
     newest: dict[Where, tuple[Age, Mark]] = {}
     uses = SchemaUse.objects.filter(topic__source=source, topic__name__in=topics)
@@ -236,7 +236,7 @@ def newest_marks(
 
 
 def newest_shapes(observations: Iterable[Observation]) -> dict[Where, tuple[Age, str]]:
-    """The newest Connect schema beside the payload of every topic and side."""
+    """Return the newest Connect schema next to a payload, by topic and side."""
     newest: dict[Where, tuple[Age, str]] = {}
     for observation in observations:
         if isinstance(observation, ChangeShape):

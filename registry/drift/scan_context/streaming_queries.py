@@ -1,4 +1,4 @@
-"""What the database knows of a streaming query's surroundings: the subjects of its topics, and what is planned for it."""
+"""Loads the context of a streaming query: the subjects of its topics, and planned changes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SCHEMA_CHECK = "spark.sql.streaming.stateStore.stateSchemaCheck"
 
 
 def inputs_of(source: Source, topics: Collection[str]) -> tuple[ScannedInput, ...]:
-    """The topics with the subjects of their messages; two queries.
+    """Return the topics with the subjects of their messages; two queries.
 
-    Topic scans of the same registry say whose schemas the messages carry; where none did, a subject that is called like
-    the topic is taken for its.
+    Topic scans of the same registry know the subjects of the messages. Without such a scan, a subject named after the
+    topic is used.
     """
     context = source.context or DEFAULT_CONTEXT
     subjects_by_side: dict[tuple[str, str], set[SubjectName]] = {}
@@ -52,7 +52,7 @@ def inputs_of(source: Source, topics: Collection[str]) -> tuple[ScannedInput, ..
 
 
 def facts_of(source: Source, checkpoint: Checkpoint, inputs: Sequence[ScannedInput], observed_at: int) -> QueryFacts:
-    """All that is judged of a query as a whole; some five queries, however much there is."""
+    """Return the facts about a query as a whole; about five queries in total."""
     last_message, topic = _last_message(source, {item.topic for item in inputs})
     return QueryFacts(
         path=checkpoint.path,
@@ -105,7 +105,7 @@ def _variables(checkpoint: Checkpoint) -> list[VariableFacts]:
 
 
 def _subject_versions(source: Source, inputs: Sequence[ScannedInput]) -> tuple[SubjectVersion, ...]:
-    """The versions of the subjects that are read, ascending within a subject."""
+    """Return the versions of the subjects that are read, ascending within a subject."""
     names = {(item.context, item.subject) for item in inputs if item.subject}
     if not names:
         return ()
@@ -128,7 +128,7 @@ def _subject_versions(source: Source, inputs: Sequence[ScannedInput]) -> tuple[S
 
 
 def _planned(path: str) -> tuple[str, ...]:
-    """The variables that the newest check of a plan for this checkpoint would change."""
+    """Return the variables that the newest check of a plan for this checkpoint would change."""
     newest = StateCheck.objects.filter(checkpoint=path).order_by("-id").values_list("report", flat=True).first()
     variables = (newest or {}).get("variables", ())
     return tuple(
@@ -139,7 +139,7 @@ def _planned(path: str) -> tuple[str, ...]:
 
 
 def _last_message(source: Source, topics: Collection[str]) -> tuple[int | None, str]:
-    """The newest message that topic scans have seen in those topics, and the topic that has it."""
+    """Return the newest message time that topic scans saw in those topics, and its topic."""
     newest = (
         SchemaUse.objects.filter(topic__source__registry=source.registry, topic__name__in=list(topics))
         .values_list("topic__name")

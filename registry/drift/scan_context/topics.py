@@ -1,4 +1,4 @@
-"""What the database knows that a scan is compared with, in a constant number of queries."""
+"""Loads what a scan is compared with from the database, in a constant number of queries."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ BASELINE: Final = timedelta(days=28)
 EVENTS: Final = timedelta(days=14)
 
 
-# ---- what is registered -------------------------------------------------------------------------------------------
+# ---- registered versions -------------------------------------------------------------------------------------------
 
 
 def registered_for(source: Source, observations: Sequence[Observation]) -> Registered:
-    """What the source's registry holds that concerns those observations; some eleven queries, however much there is."""
+    """Return the versions and subjects of the source's registry for those observations; about eleven queries."""
     registry, context = source.registry, source.context or DEFAULT_CONTEXT
     marks_by_side = collect_marks(observations)
     topics = sorted({observation.topic for observation in observations if isinstance(observation, TopicTotals)})
@@ -105,7 +105,7 @@ def registered_for(source: Source, observations: Sequence[Observation]) -> Regis
 
 
 def _marks_before(source: Source, topics: Collection[str]) -> set[Mark]:
-    """The marks that earlier scans saw in those topics; one query."""
+    """Return the marks that earlier scans saw in those topics; one query."""
     rows = SchemaUse.objects.filter(topic__source=source, topic__name__in=topics)
     values = rows.order_by("framing", "mark").values_list("framing", "mark").distinct()
     return {(cast("Framing", framing), mark) for framing, mark in values}
@@ -114,7 +114,7 @@ def _marks_before(source: Source, topics: Collection[str]) -> set[Mark]:
 def _split(
     of_marks: Mapping[Mark, Sequence[VersionRow]], context: str
 ) -> tuple[dict[Mark, list[VersionRow]], dict[Mark, tuple[RegisteredVersion, ...]]]:
-    """The versions of each mark in the source's context, and those of others."""
+    """Return the versions of each mark in the source's context; and in other contexts if it has none."""
     here = {mark: [row for row in rows if row.context == context] for mark, rows in of_marks.items()}
     elsewhere = {
         mark: tuple(row.version for row in rows if row.context != context)
@@ -125,7 +125,7 @@ def _split(
 
 
 def _needs_record(row: VersionRow, marks_by_side: Mapping[TopicSide, set[Mark]]) -> bool:
-    """Whether the strategy is still open: a subject that is called like a topic needs no look at its record."""
+    """Return whether the naming strategy is open: a subject named after a topic needs no look at its record."""
     return all(row.name != f"{topic}-{side}" for topic, side in marks_by_side)
 
 
@@ -151,7 +151,7 @@ def _associated(source: Source, context: str, topics: Collection[str]) -> dict[T
 def _histories(
     source: Source, context: str, subjects: Collection[str], *, ghosts: Q | None
 ) -> dict[str, list[VersionRow]]:
-    """All versions of those subjects by qualified name, ascending; one query."""
+    """Return all versions of those subjects by qualified name, ascending; one query."""
     if not subjects:
         return {}
     names = {bare_name(subject) for subject in subjects}
@@ -167,7 +167,7 @@ def _versions_to_declare(
     here: Mapping[Mark, Sequence[VersionRow]],
     histories: Mapping[str, Sequence[VersionRow]],
 ) -> list[VersionRow]:
-    """The versions whose fields data is held against: JSON's own, live ones beside plain JSON, Protobuf's with indexes."""
+    """Return the versions whose fields are compared with data: JSON's by mark, live ones for plain JSON, Protobuf's."""
     selected = {}
     for observation in observations:
         rows: Iterable[VersionRow] = ()
@@ -202,7 +202,7 @@ def _declared(rows: Iterable[VersionRow], read: Mapping[int, ReadSchema]) -> dic
 
 
 def _events(histories: Mapping[str, Sequence[VersionRow]]) -> tuple[Event, ...]:
-    """The versions that came to those subjects in the last two weeks."""
+    """Return the versions added to those subjects in the last two weeks."""
     since = timezone.now() - EVENTS
     events = [
         Event(
@@ -218,13 +218,13 @@ def _events(histories: Mapping[str, Sequence[VersionRow]]) -> tuple[Event, ...]:
     return tuple(sorted(events, key=lambda event: (event.at, event.sentence)))
 
 
-# ---- what earlier scans left --------------------------------------------------------------------------------------
+# ---- results of earlier scans --------------------------------------------------------------------------------------
 
 
 def memory_of(source: Source, topics: Collection[str]) -> Memory:
-    """What earlier scans of the source left; five queries.
+    """Return the results of the source's earlier scans; five queries.
 
-    `topics` are those that were read: uses and baselines are loaded of them alone, which may be many rows.
+    `topics` are those that were read: uses and baselines, which may be many rows, are loaded only for them.
     """
     now = timezone.now()
     rows = list(source.topics.values_list("name", "compacted", "gone_at", "strategies", "message_types", "checked_at"))
@@ -252,7 +252,7 @@ def memory_of(source: Source, topics: Collection[str]) -> Memory:
 
 
 def _all_topics(source: Source) -> frozenset[str]:
-    """Topics that are there now, of every source that is held against the same context."""
+    """Return the existing topics of every source with the same registry and context."""
     rows = Topic.objects.filter(
         source__registry_id=source.registry_id, source__context__in=_same_context(source.context), gone_at=None
     )
@@ -291,9 +291,9 @@ def deleted_in_use(
     registered: Registered,
     memory: Memory,
 ) -> list[JudgedFinding]:
-    """Findings about deleted versions whose messages this scan didn't read, but earlier ones did; three queries.
+    """Return findings about deleted versions whose messages earlier scans read but this one didn't; three queries.
 
-    Messages that must have expired by now don't count, nor those of a topic that is gone or was made anew.
+    Expired messages don't count, nor those of a topic that is gone or was recreated.
     """
     names = [topic.name for topic in topics if not topic.gone and not topic.restarted]
     condition = Q(subject__context__name=source.context or DEFAULT_CONTEXT)

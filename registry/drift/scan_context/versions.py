@@ -1,7 +1,7 @@
 """Registered versions and stored schemas as a scan needs them.
 
-Versions come with their marks, their subjects and whether a promotion brought them; schemas with declared fields,
-record names and texts to decode with; topics with the schemas that their messages may be written with.
+Versions come with their marks, their subjects and whether a promotion released them; schemas with declared fields,
+record names and texts to decode with; topics with possible writer schemas.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from registry.subjects.versions.versions import joined_standing
 
 LARGEST_ID: Final = 2**31 - 1
 MAX_MARKS: Final = 20_000
-#: `prefix.subject.vN`: both prefix and subject may have dots of their own
+#: `prefix.subject.vN`: both prefix and subject may contain dots
 CONTENT_TYPE: Final = re.compile(r"(?P<names>.{3,1000})\.v(?P<version>[1-9][0-9]{0,8})", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class VersionRow:
-    """A version with its rows' numbers, which the judgement doesn't need."""
+    """A version with the primary keys of its rows, which the judge doesn't need."""
 
     version: RegisteredVersion
     context: str
@@ -47,13 +47,13 @@ class VersionRow:
 
 
 def is_target(registry: Registry) -> bool:
-    """Whether versions come to the registry by promotions: an environment that is closed, or not the first one."""
+    """Return whether the registry gets versions by promotions: its environment is closed, or not the first."""
     environment = environment_of(registry)
     return environment is not None and (environment.is_closed or _before(environment).exists())
 
 
 def environment_before(registry: Registry) -> Registry | None:
-    """The registry of the environment before this one in the promotion order."""
+    """Return the registry of the previous environment in the promotion order; None without one."""
     environment = environment_of(registry)
     previous = environment and _before(environment).order_by("-position").select_related("registry").first()
     return previous.registry if previous else None
@@ -64,7 +64,7 @@ def _before(environment: Any) -> Any:
 
 
 def is_last(registry: Registry) -> bool:
-    """Whether the registry is the last environment that takes promotions: production; three queries."""
+    """Return whether the registry is the last environment that gets promotions: production; three queries."""
     environment = environment_of(registry)
     if environment is None or not is_target(registry):
         return False
@@ -72,7 +72,7 @@ def is_last(registry: Registry) -> bool:
 
 
 def environment_of(registry: Registry) -> Any:
-    """The registry's row among the environments of promotions, None where it is none."""
+    """Return the registry's environment; None if it isn't one."""
     try:
         return registry.environment  # type: ignore[attr-defined]  # the relation is of registry.promotions
     except ObjectDoesNotExist:
@@ -80,9 +80,9 @@ def environment_of(registry: Registry) -> Any:
 
 
 def version_rows(registry: Registry, condition: Q, *, ghosts: Q | None) -> list[VersionRow]:
-    """The registry's versions that a condition names, soft-deleted ones too; one query.
+    """Return the registry's versions that match a condition, including soft-deleted ones; one query.
 
-    `ghosts` is what `registry.subjects.policy.change_guard.unrequested` gave; None: whether they were released isn't told.
+    `ghosts` is the result of `registry.subjects.policy.change_guard.unrequested`; None: `released` is left unknown.
     """
     rows: QuerySet[SchemaVersion] = (
         SchemaVersion.objects.filter(condition, subject__context__registry=registry)
@@ -116,13 +116,13 @@ def _row(row: Any, *, with_release: bool) -> VersionRow:
 
 
 def _not_below_least() -> QuerySet[SchemaVersion]:
-    """The live versions that a producer may still write; where they were all deleted, the least one holds for none."""
+    """Return the live versions that producers may still write; without any, the minimum version applies to none."""
     least = OuterRef("subject__least_version__version")
     return SchemaVersion.objects.filter(subject=OuterRef("subject"), deleted_at=None, version__gte=least)
 
 
 def _standing(row: Any) -> dict[str, Any]:
-    """What was decided of a version; that it is older than the subject's least one weighs more than a deprecation."""
+    """Return a version's status; being below the subject's minimum version outweighs a deprecation."""
     standing = joined_standing(row)
     least = getattr(row.subject, "least_version", None)
     is_mild = standing is None or standing.standing == VersionStanding.DEPRECATED
@@ -144,7 +144,7 @@ def _standing(row: Any) -> dict[str, Any]:
 
 
 def condition_of(marks: Collection[Mark]) -> Q:
-    """The versions that marks may stand for, in any context; marks that can't stand for any are left out."""
+    """Return a condition for the versions that marks may refer to, in any context; ignores impossible marks."""
     ids, guids, named = set(), set(), set()
     for framing, text in sorted(marks)[:MAX_MARKS]:
         if framing == "id" and text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) <= LARGEST_ID:
@@ -166,7 +166,7 @@ def _guid(text: str) -> uuid.UUID | None:
 
 
 def subjects_of_content_type(text: str) -> Iterator[tuple[str, int]]:
-    """What `prefix.subject.vN` may mean: every split of the names into a prefix and a subject, with the version."""
+    """Yield what `prefix.subject.vN` may mean: every split into prefix and subject, with the version."""
     match = CONTENT_TYPE.fullmatch(text)
     if match is None or "\0" in text:
         return
@@ -176,7 +176,7 @@ def subjects_of_content_type(text: str) -> Iterator[tuple[str, int]]:
 
 
 def by_mark(rows: Iterable[VersionRow], marks: Collection[Mark]) -> dict[Mark, list[VersionRow]]:
-    """The versions of each mark, in every context."""
+    """Return the versions of each mark, in every context."""
     by_id: dict[str, list[VersionRow]] = {}
     by_guid: dict[str, list[VersionRow]] = {}
     by_name: dict[tuple[str, int], list[VersionRow]] = {}
@@ -192,14 +192,14 @@ def by_mark(rows: Iterable[VersionRow], marks: Collection[Mark]) -> dict[Mark, l
         elif framing == "guid":
             matches[mark] = by_guid.get(str(_guid(text) or ""), [])
         else:
-            # The shortest prefix first: `vnd` is the default one.
+            # The shortest prefix first: `vnd` is the default.
             splits = (by_name.get(split, []) for split in subjects_of_content_type(text))
             matches[mark] = next((rows_ for rows_ in splits if rows_), [])
     return matches
 
 
 def subject_summaries(registry: Registry, context: str) -> dict[str, SubjectSummary]:
-    """All subjects of a context with a version, by their name without it; one query."""
+    """Return all subjects of a context that have a version, by name without the context; one query."""
     rows = (
         Subject.objects.filter(context__registry=registry, context__name=context, versions__isnull=False)
         .annotate(live=Count("versions", filter=Q(versions__deleted_at=None)), since=Min("versions__created_at"))
@@ -211,48 +211,48 @@ def subject_summaries(registry: Registry, context: str) -> dict[str, SubjectSumm
     }
 
 
-MAX_PARSED: Final = 400  # schemas that one scan reads
+MAX_PARSED: Final = 400  # schemas that one scan parses
 
 
 @dataclass(frozen=True)
 class ReadSchema:
-    """A stored schema as it was read; `text` is self-contained, None where it can't be made so."""
+    """A parsed stored schema; `text` is self-contained, None if it can't be made so."""
 
     row: Schema
     parsed: ParsedSchema
 
     @property
     def declared(self) -> DeclaredFields | None:
-        """Its fields, None where they aren't known."""
+        """Return its fields; None if they aren't known."""
         return declared_fields(self.parsed)
 
     @property
     def record(self) -> str:
-        """The full name of its record or message."""
+        """Return the full name of its record or message."""
         return format_of(self.parsed.schema_type).record_name(self.parsed)
 
     def text(self) -> str | None:
-        """What `registry.observations.WriterSchema` asks for; None for a schema that can't be read here."""
+        """Return the text for `registry.observations.WriterSchema`; None for a schema that can't be read here."""
         engine = format_of(self.parsed.schema_type)
         if engine.has_descriptors:
             return None if self.parsed.model is None else engine.descriptor_set(self.parsed)
         try:
             return schema_engine.self_contained(self.parsed)
-        except SchemadeskError:  # too costly: its bodies aren't decoded, and are counted by their id alone
+        except SchemadeskError:  # too costly: its bodies aren't decoded, only counted by id
             return None
 
 
 def read_schemas(rows: Iterable[Schema]) -> dict[int, ReadSchema]:
-    """Schemas by row, MAX_PARSED of them at most; those that can't be read are left out.
+    """Return at most MAX_PARSED parsed schemas by row; omits those that can't be read.
 
-    One query for each depth of references.
+    One query per depth of references.
     """
     selected = dict(list({row.pk: row for row in rows}.items())[:MAX_PARSED])
     return {pk: ReadSchema(selected[pk], parsed) for pk, parsed in parse_readable(list(selected.values())).items()}
 
 
 def declared_of(read: Mapping[int, ReadSchema], pks: Iterable[int]) -> dict[int, DeclaredFields]:
-    """The declared fields of those schemas that are known."""
+    """Return the declared fields of those schemas, as far as they are known."""
     declarations = {pk: read[pk].declared for pk in pks if pk in read}
     return {pk: declared for pk, declared in declarations.items() if declared is not None}
 
@@ -263,10 +263,10 @@ MAX_WRITERS: Final = 300
 def writers_for(
     source: Source, topics: Collection[str], marks: Collection[tuple[Framing, str]] = ()
 ) -> tuple[WriterSchema, ...]:
-    """The schemas that bodies of those topics may be written with, MAX_WRITERS at most, of each mark one.
+    """Return the possible writer schemas of those topics' bodies, at most MAX_WRITERS, one per mark.
 
-    Candidates are the topic's subjects by TopicName, those called `<topic>-…`, all that earlier scans saw in these
-    topics, and `marks`. Those that were seen come first, then the newest. A schema that can't be read is left out.
+    Candidates are the topic's subjects by TopicName, those named `<topic>-…`, all that earlier scans saw in these
+    topics, and `marks`. Schemas that were seen come first, then the newest. Unreadable schemas are omitted.
     """
     registry, context = source.registry, source.context or DEFAULT_CONTEXT
     uses = SchemaUse.objects.filter(topic__source=source, topic__name__in=topics)
@@ -296,7 +296,7 @@ def writers_for(
 
 
 def _named_after(topics: Collection[str], subjects: Iterable[str]) -> set[str]:
-    """Subjects called `<topic>-…`, of any topic."""
+    """Return the subjects named `<topic>-…` for any of the topics."""
     topic_names = set(topics)
     return {
         name

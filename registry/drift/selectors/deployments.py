@@ -16,17 +16,17 @@ from registry.frozen_rows import row_info
 from registry.subjects.models import Client
 from registry.subjects.versions.qualified_names import parse_subject
 
-#: deployments of a span of time that are looked at, the newest
+#: deployments read per time span, newest first
 MAX_LOOKED_AT: Final = 1_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
-#: digits of a number in a cursor
+#: maximum of digits in a cursor's numbers
 _DIGITS: Final = 18
 
 
 @dataclass(frozen=True)
 class DeploymentInfo:
-    """A deployment: what, when it began, where it is to be seen, and whose messages it may have changed."""
+    """A deployment: its label, when it began, its address, and whose messages it may have changed."""
 
     id: int
     registry: str
@@ -42,7 +42,7 @@ class DeploymentInfo:
 
 @dataclass(frozen=True)
 class DeploymentPage:
-    """Deployments, newest first; `before` is the cursor of the next page, "" where there is none."""
+    """Deployments, newest first; `before` is the cursor of the next page, "" on the last."""
 
     rows: tuple[DeploymentInfo, ...]
     before: str
@@ -50,7 +50,7 @@ class DeploymentPage:
 
 @dataclass(frozen=True)
 class DeploymentTarget:
-    """What a finding is about, as deployments are held against it."""
+    """The subject and topic of a finding, to match with deployments."""
 
     registry: str
     subject: str
@@ -58,7 +58,7 @@ class DeploymentTarget:
 
 
 def list_deployments(*, registry: str = "", label: str = "", before: str = "", limit: int = 100) -> DeploymentPage:
-    """Deployments by when they began, newest first; one query whichever page it is. Raises InvalidInput."""
+    """Return deployments by when they began, newest first; one query per page. Raises InvalidInput."""
     condition = Q(registry__name=registry) if registry else Q()
     if label:
         condition &= Q(label=label)
@@ -72,7 +72,7 @@ def list_deployments(*, registry: str = "", label: str = "", before: str = "", l
 
 
 def deployments_about(concerned: DeploymentTarget, since: datetime, until: datetime) -> tuple[DeploymentInfo, ...]:
-    """Those that began in the time, the last included, and may concern it, newest first; one query, or two."""
+    """Return matching deployments that began after `since` and until `until`, newest first; one or two queries."""
     rows = Deployment.objects.filter(registry__name=concerned.registry, at__gt=since, at__lte=until)
     infos = [_info(row) for row in rows.select_related("registry").order_by("-at", "-pk")[:MAX_LOOKED_AT]]
     fitting = [info for info in infos if _fits(info, concerned)]
@@ -81,13 +81,13 @@ def deployments_about(concerned: DeploymentTarget, since: datetime, until: datet
 
 
 def _fits(info: DeploymentInfo, concerned: DeploymentTarget) -> bool:
-    """Each pattern that was told narrows it; what the finding doesn't have fits none."""
+    """Return whether the patterns match; a pattern for something that the finding lacks matches nothing."""
     pairs = ((info.subjects, concerned.subject), (info.topics, concerned.topic))
     return all(not pattern or (bool(name) and name_pattern(pattern).allows(name)) for pattern, name in pairs)
 
 
 def _clients(concerned: DeploymentTarget, names: Iterable[str]) -> frozenset[str]:
-    """Of these clients the ones that are declared for the finding's subject."""
+    """Return which of these clients are declared for the finding's subject."""
     if not names or not concerned.subject:
         return frozenset()
     name = parse_subject(concerned.subject)

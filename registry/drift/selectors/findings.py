@@ -1,7 +1,7 @@
 """Findings and mutes that a person may see, with hints at the producer of a finding's messages.
 
-Headers and client ids aren't observed: no broker hands out which client wrote a message. What is known is the partition,
-which says something where a producer writes to its own, or writes one key.
+Headers and client ids aren't observed: no broker tells which client wrote a message. The partition is known, which is a
+hint if a producer writes to its own partition or with one key.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from registry.drift.selectors.sources import LATELY, ScanInfo
 from registry.errors import FindingNotFound
 from registry.frozen_rows import row_info
 
-#: messages without a key go to partitions by turns, a batch each: a few, or those of a moment, say nothing
+#: messages without a key go to partitions in turn, one batch each: few messages, or those of a moment, say nothing
 FEWEST: Final = 10
 SHORTEST_MS: Final = 60_000
 
 
 @dataclass(frozen=True)
 class OnePartition:
-    """All messages of the finding, in its last scan, lie in this partition of so many."""
+    """All messages of the finding's last scan are in this partition of `of` partitions."""
 
     partition: int
     of: int
@@ -41,7 +41,7 @@ class OnePartition:
 
 
 def one_partition(evidence: Mapping[str, Any], partitions: int) -> OnePartition | None:
-    """That the messages lie in one partition alone, where that says something; `partitions` are those of the topic."""
+    """Return the only partition of the messages if that is significant; `partitions` is the topic's number of them."""
     parts = evidence.get("partitions")
     if partitions < 2 or not isinstance(parts, list) or len(parts) != 1 or not isinstance(parts[0], Mapping):
         return None
@@ -56,13 +56,13 @@ def one_partition(evidence: Mapping[str, Any], partitions: int) -> OnePartition 
 
 
 def newest_ended(source_ids: Iterable[int]) -> dict[int, Scan]:
-    """The last scan of each source that was done or failed; one query."""
+    """Return the last done or failed scan of each source; one query."""
     ended = Scan.objects.filter(source__in=source_ids, state__in=("done", "failed"))
     return {scan.source_id: scan for scan in ended.order_by("source", "-id").distinct("source")}
 
 
 def why_left_out(source: Source, topic: Topic, last: Scan | ScanInfo | None) -> str:
-    """Why scans of a source no longer read one of its topics; "" where they do."""
+    """Return why scans of a source no longer read one of its topics; "" if they do."""
     from registry.drift.sources.kafka_cluster import chosen_topics  # late: it loads what scans need
 
     if topic.gone_at is not None:
@@ -76,7 +76,7 @@ def why_left_out(source: Source, topic: Topic, last: Scan | ScanInfo | None) -> 
 
 
 def why_unchecked(source: Source, topic: Topic | None, last: Scan | None) -> str:
-    """Why scans can't tell whether a finding of the source still holds, as a sentence; "" where they can."""
+    """Return why scans can't tell whether a finding still applies, as a sentence; "" if they can."""
     from registry.drift.sources import SOURCES  # late: it loads what scans need
 
     reason = why_left_out(source, topic, last) if topic is not None else ""
@@ -94,12 +94,12 @@ def why_unchecked(source: Source, topic: Topic | None, last: Scan | None) -> str
 
 
 def without_reason(unchecked: str) -> str:
-    """That a finding isn't checked, for those who may not read about its source."""
+    """Return only that a finding isn't checked, for people who may not read about its source."""
     return f"{re.split('[:,]', unchecked)[0]}." if unchecked else ""
 
 
 def unchecked_findings(rows: Iterable[Finding]) -> dict[int, str]:
-    """Of findings that aren't resolved, by number, why scans can't tell whether they still hold; one query or none."""
+    """Return by number why scans can't tell whether unresolved findings still apply; at most one query."""
     unresolved = [row for row in rows if row.state != "resolved"]
     last = newest_ended({row.source_id for row in unresolved}) if unresolved else {}
     reasons = {row.pk: why_unchecked(row.source, row.topic, last.get(row.source_id)) for row in unresolved}
@@ -114,11 +114,11 @@ WORST_FIRST = Case(
 
 @dataclass(frozen=True)
 class FindingInfo:
-    """A finding with its evidence; `samples_hidden` says that samples were kept which the reader may not see.
+    """A finding with its evidence; `samples_hidden`: samples exist that the reader may not see.
 
-    `producer_hint` is what points to the producer, where something stands out. `sentence`, `location` and `evidence` are
-    about the last scan that saw the finding, and so is `last_scan_count`, where it is known; `count`, `first_seen` and
-    `last_seen` are about all scans. `not_checked` says why scans can't tell whether it still holds; "" where they can.
+    `producer_hint` points to the producer, if something stands out. `sentence`, `location`, `evidence` and, if known,
+    `last_scan_count` are about the last scan that saw the finding; `count`, `first_seen` and `last_seen` are about all
+    scans. `not_checked` is why scans can't tell whether it still applies; "" if they can.
     """
 
     id: int
@@ -187,11 +187,11 @@ def list_findings(
     limit: int = 200,
     by: Actor | None = None,
 ) -> list[FindingInfo]:
-    """Findings, worst and newest first; an empty filter means all, as `muted=None` does.
+    """Return findings, worst and newest first; an empty filter means all, as does `muted=None`.
 
-    `unresolved_of` are numbers of some of them, of which those that are resolved are left out.
-    `text` is looked for in words, place and subject. Of `by` those are listed that they may read, with samples of
-    messages where they may see them; without one all are, and samples are for nobody.
+    `unresolved_of` restricts to unresolved findings with these numbers. `text` is searched in sentence, location,
+    subject and rule. With `by`, only findings that they may read, with samples if they may see them; without `by`, all
+    findings and no samples.
     """
     rows = _seen_by(by).select_related("source__registry", "topic")
     for word in text.split():
@@ -221,13 +221,13 @@ def list_findings(
 
 
 def open_findings_by_subject(registry_name: str) -> dict[str, int]:
-    """Number of open findings that concern a subject of a registry, by its qualified name; muted ones don't count."""
+    """Return the number of open findings by a registry's qualified subject; muted ones don't count."""
     rows = open_findings().filter(source__registry__name=registry_name).exclude(subject_name="")
     return dict(rows.values_list("subject_name").annotate(number=Count("pk")))
 
 
 def count_findings(by: Actor | None = None) -> dict[str, int]:
-    """Number of findings by state, of those that somebody may read; muted ones count as `muted`, whatever their state.
+    """Return the number of readable findings by state; muted ones count as `muted`, whatever their state.
 
     One query.
     """
@@ -237,14 +237,14 @@ def count_findings(by: Actor | None = None) -> dict[str, int]:
 
 
 def open_findings_of(by: Actor) -> QuerySet[Finding]:
-    """Those that somebody may read and that are open and not muted, for the frame of every page to count."""
+    """Return the readable findings that are open and not muted, which the frame of every page counts."""
     return Finding.objects.visible_to(by).filter(state="open", muted=False)
 
 
 def get_finding(finding_id: int, *, by: Actor | None = None) -> FindingInfo:
-    """One finding, with samples of messages where `by` may see them.
+    """Return one finding, with samples if `by` may see them.
 
-    One that `by` may not read is as one that isn't there. Raises NotSignedIn, NotAllowed, FindingNotFound.
+    A finding that `by` may not read counts as not found. Raises NotSignedIn, NotAllowed, FindingNotFound.
     """
     if by is not None:
         require_extent(by, READ)
@@ -255,7 +255,7 @@ def get_finding(finding_id: int, *, by: Actor | None = None) -> FindingInfo:
 
 
 def list_mutes(registry: str = "", *, by: Actor) -> list[MuteInfo]:
-    """The mutes of a registry (empty: of all), newest first, of those that somebody may read wholly; one query."""
+    """Return the mutes of a registry (empty: of all readable ones), newest first; one query."""
     rows = Mute.objects.visible_to(by).select_related("registry")
     if registry:
         rows = rows.filter(registry__name=registry)
@@ -263,24 +263,24 @@ def list_mutes(registry: str = "", *, by: Actor) -> list[MuteInfo]:
 
 
 def open_findings() -> QuerySet[Finding]:
-    """Those that are open and not muted."""
+    """Return the findings that are open and not muted."""
     return Finding.objects.filter(state="open", muted=False)
 
 
 def _seen_by(by: Actor | None) -> FindingQuerySet:
-    """The findings that somebody may read; all where it is the product itself that looks."""
+    """Return the findings that `by` may read; all if `by` is None."""
     return Finding.objects.all() if by is None else Finding.objects.visible_to(by)
 
 
 @dataclass(frozen=True)
 class OpenCounts:
-    """The open findings, muted ones apart, by what can be filtered; each row is severity, kind, rule, registry, person."""
+    """The open findings by what can be filtered, muted ones separate; a row is severity, kind, rule, registry, person."""
 
     rows: tuple[tuple[tuple[str, str, str, str, str], int], ...]
     muted: int
 
     def by(self, column: int) -> Counter[str]:
-        """Numbers by the value at that place of a row."""
+        """Return the numbers by the value in a column of the rows."""
         counts: Counter[str] = Counter()
         for row, number in self.rows:
             counts[row[column]] += number
@@ -288,7 +288,7 @@ class OpenCounts:
 
 
 def open_counts(registry: str = "", *, by: Actor) -> OpenCounts:
-    """Of a registry, or of all, what somebody may read; one query."""
+    """Return the counts of readable open findings of a registry, or of all; one query."""
     rows = _seen_by(by).filter(state="open")
     if registry:
         rows = rows.filter(source__registry__name=registry)
@@ -305,12 +305,12 @@ def open_counts(registry: str = "", *, by: Actor) -> OpenCounts:
 
 
 def finding_infos(rows: Iterable[Finding], by: Actor | None) -> list[FindingInfo]:
-    """Findings as `by` may see them: the one place that hands evidence out of the database.
+    """Return findings as `by` may see them: the only function that reads evidence from the database.
 
-    Those who may not read the whole registry get neither the source's name nor those of other subjects.
+    People who may not read the whole registry get neither the source's name nor names of other subjects.
 
-    Samples are for those with the right to them, without what the subject's tags say is personal data by now; that is
-    for those with a right of its own. One query, and a few more where there are samples to show.
+    Samples need a right of their own. Data that the subject's tags now declare as personal is masked, except with a
+    further right. One query, and a few more if there are samples to show.
     """
     listed = list(rows)
     unchecked = unchecked_findings(listed)
@@ -341,7 +341,7 @@ def finding_infos(rows: Iterable[Finding], by: Actor | None) -> list[FindingInfo
 
 
 def _of_its_subject_alone(info: FindingInfo) -> FindingInfo:
-    """What somebody gets who may read the finding's subject and not the registry."""
+    """Return the finding for people who may read its subject but not the registry."""
     sentence, remedy, cause = (
         redacted_text(text, info.evidence, info.subject) for text in (info.sentence, info.remedy, info.cause)
     )
@@ -360,7 +360,7 @@ def _shows_all(info: FindingInfo, by: Actor | None) -> bool:
 
 
 def finding_info(row: Finding) -> FindingInfo:
-    """A finding with all of its evidence, samples too: for what shows none of it, or hides them."""
+    """Return a finding with all evidence, including samples: for callers that hide or don't show it."""
     evidence = read_evidence(row.rule, row.evidence)
     return row_info(
         FindingInfo,

@@ -1,6 +1,6 @@
-"""Decodes a pasted message (hexadecimal, base64, the dump of a tool, or JSON) to its schema and its value.
+"""Decodes a pasted message (hexadecimal, base64, a tool's dump, or JSON) to its schema and its value.
 
-Bytes or headers name the schema; the versions that are meant follow from it, and then the decoded value.
+Bytes or headers name the schema; its versions and the decoded value follow from it.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ ENCODINGS: Final = ("auto", "hex", "base64", "text")
 
 _HEX: Final = re.compile(r"[0-9A-Fa-f]*")
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
-# What tools put around the digits: 0x and \x before each byte, white space, and signs between them.
+# What tools put around the digits: 0x and \x before each byte, white space, and separators.
 _BETWEEN: Final = re.compile(r"0[xX]|\\x|[\s,:;]+")
-# A line of hexdump -C or xxd: the offset, the bytes, and the same as characters.
+# A line of hexdump -C or xxd: the offset, the bytes, and the bytes as characters.
 _DUMP: Final = re.compile(r"[0-9A-Fa-f]{4,16}:?\s+(?P<bytes>(?:[0-9A-Fa-f]{2,32}(?: {1,2}|$))+)(?:\s*\|.*\||\s+.*)?")
 _DUMP_END: Final = re.compile(r"[0-9A-Fa-f]{4,16}:?")
 
 
 @dataclass(frozen=True)
 class PastedBytes:
-    """The bytes, and how they were written."""
+    """The bytes, and their encoding in the text."""
 
     data: bytes
     encoding: Encoding
 
 
 def read_pasted(text: str, encoding: str = "auto") -> PastedBytes:
-    """The bytes in a text. Raises InvalidInput, which says where the text stops being what it should be."""
+    """Decode the bytes in a text. Raises InvalidInput with the position of the first invalid character."""
     if encoding not in ENCODINGS:
         raise InvalidInput(f"The encoding must be one of {', '.join(ENCODINGS)}, not {encoding[:40]!r}.")
     if len(text) > MAX_TEXT:
@@ -69,7 +69,7 @@ def read_pasted(text: str, encoding: str = "auto") -> PastedBytes:
 
 
 def read_headers(text: str) -> Mapping[str, str]:
-    """Headers from lines `name: value` or `name=value`, the last of a name. Raises InvalidInput with the line."""
+    """Parse lines `name: value` or `name=value`; the last one of a name wins. Raises InvalidInput with the line."""
     if len(text) > MAX_HEADERS:
         raise InvalidInput(f"The headers have {len(text):,} characters; the maximum is {MAX_HEADERS:,}.")
     headers = {}
@@ -84,7 +84,7 @@ def read_headers(text: str) -> Mapping[str, str]:
 
 
 def header_bytes(value: str) -> bytes:
-    """The bytes of a header's value: written as hexadecimal or base64, else the text itself."""
+    """Return the bytes of a header's value: decoded from hexadecimal or base64, else the text itself."""
     try:
         return _guessed(value).data if value.strip() else b""
     except InvalidInput:
@@ -97,7 +97,7 @@ def _guessed(text: str) -> PastedBytes:
         return PastedBytes(text.strip().encode(), "text")
     compact = "".join(stripped.split())
     digits = _digits(text)
-    # Letters from A to F alone may be either: framed messages begin with a zero byte, which is AA… in base64.
+    # Digits A to F alone are ambiguous: framed messages begin with a zero byte, which is AA… in base64.
     may_be_base64 = compact.startswith("AA") and len(compact) % 4 == 0 and _BASE64.fullmatch(compact)
     if digits and _HEX.fullmatch(digits) and not may_be_base64:
         return _hex(text)
@@ -107,7 +107,7 @@ def _guessed(text: str) -> PastedBytes:
 
 
 def _digits(text: str) -> str:
-    """The hexadecimal digits of a text, those of a dump without its offsets and characters."""
+    """Return a text's hexadecimal digits; for a dump, without its offsets and characters."""
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     dumped = [_DUMP.fullmatch(line) for line in lines]
     tail = dumped[-1] is None and bool(_DUMP_END.fullmatch(lines[-1])) and len(lines) > 1
@@ -125,7 +125,7 @@ def _digits(text: str) -> str:
 
 
 def _are_offsets(lines: list[str]) -> bool:
-    """Whether the first word of each line counts the bytes before it, as a dump's does."""
+    """Return whether the first word of each line is an increasing offset, as in a dump."""
     before = -1
     for line in lines:
         offset = int(re.split(r"[:\s]", line, maxsplit=1)[0], 16)
@@ -170,7 +170,7 @@ _MAX_ELSEWHERE: Final = 20
 
 @dataclass(frozen=True)
 class Frame:
-    """What a message says of its schema. `framing` None: nothing; `indexes` where a header holds Protobuf's."""
+    """A message's reference to its schema. `framing` is None without one; `indexes` are Protobuf's from a header."""
 
     framing: Framing | None
     mark: str
@@ -190,11 +190,10 @@ class MessageVersion:
 
 @dataclass(frozen=True)
 class DecodedMessage:
-    """All that a message tells. `error` says what stopped the decoding, at which place; then `value` is None.
+    """A decoded message. `error` says what stopped the decoding, and where; then `value` is None.
 
-    `problems` is what a JSON Schema says against the value; `elsewhere` are contexts and registries that know the mark
-    where this one doesn't. `logical` is by path what values of a logical type stand for, such as a decimal's number;
-    it is empty where values are masked. `masked` says that values of personal data were taken out.
+    `problems` are a JSON Schema's violations; `elsewhere` are other contexts and registries that know the mark.
+    `masked`: values of personal data were removed.
     """
 
     encoding: str
@@ -217,7 +216,7 @@ class DecodedMessage:
     masked: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return the message as JSON values."""
         return asdict(self)
 
 
@@ -231,10 +230,10 @@ def decode_message(
     encoding: str = "auto",
     context: str = DEFAULT_CONTEXT,
 ) -> DecodedMessage:
-    """What a pasted message is. `context` is the one whose schema ids it carries.
+    """Decode a pasted message. `context` is the context of its schema ids.
 
-    What the message itself gets wrong is told in `error`. Raises InvalidInput for a text that is no message,
-    NotAllowed, and Unavailable where no process is free to decode.
+    Errors in the message itself are in `error`. Raises InvalidInput if the text isn't a message, NotAllowed, and
+    Unavailable if no process is free to decode.
     """
     require(by, "schema.read", registry=registry.name)
     pasted = read_pasted(text, encoding)
@@ -257,14 +256,14 @@ def decode_message(
 
 
 def _for(by: Actor, registry: Registry, message: DecodedMessage, schema: Schema) -> DecodedMessage:
-    """The message as the caller may see it: what tags say is personal data takes a right of its own."""
+    """Return the message as the caller may see it: personal data needs a right of its own."""
     subjects = [version.subject for version in message.versions]
     if all(may(by, "sample.personal", registry=registry.name, subject=subject) for subject in subjects or ("",)):
         return message
     tags = tags_of_schemas(registry, [schema])[schema.pk]
     if not tags.has_personal:
         return message
-    # What a JSON Schema says against a value tells the value; what stops a decoder is told by places and numbers.
+    # JSON Schema's messages contain the value; decoder errors only have positions and numbers.
     problems = tuple(f"{problem.partition(': ')[0]}: {MASK}" for problem in message.problems)
     return replace(message, value=tags.masked(message.value), problems=problems, logical={}, masked=True)
 
@@ -287,10 +286,10 @@ _WORDS: Final[Mapping[Framing, str]] = {"id": "schema id", "guid": "GUID", "cont
 
 
 def frame_of(data: bytes, headers: Mapping[str, str], side: Side) -> Frame:
-    """How a message says which schema wrote it: a header first, then its first byte, then its content type.
+    """Return how a message names its writer schema: by a header first, then the first byte, then the content type.
 
-    Source: Confluent's wire format (0 and four bytes of id; 1 and a GUID, in a header or in front), Spring's converters.
-    Raises InvalidInput for a header that should hold a GUID and doesn't.
+    Source: Confluent's wire format (0 and four bytes of id; 1 and a GUID, in a header or in front), Spring's
+    converters. Raises InvalidInput for a header that should hold a GUID and doesn't.
     """
     header = next((value for name, value in headers.items() if name.lower() == GUID_HEADERS[side]), None)
     if header is not None:
@@ -307,7 +306,7 @@ def frame_of(data: bytes, headers: Mapping[str, str], side: Side) -> Frame:
 
 
 def _frame_of_header(header: str, data: bytes, side: Side) -> Frame:
-    """A GUID as text, or a one, the GUID's bytes, and for Protobuf the message indexes."""
+    """Parse a GUID as text, or a byte 1, the GUID's bytes, and for Protobuf the message indexes."""
     name = GUID_HEADERS[side]
     try:
         return Frame("guid", str(uuid.UUID(header.strip())), data)
@@ -352,7 +351,7 @@ def _schema(registry: Registry, frame: Frame, context: str) -> Schema | None:
 
 
 def _subject_of(mark: str, context: str) -> tuple[SubjectName, int]:
-    """Subject and version of `prefix.subject.vN`."""
+    """Return subject and version of `prefix.subject.vN`."""
     rest, _, version = mark.rpartition(".v")
     return parse_subject(rest.partition(".")[2], context=context), int(version)
 
@@ -367,7 +366,7 @@ def _versions(schema: Schema) -> tuple[MessageVersion, ...]:
 
 
 def _elsewhere(frame: Frame, by: Actor) -> tuple[str, ...]:
-    """Contexts and registries that know the mark and that the caller may read, as `registry context`."""
+    """Return readable contexts and registries that know the mark, as `registry context`."""
     if frame.framing == "content_type" or (frame.framing == "id" and int(frame.mark) >= 2**31):
         return ()
     rows = (
@@ -398,7 +397,7 @@ def _decoded(message: DecodedMessage, schema: Schema, frame: Frame) -> DecodedMe
 
 
 def _without_schema(message: DecodedMessage, body: bytes) -> DecodedMessage:
-    """A message that names no schema: its value where it is JSON."""
+    """Return a message without a schema reference, with its value if it is JSON."""
     try:
         return replace(message, value=json_value(body), error="The message is JSON and doesn't name its schema.")
     except InvalidDatum:

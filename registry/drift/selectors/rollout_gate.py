@@ -1,4 +1,4 @@
-"""The rollout gate: whether drift, or what no scan has read, holds a rollout."""
+"""The rollout gate: whether drift or unscanned data holds a rollout."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from registry.subjects.models import Registry, SchemaReference, SchemaVersion, S
 from registry.subjects.versions.lookup import among, get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-#: what a source is called for whoever may not read it
+#: the name of a source for people who may not read it
 OUT_OF_SIGHT: Final = "a source of the registry"
-#: subjects without a scan that are named; the others are counted
+#: unscanned subjects that are named; the others are counted
 MAX_NAMED: Final = 20
 
 
 @dataclass(frozen=True)
 class Gate:
-    """Whether a rollout may go on: no open finding of that severity or a worse one, and everything in scope was read.
+    """Whether a rollout may continue: no open finding of that severity or worse, and everything in scope was read.
 
-    `unscanned` says what wasn't read, and why: registries without a source, sources that were never scanned to an end or
-    whose last scan failed or read nothing, topics that the last scan couldn't read, and the subject, or all subjects but
-    those that others refer to, of which scans read no topic. `more_findings` is how many beyond the limit aren't listed.
+    `unscanned` lists what wasn't read, and why: registries without a source; sources whose last scan failed, read
+    nothing or never finished; topics that the last scan couldn't read; and subjects without a scanned topic, unless
+    other subjects refer to them. `more_findings` counts findings beyond the limit.
     """
 
     passed: bool
@@ -45,7 +45,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class _Scope:
-    """What a rollout asks about: these registries and sources, and one subject or all of them (None)."""
+    """The scope of a rollout: these registries and sources, and one subject or all of them (None)."""
 
     registries: Sequence[Registry]
     sources: Sequence[SourceInfo]
@@ -61,10 +61,10 @@ def hold_rollout(
     limit: int = 200,
     by: Actor | None = None,
 ) -> Gate:
-    """Whether drift in a scope is worse than a rollout may ignore; acknowledged and muted findings are decided.
+    """Return whether drift in a scope holds a rollout; acknowledged and muted findings don't.
 
-    What no scan has read is no proof: it holds the gate too, whether `by` may read its source or not. Raises InvalidInput
-    for a severity that doesn't exist, InvalidName, RegistryNotFound, SourceNotFound, SubjectNotFound.
+    Unscanned data proves nothing, so it holds the rollout too, whether or not `by` may read its source. Raises
+    InvalidInput for an unknown severity, InvalidName, RegistryNotFound, SourceNotFound, SubjectNotFound.
     """
     if fail_on not in SEVERITY_RANK:
         raise InvalidInput(f"fail_on must be one of {', '.join(SEVERITIES)}, not {fail_on[:40]!r}.")
@@ -100,7 +100,7 @@ def _scope(registry: str, subject: str, source_id: int | None) -> _Scope:
 
 
 def _unscanned(scope: _Scope, source_id: int | None, extent: Extent | None) -> Iterator[str]:
-    """What no scan has read, each with why."""
+    """Yield what no scan has read, with the reason."""
     yield from _unscanned_sources(scope.sources, extent)
     having = {source.registry for source in scope.sources}
     if source_id is None:
@@ -124,12 +124,12 @@ def _unscanned(scope: _Scope, source_id: int | None, extent: Extent | None) -> I
 
 
 def _unread(topics: Iterable[Topic]) -> Iterator[str]:
-    """The topics that the last scan couldn't read."""
+    """Yield the topics that the last scan couldn't read."""
     yield from (f"{topic.name} (not read: {topic.problem})" for topic in topics if topic.problem)
 
 
 def _unread_subjects(registry: Registry, topics: Iterable[Topic]) -> Iterator[str]:
-    """The subjects of which scans read no topic; those that others refer to may have no messages of their own."""
+    """Yield the subjects without a scanned topic; subjects that others refer to may have no messages of their own."""
     read = {
         parse_subject(name, context=context_name(topic.source.context))
         for topic in topics
@@ -148,7 +148,7 @@ def _unread_subjects(registry: Registry, topics: Iterable[Topic]) -> Iterator[st
 
 
 def _unscanned_sources(sources: Sequence[SourceInfo], extent: Extent | None) -> Iterator[str]:
-    """The sources whose newest finished scan proves nothing; those out of sight without a name."""
+    """Yield the sources whose newest finished scan proves nothing; sources that the reader may not see stay unnamed."""
     for source in sources:
         scan = source.last_ended
         if scan is None or scan.verdict != "scanned":

@@ -42,9 +42,9 @@ class ClusterInfo:
 
 @dataclass(frozen=True)
 class ScanInfo:
-    """A scan. `read` is None until it is done; `read["nothing"]` is true where there was nothing to read.
+    """A scan. `read` is None until it is done; `read["nothing"]` is true if there was nothing to read.
 
-    A queued one with `retry_at` waits until then, since a server was away: `error` says which.
+    A queued scan with `retry_at` waits until then because a server was away: `error` says which.
     """
 
     id: int
@@ -65,19 +65,19 @@ class ScanInfo:
 
     @property
     def seconds(self) -> float | None:
-        """How long it took; None until it ended."""
+        """Return how long it took; None until it ends."""
         if self.started_at is None or self.finished_at is None:
             return None
         return (self.finished_at - self.started_at).total_seconds()
 
     @property
     def unfinished(self) -> bool:
-        """Whether the page should look again."""
+        """Return whether the page should refresh."""
         return self.state in ("queued", "running")
 
     @property
     def verdict(self) -> str:
-        """`queued`, `running`, `scanned`, `not scanned`, `failed` or `cancelled`: reading nothing is never green."""
+        """Return queued, running, scanned, not scanned, failed or cancelled: reading nothing is never green."""
         if self.state != "done":
             return self.state
         return "not scanned" if not self.read or self.read.get("nothing") else "scanned"
@@ -97,9 +97,9 @@ class StoreInfo:
 class SourceInfo:
     """A source with its last scan and the number of its open findings, without muted ones.
 
-    `last_ended` is the last scan that was done or failed, while another may be queued or running.
-    `cluster` is its name, `bootstrap` its servers; both empty where the source has none. `store` is None but for a
-    checkpoint in an object store; `config` has the values of the other fields that its kind declares.
+    `last_ended` is the last done or failed scan; another may be queued or running. `cluster` is its name, `bootstrap`
+    its servers; both empty without a cluster. `store` is None except for a checkpoint in an object store; `config` has
+    the other fields of its kind.
     """
 
     id: int
@@ -151,9 +151,9 @@ class TopicInfo:
 
 
 def list_clusters(by: Actor | None = None) -> list[ClusterInfo]:
-    """All clusters by name; for `by` those that a source reads which they may read, and no other source counts.
+    """Return all clusters by name; with `by`, only those of sources that they may read, and only these count.
 
-    Whoever may read everything sees those that nothing reads too. One query.
+    People who may read everything also see clusters that no source reads. One query.
     """
     rows = _clusters()
     if by is not None and not extent_of(by, READ).is_whole:
@@ -162,7 +162,7 @@ def list_clusters(by: Actor | None = None) -> list[ClusterInfo]:
 
 
 def get_cluster(name: str) -> ClusterInfo:
-    """One cluster. Raises ClusterNotFound."""
+    """Return one cluster. Raises ClusterNotFound."""
     row = _clusters().filter(name=name).first()
     if row is None:
         raise ClusterNotFound(f"There is no cluster {name[:128]!r}.", cluster=name)
@@ -170,7 +170,7 @@ def get_cluster(name: str) -> ClusterInfo:
 
 
 def cluster_at(number: int) -> ClusterInfo:
-    """The cluster of that number. Raises ClusterNotFound."""
+    """Return the cluster with that number. Raises ClusterNotFound."""
     row = _clusters().filter(pk=number).first()
     if row is None:
         raise ClusterNotFound(f"There is no cluster {number}.", cluster=str(number))
@@ -178,9 +178,9 @@ def cluster_at(number: int) -> ClusterInfo:
 
 
 def list_sources(*, registry: str = "", by: Actor | None = None) -> list[SourceInfo]:
-    """All sources, those with open findings first; for `by` those of registries that they may read wholly; two queries.
+    """Return all sources, those with open findings first; with `by`, only of registries that they may read wholly.
 
-    What a source reads is of no subject alone.
+    A source concerns more than one subject. Two queries.
     """
     queryset = _sources().filter(registry__name=registry) if registry else _sources()
     if by is not None:
@@ -190,7 +190,7 @@ def list_sources(*, registry: str = "", by: Actor | None = None) -> list[SourceI
 
 
 def checkpoint_sources(registry: str) -> dict[str, int]:
-    """The numbers of a registry's sources that are checkpoints, by path."""
+    """Return the numbers of a registry's checkpoint sources, by path."""
     from registry.drift.sources import SOURCES  # late: it loads what scans need
 
     kinds = [kind.name for kind in SOURCES.values() if kind.keeps_state]
@@ -199,7 +199,7 @@ def checkpoint_sources(registry: str) -> dict[str, int]:
 
 
 def get_source(source_id: int, *, by: Actor | None = None) -> SourceInfo:
-    """One source; one that `by` may not read is as one that isn't there. Raises NotSignedIn, NotAllowed, SourceNotFound."""
+    """Return one source. Raises NotSignedIn, NotAllowed, SourceNotFound, also if `by` may not read it."""
     rows = _sources()
     if by is not None:
         require_extent(by, READ)
@@ -211,7 +211,7 @@ def get_source(source_id: int, *, by: Actor | None = None) -> SourceInfo:
 
 
 def find_source(name_or_number: str, *, registry: str = "") -> SourceInfo:
-    """The source of that name, or of that number. Raises SourceNotFound, also where several have the name."""
+    """Return the source with that name or number. Raises SourceNotFound, also if several have the name."""
     rows = Source.objects.filter(name=name_or_number)
     if registry:
         rows = rows.filter(registry__name=registry)
@@ -225,12 +225,12 @@ def find_source(name_or_number: str, *, registry: str = "") -> SourceInfo:
 
 
 def list_scans(source_id: int, *, limit: int = 20) -> list[ScanInfo]:
-    """The newest scans of a source first."""
+    """Return the scans of a source, newest first."""
     return [scan_info(row) for row in Scan.objects.filter(source_id=source_id).order_by("-id")[:limit]]
 
 
 def get_scan(scan_id: int, *, by: Actor | None = None) -> ScanInfo:
-    """One scan, as its source for `by`. Raises NotSignedIn, NotAllowed, SourceNotFound."""
+    """Return one scan, visible like its source. Raises NotSignedIn, NotAllowed, SourceNotFound."""
     rows = Scan.objects.select_related("source__registry")
     if by is not None:
         require_extent(by, READ)
@@ -242,7 +242,7 @@ def get_scan(scan_id: int, *, by: Actor | None = None) -> ScanInfo:
 
 
 def list_topics(source_id: int) -> list[TopicInfo]:
-    """The topics of a source by name, those that are gone last; one query."""
+    """Return the topics of a source by name, missing ones last; one query."""
     open_ones = Count("findings", filter=Q(findings__state="open", findings__muted=False))
     rows = Topic.objects.filter(source_id=source_id).annotate(open_count=open_ones)
     return [_topic_info(row) for row in rows.order_by(F("gone_at").asc(nulls_first=True), "name")]
@@ -250,7 +250,7 @@ def list_topics(source_id: int) -> list[TopicInfo]:
 
 @dataclass(frozen=True)
 class UnreadableTopic:
-    """A topic that the last scan couldn't read, and why; `right` is the access that the cluster's user lacks, or ""."""
+    """A topic that the last scan couldn't read, and why; `right` is the ACL that the cluster's user lacks, or ""."""
 
     name: str
     source_id: int
@@ -260,9 +260,9 @@ class UnreadableTopic:
 
 @dataclass(frozen=True)
 class TopicCoverage:
-    """Topics that are there, those that were read and checked lately, and those that couldn't be read, at most MOST_UNREADABLE.
+    """The number of topics, of fresh ones (read, and checked lately), and at most MOST_UNREADABLE unreadable ones.
 
-    A topic of which a scan has only asked for the offsets isn't fresh.
+    A topic whose offsets were only fetched isn't fresh.
     """
 
     topics: int
@@ -272,7 +272,7 @@ class TopicCoverage:
 
 
 def topic_coverage(source_ids: Sequence[int]) -> TopicCoverage:
-    """Of the topics of these sources, in the last 24 hours; two queries."""
+    """Return the coverage of these sources' topics in the last 24 hours; two queries."""
     rows = Topic.objects.filter(source__in=source_ids, gone_at=None)
     lately = Q(checked_at__gte=timezone.now() - LATELY, read_at__isnull=False, problem="")
     counts = rows.aggregate(
@@ -288,7 +288,7 @@ def topic_coverage(source_ids: Sequence[int]) -> TopicCoverage:
 
 
 def missing_right(topic: str, problem: str, user: str) -> str:
-    """The entry that the cluster's access control lacks, as its own tool takes it; "" where that isn't the problem."""
+    """Return the kafka-acls command for the missing right; "" if that isn't the problem."""
     operations = [f"--operation {name}" for name in ("Describe", "Read") if re.search(rf"\b{name}\b", problem)]
     if not operations or not re.search(r"can't (describe|read)|may not|(not|isn't) allowed|lacks", problem):
         return ""
@@ -350,7 +350,7 @@ def _store_info(row: CheckpointStore | None) -> StoreInfo | None:
 
 
 def scan_info(row: Scan) -> ScanInfo:
-    """A scan's row, as others see it."""
+    """Convert a row to a ScanInfo."""
     return row_info(ScanInfo, row)
 
 

@@ -1,4 +1,4 @@
-"""Clusters, sources, scans, and what becomes of findings."""
+"""Clusters, sources, scans, and decisions on findings."""
 
 from registry.drift.services.findings import acknowledge, assign, end_what_is_over, hidden_by, mute, reopen, unmute
 from registry.drift.services.scans import (

@@ -1,4 +1,4 @@
-"""Decisions on findings: acknowledged, reopened, assigned, muted; each with who and why."""
+"""Decisions on findings: acknowledge, reopen, assign, mute; each with its author and reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MAX_PATTERN: Final = {"rule": 64, "subject": 512, "location": 1024}
 
 @transaction.atomic
 def acknowledge(*, finding_id: int, reason: str, by: Actor, until: datetime | None = None) -> None:
-    """Take note of a finding, with a reason, until a time (None: for as long as it is seen).
+    """Acknowledge a finding, with a reason, until a time (None: for as long as it is seen).
 
     Raises FindingNotFound, InvalidInput, WrongState, NotAllowed.
     """
@@ -47,7 +47,7 @@ def acknowledge(*, finding_id: int, reason: str, by: Actor, until: datetime | No
 
 @transaction.atomic
 def reopen(*, finding_id: int, by: Actor) -> None:
-    """Open a finding that was acknowledged or resolved. Raises FindingNotFound, WrongState, NotAllowed."""
+    """Reopen a finding that was acknowledged or resolved. Raises FindingNotFound, WrongState, NotAllowed."""
     row = _decidable(finding_id, by)
     if row.state == "open":
         raise WrongState(f"Finding {finding_id} is already open.")
@@ -58,9 +58,9 @@ def reopen(*, finding_id: int, by: Actor) -> None:
 
 @transaction.atomic
 def assign(*, finding_id: int, to: str, by: Actor) -> None:
-    """Give a finding to a person by the name of their account (empty: to nobody).
+    """Assign a finding to a person by account name (empty: to nobody).
 
-    Raises FindingNotFound, InvalidInput where nobody is called so, NotAllowed.
+    Raises FindingNotFound, InvalidInput for an unknown account, NotAllowed.
     """
     row = _decidable(finding_id, by)
     if to and not User.objects.filter(username=to, is_active=True).exists():
@@ -81,10 +81,10 @@ def mute(
     location: str = "",
     until: datetime | None = None,
 ) -> int:
-    """Mute the findings of a registry, also those to come, that fit all of the shell patterns; gives the mute's number.
+    """Mute a registry's present and future findings that match all of the shell patterns; returns the mute's number.
 
-    A muted finding is kept and counted, and stands in no list of what is open. Raises InvalidInput,
-    RegistryNotFound, NotAllowed.
+    A muted finding is stored and counted, but in no list of open findings. Raises InvalidInput, RegistryNotFound,
+    NotAllowed.
     """
     registry_row = get_registry(registry)
     require(by, "finding.mute", registry=registry_row.name)
@@ -119,7 +119,7 @@ def _require_rule(pattern: str) -> None:
 
 
 def hidden_by(mute_id: int) -> int:
-    """How many open findings a mute hides."""
+    """Return how many open findings a mute hides."""
     row = Mute.objects.get(pk=mute_id)
     pattern = [MutePattern(row.rule, row.subject, row.location)]
     open_ones = Finding.objects.filter(source__registry_id=row.registry_id, state="open")
@@ -128,7 +128,7 @@ def hidden_by(mute_id: int) -> int:
 
 @transaction.atomic
 def unmute(*, mute_id: int, by: Actor) -> None:
-    """End a mute: its findings are seen again where no other covers them. Raises MuteNotFound, NotAllowed."""
+    """End a mute: its findings are shown again unless another mute covers them. Raises MuteNotFound, NotAllowed."""
     row = Mute.objects.select_related("registry").select_for_update(of=("self",)).filter(pk=mute_id).first()
     if row is None:
         raise MuteNotFound(f"There is no mute {mute_id}.", mute=mute_id)
@@ -140,7 +140,7 @@ def unmute(*, mute_id: int, by: Actor) -> None:
 
 @transaction.atomic
 def end_what_is_over(*, by: Actor) -> int:
-    """Open findings whose acknowledgement is over, and end mutes whose time is; gives the number of opened findings."""
+    """Reopen findings whose acknowledgement has expired, and end expired mutes; returns the number of findings."""
     now = timezone.now()
     over = Finding.objects.select_for_update(skip_locked=True).filter(state="acknowledged", acknowledged_until__lte=now)
     numbers = list(over.values_list("pk", flat=True))
@@ -159,13 +159,13 @@ def end_what_is_over(*, by: Actor) -> int:
 
 
 def active_mutes(registry_id: int) -> list[MutePattern]:
-    """The mutes of a registry whose time isn't over."""
+    """Return the mutes of a registry that haven't expired."""
     rows = Mute.objects.filter(registry_id=registry_id).filter(Q(until=None) | Q(until__gt=timezone.now()))
     return [MutePattern(row.rule, row.subject, row.location) for row in rows]
 
 
 def _apply_mutes(registry_id: int) -> None:
-    """Set `muted` of a registry's findings as its mutes are now."""
+    """Update `muted` of a registry's findings from its current mutes."""
     mutes = active_mutes(registry_id)
     rows: Iterable[Finding] = Finding.objects.filter(source__registry_id=registry_id).only(
         "pk", "rule", "subject_name", "location", "muted"
@@ -187,7 +187,7 @@ def _open(row: Finding) -> None:
 
 
 def _decidable(finding_id: int, by: Actor) -> Finding:
-    """The finding's row, locked; one that they may not read is as one that isn't there.
+    """Return the finding's row, locked; one that they may not read counts as not found.
 
     Raises FindingNotFound, NotSignedIn, NotAllowed.
     """

@@ -1,6 +1,7 @@
 """Sets, removes and reads the minimum version of a subject that producers may still write.
 
-It refuses nothing: what is registered stays, and is read as before. Scans find who writes an older one from then on.
+It rejects nothing: registered versions stay and remain readable. Scans report messages written later with older
+versions.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 @dataclass(frozen=True)
 class LeastInfo:
-    """The version, why, and by whom and since when it is the least."""
+    """The minimum version, its reason, and who set it since when."""
 
     version: int
     reason: str
@@ -33,7 +34,7 @@ class LeastInfo:
 
 
 def least_version_of(registry: Registry, name: SubjectName) -> LeastInfo | None:
-    """Of a subject; None where any version may be written. One query."""
+    """Return a subject's minimum version; None if any version may be written. One query."""
     row = LeastVersion.objects.filter(
         subject__context__registry=registry, subject__context__name=name.context, subject__name=name.subject
     ).first()
@@ -46,7 +47,7 @@ MAX_REASON: Final = 2_000
 
 @retried
 def set_least_version(*, registry: str, subject: SubjectName, version: int, reason: str, by: Actor) -> LeastInfo:
-    """From now on producers should write that version or a later one. The same version again changes the reason alone.
+    """Set the minimum version that producers should write from now on. The same version again only changes the reason.
 
     Raises InvalidInput, NotAllowed, NotSignedIn, RegistryNotFound, SubjectNotFound.
     """
@@ -77,7 +78,7 @@ def set_least_version(*, registry: str, subject: SubjectName, version: int, reas
 
 @retried
 def clear_least_version(*, registry: str, subject: SubjectName, by: Actor) -> None:
-    """Any version may be written again. Raises NotFound where none was set, NotAllowed, RegistryNotFound, SubjectNotFound."""
+    """Remove the minimum version. Raises NotFound if none was set, NotAllowed, RegistryNotFound, SubjectNotFound."""
     registry_row = get_registry(registry)
     require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
     row = get_subject(registry_row, subject, deleted=True)

@@ -1,4 +1,4 @@
-"""Scans: queued, claimed by one worker, kept by its lease, cancelled, given to another; and the deployments that producers report."""
+"""The life cycle of scans (queue, claim with a lease, postpone, cancel, reclaim), and reported deployments."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from registry.subjects.versions.lookup import get_registry
 
 LEASE = timedelta(seconds=45)
 MAX_ATTEMPTS = 3
-#: pauses before a scan is tried again whose broker or Spark was away, in seconds: a server that restarts is back by then
+#: seconds before a scan is retried whose broker or Spark was away: a restarting server is back by then
 RETRIES = (10, 30, 60, 120)
 
 
 @dataclass(frozen=True)
 class ScanClaim:
-    """A scan that this worker holds until its lease ends; `tag` tells its claim from a later one."""
+    """A scan that this worker holds until its lease ends; `tag` distinguishes its claim from later ones."""
 
     scan_id: int
     source_id: int
@@ -42,14 +42,14 @@ class ScanClaim:
 
 @transaction.atomic
 def queue_scan(*, source_id: int, by: Actor) -> int:
-    """Put a scan into the queue, or give the one that is in it or running; the caller enqueues its task.
+    """Queue a scan, or return the queued or running one; the caller enqueues its task.
 
     Raises SourceNotFound, NotAllowed.
     """
     source = locked_source(source_id, by, "source.scan")
     unfinished = source.scans.filter(state__in=("queued", "running")).first()
     if unfinished is not None:
-        if unfinished.retry_at is not None:  # whoever asks for it doesn't wait
+        if unfinished.retry_at is not None:  # an explicit request doesn't wait
             unfinished.retry_at = None
             unfinished.save(update_fields=["retry_at"])
         return unfinished.pk
@@ -58,7 +58,7 @@ def queue_scan(*, source_id: int, by: Actor) -> int:
 
 @transaction.atomic
 def queue_due_scans(*, by: Actor) -> list[int]:
-    """Queue the sources whose time has come and give all scans that wait, those whose message was lost too."""
+    """Queue the sources that are due; return all queued scans, including those whose message was lost."""
     now = timezone.now()
     due = Source.objects.select_for_update(skip_locked=True).filter(every_seconds__isnull=False, next_scan_at__lte=now)
     for source in due:
@@ -70,12 +70,12 @@ def queue_due_scans(*, by: Actor) -> list[int]:
 
 
 def _claimable() -> QuerySet[Scan]:
-    """Queued scans whose pause is over."""
+    """Return queued scans whose pause is over."""
     return Scan.objects.filter(state="queued").exclude(retry_at__gt=timezone.now())
 
 
 def claim_scan(scan_id: int) -> ScanClaim | None:
-    """Take a queued scan by a conditional update; None where another worker has it, it waits, or it is over."""
+    """Claim a queued scan by a conditional update; None if another worker has it, it waits, or it is over."""
     now, tag = timezone.now(), f"scan-{scan_id}-{uuid.uuid4().hex[:12]}"
     claimed = (
         _claimable()
@@ -100,22 +100,22 @@ def claim_scan(scan_id: int) -> ScanClaim | None:
 
 
 def renew_lease(claim: ScanClaim) -> bool:
-    """Keep the claim; False once the scan was cancelled or given to another worker."""
+    """Renew the lease; returns False once the scan was cancelled or given to another worker."""
     claimed = Scan.objects.filter(pk=claim.scan_id, tag=claim.tag, state="running")
     return bool(claimed.update(lease_until=timezone.now() + LEASE))
 
 
 def note_progress(claim: ScanClaim, *, done: int, total: int, phase: str) -> bool:
-    """What the page shows while the scan runs; False once the scan is no longer this worker's."""
+    """Store the progress for the page; returns False once the scan no longer belongs to this worker."""
     claimed = Scan.objects.filter(pk=claim.scan_id, tag=claim.tag, state="running")
     return bool(claimed.update(phase=phase[:100], progress_done=done, progress_total=total))
 
 
 @transaction.atomic
 def fail_scan(claim: ScanClaim, *, reason: str) -> bool:
-    """End a scan with its reason. Findings stay as they were: what wasn't read proves nothing.
+    """Fail a scan with its reason. Findings are unchanged: what wasn't read proves nothing.
 
-    False where the scan is no longer this worker's: it was cancelled, or given to another.
+    Returns False if the scan no longer belongs to this worker: it was cancelled, or given to another.
     """
     ended = Scan.objects.filter(pk=claim.scan_id, tag=claim.tag, state="running").update(
         state="failed", finished_at=timezone.now(), lease_until=None, error=reason[:4000]
@@ -127,9 +127,9 @@ def fail_scan(claim: ScanClaim, *, reason: str) -> bool:
 
 @transaction.atomic
 def postpone_scan(claim: ScanClaim, *, reason: str) -> bool:
-    """Queue a scan once more, to be tried after a pause, since a server that it needs is away.
+    """Queue a scan again after a pause, because a server that it needs is away.
 
-    False where its pauses are used up, or it is no longer this worker's.
+    Returns False if its pauses are used up, or it no longer belongs to this worker.
     """
     row = Scan.objects.select_for_update().filter(pk=claim.scan_id, tag=claim.tag, state="running").first()
     if row is None or row.postponed >= len(RETRIES):
@@ -143,9 +143,9 @@ def postpone_scan(claim: ScanClaim, *, reason: str) -> bool:
 
 
 def queue_rest(scan: Scan, source: Source, *, reason: str) -> int | None:
-    """Queue a scan of what one that is done couldn't read, as a server was away; inside the caller's transaction.
+    """Queue a scan of what a done scan couldn't read because a server was away, in the caller's transaction.
 
-    None where the pauses are used up, or the source's next scan comes before this one would.
+    Returns None if the pauses are used up, or the source's next scan is due first.
     """
     if scan.postponed >= len(RETRIES):
         return None
@@ -170,16 +170,16 @@ def _waiting(pause: int, number: int) -> str:
 
 
 def begin_smaller(source_id: int, *, read: int) -> None:
-    """Let the next scan of a source begin with fewer messages than `read`, which took longer than its deadline."""
+    """Make the source's next scan start with fewer than `read` messages, which took longer than its deadline."""
     Source.objects.filter(pk=source_id).update(first_slice=max(1, read // 4))
 
 
 @transaction.atomic
 def cancel_scan(*, scan_id: int, by: Actor) -> str:
-    """End a scan that is queued or running; gives the tag of its work on Spark, empty where none runs.
+    """Cancel a queued or running scan; returns the tag of its work on Spark, empty if none is running.
 
-    Its worker keeps nothing of it from here on; the caller enqueues `tasks.interrupt_scan` with the tag, so that Spark
-    stops too. Raises SourceNotFound, WrongState where it is over, NotAllowed.
+    Its worker stores nothing more; the caller enqueues `tasks.interrupt_scan` with the tag, so that Spark stops too.
+    Raises SourceNotFound, WrongState if it is over, NotAllowed.
     """
     require_extent(by, READ)
     rows = Scan.objects.visible_to(by).select_related("source__registry").select_for_update(of=("self",))
@@ -197,13 +197,13 @@ def cancel_scan(*, scan_id: int, by: Actor) -> str:
 
 
 def lost_tags() -> list[str]:
-    """The tags of running scans whose lease is over: their work on Spark goes on until somebody interrupts it."""
+    """Return the tags of running scans with an expired lease: their work on Spark continues until interrupted."""
     return list(Scan.objects.filter(state="running", lease_until__lt=timezone.now()).values_list("tag", flat=True))
 
 
 @transaction.atomic
 def reclaim_lost_scans() -> list[int]:
-    """Queue scans whose worker is gone once more, end them after three attempts; gives the queued ones."""
+    """Requeue scans whose worker is gone, or fail them after three attempts; returns the requeued ones."""
     lost = Scan.objects.select_for_update(skip_locked=True).filter(state="running", lease_until__lt=timezone.now())
     again, ended = [], []
     for scan in lost:
@@ -220,11 +220,11 @@ def reclaim_lost_scans() -> list[int]:
 
 
 ACTION: Final = "deployment.tell"
-#: for how long they are kept after they began
+#: how long deployments are kept after they began
 KEPT: Final = timedelta(days=90)
-#: without a time of its own, the same label within that time is the same deployment: told again after no answer
+#: without an explicit time, the same label within this time is the same deployment: a retry after a lost response
 TOLD_AGAIN: Final = timedelta(minutes=10)
-#: how far a program's clock may be ahead of ours
+#: how far a program's clock may be ahead
 AHEAD: Final = timedelta(minutes=5)
 AT_A_TIME: Final = 5_000
 
@@ -250,10 +250,10 @@ def tell_deployment(
     topics: str = "",
     client: str = "",
 ) -> DeploymentResult:
-    """Something is deployed to what a registry serves; `at` is when it began, now where it isn't given.
+    """Report a deployment to what a registry serves; `at` is when it began, by default now.
 
-    Told twice it is there once: label and time name it. What is said otherwise the second time holds. Whoever may do so
-    for some subjects alone names a pattern among them. Raises InvalidInput, NotAllowed, NotSignedIn, RegistryNotFound.
+    Idempotent: label and time identify it, and the later report wins. People with the right to only some subjects must
+    give a pattern within them. Raises InvalidInput, NotAllowed, NotSignedIn, RegistryNotFound.
     """
     registry_row = get_registry(registry)
     subjects = _pattern(subjects, "subjects", 512)
@@ -269,11 +269,11 @@ def tell_deployment(
     }
     now = timezone.now()
     _check_time(at, now)
-    # Two deliveries at once wait for each other; those who refer to the registry don't.
+    # Concurrent reports wait for each other; transactions that only refer to the registry don't.
     Registry.objects.select_for_update(no_key=True).get(pk=registry_row.pk)
     record(by=by, why=f"report deployment {label} in {registry_row.name}")
     there = _there(registry_row, label, at, now)
-    if there is not None:  # what it was told for is taken away by telling it otherwise
+    if there is not None:  # a different report replaces its patterns
         _require_all_of(there.subjects, registry_row, by)
     else:
         row = Deployment.objects.create(registry=registry_row, label=label, at=at or now, told_by=by.name, **fields)
@@ -296,7 +296,7 @@ def _note(registry: Registry, client: str) -> str:
 
 @transaction.atomic
 def prune_deployments(*, by: Actor) -> int:
-    """Remove some of those that began longer ago than they are kept; gives how many."""
+    """Delete a batch of deployments that began before the retention period; returns how many."""
     over = Deployment.objects.filter(at__lt=timezone.now() - KEPT).order_by("at", "pk")
     numbers = list(over.values_list("pk", flat=True)[:AT_A_TIME])
     if numbers:
@@ -306,7 +306,7 @@ def prune_deployments(*, by: Actor) -> int:
 
 
 def _require_all_of(subjects: str, registry: Registry, by: Actor) -> None:
-    """`orders-*` is within the right to `orders-*`; `*` isn't."""
+    """Require the right to all subjects of a pattern: `orders-*` is within the right to `orders-*`; `*` isn't."""
     for name in names_for(subjects):
         require(by, ACTION, registry=registry.name, subject=name)
 
@@ -337,13 +337,13 @@ def _text(text: str, what: str, most: int) -> str:
 
 
 def _pattern(text: str, what: str, most: int) -> str:
-    """A shell pattern; one of everything is the empty one."""
+    """Return a shell pattern; `*` becomes the empty pattern."""
     pattern = checked_pattern(text, what, longest=most, field=what)
     return "" if pattern == "*" else pattern
 
 
 def _url(text: str) -> str:
-    """An address that a page may lead to. It is never fetched."""
+    """Return an address that a page may link to. It is never fetched."""
     address = text.strip()
     try:
         parts = urlsplit(address)

@@ -1,4 +1,4 @@
-"""Kafka clusters and sources: connected or added after a check, changed, removed."""
+"""Connects, adds, changes and removes Kafka clusters and sources; checks them first."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ CLUSTER_FIELDS = ("name", "bootstrap", "security_protocol", "sasl_mechanism", "u
 
 
 def connect_cluster(*, name: str, bootstrap: str, by: Actor, **security: str) -> int:
-    """Connect a cluster under a name, after looking that it answers; gives its number.
+    """Connect a cluster under a name after checking that it answers; returns its number.
 
-    `security` are the other CLUSTER_FIELDS; `secret` is the name of the password's secret. Raises InvalidSource, InvalidSecret, AddressRefused,
-    BrokerUnavailable, WrongState where the name is taken, NotAllowed.
+    `security` are the other CLUSTER_FIELDS; `secret` is the name of the password's secret. Raises InvalidSource,
+    InvalidSecret, AddressRefused, BrokerUnavailable, WrongState if the name is taken, NotAllowed.
     """
     require(by, "cluster.manage")
     row = Cluster(name=name, bootstrap=bootstrap, created_by=by.name, **security)
@@ -41,7 +41,7 @@ def connect_cluster(*, name: str, bootstrap: str, by: Actor, **security: str) ->
 
 
 def try_cluster(*, by: Actor, **fields: str) -> tuple[int, int]:
-    """How many brokers and topics (internal ones apart) a cluster of those fields shows; nothing is kept.
+    """Return the number of brokers and of non-internal topics of a cluster with those fields; stores nothing.
 
     Raises InvalidSource, InvalidSecret, AddressRefused, BrokerUnavailable, NotAllowed.
     """
@@ -54,9 +54,9 @@ def try_cluster(*, by: Actor, **fields: str) -> tuple[int, int]:
 
 
 def update_cluster(*, name: str, by: Actor, **changes: Any) -> None:
-    """Change fields of a cluster (those of `connect_cluster`; `name` names it and `rename` is its new name).
+    """Change fields of a cluster (as in `connect_cluster`; `rename` is its new name).
 
-    Raises as `connect_cluster` does, and ClusterNotFound.
+    Raises the errors of `connect_cluster`, and ClusterNotFound.
     """
     require(by, "cluster.manage")
     row = get_cluster(name)
@@ -73,7 +73,7 @@ def update_cluster(*, name: str, by: Actor, **changes: Any) -> None:
 
 @transaction.atomic
 def remove_cluster(*, name: str, by: Actor) -> None:
-    """Forget a cluster that no source reads. Raises ClusterNotFound, WrongState, NotAllowed."""
+    """Remove a cluster that no source reads. Raises ClusterNotFound, WrongState, NotAllowed."""
     require(by, "cluster.manage")
     row = get_cluster(name)
     record(by=by, why=f"remove cluster {name}")
@@ -85,9 +85,9 @@ def remove_cluster(*, name: str, by: Actor) -> None:
 
 
 def cluster_at(*, bootstrap: str, by: Actor) -> str:
-    """The name of the plain cluster at these servers, connected under their address where it isn't yet.
+    """Return the name of the plain cluster at these servers; connects it under their address if necessary.
 
-    Raises as `connect_cluster` does.
+    Raises the errors of `connect_cluster`.
     """
     servers = ",".join(map(str, parse_servers(bootstrap)))
     existing = Cluster.objects.filter(bootstrap=servers, security_protocol="PLAINTEXT").order_by("pk").first()
@@ -97,7 +97,7 @@ def cluster_at(*, bootstrap: str, by: Actor) -> str:
 
 
 def get_cluster(name: str) -> Cluster:
-    """The cluster of that name. Raises ClusterNotFound."""
+    """Return the cluster with that name. Raises ClusterNotFound."""
     row = Cluster.objects.filter(name=name).first()
     if row is None:
         raise ClusterNotFound(f"There is no cluster {name[:128]!r}.", cluster=name)
@@ -105,7 +105,7 @@ def get_cluster(name: str) -> Cluster:
 
 
 def _check(row: Cluster) -> None:
-    """The fields fit together, and the cluster answers; its servers are written in one form."""
+    """Check that the fields are consistent and the cluster answers; normalises its servers."""
     if not _NAME.fullmatch(row.name):
         raise InvalidSource(
             "A cluster name must have 1 to 128 characters, no control characters, and no space at its start or end."
@@ -130,9 +130,9 @@ def _save(row: Cluster, *, by: Actor, why: str) -> Cluster:
 SHORTEST_INTERVAL = 10
 MAX_PATTERNS = 100
 MAX_STARS = 10
-MAX_NAME_BYTES = 2500  # it stands in an index, whose rows have at most 2,704
+MAX_NAME_BYTES = 2500  # indexed; an index row has at most 2,704 bytes
 _PATTERN = re.compile(r"[A-Za-z0-9._*?\[\]!-]{1,249}")
-#: numbers of a source → the least and the most that they may be
+#: numbers of a source → minimum and maximum
 BOUNDS: Final = {
     "tail_messages": (1, 100_000_000),
     "window_seconds": (60, 366 * 86_400),
@@ -158,12 +158,12 @@ def add_source(
     every_seconds: int | None = None,
     **settings: Any,
 ) -> int:
-    """Add what is to be scanned, after looking that it is there; gives the source's number.
+    """Add a source after checking that it exists; returns its number.
 
-    `cluster` is a cluster's name, `include` and `exclude` are shell patterns of topics (none: all but internal ones);
-    `settings` are those of BOUNDS, `keep_samples`, and by the kind's `config_name` the values of its own fields. Raises
+    `cluster` is a cluster's name; `include` and `exclude` are shell patterns of topics (none: all non-internal ones);
+    `settings` are those of BOUNDS, `keep_samples`, and under the kind's `config_name` its own fields. Raises
     InvalidSource, InvalidSecret, RemoteUnavailable, InvalidName, InvalidCheckpoint, BrokerUnavailable, AddressRefused,
-    RegistryNotFound, ClusterNotFound, WrongState where it is there already, NotAllowed.
+    RegistryNotFound, ClusterNotFound, WrongState if it already exists, NotAllowed.
     """
     registry_row = get_registry(registry)
     require(by, "source.manage", registry=registry_row.name)
@@ -200,7 +200,7 @@ def add_source(
 
 
 def _config_of(kind: SourceKind, settings: dict[str, Any]) -> Mapping[str, Any] | None:
-    """The values of the kind's own fields, taken out of the settings; None without any. Raises InvalidSource."""
+    """Take the kind's own fields out of the settings; None without any. Raises InvalidSource."""
     for other in SOURCES.values():
         values = settings.pop(other.config_name, None) if other.config_name != kind.config_name else None
         if values:
@@ -212,11 +212,11 @@ def _config_of(kind: SourceKind, settings: dict[str, Any]) -> Mapping[str, Any] 
 
 
 def update_source(*, source_id: int, by: Actor, **changes: Any) -> None:
-    """Change how a source is scanned; the names are those of CHANGEABLE, and the kind's `config_name`.
+    """Change a source's settings; the names are those of CHANGEABLE, and the kind's `config_name`.
 
-    Patterns hold from the next scan on: topics that they leave out keep their findings and positions. With other values
-    of the kind's own fields, such as the object store of a checkpoint, what is scanned has to be there. Raises
-    SourceNotFound, InvalidSource, InvalidName, NotAllowed, and of the kind's own fields what add_source raises.
+    Patterns apply from the next scan: excluded topics keep their findings and positions. With new values for the kind's
+    own fields, such as the object store of a checkpoint, the source is checked again. Raises SourceNotFound,
+    InvalidSource, InvalidName, NotAllowed, and for the kind's own fields the errors of add_source.
     """
     config = None
     if set(changes) - set(CHANGEABLE):
@@ -226,7 +226,7 @@ def update_source(*, source_id: int, by: Actor, **changes: Any) -> None:
 
 
 def _checked_config_of(row: Source, changes: dict[str, Any]) -> Mapping[str, Any] | None:
-    """The values of a source's own fields, once it was looked at with them: before the row is locked."""
+    """Return the kind's own fields after checking the source with them, before the row is locked."""
     kind = kind_of(row.kind)
     given = _config_of(kind, changes)
     if given is None:
@@ -255,9 +255,10 @@ def _update(source_id: int, by: Actor, changes: dict[str, Any], config: Mapping[
 
 @transaction.atomic
 def remove_source(*, source_id: int, by: Actor) -> None:
-    """Forget a source with its scans and findings.
+    """Remove a source with its scans and findings.
 
-    Raises SourceNotFound, NotAllowed, and WrongState while a scan runs or while its findings block a closed environment.
+    Raises SourceNotFound, NotAllowed, and WrongState while a scan runs or while its findings block a closed
+    environment.
     """
     row = locked_source(source_id, by, "source.manage")
     if row.scans.filter(state="running").exists():
@@ -268,7 +269,7 @@ def remove_source(*, source_id: int, by: Actor) -> None:
 
 
 def _keep_blocking_findings(row: Source, by: Actor) -> None:
-    """Raise WrongState if the source has findings that block a closed environment, unless the person has break-glass there."""
+    """Raise WrongState if the source's findings block a closed environment, unless the person has break-glass."""
     if not row.findings.filter(HELD).exclude(subject_name="").exists():
         return
     try:
@@ -281,9 +282,9 @@ def _keep_blocking_findings(row: Source, by: Actor) -> None:
 
 
 def locked_source(source_id: int, by: Actor, action: str) -> Source:
-    """The source's row, locked until the transaction ends, for whoever may do the action there.
+    """Return the source's row, locked until the transaction ends, if the actor may do the action.
 
-    One that they may not even read is as one that isn't there. Raises SourceNotFound, NotSignedIn, NotAllowed.
+    A source that they may not read counts as not found. Raises SourceNotFound, NotSignedIn, NotAllowed.
     """
     return _source_for(by, action, source_id, Source.objects.select_for_update(of=("self",)))
 
@@ -298,7 +299,7 @@ def _source_for(by: Actor, action: str, source_id: int, rows: SourceQuerySet) ->
 
 
 def _checked(settings: dict[str, Any]) -> dict[str, Any]:
-    """The values in their stored form. Raises InvalidSource, InvalidName."""
+    """Return the values in stored form. Raises InvalidSource, InvalidName."""
     values = dict(settings)
     unknown = sorted(set(values) - set(CHANGEABLE))
     if unknown:

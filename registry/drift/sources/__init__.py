@@ -1,4 +1,4 @@
-"""The kinds of source: each is one class, with its settings, its rules, and how it is checked, scanned and shown."""
+"""The kinds of source: one class each, with its settings, rules, and how it is checked, scanned and shown."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ BUILT_IN: Final[tuple[type[SourceKind], ...]] = (
     debezium.DebeziumConnector,
     registry.RegistryRules,
 )
-#: name → kind, in the order in which pages offer them
+#: name → kind, in the order of the pages
 SOURCES: dict[str, SourceKind] = {kind.name: kind() for kind in BUILT_IN}
 
 
 def register_kinds(paths: Iterable[str]) -> None:
-    """Add further kinds with their rules, by the dotted paths of their classes: the setting SOURCE_KINDS.
+    """Register further kinds with their rules, by the dotted paths of their classes (the setting SOURCE_KINDS).
 
-    Raises ImportError, and ValueError for a name or a rule that exists already.
+    Raises ImportError, and ValueError for a name or a rule that already exists.
     """
     for path in paths:
         kind: SourceKind = import_string(path)()
@@ -38,5 +38,5 @@ def register_kinds(paths: Iterable[str]) -> None:
 
 
 def kind_of(name: str) -> SourceKind:
-    """The kind of that name; one that can't be scanned where no class is registered for it."""
+    """Return the kind with that name; without a registered class, a kind that can't be scanned."""
     return SOURCES.get(name) or MissingKind(name)

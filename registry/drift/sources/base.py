@@ -1,4 +1,4 @@
-"""What a kind of source declares and does, what a scan of it gives, and the rows of its topics."""
+"""The interface of a kind of source, the result of a scan, and the rows of its topics."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ FACTS = ("partitions", "compacted", "retention_ms", "retention_bytes", "problem"
 class ScannedTopic:
     """A topic as one scan found it.
 
-    `positions` are the next offsets to read, of those partitions that moved. `messages` were read, `fresh` of them for the first time. `clean` is true
-    where the scan could have seen any finding of it: messages were read, to the end, without a problem. `again` is
-    true where offsets were read that an earlier scan had read, so that counts aren't simply added. `restarted` is true
-    where the topic was made anew: what was known of its offsets is void. `cluster_id` is the cluster's own id of it,
-    empty where there is none. `waits` is true where `problem` is a broker that may be back soon: what was read of the
-    topic by then counts. `tables` are those whose changes it carries, as (database, schema, table).
+    `positions` are the next offsets to read in partitions that advanced. `messages` were read, `fresh` of them for the
+    first time. `clean`: the scan could have seen any finding of the topic, as it read messages to the end without a
+    problem. `again`: it read offsets that an earlier scan had read, so counts aren't simply added. `restarted`: the
+    topic was recreated, so its earlier offsets are void. `cluster_id` is the cluster's id of the topic, empty if it has
+    none. `waits`: `problem` is a broker that may soon be back; what was read before counts. `tables` are those whose
+    changes it carries, as (database, schema, table).
     """
 
     name: str
@@ -77,9 +77,9 @@ class ScannedTopic:
 
 
 def note_topics(source: Source, topics: Iterable[ScannedTopic]) -> None:
-    """Keep what the cluster says of the topics, before anything is read; two queries, however many there are.
+    """Store what the cluster reports about topics, before anything is read; two queries in total.
 
-    Facts alone: what a scan that fails afterwards leaves behind is still true.
+    Only facts, which stay true if the scan fails afterwards.
     """
     now = timezone.now()
     gone_since = dict(source.topics.filter(gone_at__isnull=False).values_list("name", "gone_at"))
@@ -99,9 +99,9 @@ def note_topics(source: Source, topics: Iterable[ScannedTopic]) -> None:
 
 @transaction.atomic
 def keep_topics(source: Source, scanned: Iterable[ScannedTopic]) -> dict[str, Topic]:
-    """Move positions and counts by what a scan read; gives the rows by name.
+    """Update positions and counts from what a scan read; returns the rows by name.
 
-    Of a topic that was made anew, what was known of its offsets is dropped first.
+    For a recreated topic, everything known about its offsets is deleted first.
     """
     topics = list(scanned)
     rows = {row.name: row for row in source.topics.filter(name__in=[topic.name for topic in topics])}
@@ -120,7 +120,7 @@ def keep_topics(source: Source, scanned: Iterable[ScannedTopic]) -> dict[str, To
         if topic.name in restarted:
             row.positions, row.messages, row.message_types, row.tables, row.read_at = {}, 0, {}, [], None
         tables = [list(name) for name in sorted({*(tuple(name) for name in row.tables), *topic.tables})]
-        # The id goes with the positions: a scan that fails leaves both, so that the next one notices another topic.
+        # The id is stored with the positions: a failed scan changes neither, so the next one notices the other topic.
         stays = bool(topic.problem) and not topic.positions
         cluster_id = row.cluster_id if stays else topic.cluster_id or row.cluster_id
         is_same = (row.problem, row.cluster_id, row.tables) == (topic.problem, cluster_id, tables)
@@ -153,7 +153,7 @@ OnProgress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class SourceDraft:
-    """A source as somebody asks for it, before it is stored; `config` has the values of its kind's own fields."""
+    """A requested source before it is stored; `config` has the values of its kind's own fields."""
 
     registry: Registry
     name: str
@@ -165,13 +165,13 @@ class SourceDraft:
 
 @dataclass(frozen=True)
 class ScanResult:
-    """What a scan read and what was judged.
+    """What a scan read, and its findings.
 
-    `read` is what the page shows of it; its `nothing` is true where there was nothing to read. `complete` is False
-    where a bound cut the scan short: then no finding that concerns no topic may be counted as unseen; nor may one of the
-    rules `out_of_reach`, which are about rows that Spark can't open here, and of which nothing is known. `topics`,
-    `waits` says which server was away that kept something from the scan: the rest is scanned again after a pause.
-    `observations` and `registered` are what the kept knowledge of topics grows by, `query` that of streaming queries.
+    `read` is shown on the page; its `nothing` is true if there was nothing to read. `complete` is False if a limit cut
+    the scan short: then findings without a topic don't count as unseen. Nor do findings of the rules in `out_of_reach`,
+    which are about data that the scan couldn't read, such as rows that Spark can't open here. `waits` names the server
+    that was away and kept something from the scan: the rest is scanned again after a pause. `topics`, `observations`
+    and `registered` update the stored data of topics, `query` that of streaming queries.
     """
 
     findings: tuple[JudgedFinding, ...]
@@ -186,12 +186,12 @@ class ScanResult:
 
 
 def deadline_seconds(source: Source) -> float:
-    """How long a scan of a source may take: its own limit, or the deployment's where that is tighter."""
+    """Return the time limit of a source's scans in seconds: its own, or the deployment's if that is lower."""
     return float(min(source.max_seconds, settings.SCAN_DEADLINE_SECONDS))
 
 
 def spark_remote() -> str:
-    """The address of the Spark Connect server. Raises SparkUnavailable where none is set."""
+    """Return the address of the Spark Connect server. Raises SparkUnavailable if none is configured."""
     if not settings.SPARK_REMOTE:
         raise SparkUnavailable(
             "No Spark Connect server is configured. Start `up` with Spark, or set SPARK_REMOTE.", is_lasting=True
@@ -200,12 +200,12 @@ def spark_remote() -> str:
 
 
 def session_of(tag: str, number: int = 1) -> str:
-    """The Spark session of a pass of a scan's claim, so that any process can interrupt it by the tag alone."""
+    """Return the Spark session id for a pass of a scan's claim, so that any process can interrupt it by the tag."""
     return str(uuid.uuid5(uuid.NAMESPACE_OID, tag if number == 1 else f"{tag}#{number}"))
 
 
 def sessions_of(tag: str) -> tuple[str, ...]:
-    """All sessions that a scan's claim may have."""
+    """Return all session ids that a scan's claim may have."""
     return tuple(session_of(tag, number) for number in range(1, MAX_PASSES + 1))
 
 
@@ -214,11 +214,11 @@ _TYPES: Final = {str: "text", int: "a whole number", bool: "true or false"}
 
 @dataclass(frozen=True)
 class SourceField:
-    """A value that sources of a kind have: what it may be, and how a form shows it.
+    """A field of a kind's sources: its allowed values, and how a form shows it.
 
-    Its default has its type: text, a whole number, or true or false. The service checks values by it; the API's
-    description and the form on the page are made of it. `form_name` is its name in the form, where another field has
-    its own. Labels and other texts are English; pages show their translation.
+    The default's type is the field's type: text, integer or boolean. The service validates values with it; the API's
+    description and the page's form are generated from it. `form_name` is its name in the form if another field has the
+    same name. Labels and other texts are English; pages show their translation.
     """
 
     name: str
@@ -234,11 +234,11 @@ class SourceField:
 
     @property
     def in_form(self) -> str:
-        """Its name in the form."""
+        """Return its name in the form."""
         return self.form_name or self.name
 
     def problem(self, value: object) -> str:
-        """Why it can't have the value, after its name: `must be text`; empty where it can."""
+        """Return why a value is invalid, such as `must be text`; empty if it is valid."""
         if type(value) is not type(self.default):
             return f"must be {_TYPES[type(self.default)]}"
         if self.required and not str(value).strip():
@@ -252,10 +252,10 @@ class SourceField:
 
 @dataclass(frozen=True)
 class FieldSet:
-    """Fields of a kind's form under a heading: its own ones, and by name those that every form may have.
+    """Fields of a kind's form under a heading: its own, and by name those that every form may have.
 
     These are `name`, `registry`, `every_seconds`, `context`, `cluster`, `bootstrap` (the servers of a new cluster),
-    `include`, `exclude`, `mode`, and `bounds` (how much a scan may do).
+    `include`, `exclude`, `mode`, and `bounds` (the limits of a scan).
     """
 
     title: str
@@ -268,12 +268,12 @@ BOUNDS_SET: Final = FieldSet(gettext_noop("Bounds"), ("bounds",), is_folded=True
 
 
 class SourceKind:
-    """A kind of source: all that the product knows of it. docs/how-to/add-a-source.md says how to add one.
+    """A kind of source: everything specific to it. See docs/how-to/add-a-source.md to add one.
 
-    Its instance has no state. `config_name` is what the API calls the values of `fields`, `config_noun` what sentences
-    call them; it may be optional as a whole, or fixed once a source is added. Sources of a kind without topics have
-    `list_title` above them. `keeps_state`: its name is the path of a checkpoint. `connects`: its form may name servers
-    instead of a connected cluster, and its name may be a topic's.
+    Instances have no state. `config_name` is the API's name for the values of `fields`, `config_noun` the one in
+    sentences; they may be optional as a whole, or fixed once a source is added. `list_title` is the heading of sources
+    without topics. `keeps_state`: its name is the path of a checkpoint. `connects`: its form accepts servers instead of
+    a connected cluster, and its name may be a topic's.
     """
 
     name: ClassVar[str]
@@ -295,9 +295,9 @@ class SourceKind:
     is_registry: ClassVar[bool] = False
 
     def check(self, draft: SourceDraft) -> str:
-        """The name under which the source is stored, after looking that what it reads is there.
+        """Check that the source exists and return the name under which it is stored.
 
-        Raises InvalidSource, InvalidCheckpoint or BrokerUnavailable. This one takes any name.
+        Raises InvalidSource, InvalidCheckpoint or BrokerUnavailable. This implementation accepts any name.
         """
         if not draft.name.strip() or len(draft.name) > MAX_NAME or not draft.name.isprintable():
             raise InvalidSource(f"Give the source a name of 1 to {MAX_NAME} printable characters.")
@@ -308,11 +308,11 @@ class SourceKind:
         raise NotImplementedError
 
     def amount(self, read: Mapping[str, Any]) -> str:
-        """How much a scan read, in words, by its `read`."""
+        """Return how much a scan read as text, from its `read`."""
         return str(read.get("amount", gettext("read")))
 
     def checked_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of all fields, defaults for those left out. Raises InvalidSource for what a field can't be."""
+        """Return the values of all fields, with defaults. Raises InvalidSource for invalid values."""
         unknown = sorted(set(config) - {item.name for item in self.fields})
         if unknown:
             names = ", ".join(item.name for item in self.fields) or "none"
@@ -324,30 +324,30 @@ class SourceKind:
         return values
 
     def columns(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The columns of a source's row that have checked values."""
+        """Return the columns of a source's row that store validated values."""
         return {"config": dict(config)}
 
     def keep_config(self, source: Source, config: Mapping[str, Any]) -> None:
-        """Store checked values that have a table of their own."""
+        """Store validated values that have their own table."""
 
     @property
     def form_sets(self) -> tuple[FieldSet, ...]:
-        """The form of a new source."""
+        """Return the form of a new source."""
         return self.form or (FieldSet(WHAT_TO_READ, ("name", *self.fields, "registry", "every_seconds")),)
 
     def describe_name(self) -> str:
-        """What the form says of the name."""
+        """Return the form's help text for the name."""
         return gettext(self.name_help)
 
 
 class MissingKind(SourceKind):
-    """A kind whose class isn't registered any more: its sources are shown and can be removed, not scanned."""
+    """A kind whose class is no longer registered: its sources can be shown and removed, but not scanned."""
 
     def __init__(self, name: str) -> None:
         self.name = self.label = name  # type: ignore[misc]  # each has its own
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
-        """Raises InvalidSource."""
+        """Raise InvalidSource."""
         raise InvalidSource(
             f"Sources of kind {self.name} can't be scanned: no class is registered for it. "
             "Add the class to SCHEMADESK_SOURCE_KINDS, or remove the source."

@@ -55,10 +55,10 @@ MAX_CONNECTOR_NAME: Final = 255
 
 
 def read_connector(*, url: str, name: str, user: str = "", secret: str = "") -> tuple[ConnectorConfig, ConnectorStatus]:
-    """The connector's typed configuration and its status.
+    """Return the connector's configuration and status.
 
-    Raises InvalidInput and AddressRefused for the address, InvalidSecret, InvalidSource for a connector that isn't
-    there or is of another kind, RemoteUnavailable where Kafka Connect doesn't answer as it should.
+    Raises InvalidInput and AddressRefused for the address, InvalidSecret, InvalidSource if the connector doesn't exist
+    or is of another type, RemoteUnavailable if Kafka Connect doesn't answer properly.
     """
     if not name or len(name) > MAX_CONNECTOR_NAME:
         raise InvalidSource(f"A connector name must have 1 to {MAX_CONNECTOR_NAME} characters.")
@@ -109,12 +109,12 @@ DATABASE_FIELDS: Final = (
     SourceField("database_secret", gettext_noop("Secret name"), longest=64),
     SourceField("database_tls", "TLS", default=True),
 )
-#: of the judgement of topics, what holds for change events too: their fields are judged against the table instead
+#: the topic rules that also apply to change events: their fields are judged against the table instead
 _TOPIC_RULES: Final = frozenset(rule.id for rule in topic_rules.TOPIC_RULES)
 
 
 def look(connector: Connector) -> World:
-    """The connector and its database's catalog, as they are now; topics apart.
+    """Return the current connector and its database's catalog, without topics.
 
     Raises InvalidSource, InvalidInput, InvalidSecret, AddressRefused, RemoteUnavailable.
     """
@@ -135,7 +135,7 @@ def look(connector: Connector) -> World:
 
 
 def patterns_of(world: World) -> list[str]:
-    """The topics to read, as shell patterns: those of the captured tables, and all that begin with the prefix."""
+    """Return shell patterns of the topics to read: those of captured tables, and all with the prefix."""
     routed = [world.topic_of(table.schema, table.name) for table in world.captured]
     begins = f"{world.config.prefix}{world.config.delimiter}"
     return [*sorted({topic for topic in routed if topic and not topic.startswith(begins)}), f"{begins}*"]
@@ -162,14 +162,14 @@ class DebeziumConnector(TopicKind):
     )
 
     def checked_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The connector's fields. Raises InvalidSource."""
+        """Validate the connector's fields. Raises InvalidSource."""
         values = super().checked_config(config)
         if values["database_host"] and not (values["database_name"] and values["database_user"]):
             raise InvalidSource("To read the catalog, give database_name and database_user too.")
         return values
 
     def columns(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """None: they have a table of their own."""
+        """Return nothing: the fields have their own table."""
         return {}
 
     def keep_config(self, source: Source, config: Mapping[str, Any]) -> None:
@@ -177,7 +177,7 @@ class DebeziumConnector(TopicKind):
         Connector.objects.create(source=source, **config)
 
     def check(self, draft: SourceDraft) -> str:
-        """The cluster, Kafka Connect and the database answer, and the connector is one that can be read.
+        """Check that the cluster, Kafka Connect and the database answer, and that the connector can be read.
 
         Raises InvalidSource, InvalidInput, InvalidSecret, AddressRefused, BrokerUnavailable, RemoteUnavailable.
         """
@@ -189,7 +189,7 @@ class DebeziumConnector(TopicKind):
         return name
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
-        """Read connector, catalog and what is new in the topics, and judge them together."""
+        """Read the connector, the catalog and new messages, and judge them together."""
         from registry.drift.scan.personal_data import without_personal
         from registry.drift.scan_context.topics import (  # late: it loads all formats
             deleted_in_use,
@@ -204,7 +204,7 @@ class DebeziumConnector(TopicKind):
             raise InvalidSource(f"Source {source.name} has no connector. Remove the source and add it again.")
         world = look(connector)
         on_progress(0, 0, "fetching topics and offsets from the cluster")
-        source.include = source.include or patterns_of(world)  # of this instance alone: it isn't saved
+        source.include = source.include or patterns_of(world)  # only on this instance, which isn't saved
         survey = patiently(lambda: survey_cluster(source))
         patiently(lambda: note_topics(source, survey.topics.values()))
         scanned = observe(source, survey.reads, tag=tag, on_progress=on_progress, changes=True) if survey.order else []
@@ -225,7 +225,7 @@ class DebeziumConnector(TopicKind):
         behind = patiently(lambda: backlog_of(source, observations))
         return ScanResult(
             findings=(*judge_debezium(world), *_of_topics(plain)),
-            # Connector and catalog were read even where no topic is there yet.
+            # Connector and catalog were read even if no topic exists yet.
             read={**read, **summary_of(world), "behind": behind, "nothing": False},
             complete=_whole(observations) and not any(topic.problem for topic in topics),
             topics=topics,

@@ -1,6 +1,6 @@
-"""Topics of a Kafka cluster as a source: chosen, compared with what was read before, read by Spark, and judged.
+"""Topics of a Kafka cluster as a source: selected, compared with earlier scans, read by Spark, and judged.
 
-Spark passes over all topics once, and a second time where messages carry schemas that it didn't have.
+Spark reads all topics once, and again those with messages of schemas that it didn't have.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ from registry.observations import (
     WriterSchema,
 )
 
-SAMPLES = 3  # of each schema on a topic's side
+SAMPLES = 3  # per schema and topic's side
 SECOND_PASS = 2
 NO_TIME = "the scan reached its time limit before it could reread the topic with this schema"
 Marks = set[tuple[Framing, str]]
 
 
 def _bounds(source: Source) -> Bounds:
-    """The source's bounds, or the deployment's where those are tighter."""
+    """Return the source's limits, or the deployment's if they are lower."""
     return Bounds(
         max_messages=min(source.max_messages, settings.SCAN_MAX_MESSAGES),
         max_bytes=source.max_bytes,
@@ -87,9 +87,9 @@ def _bounds(source: Source) -> Bounds:
 def observe(
     source: Source, reads: tuple[TopicRead, ...], *, tag: str, on_progress: OnProgress, changes: bool = False
 ) -> list[Observation]:
-    """One pass of Spark over all topics, and a second one over those that carry registered schemas it didn't know.
+    """Read all topics with Spark once, then again those with registered schemas that it didn't have.
 
-    `changes` reads the bodies as Debezium's change events too.
+    With `changes`, bodies are also read as Debezium's change events.
     """
     from registry.drift.scan_context.topics import writers_for
     from registry.pipeline.run import run  # late: only a scan needs PySpark
@@ -125,7 +125,7 @@ def observe(
         bounds=replace(spec.bounds, deadline_seconds=left, first_seconds=0),
     )
     try:
-        # A session of its own: the first pass has released the other, and Spark opens none of that id again.
+        # A new session: the first pass released its session, and Spark doesn't reopen that id.
         second = run(again, remote=remote, on_progress=on_progress, tag=tag, session_id=session_of(tag, SECOND_PASS))
     except ScanInterrupted as error:
         if error.details.get("reason") != "deadline":
@@ -142,7 +142,7 @@ def observe(
 
 
 def _not_decoded(unknown: Mapping[str, Marks], better: Marks, topics: Collection[str]) -> list[SchemaNotUsed]:
-    """What is to say of schemas for whose messages no time was left. The next scan knows them from the start."""
+    """Return observations for schemas whose messages couldn't be reread in time. The next scan starts with them."""
     return [
         SchemaNotUsed(framing, mark, NO_TIME, topic)
         for topic in sorted(topics)
@@ -151,13 +151,13 @@ def _not_decoded(unknown: Mapping[str, Marks], better: Marks, topics: Collection
 
 
 def _complete_topics(second: Sequence[Observation]) -> set[str]:
-    """The topics that the second pass read to the end."""
+    """Return the topics that the second pass read to the end."""
     lost = {item.topic for item in second if isinstance(item, TopicLost)}
     return {item.topic for item in second if isinstance(item, TopicTotals) and item.bound_reached is None} - lost
 
 
 def marks_without_writer(observations: Sequence[Observation], writers: Sequence[WriterSchema]) -> dict[str, Marks]:
-    """Marks in messages that no writer schema was given for, by topic."""
+    """Return the marks in messages without a writer schema, by topic."""
     known_marks = {(writer.framing, writer.mark) for writer in writers}
     marks_by_topic: dict[str, Marks] = {}
     for observation in observations:
@@ -171,16 +171,16 @@ def _marks(by_topic: Mapping[str, Marks]) -> Marks:
 
 
 def drop_topics(observations: Sequence[Observation], away: Mapping[str, str]) -> list[Observation]:
-    """The observations without topics whose broker went away before they were read with their schemas.
+    """Return the observations without topics whose broker went away before they were read with their schemas.
 
-    The next scan reads them again from where the last ended.
+    The next scan reads them again from where the last one ended.
     """
     remaining = [observation for observation in observations if getattr(observation, "topic", None) not in away]
     return [*remaining, *(TopicLost(name, reason, may_pass=True) for name, reason in sorted(away.items()))]
 
 
 def ranges_read(observations: Sequence[Observation], topics: Collection[str]) -> tuple[TopicRead, ...]:
-    """The ranges that the first pass really read, of some topics."""
+    """Return the ranges that the first pass really read of some topics."""
     ranges: dict[str, list[PartitionRange]] = {name: [] for name in topics}
     for part in observations:
         if isinstance(part, PartitionRead) and part.topic in ranges and part.start < part.end:
@@ -191,9 +191,9 @@ def ranges_read(observations: Sequence[Observation], topics: Collection[str]) ->
 def join_passes(
     first: Sequence[Observation], second: Sequence[Observation], topics: Collection[str], seconds: float
 ) -> list[Observation]:
-    """The first pass, with the second's observations in place of its own for the topics that were read twice.
+    """Join two passes: for topics read twice, the second pass's observations replace the first's.
 
-    What bound the first pass reached stays said; a topic that was lost in between stays as the first pass saw it.
+    Limits reached in the first pass are kept; a topic lost in between stays as in the first pass.
     """
     done = _complete_topics(second)
     bounds = {item.topic: item.bound_reached for item in first if isinstance(item, TopicTotals)}
@@ -219,7 +219,7 @@ _LITERAL: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 @dataclass(frozen=True)
 class Survey:
-    """What the cluster says before anything is read."""
+    """The state of the cluster before anything is read."""
 
     topics: Mapping[str, ScannedTopic]
     plans: Mapping[str, TopicPlan]
@@ -230,18 +230,18 @@ class Survey:
 
     @property
     def reads(self) -> tuple[TopicRead, ...]:
-        """What Spark reads, in the order in which topics have their turn."""
+        """Return what Spark reads, in the topics' order."""
         return tuple(TopicRead(name, self.plans[name].ranges) for name in self.order)
 
 
 class TopicKind(SourceKind):
-    """Kinds whose sources read topics of a cluster."""
+    """Base class of kinds that read topics of a cluster."""
 
     icon = "rows-3"
     has_topics = True
 
     def amount(self, read: Mapping[str, Any]) -> str:
-        """How many messages of how many topics; of scans by earlier releases, of partitions."""
+        """Return the number of messages and topics as text; for scans by earlier releases, of partitions."""
         count = read.get("messages", 0)
         if "topics_asked" not in read:
             parts = len(read.get("partitions", ()))
@@ -273,7 +273,7 @@ class KafkaTopics(TopicKind):
     )
 
     def check(self, draft: SourceDraft) -> str:
-        """The cluster answers, and has the topics that are named without a pattern.
+        """Check that the cluster answers and has the topics that are named without a pattern.
 
         Raises InvalidSource, BrokerUnavailable, AddressRefused, InvalidSecret.
         """
@@ -293,7 +293,7 @@ class KafkaTopics(TopicKind):
         return name
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
-        """Read what is new in the topics, within the bounds, and judge it."""
+        """Read new messages of the topics within the limits, and judge them."""
         from registry.drift.scan.personal_data import without_personal
         from registry.drift.scan_context.topics import (  # late: it loads all formats
             deleted_in_use,
@@ -323,7 +323,7 @@ class KafkaTopics(TopicKind):
                 pending=[asdict(item) for item in pending(observations, registered, memory)],
             )
             | {"behind": patiently(lambda: backlog_of(source, observations))},
-            # Without an observation nothing was judged, so that nothing unseen is proved to be gone.
+            # Without an observation nothing was judged, so nothing unseen is proved to be gone.
             complete=bool(survey.order) and _bound(observations) is None and not any(item.problem for item in topics),
             topics=topics,
             observations=tuple(observations),
@@ -333,12 +333,12 @@ class KafkaTopics(TopicKind):
 
 
 def waits_of(topics: Sequence[ScannedTopic]) -> str:
-    """Why some topics are to be read again soon: a broker is away; empty where none is."""
+    """Return why some topics must be read again soon because a broker is away; empty otherwise."""
     return " ".join(topic.problem for topic in topics if topic.waits)
 
 
 def require_any(source: Source, topics: Sequence[ScannedTopic]) -> None:
-    """Raise BrokerUnavailable where nothing could be read of any topic, and a broker that is away is to blame."""
+    """Raise BrokerUnavailable if no topic could be read and an unavailable broker is the cause."""
     waiting = [topic for topic in topics if topic.waits]
     if waiting and all(not topic.messages and (topic.problem or topic.gone) for topic in topics):
         where = source.cluster.bootstrap if source.cluster else ""
@@ -350,13 +350,13 @@ def require_any(source: Source, topics: Sequence[ScannedTopic]) -> None:
 
 
 def named_topics(include: Sequence[str]) -> list[str]:
-    """The patterns that are a topic's name."""
+    """Return the patterns that are a topic's name."""
     return [pattern for pattern in include if _LITERAL.fullmatch(pattern)]
 
 
 def survey_cluster(source: Source) -> Survey:
-    """The source's topics with what is to be read of each. Raises as `connect` does."""
-    assert source.cluster is not None  # the database holds a source of topics to it
+    """Return the source's topics with what to read of each. Raises the errors of `connect`."""
+    assert source.cluster is not None  # the database guarantees a cluster for sources of topics
     connected = connect(source.cluster)
     rows = {row.name: row for row in source.topics.all()}
     names = chosen_topics(connected.metadata.topics, source.include, source.exclude)
@@ -395,7 +395,7 @@ def survey_cluster(source: Source) -> Survey:
         )
     topics |= _missing(connected.admin, rows, names, connected.metadata.topics, source)
     waiting = [name for name in names if name in plans and plans[name].ranges and name not in problems]
-    # The one that waited longest first: under a bound every topic has its turn.
+    # The topic that waited longest first: under a limit, every topic gets its turn.
     never = datetime.min.replace(tzinfo=UTC)
     order = sorted(waiting, key=lambda name: (rows[name].read_at or never if name in rows else never, name))
     anew = [topics[name] for name, plan in plans.items() if plan.restarted and not topics[name].problem]
@@ -403,7 +403,7 @@ def survey_cluster(source: Source) -> Survey:
 
 
 def _remade(source: Source, rows: Mapping[str, Topic], anew: Sequence[ScannedTopic]) -> tuple[TopicRemade, ...]:
-    """The earlier topics of the same names, as the last scan left them."""
+    """Return the earlier topics with the same names, as the last scan left them."""
     if not anew:
         return ()
     last = source.scans.filter(state="done", read__isnull=False).order_by("-pk").first()
@@ -421,20 +421,20 @@ def _remade(source: Source, rows: Mapping[str, Topic], anew: Sequence[ScannedTop
 
 
 def unread_of(topic: str, read: Mapping[str, Any]) -> int | None:
-    """How many offsets of a topic a scan left unread, by what its row keeps; None where it doesn't say."""
+    """Return how many offsets of a topic a scan left unread; None if its stored result doesn't say."""
     if "partitions" not in read or any(row.get("topic") == topic for row in read.get("unreadable", ())):
         return None
     own = [row for row in read["partitions"] if row.get("topic") == topic]
     if "partitions" in read.get("left_out", {}) or any("high" not in row for row in own):
         return None
-    return sum(max(0, int(row["high"]) - int(row["end"])) for row in own)  # what had nothing new isn't among them
+    return sum(max(0, int(row["high"]) - int(row["end"])) for row in own)  # without unchanged partitions
 
 
 def with_lost_offsets(source: Source, survey: Survey, observations: Sequence[Observation]) -> list[Observation]:
-    """The observations with the offsets that expired before the scan and during it.
+    """Add the offsets that expired before or during the scan.
 
-    A topic that was made anew meanwhile is lost: what was read under its name is of two topics. So is one that was
-    deleted, where Spark could tell only that no broker leads it.
+    A topic that was recreated meanwhile is lost: what was read under its name comes from two topics. So is one that was
+    deleted, for which Spark only reports that no broker leads it.
     """
     expired = [
         OffsetsExpired(name, item.partition, item.start, item.end)
@@ -467,16 +467,16 @@ def with_lost_offsets(source: Source, survey: Survey, observations: Sequence[Obs
 
 
 def _readable_remade(survey: Survey, observations: Sequence[Observation]) -> list[TopicRemade]:
-    """The recreated topics that could be read. The others are reported once they can be read."""
+    """Return the recreated topics that could be read. The others are reported once they can be read."""
     lost = {item.topic for item in observations if isinstance(item, TopicLost)}
     return [item for item in survey.remade if item.topic not in lost]
 
 
 def settle_lost_topics(survey: Survey, admin: AdminClient, observations: Sequence[Observation]) -> list[Observation]:
-    """The observations, after asking the cluster which of the topics without a broker were deleted.
+    """Ask the cluster which topics without a broker were deleted, and drop their observations.
 
-    Of a deleted one nothing half-read is said, nor of one that was made anew before the scan: its earlier positions are
-    void, and are dropped once it is read without a break.
+    Half-read observations are also dropped for a topic that was recreated before the scan: its earlier positions are
+    void, and are deleted once it is read without interruption.
     """
     away = {item.topic: item for item in observations if isinstance(item, TopicLost) and item.may_pass}
     if not away:
@@ -496,7 +496,7 @@ def settle_lost_topics(survey: Survey, admin: AdminClient, observations: Sequenc
 def _missing(
     admin: AdminClient, stored: Mapping[str, Topic], names: Collection[str], listed: Collection[str], source: Source
 ) -> dict[str, ScannedTopic]:
-    """The topics that were there at the last scan or are named, and that the cluster doesn't list."""
+    """Return the topics that existed at the last scan or are named, and that the cluster doesn't list."""
     expected = {*chosen_topics(stored, source.include, source.exclude), *named_topics(source.include)}
     lost = sorted(expected - set(names) - set(listed))
     reasons = why_missing(admin, [name for name in lost if name not in stored or stored[name].gone_at is None])
@@ -531,7 +531,7 @@ def _bound(observations: Sequence[Observation]) -> str | None:
 
 
 def topics_after(survey: Survey, observations: Sequence[Observation]) -> tuple[ScannedTopic, ...]:
-    """The topics after the scan: how far each was read, and whether it was read to its end."""
+    """Return the topics after the scan: how far each was read, and whether to its end."""
     reads: dict[str, list[PartitionRead]] = {}
     totals: dict[str, TopicTotals] = {}
     lost: dict[str, TopicLost] = {}
@@ -546,7 +546,7 @@ def topics_after(survey: Survey, observations: Sequence[Observation]) -> tuple[S
     for surveyed in survey.topics.values():
         topic = _with_loss(surveyed, lost.get(surveyed.name), has_part=surveyed.name in totals)
         if topic.name in lost and not (topic.waits and topic.name in totals):
-            after.append(topic)  # what was read of it is dropped, and read again by the next scan
+            after.append(topic)  # its messages are dropped, and read again by the next scan
             continue
         total, parts = totals.get(topic.name), reads.get(topic.name, [])
         positions = {} if topic.restarted else survey.positions.get(topic.name, {})
@@ -564,7 +564,7 @@ def topics_after(survey: Survey, observations: Sequence[Observation]) -> tuple[S
 
 
 def _with_loss(topic: ScannedTopic, lost: TopicLost | None, *, has_part: bool) -> ScannedTopic:
-    """The topic with why it couldn't be read, where it was lost."""
+    """Add why a lost topic couldn't be read."""
     if lost is None:
         return topic
     reason = lost.reason.rstrip(".")
@@ -575,7 +575,7 @@ def _with_loss(topic: ScannedTopic, lost: TopicLost | None, *, has_part: bool) -
 
 
 def _fresh(part: PartitionRead, position: int) -> int:
-    """How many of the messages no scan had read before, by their share of the offsets."""
+    """Estimate how many of the messages no scan had read before, by their share of the offsets."""
     if part.start >= position or part.end <= part.start:
         return part.messages
     return part.messages * max(0, part.end - position) // (part.end - part.start)

@@ -1,4 +1,4 @@
-"""A cluster's topics: names, partitions, offsets, clean-up policy. One call of each kind, however many topics."""
+"""A cluster's topics: names, partitions, offsets, cleanup policy. One call of each kind for all topics."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, 
 from registry.drift.sources.kafka_connection import TIMEOUT_SECONDS, unavailable
 from registry.drift.sources.kafka_offsets import Watermarks
 
-#: topics that Kafka, Kafka Connect, Kafka Streams and the registries of others keep for themselves
+#: internal topics of Kafka, Kafka Connect, Kafka Streams and other registries
 INTERNAL: Final = ("__*", "_schemas", "_confluent*", "connect-configs", "connect-offsets", "connect-status")
 _ALL: Final = re.compile(r"[*?]+")
 CONFIG_KEYS: Final = ("cleanup.policy", "retention.ms", "retention.bytes")
 MAX_MISSING_ASKED = 20
-#: errors of a broker that is away, or of a partition that gets another leader
+#: errors of a broker that is away, or of a partition that changes its leader
 _PASSING: Final = frozenset(
     {
         KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE,
@@ -29,13 +29,13 @@ _PASSING: Final = frozenset(
         KafkaError.UNKNOWN_LEADER_EPOCH,
     }
 )  # fmt: skip
-#: what clusters say that have no ids for topics
+#: the topic id in clusters without topic ids
 NO_TOPIC_ID: Final = str(Uuid(0, 0))
 
 
 @dataclass(frozen=True)
 class TopicConfig:
-    """A topic's retention settings; None where the cluster does not report them."""
+    """A topic's retention settings; None if the cluster doesn't report them."""
 
     compacted: bool = False
     retention_ms: int | None = None
@@ -43,7 +43,7 @@ class TopicConfig:
 
 
 class TopicProblem(NamedTuple):
-    """Why a topic can't be read, as a sentence; `may_pass` where a broker is away that may be back soon."""
+    """Why a topic can't be read, as a sentence; `may_pass` if a broker is away that may soon be back."""
 
     text: str
     may_pass: bool = False
@@ -58,9 +58,9 @@ class Offsets:
 
 
 def chosen_topics(names: Iterable[str], include: Sequence[str], exclude: Sequence[str]) -> list[str]:
-    """The topics that the shell patterns choose, sorted; internal ones only where a pattern names them.
+    """Return the topics that the shell patterns select, sorted; internal ones only if a pattern names them.
 
-    A pattern of stars alone names nothing.
+    A pattern of only wildcards names nothing.
     """
     return [
         name
@@ -79,7 +79,7 @@ def _included(name: str, include: Sequence[str]) -> bool:
 def partitions_of(
     metadata: ClusterMetadata, names: Iterable[str]
 ) -> tuple[dict[str, list[int]], dict[str, TopicProblem]]:
-    """The partitions that have a leader, by topic, and why some topics can't be read."""
+    """Return the partitions by topic, and why some topics can't be read."""
     partitions: dict[str, list[int]] = {}
     problems: dict[str, TopicProblem] = {}
     for name in names:
@@ -99,9 +99,9 @@ def partitions_of(
 def offsets_of(
     admin: AdminClient, partitions: Mapping[str, Collection[int]], bootstrap: str, *, since_ms: int | None = None
 ) -> Offsets:
-    """Oldest and newest committed offsets of all partitions: two calls, three with a window.
+    """Return the oldest and newest committed offsets of all partitions: two calls, three with a window.
 
-    A topic of which one partition fails has a problem and no offsets. Raises BrokerUnavailable where all fail.
+    If one partition fails, its topic has a problem and no offsets. Raises BrokerUnavailable if all fail.
     """
     listed = [TopicPartition(name, number) for name, numbers in partitions.items() for number in numbers]
     if not listed:
@@ -109,7 +109,7 @@ def offsets_of(
     specs = {"low": OffsetSpec.earliest(), "high": OffsetSpec.latest()}
     if since_ms is not None:
         specs["since"] = OffsetSpec.for_timestamp(since_ms)
-    # All are sent before the first answer is awaited.
+    # Send all requests before waiting for the first answer.
     futures_by_spec = {name: _ask(admin, listed, spec) for name, spec in specs.items()}
     offsets: dict[str, dict[int, dict[str, int]]] = {}
     problems: dict[str, TopicProblem] = {}
@@ -136,7 +136,7 @@ def _ask(admin: AdminClient, partitions: Sequence[TopicPartition], spec: OffsetS
 
 
 def _marks(parts: Mapping[int, Mapping[str, int]]) -> dict[int, Watermarks]:
-    """A window whose time is after the newest message has no offset: it begins at the end."""
+    """Convert offsets to watermarks; a window after the newest message has no offset and starts at the end."""
     return {
         number: Watermarks(
             low=offsets["low"],
@@ -152,7 +152,7 @@ def _is_no_answer(error: KafkaException) -> bool:
 
 
 def configs_of(admin: AdminClient, names: Collection[str]) -> dict[str, TopicConfig]:
-    """Clean-up policy and retention of topics; those whose configuration we may not read are left out."""
+    """Return cleanup policy and retention of topics; omits those whose configuration can't be read."""
     if not names:
         return {}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
@@ -160,7 +160,7 @@ def configs_of(admin: AdminClient, names: Collection[str]) -> dict[str, TopicCon
     for resource, future in admin.describe_configs(resources, request_timeout=TIMEOUT_SECONDS).items():
         try:
             entries = future.result()
-        except KafkaException:  # without the right DescribeConfigs the topic is scanned all the same
+        except KafkaException:  # without the right DescribeConfigs, the topic is scanned anyway
             continue
         values = {key: entries[key].value for key in CONFIG_KEYS if key in entries}
         configs[resource.name] = TopicConfig(
@@ -172,14 +172,14 @@ def configs_of(admin: AdminClient, names: Collection[str]) -> dict[str, TopicCon
 
 
 def topic_ids_of(admin: AdminClient, names: Collection[str]) -> dict[str, str]:
-    """The cluster's own ids of topics; without those that it has none for, or that we may not describe."""
+    """Return the cluster's ids of topics; omits topics without an id and those that can't be described."""
     if not names:
         return {}
     ids = {}
     for name, future in admin.describe_topics(TopicCollection(list(names)), request_timeout=TIMEOUT_SECONDS).items():
         try:
             topic_id = str(future.result().topic_id)
-        except KafkaException:  # why it can't be described is said where its partitions are asked for
+        except KafkaException:  # the reason is reported with its partitions
             continue
         if topic_id != NO_TOPIC_ID:
             ids[name] = topic_id
@@ -191,10 +191,9 @@ def _number(text: str | None) -> int | None:
 
 
 def why_missing(admin: AdminClient, names: Sequence[str]) -> dict[str, TopicProblem]:
-    """Of topics that the cluster no longer lists: why those can't be seen that are still there.
+    """Return why topics that the cluster no longer lists can't be seen, if they still exist.
 
-    A topic that we may not describe is left out of the cluster's list, as a deleted one is; asked by name, the cluster
-    tells them apart.
+    A cluster's list omits a topic without Describe rights like a deleted one; asking by name distinguishes them.
     """
     reasons = {}
     for name in names[:MAX_MISSING_ASKED]:
@@ -212,7 +211,7 @@ def why_missing(admin: AdminClient, names: Sequence[str]) -> dict[str, TopicProb
 
 
 def gone_of(admin: AdminClient, names: Collection[str]) -> set[str]:
-    """The topics that the cluster no longer has; empty where it does not answer."""
+    """Return the topics that the cluster no longer has; empty if it doesn't answer."""
     try:
         listed = admin.list_topics(timeout=TIMEOUT_SECONDS).topics
     except KafkaException:
@@ -225,7 +224,7 @@ def _trouble(topic: str, error: KafkaError) -> TopicProblem:
 
 
 def what_kafka_says(topic: str, error: KafkaError) -> str:
-    """An error of a topic in words, with the missing right where that is the cause."""
+    """Return a topic's error as a sentence, with the missing right if that is the cause."""
     if error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
         return f"The cluster's user can't describe topic {topic}. Grant it Describe and Read on that topic."
     if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:

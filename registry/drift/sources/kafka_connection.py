@@ -1,14 +1,13 @@
 """The only access to a Kafka cluster: checks its addresses, reads its password, and creates a client.
 
-Every address of the bootstrap list is judged by the egress policy before any client connects, and every broker that
-the cluster's metadata names before a client that would talk to it is handed out. The deployment's own broker
-(KAFKA_BOOTSTRAP) is allowed. What isn't possible: Kafka's clients resolve names themselves, so a name could lead
-elsewhere the second time; and they follow brokers that join while they are connected. With TLS both end at the
-certificate, whose name is checked.
+The egress policy checks every bootstrap address before a client connects, and every broker in the cluster's metadata
+before the client is returned. The deployment's own broker (KAFKA_BOOTSTRAP) is allowed. Two gaps remain: Kafka's
+clients resolve names themselves, so a name may resolve differently the second time; and they follow brokers that join
+while they are connected. With TLS, both fail at the certificate, whose name is checked.
 
-A password is a secret of `registry.access.http_client`, whose first word lists the hosts that it is for, separated by
-commas: `broker-1.example.com:9093,broker-2.example.com:9093 the-password`. It is sent over TLS alone, or to this
-machine, unless a host is written `plaintext://HOST`.
+A password is a secret of `registry.access.http_client` whose first word lists its hosts, separated by commas:
+`broker-1.example.com:9093,broker-2.example.com:9093 the-password`. It is only sent over TLS or to this machine, unless
+a host is written `plaintext://HOST`.
 """
 
 from __future__ import annotations
@@ -51,14 +50,14 @@ class Server:
 
 @dataclass(frozen=True)
 class ClusterConnection:
-    """A cluster that answered: a client, and what the cluster says of its brokers and topics."""
+    """A cluster that answered: a client, and the metadata of its brokers and topics."""
 
     admin: AdminClient
     metadata: ClusterMetadata
 
 
 def parse_servers(bootstrap: str) -> tuple[Server, ...]:
-    """The servers of a bootstrap list, `host:port`, separated by commas. Raises InvalidSource."""
+    """Parse a bootstrap list, `host:port` separated by commas. Raises InvalidSource."""
     parts = bootstrap.replace(" ", "").split(",")
     if len(parts) > MAX_SERVERS:
         raise InvalidSource(f"There are {len(parts)} bootstrap servers; the maximum is {MAX_SERVERS}.")
@@ -75,7 +74,7 @@ def parse_servers(bootstrap: str) -> tuple[Server, ...]:
 
 
 def check_fields(cluster: Cluster) -> None:
-    """Raise InvalidSource for fields that don't fit together, InvalidSecret for a secret that isn't for its servers."""
+    """Raise InvalidSource for inconsistent fields, InvalidSecret for a secret that isn't for its servers."""
     if cluster.security_protocol not in SECURITY_PROTOCOLS:
         raise InvalidSource(f"The security protocol must be one of {', '.join(SECURITY_PROTOCOLS)}.")
     sasl = cluster.security_protocol.startswith("SASL")
@@ -108,7 +107,7 @@ def _check_pem(text: str) -> None:
 
 
 def password_of(cluster: Cluster) -> str | None:
-    """The password of a cluster with SASL. Raises InvalidSecret where it isn't there or isn't for all its servers."""
+    """Return the password of a cluster with SASL. Raises InvalidSecret if it is missing or not for all servers."""
     if not cluster.secret:
         return None
     secret = find_secret(cluster.secret)
@@ -130,15 +129,15 @@ def password_of(cluster: Cluster) -> str | None:
 
 
 def judge_servers(cluster: Cluster) -> dict[Server, list[Address]]:
-    """The judged addresses of every bootstrap server.
+    """Return the allowed addresses of every bootstrap server.
 
-    Raises AddressRefused where one isn't allowed, BrokerUnavailable where none has an address.
+    Raises AddressRefused if one isn't allowed, BrokerUnavailable if none has an address.
     """
     policy, addresses, reasons = _policy(), {}, []
     for server in parse_servers(cluster.bootstrap):
         try:
             addresses[server] = policy.judge(server.host, server.port)
-        except RemoteUnavailable as error:  # one of several servers may be out of the DNS by now
+        except RemoteUnavailable as error:  # one of several servers may no longer be in the DNS
             reasons.append(error.message)
     if not addresses:
         raise BrokerUnavailable(
@@ -148,14 +147,14 @@ def judge_servers(cluster: Cluster) -> dict[Server, list[Address]]:
 
 
 def kafka_connection(cluster: Cluster) -> KafkaConnection:
-    """What Spark needs to reach the cluster, password included, once its addresses are judged.
+    """Return what Spark needs to reach the cluster, including the password, after checking its addresses.
 
     Raises AddressRefused, BrokerUnavailable, InvalidSecret.
     """
     judge_servers(cluster)
     return KafkaConnection(
         bootstrap=cluster.bootstrap,
-        security_protocol=cluster.security_protocol,  # type: ignore[arg-type]  # the database holds it to these
+        security_protocol=cluster.security_protocol,  # type: ignore[arg-type]  # the database restricts it to these
         sasl_mechanism=cluster.sasl_mechanism or None,  # type: ignore[arg-type]  # likewise
         username=cluster.username or None,
         password=password_of(cluster),
@@ -164,10 +163,10 @@ def kafka_connection(cluster: Cluster) -> KafkaConnection:
 
 
 def connect(cluster: Cluster) -> ClusterConnection:
-    """A client of the cluster and its metadata, once all of its brokers are judged.
+    """Return a client of the cluster and its metadata, after checking all of its brokers.
 
-    Raises AddressRefused for an address that the egress policy refuses, BrokerUnavailable where no server answers
-    within eight seconds, InvalidSecret.
+    Raises AddressRefused for an address that the egress policy rejects, BrokerUnavailable if no server answers within
+    eight seconds, InvalidSecret.
     """
     _require_listener(cluster, judge_servers(cluster))
     admin = AdminClient(client_settings(cluster))
@@ -189,12 +188,12 @@ def connect(cluster: Cluster) -> ClusterConnection:
 
 
 def admin_of(cluster: Cluster) -> AdminClient:
-    """A client for offsets, configurations and groups. Raises as `connect` does."""
+    """Return a client for offsets, configurations and groups. Raises the errors of `connect`."""
     return connect(cluster).admin
 
 
 def client_settings(cluster: Cluster) -> dict[str, Any]:
-    """The settings of librdkafka for a cluster; no free property gets in. Raises InvalidSecret."""
+    """Return librdkafka's settings for a cluster, without free properties. Raises InvalidSecret."""
     chosen: dict[str, Any] = {
         "bootstrap.servers": cluster.bootstrap,
         "security.protocol": cluster.security_protocol,
@@ -215,7 +214,7 @@ def client_settings(cluster: Cluster) -> dict[str, Any]:
 
 
 def unavailable(bootstrap: str, error: KafkaException) -> BrokerUnavailable:
-    """The error of a cluster that doesn't answer, with what the client says."""
+    """Return the error for a cluster that doesn't answer, with the client's message."""
     return BrokerUnavailable(
         f"The Kafka cluster at {bootstrap} didn't answer within {TIMEOUT_SECONDS} s ({error.args[0].str()}). Check "
         "its address and security settings, and that the broker is running.",
@@ -224,14 +223,14 @@ def unavailable(bootstrap: str, error: KafkaException) -> BrokerUnavailable:
 
 
 def _policy() -> EgressPolicy:
-    """The deployment's policy, with its own broker allowed."""
+    """Return the deployment's policy, with its own broker allowed."""
     policy = current_policy()
     own = tuple(part.strip() for part in settings.KAFKA_BOOTSTRAP.split(",") if part.strip())
     return replace(policy, allow=(*policy.allow, *own))
 
 
 def _require_listener(cluster: Cluster, servers: dict[Server, list[Address]]) -> None:
-    """Raise BrokerUnavailable at once where no server takes a connection: the client would wait its whole time-out."""
+    """Raise BrokerUnavailable immediately if no server accepts a connection: the client would wait its whole timeout."""
     reasons = []
     for server, addresses in servers.items():
         for address in addresses[:2]:

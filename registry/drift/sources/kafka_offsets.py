@@ -1,8 +1,8 @@
-"""Offsets of topics: which a scan reads, which it has read, from where nothing was skipped, and how far it is behind.
+"""Offsets of topics: what a scan reads and has read, since where without gaps, and how far it is behind.
 
-`since_last` goes on where the last scan ended, and begins at the oldest message; `tail` reads so many of the newest of
-every partition, `window` those since a time, `full` all that is there. A topic that has nothing new since the last
-scan is left out, but by `full`.
+`since_last` continues where the last scan ended, and starts at the oldest message; `tail` reads a number of the newest
+messages of every partition, `window` those since a time, `full` everything. Except with `full`, topics without new
+messages since the last scan are skipped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from registry.observations import (
 class Watermarks:
     """The oldest offset of a partition, and the one after its newest committed message.
 
-    `since` is the first offset of the time window, where one was asked for.
+    `since` is the first offset of the time window, if one was requested.
     """
 
     low: int
@@ -45,7 +45,7 @@ class Watermarks:
 
 @dataclass(frozen=True)
 class Expired:
-    """Offsets that were deleted before a scan began: from `start` up to, not including, `end`."""
+    """Offsets that were deleted before a scan began: from `start` to before `end`."""
 
     partition: int
     start: int
@@ -54,10 +54,9 @@ class Expired:
 
 @dataclass(frozen=True)
 class TopicPlan:
-    """What is read of a topic: no empty range, none at all where nothing is new.
+    """What to read of a topic: no empty ranges, and none at all if nothing is new.
 
-    `restarted` tells that the topic was deleted and made again. `again` tells that offsets are read which an earlier
-    scan has read.
+    `restarted`: the topic was deleted and recreated. `again`: offsets are read that an earlier scan has read.
     """
 
     ranges: tuple[PartitionRange, ...]
@@ -66,7 +65,7 @@ class TopicPlan:
     again: bool = False
 
 
-#: mode → watermarks, the position, the tail's length → where to begin
+#: mode → (watermarks, position, tail's length) → first offset
 STARTS: Mapping[str, Callable[[Watermarks, int | None, int], int]] = {
     "since_last": lambda marks, position, _: marks.low if position is None else max(position, marks.low),
     "tail": lambda marks, _, tail: max(marks.low, marks.high - tail),
@@ -78,11 +77,11 @@ STARTS: Mapping[str, Callable[[Watermarks, int | None, int], int]] = {
 def plan_topic(
     mode: str, marks: Mapping[int, Watermarks], positions: Mapping[int, int], *, tail: int, is_new: bool = False
 ) -> TopicPlan:
-    """The ranges to read of one topic; `positions` are the next offsets to read, by partition.
+    """Return the ranges to read of one topic; `positions` are the next offsets to read, by partition.
 
-    `is_new`: the cluster has another topic under this name than the one that was read before.
+    `is_new`: the cluster has a different topic under this name than before.
     """
-    # An end before the position says so too, of clusters without topic ids: offsets never go back otherwise.
+    # For clusters without topic ids, an end before the position also shows it: offsets never go back otherwise.
     goes_back = any(partition in marks and marks[partition].high < next_ for partition, next_ in positions.items())
     restarted = bool(positions) and (is_new or goes_back)
     next_offsets = {} if restarted else dict(positions)
@@ -118,11 +117,11 @@ def read_json(
     seconds: float,
     pending: list[dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Totals, positions, messages by schema, and what people have to know of it.
+    """Return totals, positions and messages by schema, for the page.
 
-    `nothing` is true where the source has no topic, or where none could be asked: such a source is not scanned.
-    `messages` of 0 without it means that nothing new had come since the last scan. Lists are cut at 1,000 rows;
-    `left_out` says of which.
+    `nothing` is true if the source has no topic, or none could be asked: it counts as not scanned. `messages` of 0
+    without it means that nothing was new since the last scan. Lists have at most 1,000 rows; `left_out` counts the
+    others.
     """
     totals = next((observation for observation in observations if isinstance(observation, ScanTotals)), None)
     bounds = {
@@ -196,7 +195,7 @@ def _partition(read: PartitionRead) -> dict[str, Any]:
 
 
 def _marks(observations: Iterable[Observation]) -> list[dict[str, Any]]:
-    """Messages by topic, side and mark; `schema_id` is a number where the mark is one."""
+    """Return messages by topic, side and mark; `schema_id` is a number if the mark is one."""
     counts: dict[tuple[str, str, str, str], int] = {}
     for observation in observations:
         if isinstance(observation, FramedMessages):
@@ -239,11 +238,11 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True)
 class Backlog:
-    """Offsets that scans haven't read yet, of so many topics.
+    """Unread offsets, and the number of their topics.
 
-    `arriving_per_second` is how many came since the scan before, None where there was none. `scans` is how many more it
-    takes at the pace of this one, `caught_up_at` the time of the last of them; both None where scans don't catch up
-    (`falls_back`), or nobody can tell: nothing is known of what arrives, or the source is scanned on demand alone.
+    `arriving_per_second` is the rate since the previous scan, None without one. `scans` is how many more scans are
+    needed at this one's pace, `caught_up_at` the time of the last of them. Both are None if scans don't catch up
+    (`falls_back`) or it is unknown: nothing is known about arrivals, or the source is only scanned on demand.
     """
 
     offsets: int
@@ -262,9 +261,9 @@ def behind(
     seconds_between: float | None,
     interval: float | None,
 ) -> Backlog | None:
-    """What is left after a scan that ended `now`; None where all was read.
+    """Return what is left after a scan that ended `now`; None if everything was read.
 
-    `before` are the ends of partitions `seconds_between` ago; `interval` the seconds from scan to scan.
+    `before` are the ends of partitions `seconds_between` ago; `interval` is the time between scans in seconds.
     """
     left = {(read.topic, read.partition): read.high - read.end for read in reads if read.high > read.end}
     if not left:
@@ -291,7 +290,7 @@ def behind(
 
 
 def backlog_of(source: Source, observations: Sequence[Observation]) -> dict[str, Any] | None:
-    """The same as JSON, by the source's schedule and what its last scan left; one query."""
+    """Return the backlog as JSON, from the source's schedule and its last scan; one query."""
     reads = [observation for observation in observations if isinstance(observation, PartitionRead)]
     if all(read.high <= read.end for read in reads):
         return None
@@ -314,9 +313,9 @@ def keep_read_from(
     before: Mapping[str, Mapping[str, int]],
     restarted: Collection[str] = (),
 ) -> None:
-    """Move `Topic.read_from` by what a scan read; `before` are the positions before it, by topic. One query.
+    """Update `Topic.read_from` from what a scan read; `before` are the earlier positions, by topic. One query.
 
-    `restarted` topics were deleted and made again: nothing of before counts.
+    `restarted` topics were deleted and recreated: earlier values don't count.
     """
     reads: dict[str, list[PartitionRead]] = {}
     for observation in observations:
@@ -336,7 +335,7 @@ def keep_read_from(
 
 
 def _since(part: PartitionRead, begins: Mapping[str, int], positions: Mapping[str, int]) -> int:
-    """The earlier beginning where this reading goes on from it, else its own; what expired unread is no gap."""
+    """Return the earlier start if this read continues from it, else its own; offsets that expired unread aren't a gap."""
     partition = str(part.partition)
     if partition not in begins or part.start > max(int(positions.get(partition, 0)), part.low):
         return part.start

@@ -1,8 +1,8 @@
-"""The registry itself as a source: its versions, settings and accounts, against promotions and the advice for production.
+"""The registry itself as a source: its versions, settings and accounts, compared with promotions and production advice.
 
-The facts come from its own tables in a fixed number of queries, and from the audit (how levels and modes changed).
-Nothing is read outside of the database but the configurations of connectors that are sources too: four settings of
-each from Kafka Connect, never a secret.
+The facts come from its own tables in a fixed number of queries, and from the audit log (changes of levels and modes).
+The only outside data are the configurations of connectors that are also sources: four settings of each from Kafka
+Connect, never a secret.
 """
 
 from __future__ import annotations
@@ -52,25 +52,25 @@ from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectN
 LIMITS: Final = HttpLimits(connect_seconds=3, read_seconds=5, total_seconds=10, max_bytes=2 * 1024 * 1024)
 MAX_CONNECTORS: Final = 50
 _OF_CONNECTORS: Final = frozenset({"CONNECTOR_AUTO_REGISTERS", "CONNECTOR_NOT_ON_LATEST"})
-#: converters that speak to a registry register by themselves unless told otherwise (Confluent's serializers)
+#: converters with a registry register automatically unless configured otherwise (Confluent's serializers)
 _DEFAULTS: Final = {"auto.register.schemas": "true", "use.latest.version": "false"}
 _REGISTERING: Final = ("avro", "protobuf", "jsonschema")
 
 
 def connector_settings(registry: Registry) -> tuple[tuple[ConnectorSettings, ...], tuple[str, ...]]:
-    """The settings of the connectors that are sources of the registry, and the names of those that can't be read."""
+    """Return the settings of connectors that are sources of the registry, and the names of unreadable connectors."""
     settings, unknown = [], []
     rows = list(Connector.objects.filter(source__registry=registry).order_by("name"))
     for row in rows[:MAX_CONNECTORS]:
         try:
             settings.append(ConnectorSettings(row.name, settings_of(_config(row))))
-        except SchemadeskError:  # the checklist says that it isn't known; the connector's own source says why
+        except SchemadeskError:  # the checklist reports it as unknown; the connector's own source reports why
             unknown.append(row.name)
     return tuple(settings), (*unknown, *(row.name for row in rows[MAX_CONNECTORS:]))
 
 
 def settings_of(config: Mapping[str, Any]) -> dict[str, str | None]:
-    """The settings by name; None where the side's converter is the worker's, or is none that knows a registry."""
+    """Return the settings by name; None if the worker sets the side's converter or it doesn't use a registry."""
     settings: dict[str, str | None] = {}
     for side in ("key", "value"):
         converter = str(config.get(f"{side}.converter", "")).lower()
@@ -96,7 +96,7 @@ def _config(row: Connector) -> Mapping[str, Any]:
 
 
 Setting = Literal["level", "mode"]
-#: table → what it sets, and the column that holds it
+#: table → what it sets, and its column
 _TABLES: Final[Mapping[str, tuple[Setting, str]]] = {
     "subjects_config": ("level", "compatibility_level"),
     "subjects_mode": ("mode", "mode"),
@@ -107,7 +107,7 @@ _TABLES: Final[Mapping[str, tuple[Setting, str]]] = {
 class SettingChange:
     """A level or mode that was set, changed or removed (None: inherited); `subject` is empty for a wider scope.
 
-    `scope` is in words: `the registry`, `context .eu`, `subject orders-value`.
+    `scope` is text: `the registry`, `context .eu`, `subject orders-value`.
     """
 
     at: int
@@ -121,24 +121,24 @@ class SettingChange:
 
     @property
     def scope(self) -> str:
-        """Whose setting it is, in words."""
+        """Return its scope as text."""
         return scope_words(self.context, self.subject)
 
     @property
     def qualified(self) -> str:
-        """The qualified subject, empty for a wider scope."""
+        """Return the qualified subject, empty for a wider scope."""
         return SubjectName(self.context or DEFAULT_CONTEXT, self.subject).qualified if self.subject else ""
 
 
 def scope_words(context: str | None, subject: str) -> str:
-    """A scope in words."""
+    """Return a scope as text."""
     if subject:
         return f"subject {SubjectName(context or DEFAULT_CONTEXT, subject).qualified}"
     return f"context {context}" if context is not None else "the registry"
 
 
 def setting_changes(registry: Registry, since: datetime) -> list[SettingChange]:
-    """All changes of levels and modes since then, the oldest first; two queries."""
+    """Return all changes of levels and modes since then, oldest first; two queries."""
     contexts = dict(Context.objects.filter(registry=registry).values_list("pk", "name"))
     of_registry = Q(before__registry_id=registry.pk) | Q(after__registry_id=registry.pk)
     rows = AuditEvent.objects.filter(of_registry, table__in=_TABLES, at__gte=since).order_by("id")
@@ -167,12 +167,12 @@ def _change(row: Mapping[str, Any], contexts: Mapping[int, str]) -> SettingChang
 HISTORY: Final = timedelta(days=90)
 LATELY: Final = timedelta(days=30)
 
-#: scope → its own setting; the scope is (context, subject), each None where it is wider
+#: (context, subject) → its own setting; None for a wider scope
 _Settings = Mapping[tuple[str | None, str | None], str]
 
 
 def facts_of(registry: Registry) -> RegistryFacts:
-    """The facts without those of connectors, which aren't in the database; some fifteen queries."""
+    """Return the facts except those of connectors, which aren't in the database; about fifteen queries."""
     now, target, ghosts = timezone.now(), is_target(registry), unrequested(registry)
     levels = _own(Config.objects.filter(registry=registry, compatibility_level__isnull=False), "compatibility_level")
     modes = _own(Mode.objects.filter(registry=registry), "mode")
@@ -198,14 +198,14 @@ def facts_of(registry: Registry) -> RegistryFacts:
 
 
 def _unreleased(registry: Registry, ghosts: Q) -> tuple[RegisteredVersion, ...]:
-    """Live versions that came without the request that they needed, the newest first."""
+    """Return live versions that were added without the request that they needed, newest first."""
     rows = version_rows(registry, ghosts & Q(deleted_at=None), ghosts=ghosts)
     newest = sorted(rows, key=lambda row: (-row.version.registered_at, row.version.subject, row.version.version))
     return tuple(row.version for row in newest)
 
 
 def _differing(registry: Registry) -> tuple[tuple[RegisteredVersion, str], ...]:
-    """Versions that the environment before has as another schema; a release explains its own number."""
+    """Return versions with a different schema in the previous environment; a release explains its own number."""
     previous = environment_before(registry)
     if previous is None:
         return ()
@@ -223,7 +223,7 @@ def _differing(registry: Registry) -> tuple[tuple[RegisteredVersion, str], ...]:
 def _registered(
     registry: Registry, now: datetime, ghosts: Q | None
 ) -> tuple[tuple[RegisteredVersion, int | None], ...]:
-    """Versions that came through REST lately, with the time of the first message that carries their schema."""
+    """Return versions registered through REST lately, with the time of the first message with their schema."""
     condition = Q(deleted_at=None, created_at__gte=now - LATELY, door__in=sorted(REST_DOORS), imported=False)
     rows = sorted(version_rows(registry, condition, ghosts=ghosts), key=lambda row: -row.version.registered_at)
     first = _first_messages(registry, rows)
@@ -255,7 +255,7 @@ def _own(rows: object, column: str) -> dict[tuple[str | None, str | None], str]:
 
 
 def _scoped(own: _Settings, default: str) -> tuple[ScopedSetting, ...]:
-    """Every scope with a setting of its own, and the registry as a whole."""
+    """Return every scope with its own setting, and the registry as a whole."""
     whole = {(None, None): default, **own}
     return tuple(
         ScopedSetting(scope_words(context, subject or ""), whole[context, subject], _qualified(context, subject))
@@ -268,15 +268,15 @@ def _qualified(context: str | None, subject: str | None) -> str:
 
 
 def _effective(own: _Settings, default: str, scope: tuple[str | None, str | None]) -> str:
-    """What counts at a scope: its own setting, or that of the next wider one."""
+    """Return the setting in effect at a scope: its own, or that of the next wider one."""
     context, _ = scope
     return own.get(scope) or own.get((context, None)) or own.get((None, None)) or default
 
 
 def _relaxations(changes: Sequence[SettingChange], setting: str, own: _Settings, default: str) -> Iterable[Relaxation]:
-    """The last change of each scope that let in more, as it was then, with what counts there now.
+    """Yield the last relaxation of each scope, with the setting in effect now.
 
-    A setting that is inherited counts as what its wider scope says now: that scope's own changes are told by itself.
+    An inherited setting counts as its wider scope's current value: that scope's own changes are reported separately.
     """
     last: dict[tuple[str | None, str | None], Relaxation] = {}
     for change in changes:
@@ -297,7 +297,7 @@ def _relaxations(changes: Sequence[SettingChange], setting: str, own: _Settings,
 
 
 def _may_register(registry: Registry) -> tuple[str, ...]:
-    """Accounts with a valid API token and a role that may create versions there."""
+    """Return accounts with a valid API token and a role that may create versions there."""
     now = timezone.now()
     tokens = ApiToken.objects.filter(user=OuterRef("user"), revoked_at=None).filter(
         Q(expires_at=None) | Q(expires_at__gt=now)
@@ -315,7 +315,7 @@ def _may_register(registry: Registry) -> tuple[str, ...]:
 
 
 def _live(registry: Registry, levels: _Settings, now: datetime) -> tuple[LiveVersions, ...]:
-    """The versions of each subject whose schema is in messages that their topic still retains."""
+    """Return the versions of each subject whose schema is in messages that their topic still retains."""
     is_retained = Q(topic__compacted=True) | Q(topic__retention_ms=None) | Q(topic__retention_ms__lt=0)
     rows = (
         SchemaUse.objects.filter(topic__source__registry=registry, schema_id__isnull=False, topic__gone_at=None)
@@ -363,7 +363,7 @@ class RegistryRules(SourceKind):
     )
 
     def amount(self, read: Mapping[str, Any]) -> str:
-        """How many pieces of advice, and how many aren't followed."""
+        """Return the number of advice items, and of those not followed, as text."""
         lines = read.get("advice", ())
         text = ngettext(
             "%(n)s piece of advice checked, %(broken)s not followed",
@@ -373,7 +373,7 @@ class RegistryRules(SourceKind):
         return text % {"n": f"{len(lines):,}", "broken": sum(line.get("followed") == "no" for line in lines)}
 
     def check(self, draft: SourceDraft) -> str:
-        """The name under which the source is stored: the registry's. Raises InvalidSource for a cluster or patterns."""
+        """Return the source's name, by default the registry's. Raises InvalidSource for a cluster or patterns."""
         if draft.cluster is not None or draft.include or draft.exclude:
             raise InvalidSource("A source of kind registry has no cluster and no patterns: it reads its own tables.")
         return draft.name.strip() or draft.registry.name
@@ -391,13 +391,13 @@ class RegistryRules(SourceKind):
             findings=tuple(findings),
             read=_read(facts, findings, time.monotonic() - started),
             complete=True,
-            # What was wrong with a connector isn't gone because it can't be read.
+            # Problems of a connector aren't gone because it can't be read.
             out_of_reach=_OF_CONNECTORS if unknown else frozenset(),
         )
 
 
 def _read(facts: RegistryFacts, findings: Any, seconds: float) -> dict[str, Any]:
-    """What the page shows: the advice with whether it is followed, and what was looked at."""
+    """Return what the page shows: the advice and whether it is followed, and what was checked."""
     return {
         "nothing": False,
         "seconds": round(seconds, 2),

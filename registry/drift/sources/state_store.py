@@ -1,4 +1,4 @@
-"""A Spark checkpoint as a source: its schema files read without Spark, its rows through Spark, judged together."""
+"""A Spark checkpoint as a source: schema files read without Spark, rows through Spark, judged together."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ NO_ROWS = "Rows not read: "
 
 
 def timers_to_read(checkpoint: Checkpoint) -> tuple[StateVariableRead, ...]:
-    """The reads that show the registered timers of operators that have any kind of them."""
+    """Return the reads of registered timers for operators that have timers."""
     return tuple(
         StateVariableRead(operator.number, None, "timers", checkpoint.last_committed_batch)
         for operator in checkpoint.operators
@@ -67,7 +67,7 @@ def timers_to_read(checkpoint: Checkpoint) -> tuple[StateVariableRead, ...]:
 def rows_by_variable(
     checkpoint: Checkpoint, observations: Sequence[Observation], problem: str = ""
 ) -> dict[tuple[int, str], ScannedRows]:
-    """The newest rows of each variable that is still there; `problem` says why none were read."""
+    """Return the newest rows of each existing variable; `problem` is why none were read."""
     result = {}
     for operator in checkpoint.operators:
         for variable in operator.variables:
@@ -79,7 +79,7 @@ def rows_by_variable(
 
 
 def timers_by_operator(observations: Iterable[Observation]) -> dict[int, dict[str, Any]]:
-    """The registered timers of each operator whose timers were read; times are milliseconds since 1970."""
+    """Return the registered timers of operators whose timers were read; times are milliseconds since 1970."""
     return {
         timers.operator: {"timers": timers.timers, "earliest": timers.earliest, "latest": timers.latest}
         for timers in observations
@@ -124,22 +124,22 @@ def _is_of(observation: Observation, operator: Operator, variable: StateVariable
     return named == variable.name or (named is None and len(operator.variables) == 1)
 
 
-NO_ROWS_HERE: Final = "rows not readable on this server"  # what why_rows_are_not_readable says begins so
-#: the rules of findings that only rows show
+NO_ROWS_HERE: Final = "rows not readable on this server"  # the start of what why_rows_are_not_readable returns
+#: rules of findings that only rows show
 _DROPPED: Final = frozenset({"STATE_FIELD_DROPPED"})
 OF_ROWS: Final = _DROPPED | {"STATE_UNREADABLE"}
-MAX_ROWS: Final = 10**10  # they are counted where they are: time is what bounds them
+MAX_ROWS: Final = 10**10  # no real limit: Spark counts them in place, and the deadline applies
 
 
 def checkpoint_places() -> str:
-    """Where checkpoints may lie, in words."""
+    """Return the allowed places of checkpoints as text."""
     roots = [str(root) for root in settings.CHECKPOINT_ROOTS]
     roots += settings.CHECKPOINT_ADDRESSES if stores_allowed() else ()
     return gettext("Below %(places)s") % {"places": ", ".join(roots) or gettext("none: no folder is allowed")}
 
 
 def stores_allowed() -> bool:
-    """Whether the deployment reads checkpoints in object stores."""
+    """Return whether the deployment reads checkpoints in object stores."""
     return any(FILE_SYSTEMS.get(protocol) == "s3" for protocol in settings.CHECKPOINT_PROTOCOLS)
 
 
@@ -168,7 +168,7 @@ class StateStore(SourceKind):
 
     @property
     def form_sets(self) -> tuple[FieldSet, ...]:
-        """With an object store where the deployment reads any."""
+        """Return the form, with an object store if the deployment reads any."""
         note = gettext_noop(
             "For an address such as s3://bucket/checkpoints/query. Give the name of the secret; the operator "
             "stores the secret itself. Without an access key, the bucket must be public."
@@ -177,15 +177,15 @@ class StateStore(SourceKind):
         return (FieldSet(WHAT_TO_READ, ("name", "registry", "every_seconds")), *((store,) if stores_allowed() else ()))
 
     def describe_name(self) -> str:
-        """Where checkpoints may lie."""
+        """Return the help text with the allowed places of checkpoints."""
         return gettext(self.name_help) % {"checkpoint_places": checkpoint_places()}
 
     def checked_config(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """The store's fields; none without any. Raises InvalidInput, InvalidSecret."""
+        """Validate the store's fields; empty without any. Raises InvalidInput, InvalidSecret."""
         return {name: getattr(checked_store(config), name) for name in FIELDS} if config else {}
 
     def columns(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """None: they have a table of their own."""
+        """Return nothing: the fields have their own table."""
         return {}
 
     def keep_config(self, source: Source, config: Mapping[str, Any]) -> None:
@@ -194,13 +194,13 @@ class StateStore(SourceKind):
             CheckpointStore.objects.update_or_create(source=source, defaults=config)
 
     def amount(self, read: Mapping[str, Any]) -> str:
-        """How many variables and rows."""
+        """Return the number of variables and rows as text."""
         count = len(read.get("variables", ()))
         text = ngettext("%(n)s state variable, %(rows)s rows", "%(n)s state variables, %(rows)s rows", count)
         return text % {"n": f"{count:,}", "rows": f"{read.get('rows', 0):,}"}
 
     def check(self, draft: SourceDraft) -> str:
-        """The path or address is a checkpoint below an allowed root.
+        """Check that the path or address is a checkpoint below an allowed root.
 
         Raises InvalidCheckpoint, InvalidSource, and for an object store InvalidInput, InvalidSecret, AddressRefused and
         RemoteUnavailable.
@@ -216,7 +216,7 @@ class StateStore(SourceKind):
         return location.path.rstrip("/")
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
-        """Read the schema files, then the rows, and judge both. Without Spark the result says that rows are unread."""
+        """Read the schema files, then the rows, and judge both. Without Spark, the result says that rows are unread."""
         from registry.drift.scan_context.streaming_queries import facts_of, inputs_of
         from registry.drift.scan_context.topics import memory_of, registered_for  # late: it loads all formats
 
@@ -228,7 +228,7 @@ class StateStore(SourceKind):
             checkpoint = read_checkpoint(location.path, location.roots, store=location.store, cache=location.cache)
         except InvalidCheckpoint as error:
             if "file" not in error.details:
-                raise  # it isn't there, or may not be read: nothing is known of it
+                raise  # it doesn't exist or can't be read: nothing is known about it
             return _damaged(source, error.message)
         since = patiently(lambda: _unread_since(source))
         never = why_rows_are_not_readable(checkpoint.path)
@@ -247,9 +247,9 @@ class StateStore(SourceKind):
         return ScanResult(
             findings=tuple(in_order([*judge(observations, registered, memory), *judge_query(facts)])),
             read=read,
-            # Rows that Spark can't open here are no part of a scan: what the files tell is all that it could see.
+            # Rows that Spark can't open here aren't part of a scan: it could only see what the files show.
             complete=(not problem or bool(never)) and (totals is None or totals.bound_reached is None),
-            # But what rows showed when they were read in full isn't gone because they aren't any more.
+            # But findings from rows that were once read aren't gone because the rows are no longer read.
             out_of_reach=OF_ROWS
             if never
             else _DROPPED
@@ -263,9 +263,9 @@ class StateStore(SourceKind):
 
 
 def _unread_since(source: Source) -> str:
-    """Since when rows can't be read, if this scan doesn't read them: from now on where the last one did.
+    """Return since when rows can't be read if this scan doesn't read them: from now on if the last scan read them.
 
-    Empty where no scan is known that read them.
+    Empty if no scan is known to have read them.
     """
     scans = Scan.objects.filter(source=source, state="done").order_by("-pk")
     before: dict[str, Any] | None = scans.values_list("read", flat=True).first()
@@ -277,7 +277,7 @@ def _unread_since(source: Source) -> str:
 
 
 def _damaged(source: Source, problem: str) -> ScanResult:
-    """A result with one finding for a checkpoint file that cannot be read; the stored query stays as it is."""
+    """Return a result with one finding for an unreadable checkpoint file; the stored query is unchanged."""
     facts = QueryFacts(path=source.name, observed_at=milliseconds(timezone.now()), problems=(problem,))
     read = {"nothing": False, "rows": 0, "seconds": 0, "bound_reached": None, "last_batch": None}
     empty: dict[str, Any] = {"rows_problem": problem, "variables": [], "limits": [], "unreadable": []}
@@ -287,7 +287,7 @@ def _damaged(source: Source, problem: str) -> ScanResult:
 def _rows(
     source: Source, checkpoint: Checkpoint, *, tag: str, on_progress: OnProgress
 ) -> tuple[list[Observation], str, bool]:
-    """What Spark reads of the rows; else why there is no Spark to read them, as a sentence, and whether it may be back."""
+    """Read rows through Spark; without Spark, also return the reason as a sentence, and whether Spark may be back."""
     from registry.pipeline.run import run  # late: only a scan needs PySpark
 
     reads = (*rows_to_read(checkpoint), *timers_to_read(checkpoint))
@@ -307,7 +307,7 @@ def _rows(
 def _what_was_read(
     checkpoint: Checkpoint, observations: Sequence[Observation], totals: StateTotals | None
 ) -> dict[str, Any]:
-    """What the page shows: variables with versions, rows and budgets."""
+    """Return what the page shows: variables with versions, rows and limits."""
     versions: dict[tuple[int, str], StateSchemaVersion] = {}
     for observation in observations:
         if isinstance(observation, StateSchemaVersion):
@@ -344,5 +344,5 @@ def _what_was_read(
 
 
 def _rows_of(kind: type[Observation], observations: Sequence[Observation], *names: str) -> list[dict[str, Any]]:
-    """The observations of a kind as JSON, with those of their fields."""
+    """Return the observations of a kind as JSON, with these fields."""
     return [{name: getattr(item, name) for name in names} for item in observations if isinstance(item, kind)]

@@ -1,7 +1,7 @@
-"""Retirement of a subject's versions: what is stored, what clusters say now, and what Spark's state holds.
+"""Retirement of a subject's versions, from stored scans, the clusters' current state, and Spark's state.
 
-Clusters are asked for first and next offsets, for retention, and for the positions of consumer groups. That is bounded
-in time and number; what wasn't asked or not answered in time is listed.
+Clusters are asked for first and next offsets, retention, and positions of consumer groups, with limits on time and
+number; what wasn't asked or didn't answer in time is listed.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ MAX_PARTITIONS: Final = 5_000
 def ask_clusters(
     stored: Mapping[int, Retention], used: Collection[int]
 ) -> tuple[dict[int, Retention], Groups, tuple[str, ...]]:
-    """Retention by topic number with what the clusters add, the groups of the topics in `used`, and what failed.
+    """Return retention by topic number, updated by the clusters, the groups of the topics in `used`, and what failed.
 
-    A cluster that doesn't answer leaves its topics as they are stored. Two queries.
+    Topics of a cluster that doesn't answer keep their stored values. Two queries.
     """
     rows = Topic.objects.filter(pk__in=stored, gone_at=None, source__cluster__isnull=False)
     by_cluster: dict[int, list[Topic]] = {}
@@ -73,7 +73,7 @@ def ask_clusters(
 
 
 class _ClusterReader:
-    """Calls to one cluster, all of them within one deadline."""
+    """Calls to one cluster, all within one deadline."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -85,11 +85,11 @@ class _ClusterReader:
     def _admin(self) -> AdminClient:
         if self._connected is None:
             self._connected = admin_of(self._cluster)
-            self._ends = time.monotonic() + SECONDS_A_CLUSTER  # connecting has a limit of its own
+            self._ends = time.monotonic() + SECONDS_A_CLUSTER  # connecting has its own limit
         return self._connected
 
     def retention(self, topics: Sequence[Topic], stored: Mapping[int, Retention]) -> dict[int, Retention]:
-        """What lets the data of these topics go, with their offsets."""
+        """Return the retention of these topics, with their offsets."""
         admin = self._admin
         listed = [topic for topic in topics if topic.partitions][:MAX_PARTITIONS]
         configs = admin.describe_configs(
@@ -113,7 +113,7 @@ class _ClusterReader:
         return by_topic
 
     def _offsets(self, topics: Sequence[Topic], spec: OffsetSpec) -> dict[str, dict[int, int]]:
-        """By topic and partition; a topic with a partition that doesn't answer is left out."""
+        """Return offsets by topic and partition; omits a topic with a partition that doesn't answer."""
         specs = {
             TopicPartition(topic.name, partition): spec for topic in topics for partition in range(topic.partitions)
         }
@@ -131,7 +131,7 @@ class _ClusterReader:
         return {topic: offsets for topic, offsets in by_topic.items() if topic not in missing}
 
     def groups(self, topics: Sequence[Topic]) -> list[GroupPosition]:
-        """What the groups have committed for these topics."""
+        """Return the offsets that consumer groups committed for these topics."""
         if not topics:
             return []
         listed = self._admin.list_consumer_groups(request_timeout=self._left()).result(self._left())
@@ -159,7 +159,7 @@ class _ClusterReader:
         return positions
 
     def _result(self, future: Future[Any]) -> Any:
-        """An answer, or None and the problem noted once."""
+        """Return an answer; None after recording the problem once."""
         try:
             return future.result(self._left())
         except (KafkaException, FutureTimeout) as error:
@@ -180,16 +180,16 @@ def _words(error: BaseException) -> str:
 
 
 _NOT_ASKED: Final = Groups((), "the clusters were not checked")
-#: for those who may not read the whole registry, whose clusters these are
+#: for people who may not read the whole registry that these clusters belong to
 _NOT_ALL_ASKED: Final = "not all clusters could be checked"
 _IN_USE: Final[Mapping[str, InUse]] = {"no": "yes", "not_before": "yes", "unknown": "unknown", "yes": "no"}
 
 
 @dataclass(frozen=True)
 class SubjectRetirement:
-    """The use of a subject, whether each version can be retired (by number), and the subject as a whole.
+    """The use of a subject, whether each version (by number) can be retired, and the subject as a whole.
 
-    `problems` says which clusters didn't answer; `asked_at` is when they were read, None where nothing was.
+    `problems` says which clusters didn't answer; `asked_at` is when they were read, None if nothing was.
     """
 
     use: SubjectUse
@@ -200,7 +200,7 @@ class SubjectRetirement:
     asked_at: datetime | None
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values, times as they are."""
+        """Return JSON values, with times unconverted."""
         return {
             "registry": self.use.registry,
             "subject": self.use.subject,
@@ -220,7 +220,7 @@ class SubjectRetirement:
 
 
 def retirement_of(registry: Registry, subject: SubjectName, *, by: Actor, ask: bool = True) -> SubjectRetirement:
-    """Whether a subject's versions can be retired; with `ask` the clusters are asked too, some seconds at most each.
+    """Return whether a subject's versions can be retired; `ask` also queries the clusters, for some seconds each.
 
     Subjects that `by` may not read are counted, never named. Raises SubjectNotFound.
     """
@@ -252,27 +252,27 @@ def retirement_of(registry: Registry, subject: SubjectName, *, by: Actor, ask: b
 
 
 def _without_own(version: VersionUse, subject: str) -> VersionUse:
-    """The version without those of its own subject that refer to it: they would go too."""
+    """Return the version without references from its own subject, which would be deleted too."""
     others = tuple(name for name in version.referrers if name.rpartition(" version ")[0] != subject)
     return replace(version, referrers=others)
 
 
 def data_evidence(registry: Registry, subject: SubjectName, versions: Sequence[int]) -> dict[int, list[Evidence]]:
-    """What the scans know of versions, as the evidence that a delete asks for: from the database alone.
+    """Return what scans know about versions, as evidence for a delete: only from the database.
 
-    It names no other subject: it is kept in plans and errors, whoever reads them.
+    It names no other subject, as plans and errors with it have any reader.
     """
     use = usage_of(registry, subject, by=None, with_referrers=False)
-    # Messages that were seen and whose retention isn't known are taken to be there still.
+    # Messages that were seen and whose retention is unknown are assumed to exist still.
     stored = {topic.topic_id: Retention.stored(topic) for topic in use.coverage}
     lasting = {number: item if item.ms is not None else replace(item, ms=-1) for number, item in stored.items()}
     own = [topic for topic in use.coverage if topic.is_own and topic.gone_at is None]
-    as_of = min((topic.checked_at for topic in own if topic.checked_at), default=None)  # what is told is no newer
+    as_of = min((topic.checked_at for topic in own if topic.checked_at), default=None)  # the oldest check
     now, by_version = timezone.now(), {}
     for version in use.versions:
         if version.version not in versions:
             continue
-        # What wasn't read doesn't count against what was seen.
+        # What wasn't read doesn't weigh against what was seen.
         has_messages = version.messages and not version.is_shared
         judge = judge_topics if has_messages else judge_data
         judged = combined(list(judge(version, use.coverage, lasting, Groups(), now)))

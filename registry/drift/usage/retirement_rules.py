@@ -1,7 +1,7 @@
-"""Whether a version can be retired: no, because …; not before a date; yes; or unknown, and what is missing.
+"""Rules for retiring a version: no, because …; not before a date; yes; or unknown, and what is missing.
 
-Pure: `can_retire` judges what was collected. A version can go when no message that needs it is left, nothing holds its
-shape as state, and no schema refers to it. A date is the earliest: brokers let whole segments go, and later than that.
+Pure: `can_retire` judges collected facts. A version can be retired once no message needs it, no state has its shape,
+and no schema refers to it. A date is the earliest: brokers delete whole segments, later than that.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from registry.drift.usage.version_usage import Coverage, TopicUse, VersionUse, m
 from registry.subjects.usage.evidence import Evidence
 
 Answer = Literal["no", "unknown", "not_before", "yes"]
-#: the first answer that somebody gives is that of all
+#: the first of these among all answers is the overall answer
 WORST_FIRST: Final[tuple[Answer, ...]] = ("no", "unknown", "not_before", "yes")
-#: messages so young mean that producers are still at it; topics read so lately count as read to their end
+#: younger messages mean that producers are still active; topics read this lately count as read to their end
 RECENT: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class Retention:
-    """What lets a topic's data go. `deletes`: by age or size; `ms` -1 for ever, None where it isn't known.
+    """A topic's retention. `deletes`: by age or size; `ms` is -1 for forever, None if unknown.
 
-    `lows` and `highs` are the first and next offset of each partition as the cluster says now, None where it wasn't
-    asked or didn't answer.
+    `lows` and `highs` are the cluster's current first and next offset of each partition; None if it wasn't asked or
+    didn't answer.
     """
 
     compacted: bool
@@ -38,13 +38,13 @@ class Retention:
 
     @classmethod
     def stored(cls, topic: Coverage) -> Retention:
-        """As the last scan has kept it: of a compacted topic it isn't known whether it deletes too."""
+        """Return the retention from the last scan: for a compacted topic it is unknown whether it also deletes."""
         return cls(topic.compacted, not topic.compacted, topic.retention_ms)
 
 
 @dataclass(frozen=True)
 class GroupPosition:
-    """How far a consumer group has committed in a partition: the next offset that it reads."""
+    """A consumer group's committed offset in a partition: the next one that it reads."""
 
     group: str
     topic_id: int
@@ -54,7 +54,7 @@ class GroupPosition:
 
 @dataclass(frozen=True)
 class Groups:
-    """The consumer groups of the clusters; `problem` says why they aren't known, or not all."""
+    """The consumer groups of the clusters; `problem` is why they are unknown or incomplete."""
 
     positions: tuple[GroupPosition, ...] = ()
     problem: str = ""
@@ -62,7 +62,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class Reason:
-    """One reason for an answer; `date` where it names one."""
+    """One reason for an answer, with its `date` if it has one."""
 
     answer: Answer
     sentence: str
@@ -72,7 +72,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Retirement:
-    """The answer with all its reasons, the weightiest first. `date` is given with `not_before` alone."""
+    """The answer with all its reasons, most important first. `date` is only given with `not_before`."""
 
     answer: Answer
     date: datetime | None
@@ -80,7 +80,7 @@ class Retirement:
 
     @property
     def sentence(self) -> str:
-        """The answer in words."""
+        """Return the answer as a sentence."""
         first = self.reasons[0].sentence if self.reasons else ""
         if self.answer == "not_before" and self.date is not None:
             return f"Not before {moment(self.date)}: {first}"
@@ -97,9 +97,9 @@ def can_retire(
     *,
     whole_subject: bool = False,
 ) -> Retirement:
-    """The answer for one version; `retention` is by topic number.
+    """Return the answer for one version; `retention` is by topic number.
 
-    With `whole_subject` its being the newest version doesn't count: nothing is left to write with.
+    With `whole_subject`, being the newest version doesn't count: nothing is left to write with.
     """
     reasons = list(judge_data(use, coverage, retention, groups, now))
     if use.is_latest and not whole_subject:
@@ -115,7 +115,7 @@ def can_retire(
 
 
 def _counted(names: Sequence[str], hidden: int) -> str:
-    """The first of these versions with how many more there are; without a name where the reader may read none."""
+    """Return the first of these versions and the number of the others; no name if the reader may read none."""
     more = len(names) - 1 + hidden
     if names:
         return f"{names[0]} and {more} more" if more else names[0]
@@ -123,7 +123,7 @@ def _counted(names: Sequence[str], hidden: int) -> str:
 
 
 def combined(reasons: Sequence[Reason]) -> Retirement:
-    """The worst answer of all; the date is the last of those named."""
+    """Return the worst answer; its date is the latest one."""
     ordered = sorted(reasons, key=lambda item: WORST_FIRST.index(item.answer))
     worst = ordered[0].answer if ordered else "unknown"
     dates = [item.date for item in ordered if item.date is not None]
@@ -135,7 +135,7 @@ def combined(reasons: Sequence[Reason]) -> Retirement:
 def judge_data(
     use: VersionUse, coverage: Sequence[Coverage], retention: Mapping[int, Retention], groups: Groups, now: datetime
 ) -> Iterator[Reason]:
-    """What the messages say: of every topic that has some, and of what wasn't read."""
+    """Yield reasons from messages: of every topic that has some, and of what wasn't read."""
     if use.is_shared:
         named = _counted(use.shared_with, use.shared_hidden)
         verb = "has" if len(use.shared_with) + use.shared_hidden == 1 else "have"
@@ -155,7 +155,7 @@ def judge_data(
 
 
 def _never_seen(read: Sequence[Coverage]) -> Reason:
-    """That no message of the topics that were read carries the version; without any the data is unknown."""
+    """Return the reason that no message read has the version; without topics that were read, unknown."""
     if not read:
         return Reason("unknown", "No topic of the subject has been read yet.")
     names = ", ".join(topic.topic for topic in read[:3]) + (" …" if len(read) > 3 else "")
@@ -165,7 +165,7 @@ def _never_seen(read: Sequence[Coverage]) -> Reason:
 def judge_topics(
     use: VersionUse, coverage: Sequence[Coverage], retention: Mapping[int, Retention], groups: Groups, now: datetime
 ) -> Iterator[Reason]:
-    """What the messages that were seen say, topic by topic."""
+    """Yield reasons from the messages that were seen, by topic."""
     topics = {topic.topic_id: topic for topic in coverage}
     for item in use.topics:
         if item.owner != "other":
@@ -227,7 +227,7 @@ def _expiry(use: TopicUse, retention: Retention, last: datetime, now: datetime) 
 
 
 def _after(last: datetime, ms: int) -> datetime:
-    """`last` and so many milliseconds; retentions of thousands of years are as good as for ever."""
+    """Return `last` plus milliseconds; a retention of thousands of years counts as forever."""
     try:
         return last + timedelta(milliseconds=ms)
     except OverflowError:
@@ -235,7 +235,7 @@ def _after(last: datetime, ms: int) -> datetime:
 
 
 def _slowest(use: TopicUse, partitions: Sequence[int], groups: Groups) -> str:
-    """The group that has most of the use yet to read, in words; empty where none has any."""
+    """Return a sentence about the group with the most of these messages unread; empty if there is none."""
     ends = {part.partition: part for part in use.partitions if part.partition in partitions}
     lags: dict[str, int] = {}
     where: dict[str, GroupPosition] = {}
@@ -259,7 +259,7 @@ def _slowest(use: TopicUse, partitions: Sequence[int], groups: Groups) -> str:
 
 
 def _not_identified(topic: Coverage, retention: Retention, now: datetime) -> Iterator[Reason]:
-    """The messages of a topic whose schema isn't known, unless all of them must have been removed."""
+    """Yield unknown for messages of a topic without a known schema, unless all must have been deleted."""
     left = [item for item in topic.unidentified if not _is_removed(item, retention, now)]
     if left and topic.gone_at is None:
         messages = sum(item.messages for item in left)
@@ -272,7 +272,7 @@ def _not_identified(topic: Coverage, retention: Retention, now: datetime) -> Ite
 
 
 def _is_removed(item: Unidentified, retention: Retention, now: datetime) -> bool:
-    """Whether the broker has removed them: those of the last scan for sure, those of earlier ones by their age."""
+    """Return whether the broker has deleted them: certain for the last scan's, by age for earlier ones."""
     if retention.lows is None or not retention.deletes or retention.ms is None or retention.ms < 0:
         return False
     lows = retention.lows
@@ -281,7 +281,7 @@ def _is_removed(item: Unidentified, retention: Retention, now: datetime) -> bool
 
 
 def _not_read(topic: Coverage, retention: Retention, now: datetime) -> Iterator[Reason]:
-    """What of a topic wasn't read: messages there may need any version."""
+    """Yield unknown for unread parts of a topic: messages there may need any version."""
     if topic.gone_at is not None:
         return
     if topic.problem or topic.read_at is None:

@@ -1,4 +1,4 @@
-"""What carries the data of subjects: topics by naming strategy, streaming queries, and the versions that messages have.
+"""What carries the data of subjects: topics by naming strategy, streaming queries, and the versions in messages.
 
 Each is read in one query, for one subject or for all subjects of a page.
 """
@@ -20,7 +20,7 @@ from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectN
 
 
 def uses_of(registry: Registry, subject: SubjectName, rows: Sequence[SchemaVersion]) -> list[SchemaUse]:
-    """The rows whose mark may stand for one of the versions: an id is one of its context, a GUID one everywhere."""
+    """Return the uses whose mark may refer to one of the versions: an id within its context, a GUID anywhere."""
     ids = {row.schema.schema_id for row in rows}
     named = Q(framing="content_type", mark__contains=f".{subject.subject}.v")
     by_id = Q(framing="id", schema_id__in=ids) | Q(framing="id", mark__in=[str(number) for number in ids])
@@ -34,12 +34,12 @@ def uses_of(registry: Registry, subject: SubjectName, rows: Sequence[SchemaVersi
 
 
 def _context_names(context: str) -> tuple[str, ...]:
-    """How a source may write it: the default one is left out most often."""
+    """Return the spellings of a context in sources, which usually omit the default."""
     return (context, context.removeprefix("."), f":{context}:")
 
 
 def is_of(use: SchemaUse, row: SchemaVersion, subject: SubjectName) -> bool:
-    """Whether a use's mark stands for that version."""
+    """Return whether a use's mark refers to that version."""
     if use.framing == "content_type":
         return use.mark.endswith(f".{subject.subject}.v{row.version}")
     if use.framing == "guid":
@@ -51,7 +51,7 @@ def is_of(use: SchemaUse, row: SchemaVersion, subject: SubjectName) -> bool:
 
 
 def topics_of(registry: Registry, subject: SubjectName, used: Iterable[int]) -> dict[int, Topic]:
-    """The topics with such messages, those that scans found to be the subject's, and that of its name."""
+    """Return topics with such messages, topics that scans assigned to the subject, and the topic of its name."""
     names = [subject.subject.removesuffix(f"-{side}") for side in SIDES if subject.subject.endswith(f"-{side}")]
     condition = Q(pk__in=set(used)) | Q(name__in=names, source__context__in=_context_names(subject.context))
     for side in SIDES:
@@ -65,13 +65,13 @@ def topics_of(registry: Registry, subject: SubjectName, used: Iterable[int]) -> 
     return {row.pk: row for row in rows}
 
 
-#: findings about messages that name no schema: these stay where they are even if clean scans resolve the finding
+#: findings about messages without a schema reference: the messages stay even after the finding is resolved
 _UNFRAMED_RULES: Final = ("UNFRAMED_DATA", "FRAME_CUT", "TOPIC_WITHOUT_SUBJECT", "TOO_MANY_IDS")
 
 
 @dataclass(frozen=True)
 class Unidentified:
-    """Messages of a topic that scans couldn't match to a schema, `last_offsets` by partition as far as they are known."""
+    """Messages of a topic that scans couldn't match to a schema; `last_offsets` by partition, as far as known."""
 
     messages: int
     last_offsets: Mapping[int, int]
@@ -79,7 +79,7 @@ class Unidentified:
 
 
 def unidentified_in(topics: Collection[Topic], subject: SubjectName) -> dict[int, list[Unidentified]]:
-    """Those of each topic that may be of the subject, by topic number; one query."""
+    """Return the unidentified messages of each topic that may belong to the subject, by topic number; one query."""
     is_unidentified = Q(rule__in=_UNFRAMED_RULES) | (Q(rule="UNKNOWN_SCHEMA_ID") & ~Q(state="resolved"))
     by_number = {topic.pk: topic for topic in topics}
     by_topic: dict[int, list[Unidentified]] = {}
@@ -92,13 +92,13 @@ def unidentified_in(topics: Collection[Topic], subject: SubjectName) -> dict[int
 
 
 def own_topics(registry: Registry, subject: SubjectName) -> list[Topic]:
-    """The topics that scans found to be the subject's, and that of its name where they found none for it; one query."""
+    """Return topics that scans assigned to the subject, and the topic of its name if scans assigned it none; one query."""
     topics = topics_of(registry, subject, ()).values()
     return [row for row in topics if any(owner_of(row, side, subject) == "this" for side in SIDES)]
 
 
 def owner_of(topic: Topic, side: str, subject: SubjectName) -> Literal["this", "other", "unknown"]:
-    """Whose a side of a topic is as far as scans found, else as its name says."""
+    """Return whose messages a topic's side has, as scans found, else by its name."""
     names = topic.subjects.get(side) if isinstance(topic.subjects, dict) else None
     if not names:
         return "this" if f"{topic.name}-{side}" == subject.subject else "unknown"
@@ -107,18 +107,18 @@ def owner_of(topic: Topic, side: str, subject: SubjectName) -> Literal["this", "
 
 @dataclass(frozen=True)
 class OtherVersions:
-    """Versions of other subjects: by name those that the reader may read, by number the rest."""
+    """Versions of other subjects: names of those that the reader may read, and the number of the others."""
 
     names: tuple[str, ...] = ()
     hidden: int = 0
 
 
-#: tells whether a reader may read a subject, by its qualified name
+#: returns whether a reader may read a subject, by its qualified name
 Readable = Callable[[str], bool]
 
 
 def shared_with(rows: Sequence[SchemaVersion], readable: Readable) -> dict[int, OtherVersions]:
-    """By schema: the live versions of other subjects that have it."""
+    """Return the live versions of other subjects with the same schema, by schema."""
     own = rows[0].subject_id
     others = (
         SchemaVersion.objects.filter(schema_id__in={row.schema_id for row in rows}, deleted_at=None)
@@ -139,7 +139,7 @@ def _in_sight(versions: Iterable[tuple[str, int]], readable: Readable) -> OtherV
 
 
 def referrers_of(rows: Sequence[SchemaVersion], readable: Readable) -> dict[int, OtherVersions]:
-    """By version: the live versions whose schema refers to it."""
+    """Return the live versions whose schema refers to each version."""
     own = [row.pk for row in rows]
     links = (
         SchemaReference.objects.filter(target_id__in=own, schema__versions__deleted_at=None)
@@ -159,9 +159,9 @@ def referrers_of(rows: Sequence[SchemaVersion], readable: Readable) -> dict[int,
 
 @dataclass(frozen=True)
 class CarryingTopic:
-    """A topic's side that belongs to a subject; `strategies` lead from it there, `is_found` where a scan saw that in data.
+    """A topic's side that belongs to a subject, with the naming `strategies`; `is_found` if a scan saw that in data.
 
-    Otherwise the topic's name alone says so.
+    Otherwise only the topic's name says so.
     """
 
     name: str
@@ -172,7 +172,7 @@ class CarryingTopic:
 
 
 def carrying_topics(own: Iterable[Topic], subject: SubjectName) -> tuple[CarryingTopic, ...]:
-    """Those of the subject's `own_topics` that are there, by name."""
+    """Return the existing ones of the subject's `own_topics`, by name."""
     topics = []
     for row in own:
         if row.gone_at is not None:
@@ -186,7 +186,7 @@ def carrying_topics(own: Iterable[Topic], subject: SubjectName) -> tuple[Carryin
 
 
 def _leading(is_topic_name: bool, strategies: list[str] | tuple[str, ...]) -> tuple[str, ...]:
-    """Of the strategies that a side's subjects were found by, those that can lead to this one."""
+    """Return the strategies of a side's subjects that can yield this subject."""
     if is_topic_name:
         return (TOPIC_NAME,)
     return tuple(name for name in strategies if name != TOPIC_NAME)
@@ -194,7 +194,7 @@ def _leading(is_topic_name: bool, strategies: list[str] | tuple[str, ...]) -> tu
 
 @dataclass(frozen=True)
 class SubjectCarriers:
-    """How many topics a subject's messages are in, how many queries read it, and when the newest message seen was made."""
+    """The number of topics with a subject's messages, of queries that read it, and the time of the newest message."""
 
     topics: int = 0
     queries: int = 0
@@ -203,8 +203,8 @@ class SubjectCarriers:
 
 NOTHING: Final = SubjectCarriers()
 
-# A topic carries the subjects that scans found in its messages, and those that are called like it; a name that a source
-# writes without a context is of the source's own.
+# A topic carries the subjects that scans found in its messages, and those named after it; a name without a context is
+# in the source's context.
 _CARRIED: Final = """
 WITH page(context, name, qualified) AS (
     SELECT * FROM unnest(%(contexts)s::text[], %(names)s::text[], %(qualified)s::text[])
@@ -247,7 +247,7 @@ WHERE topics.number > 0 OR queries.number > 0
 
 
 def carriers_of(registry: Registry, subjects: Collection[SubjectName]) -> dict[str, SubjectCarriers]:
-    """What carries each of the subjects, by its qualified name, those of which nothing is known left out; one query."""
+    """Return the carriers of each subject by its qualified name, without subjects that have none; one query."""
     if not subjects:
         return {}
     parameters: dict[str, Any] = {
@@ -262,8 +262,8 @@ def carriers_of(registry: Registry, subjects: Collection[SubjectName]) -> dict[s
         return {name: SubjectCarriers(topics, queries, seen_at) for name, topics, queries, seen_at in cursor.fetchall()}
 
 
-#: A schema id is one of its source's context, however that is written there; a GUID is one everywhere. Where scans found
-#: whose a topic's messages are, those of another subject with the same schema aren't this one's.
+#: A schema id is one of its source's context, in any spelling; a GUID is valid anywhere. If scans found the subjects of
+# a topic's messages, another subject with the same schema isn't one of them.
 _SEEN: Final = """
 WITH wanted AS (
     SELECT v.id, s.name, c.name AS context, c.registry_id, sc.schema_id, sc.guid::text AS guid
@@ -290,9 +290,9 @@ GROUP BY used.id"""
 
 
 def last_seen(versions: Collection[int]) -> dict[int, datetime]:
-    """Version's row → when the last message with its id or GUID was written; those that no scan saw aren't in it.
+    """Return version's primary key → time of the last message with its id or GUID; omits versions that no scan saw.
 
-    One query. What Spring's content types name isn't looked at: they have a version's number and no id.
+    One query. Spring's content types are ignored: they have a version's number and no id.
     """
     if not versions:
         return {}

@@ -1,6 +1,6 @@
 """Unused subjects: no topic carries them, no message of theirs was seen, and nothing refers to them.
 
-Of what isn't scanned nothing is known, so how many topics this rests on is part of the answer.
+Unscanned topics are unknown, so the answer includes how many topics it rests on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 
 MAX_ROWS: Final = 200
 
-#: each subject with live versions of a registry to whose schemas no live version of another subject refers
+#: subjects of a registry with live versions, to which no live version of another subject refers
 _UNREFERRED: Final = """
 SELECT c.name, s.name, count(v.id), max(v.version), max(v.created_at), array_agg(sc.schema_id), array_agg(sc.guid::text)
 FROM subjects_context c
@@ -51,9 +51,9 @@ class Orphan:
 
 @dataclass(frozen=True)
 class Orphans:
-    """A page of them by name; `topics` is how many were looked at, `read` how many of them with messages read.
+    """A page of unused subjects by name; `topics` is how many topics were checked, `read` how many have read messages.
 
-    With `topics` 0 nothing is known, and there are no rows. `after` begins the next page, "" on the last.
+    With `topics` 0 nothing is known, and there are no rows. `after` starts the next page, "" on the last.
     """
 
     rows: tuple[Orphan, ...]
@@ -64,7 +64,7 @@ class Orphans:
 
 
 def orphans_of(registry: Registry, *, by: Actor, after: str = "", limit: int = 50) -> Orphans:
-    """Those that somebody may read; three queries. Raises NotSignedIn, NotAllowed, InvalidName."""
+    """Return the unused subjects that `by` may read; three queries. Raises NotSignedIn, NotAllowed, InvalidName."""
     if not may_somewhere(by, "schema.read"):
         require(by, "schema.read", registry=registry.name)
     topics = list(
@@ -91,7 +91,7 @@ def orphans_of(registry: Registry, *, by: Actor, after: str = "", limit: int = 5
 
 
 def subjects_of_topics(topics: Iterable[tuple[str, object, str, datetime | None]]) -> set[SubjectName]:
-    """The subjects that a topic has, by what scans found or by its name."""
+    """Return the subjects of topics, as found by scans or by name."""
     subjects_found: set[SubjectName] = set()
     for name, subjects, context, _ in topics:
         written = context_name(context)
@@ -107,7 +107,7 @@ def subjects_of_topics(topics: Iterable[tuple[str, object, str, datetime | None]
 
 
 def context_name(written: str) -> str:
-    """The context as a source writes it: without its dot, or between colons."""
+    """Return the name of a context that a source writes without its dot or between colons."""
     name = written.strip(":")
     return name if name.startswith(".") else f".{name}"
 
@@ -130,14 +130,14 @@ class MessageMarks:
                 self.types.add(mark.rpartition(".v")[0])
 
     def has(self, subject: SubjectName, ids: Iterable[int], guids: Iterable[str]) -> bool:
-        """Whether a message was seen that may be of the subject."""
+        """Return whether a message was seen that may belong to the subject."""
         if any((subject.context, str(number)) in self.ids for number in ids):
             return True
         by_type = any(kind.endswith(f".{subject.subject}") for kind in self.types)
         return by_type or not self.guids.isdisjoint(guids)
 
 
-#: those that a topic has, by their names; those of the ids, GUIDs and types that messages were marked with; those referred to
+#: subjects by topic; by ids, GUIDs and content types in messages; and by reference
 _NEEDED: Final = f"""
 WITH place(id, name) AS (SELECT id, name FROM subjects_context WHERE registry_id = %(registry)s), needed(id) AS (
     SELECT s.id FROM unnest(%(contexts)s::text[], %(names)s::text[]) carried(context, name)
@@ -158,11 +158,11 @@ WITH place(id, name) AS (SELECT id, name FROM subjects_context WHERE registry_id
     UNION
     {REFERRED}
 )
-SELECT array_agg(id)::text FROM needed"""  # noqa: S608  of constants
+SELECT array_agg(id)::text FROM needed"""  # noqa: S608  only constants
 
 
 def needed_subjects(registry: Registry) -> str | None:
-    """Their numbers, as PostgreSQL writes a list; None where no topic was looked at, so that nothing is known. Three queries."""
+    """Return the numbers of needed subjects as a PostgreSQL array; None if no topic was checked. Three queries."""
     rows = Topic.objects.filter(source__registry=registry)
     topics = list(rows.values_list("name", "subjects", "source__context", "read_at"))
     if not topics:

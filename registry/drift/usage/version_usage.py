@@ -1,6 +1,6 @@
 """Which messages carry a version's mark: by topic and partition, with offsets, times and share of the traffic.
 
-What isn't known is part of the answer: topics that were never scanned, and from which offset on the others were.
+The answer includes what is unknown: topics that were never scanned, and the first offset scanned of the others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from registry.frozen_rows import row_info
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.versions.qualified_names import SubjectName
 
-#: whether the topic of a message is one of this subject, as the scans have found
+#: whether a message's topic belongs to this subject, as scans found
 Owner = Literal["this", "other", "unknown"]
 
 
@@ -50,11 +50,11 @@ class PartitionUse:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How far a topic was read, and what lets its data go. Offsets by partition.
+    """How far a topic was read, and its retention. Offsets are by partition.
 
-    `is_own`: the topic is one of the subject's, or may be; of others nothing but the same schema ids is told.
-    `read_from` is where the reading without a gap began, `positions` where it stands; `retention_ms` is -1 for ever.
-    `unidentified` are messages whose schema isn't known: each may be of any version.
+    `is_own`: the topic belongs to the subject, or may; of others, only the same schema ids are known. `read_from` is
+    where gapless reading began, `positions` where it ended; `retention_ms` is -1 for forever. `unidentified` are
+    messages without a known schema: each may have any version.
     """
 
     topic_id: int
@@ -76,7 +76,7 @@ class Coverage:
 
     @property
     def sentence(self) -> str:
-        """What is known of the topic, in words."""
+        """Return what is known about the topic as a sentence."""
         if self.gone_at is not None:
             return f"{self.topic} has been missing from {self.cluster or 'its cluster'} since {moment(self.gone_at)}."
         if self.problem:
@@ -94,7 +94,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class TopicUse:
-    """The messages of a topic's side that carry a version's mark. `share` is of all messages read of the topic."""
+    """The messages of a topic's side with a version's mark. `share` is of all messages read of the topic."""
 
     topic_id: int
     topic: str
@@ -113,11 +113,11 @@ class TopicUse:
 
 @dataclass(frozen=True)
 class VersionUse:
-    """All that is known of the use of one version.
+    """All that is known about the use of one version.
 
-    `shared_with` are live versions of other subjects with the same schema id: by them messages stay readable.
-    `referrers` are versions whose schema refers to this one. Of both, those that the reader may not read are counted
-    alone (`shared_hidden`, `referrers_hidden`), and so are topics of such subjects (`topics_hidden`).
+    `shared_with` are live versions of other subjects with the same schema id: they keep messages readable. `referrers`
+    are versions whose schema refers to this one. In both, versions that the reader may not read are only counted
+    (`shared_hidden`, `referrers_hidden`), and so are topics of those subjects (`topics_hidden`).
     """
 
     version: int
@@ -137,13 +137,13 @@ class VersionUse:
 
     @property
     def is_shared(self) -> bool:
-        """Whether another subject has the same schema id, one that the reader may not read included."""
+        """Return whether another subject has the same schema id, including one that the reader may not read."""
         return bool(self.shared_with or self.shared_hidden)
 
 
 @dataclass(frozen=True)
 class SubjectUse:
-    """The use of a subject's versions, ascending, and how far the topics were read that this rests on."""
+    """The use of a subject's versions, ascending, and how far their topics were read."""
 
     registry: str
     subject: str
@@ -151,7 +151,7 @@ class SubjectUse:
     coverage: tuple[Coverage, ...] = field(default=())
 
     def version(self, number: int) -> VersionUse:
-        """One of them. Raises VersionNotFound."""
+        """Return one of them. Raises VersionNotFound."""
         match = next((item for item in self.versions if item.version == number), None)
         if match is None:
             raise VersionNotFound(f"Version {number} not found.", version=number)
@@ -159,15 +159,15 @@ class SubjectUse:
 
 
 def moment(time: datetime | None) -> str:
-    """A time for a sentence, in UTC."""
+    """Return a time for a sentence, in UTC."""
     return "never" if time is None else f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 def usage_of(registry: Registry, subject: SubjectName, *, by: Actor | None, with_referrers: bool = True) -> SubjectUse:
-    """The use of all versions of a subject, the soft-deleted ones too; six queries. Raises SubjectNotFound.
+    """Return the use of all versions of a subject, including soft-deleted ones; six queries. Raises SubjectNotFound.
 
-    Other subjects and their topics are named to `by` as far as they may read them, sources and clusters if they may read
-    the whole registry; to None, for texts that several people read, no other subject.
+    `by` sees the names of other subjects and their topics that they may read, and of sources and clusters if they may
+    read the whole registry. None, for texts with several readers, sees no other subject.
     """
 
     def readable(name: str) -> bool:
@@ -206,7 +206,7 @@ def usage_of(registry: Registry, subject: SubjectName, *, by: Actor | None, with
 
 
 def _without_sources(use: SubjectUse) -> SubjectUse:
-    """For somebody who may read the subject and not the whole registry, whose sources and clusters those are."""
+    """Remove sources and clusters, for people who may read the subject but not the whole registry."""
     versions = (
         replace(version, topics=tuple(replace(topic, source="", cluster="") for topic in version.topics))
         for version in use.versions
@@ -216,7 +216,7 @@ def _without_sources(use: SubjectUse) -> SubjectUse:
 
 
 def _is_in_sight(topic: Topic, subject: SubjectName, readable: Readable) -> bool:
-    """Whether the topic is the subject's or may be, or is one of a subject that the reader may read."""
+    """Return whether the topic is or may be the subject's, or belongs to a subject that the reader may read."""
     names = topic.subjects if isinstance(topic.subjects, dict) else {}
     listed = [name for side in SIDES for name in names.get(side) or ()]
     if not listed or any(owner_of(topic, side, subject) == "this" for side in SIDES):
@@ -225,7 +225,7 @@ def _is_in_sight(topic: Topic, subject: SubjectName, readable: Readable) -> bool
 
 
 def coverage_of(registry: Registry, subject: SubjectName) -> tuple[Coverage, ...]:
-    """The topics of a subject's use alone, and how far they were read; three queries. Raises SubjectNotFound."""
+    """Return only the topics of a subject's use, and how far they were read; three queries. Raises SubjectNotFound."""
     rows = _rows(registry, subject)
     uses = uses_of(registry, subject, rows)
     return _coverages(rows, uses, topics_of(registry, subject, {use.topic_id for use in uses}), subject)
@@ -263,7 +263,7 @@ def _rows(registry: Registry, subject: SubjectName) -> list[SchemaVersion]:
 def _coverages(
     rows: Sequence[SchemaVersion], uses: Sequence[SchemaUse], topics: Mapping[int, Topic], subject: SubjectName
 ) -> tuple[Coverage, ...]:
-    """How far each topic was read; the subject's own are those named for it, and those that may be and hold its ids."""
+    """Return how far each topic was read; own topics are those of the subject's name or with its ids, if not another's."""
     own = {
         use.topic_id
         for use in uses
@@ -325,5 +325,5 @@ def _coverage(topic: Topic, is_own: bool) -> Coverage:
 
 
 def _offsets(stored: Any) -> dict[int, int]:
-    """Offsets by partition; JSON has texts for keys."""
+    """Return offsets by partition; JSON has text keys."""
     return {int(partition): int(offset) for partition, offset in (stored or {}).items()}
