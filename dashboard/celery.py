@@ -1,13 +1,16 @@
 """The Celery application; workers consume the queues `default` and `scans`.
 
 It is patient with Valkey: a program that only hands work on goes on without it, as a row says what is to be done and
-beat sweeps it up; a worker connects again a second after Valkey is back.
+beat sweeps it up; a worker connects again a second after Valkey is back. A Valkey that hangs holds up one task, or one
+request of the cache, and is then left alone for some seconds.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import time
+from collections.abc import Mapping
 from typing import Any, Final
 
 from celery import Celery
@@ -18,7 +21,8 @@ from django.db import transaction
 from kombu.connection import Connection
 from kombu.exceptions import OperationalError
 from kombu.transport import redis
-from redis.exceptions import ConnectionError
+from redis import ConnectionPool
+from redis.exceptions import ConnectionError, TimeoutError
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 
@@ -28,7 +32,81 @@ BETWEEN: Final = 1.0
 #: a connection that was kept may have ended with the Valkey of before
 ONCE_MORE: Final = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
 
+#: seconds for which nobody asks a Valkey that has let somebody wait in vain
+PAUSE: Final = 5.0
+#: seconds after which a failure was such a wait; a Valkey that isn't there fails at once
+LONG: Final = 0.5
+#: seconds for a task to be handed on
+SENDING: Final = {"socket_connect_timeout": 1, "socket_timeout": 1}
+
 logger = logging.getLogger(__name__)
+
+
+class Pause:
+    """Until when nobody asks Valkey; one for all threads of a process."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def is_on(self) -> bool:
+        """Whether it hung a moment ago."""
+        return time.monotonic() < self._until
+
+    def note_failure(self, began: float) -> None:
+        """Something failed that began then."""
+        moment = time.monotonic()
+        if moment - began > LONG and not self.is_on():
+            self._until = moment + PAUSE
+            logger.warning("Valkey doesn't answer; nothing asks it for %.0f s, and tasks wait for beat", PAUSE)
+
+
+VALKEY: Final = Pause()
+
+
+class CachePool(ConnectionPool):
+    """The connections of the cache: none while Valkey hangs, so that a page doesn't wait for each value."""
+
+    def get_connection(self, *args: Any, **kwargs: Any) -> Any:
+        """As its base. Raises TimeoutError while Valkey hangs."""
+        if VALKEY.is_on():
+            raise TimeoutError("Valkey doesn't answer")
+        began = time.monotonic()
+        try:
+            connection: Any = super().get_connection(*args, **kwargs)
+        except (ConnectionError, TimeoutError):
+            VALKEY.note_failure(began)
+            raise
+        connection.began = began
+        return connection
+
+    def release(self, connection: Any) -> None:
+        """As its base; what has failed is disconnected by now."""
+        began = vars(connection).pop("began", None)  # none where it couldn't connect
+        if began is not None and not connection.is_connected:
+            VALKEY.note_failure(began)
+        super().release(connection)
+
+
+class SteadyCelery(Celery):
+    """Hands no task on while Valkey hangs."""
+
+    def connection_for_write(
+        self, url: str | None = None, transport_options: Mapping[str, Any] | None = None, **kwargs: Any
+    ) -> Any:
+        """As its base, for what is sent: a program waits for it."""
+        options = {**SENDING, **(transport_options or {})}
+        return super().connection_for_write(url, transport_options=options, **kwargs)
+
+    def send_task(self, *args: Any, **kwargs: Any) -> Any:
+        """As its base. Raises OperationalError at once while Valkey hangs."""
+        if VALKEY.is_on():
+            raise OperationalError("Valkey doesn't answer")
+        began = time.monotonic()
+        try:
+            return super().send_task(*args, **kwargs)
+        except OperationalError:
+            VALKEY.note_failure(began)
+            raise
 
 
 class SteadyChannel(redis.Channel):
@@ -106,7 +184,7 @@ def keep_what_tasks_log(**_: Any) -> None:
 
 worker_init.connect(keep_what_tasks_log, weak=False)
 
-app = Celery("schemadesk", amqp=SteadyAMQP, task_cls=RecordedTask)
+app = SteadyCelery("schemadesk", amqp=SteadyAMQP, task_cls=RecordedTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(
     [

@@ -116,7 +116,11 @@ CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
-        "OPTIONS": {"socket_connect_timeout": 2, "socket_timeout": 2},
+        "OPTIONS": {
+            "pool_class": "dashboard.celery.CachePool",
+            "socket_connect_timeout": 1,
+            "socket_timeout": 1,
+        },
     }
 }
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from celery import current_app
+from celery.exceptions import OperationalError
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -111,7 +112,19 @@ def _is_anybody_there(events: Sequence[Event]) -> bool:
 
 def wake_deliveries() -> None:
     """Send queued deliveries once this transaction is committed; beat does it if the message is lost."""
-    transaction.on_commit(lambda: current_app.send_task(SWEEP, retry=False), robust=True)
+    send_on_commit(SWEEP)
+
+
+def send_on_commit(task: str, *args: Any) -> None:
+    """Send a task once this transaction is committed; beat does what it is for while the broker is down."""
+
+    def send() -> None:
+        try:
+            current_app.send_task(task, args, retry=False)
+        except (OSError, OperationalError) as error:
+            logger.warning("%s waits for beat, because the broker is down: %s", task, type(error).__name__)
+
+    transaction.on_commit(send, robust=True)
 
 
 def _write(events: Sequence[Event]) -> tuple[int, int]:

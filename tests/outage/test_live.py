@@ -374,6 +374,24 @@ def test_without_valkey_registrations_and_reads_go_on_and_their_work_is_done_aft
     print(f"the search's index has it {time.monotonic() - began:.1f} s after Valkey's start")
 
 
+def test_a_valkey_that_hangs_holds_up_no_registration_for_long(site: Site) -> None:
+    """With somebody who is told of each by a webhook, so that a worker is woken."""
+    hook = {"name": "hung", "url": "https://10.255.255.1/"}
+    made = site.ask("POST", "/api/v1/webhooks", hook)
+    assert made.status == 201, made.text
+    with site.hanging("valkey"):
+        for number in range(4):
+            answer = site.ask("POST", f"/subjects/hung-{number}/versions", schema(910_000 + number))
+            assert answer.status == 200
+            assert answer.seconds < (BACK if number == 0 else 1.0), number
+            print(f"registered in {answer.seconds:.2f} s")
+        page = site.ask("GET", "/ui/", headers=HTML, is_signed_in=True)
+        assert page.status == 200 and page.seconds < 1.5
+        print(f"page in {page.seconds:.2f} s")
+    _, *after = site.layout.log("web").read_text().split("Valkey doesn't answer")
+    assert after and "Traceback" not in "".join(after)
+
+
 def test_signing_in_says_that_valkey_is_away_as_it_counts_wrong_passwords_there(site: Site) -> None:
     site.stop("valkey")
     form = site.ask("GET", "/ui/accounts/login/", headers=HTML, is_signed_in=False)

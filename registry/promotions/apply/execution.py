@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import Final
 
-from celery import current_app
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -21,6 +20,7 @@ from registry.access.roles import Actor, may, roles_with, system_actor
 from registry.access.selectors import actor_of_user
 from registry.audit.context import record
 from registry.errors import Forbidden, InvalidInput, NotAllowed, PlanChanged, SchemadeskError, WrongState
+from registry.notifications.services import send_on_commit
 from registry.promotions.apply import remote
 from registry.promotions.apply.local import LEASE, StepFailed, in_words, is_claimed, record_releases, write_here
 from registry.promotions.apply.remote import MAX_FAILURE, again, begin_elsewhere, require_apply, written_steps
@@ -116,7 +116,7 @@ def keep_failure(request_id: int, by: Actor, sentence: str, *, states: Collectio
 
 def wake(request_id: int) -> None:
     """Have a worker process the request once this transaction is committed; beat does it if the message is lost."""
-    transaction.on_commit(lambda: current_app.send_task(APPLY_ONE, (request_id,), retry=False), robust=True)
+    send_on_commit(APPLY_ONE, request_id)
 
 
 def resume(*, request_id: int, by: Actor) -> str:
