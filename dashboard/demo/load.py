@@ -75,13 +75,23 @@ def _keep_failure(why: str) -> None:
 
 
 def _load(registry_url: str, on_line: OnLine) -> None:
-    from dashboard.demo.producers import produce  # late: the web process needs no PySpark to enqueue this
+    # late: the web process needs no PySpark to enqueue this
+    from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+    from dashboard.demo.producers import produce
     from dashboard.demo.streaming_query import run_queries
 
     if refusal := demo_refusal():
         raise Unavailable(refusal)
     by = system_actor("demo", "command")
-    produce(settings.KAFKA_BOOTSTRAP, registry_url, auth=_token(by), on_line=on_line)
+    try:
+        produce(settings.KAFKA_BOOTSTRAP, registry_url, auth=_token(by), on_line=on_line)
+    except SchemaRegistryError as error:
+        why = str(error.error_message).partition("\n")[0][:300].removesuffix(".")
+        raise WrongState(
+            f"The registry refused a schema of the demo: {why}. The rest of the demo was left out: sources, shop, query "
+            "and promotion."
+        ) from error
     cluster = cluster_at(bootstrap=settings.KAFKA_BOOTSTRAP, by=by)
     _scan("kafka", "orders and customers", by, on_line, cluster=cluster, include=TOPICS)
     for name, connector in _open_shop(by, on_line, os.environ).items():

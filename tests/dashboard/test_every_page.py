@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.schema_registry.error import SchemaRegistryError
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.test import Client
@@ -366,6 +367,20 @@ def test_a_demo_that_fails_later_is_reported_until_it_loads(
     run()
     assert "The demo failed to load." not in browser("admin").get("/ui/").content.decode()
     assert "demo" not in browser("admin").get("/readyz").json()
+
+
+def test_a_demo_whose_schema_is_refused_says_so_in_a_sentence(
+    content: dict[str, int], settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_arguments: Any, **_named: Any) -> None:
+        raise SchemaRegistryError(409, 409, 'It is incompatible with version 1 of "orders-value".\nMore.')
+
+    settings.KAFKA_BOOTSTRAP, settings.SPARK_REMOTE = "broker:9092", "sc://spark:15002"
+    monkeypatch.setattr("dashboard.demo.producers.produce", refuse)
+    with pytest.raises(
+        CommandError, match=r'version 1 of "orders-value"\. The rest of the demo was left out: sources, '
+    ):
+        call_command("demo")
 
 
 @pytest.mark.parametrize("number", ["²", "٣", "9" * 40, "-1", "1e3"])
