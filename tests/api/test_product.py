@@ -79,6 +79,7 @@ def test_scan_now_is_queued_once(api: Api, source: Source) -> None:
     [
         ({}, 422, "kind"),
         ({"kind": "pigeon", "name": "x"}, 422, "pigeon"),
+        ({"kind": "topic", "name": "x"}, 422, "It can be: debezium, "),
         ({"kind": "kafka", "name": "orders"}, 422, "needs a cluster"),
         ({"kind": "kafka", "name": "orders", "cluster": "nowhere"}, 404, "nowhere"),
         ({"kind": "kafka", "name": "orders", "cluster": "local", "include": ["a b"]}, 422, "a b"),

@@ -105,6 +105,7 @@ def test_the_api_adds_changes_and_scans_it(folder: Path, api: Api, system: Actor
     assert added.status_code == 201, added.json()
     assert added.json()["config"] == {"folder": str(folder), "suffix": ".json"}
     source = added.json()["id"]
+    assert Scan.objects.get(source=source).state == "queued", "as from the page"
     assert scanned(source, system).state == "done"
     (finding,) = [row for row in api("reader").get("/api/v1/findings").json() if row["source_id"] == source]
     assert (finding["rule"], finding["severity"], finding["state"]) == (RULE, "risk", "open")

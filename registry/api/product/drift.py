@@ -307,8 +307,9 @@ class Sources(ProductView):
 
     @extend_schema(request=SourceSerializer, responses={201: selectors.SourceInfo})
     def post(self, request: Request) -> Response:
-        """Add a source, such as topics of a cluster or a checkpoint."""
+        """Add a source, such as topics of a cluster or a checkpoint, and queue its first scan."""
         number = services.add_source(by=self.actor, **self.valid(SourceSerializer))
+        run_scan.delay_on_commit(services.queue_scan(source_id=number, by=self.actor))
         return Response(asdict(selectors.get_source(number)), status=201)
 
 

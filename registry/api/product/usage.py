@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Final
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -24,7 +24,6 @@ from registry.drift.usage.retirement import retirement_of
 from registry.drift.usage.retirement_rules import Reason, Retirement
 from registry.drift.usage.version_usage import Coverage, VersionUse
 from registry.errors import InvalidInput
-from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import Reference
 from registry.subjects.models.registries import MAX_CONTACT, MAX_FIELD, MAX_FIELDS
 from registry.subjects.permissions import Visible, require_references
@@ -65,15 +64,26 @@ class SubjectUsage(ProductView):
         return Response(retirement_of(registry_row, name, by=self.actor, ask=ask).to_dict())
 
 
+@extend_schema_field(
+    {"oneOf": [{"type": "string"}, {"type": "object", "additionalProperties": {"type": "string"}}], "default": ""}
+)
+class HeadersField(serializers.CharField):
+    """A message's headers: an object, or a text with a line for each."""
+
+    def to_internal_value(self, data: Any) -> str:
+        """The text. Raises ValidationError."""
+        if isinstance(data, dict):
+            data = "\n".join(f"{name}: {value}" for name, value in data.items())
+        return super().to_internal_value(data)
+
+
 class MessageSerializer(serializers.Serializer[Any]):
-    """A message as text; `headers` has one `name: value` per line."""
+    """A message as text; `headers` is an object, or a text with one `name: value` per line."""
 
     registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
     context = serializers.CharField(max_length=256, required=False, default="", allow_blank=True)  # type: ignore[assignment]  # a field of the body, not DRF's
     message = serializers.CharField(max_length=MAX_TEXT, trim_whitespace=False)
-    headers = serializers.CharField(
-        max_length=MAX_HEADERS, required=False, default="", allow_blank=True, trim_whitespace=False
-    )
+    headers = HeadersField(max_length=MAX_HEADERS, required=False, default="", allow_blank=True, trim_whitespace=False)
     side = serializers.ChoiceField(choices=["key", "value"], required=False, default="value")
     encoding = serializers.ChoiceField(choices=ENCODINGS, required=False, default="auto")
 
@@ -101,12 +111,12 @@ class DecodedMessages(ProductView):
 
 
 class ReplaySerializer(serializers.Serializer[Any]):
-    """The schema to read real messages with: either a text or an existing version."""
+    """The schema to read real messages with: a text, by default of the subject's format, or an existing version."""
 
     registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
     subject = serializers.CharField(max_length=1024)
     schema = SchemaTextField(required=False, default="", allow_blank=True)
-    schemaType = serializers.CharField(max_length=16, required=False, default=DEFAULT_FORMAT)  # noqa: N815 - the API's name
+    schemaType = serializers.CharField(max_length=16, required=False, default="", allow_blank=True)  # noqa: N815 - the API's name
     references = ReferenceSerializer(many=True, required=False)
     version = serializers.CharField(max_length=12, required=False, default="", allow_blank=True)
     topic = serializers.CharField(max_length=249, required=False, default="", allow_blank=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Final, Literal
@@ -18,6 +19,7 @@ from registry.access.roles import Actor, require
 from registry.drift.models import FieldStatistic, Topic
 from registry.drift.replay.schema_replay import DEFAULT_MESSAGES, ReplayReport, replay_proposal, side_of, topics_of
 from registry.drift.usage.version_usage import Coverage
+from registry.errors import SubjectNotFound, VersionNotFound
 from registry.formats import DEFAULT_FORMAT, FORMATS
 from registry.formats.assessment import Assessment
 from registry.formats.base import Reference
@@ -295,16 +297,23 @@ def replay_and_weigh(
     *,
     by: Actor,
     text: str = "",
-    schema_type: str = DEFAULT_FORMAT,
+    schema_type: str = "",
     references: Sequence[Reference] = (),
     version: int | str = "",
     topic: str = "",
     messages: int = DEFAULT_MESSAGES,
 ) -> WeighedReplay:
-    """A replay of a text or a version, weighed with its report. Raises as `replay_proposal` does."""
+    """A replay of a text or a version, weighed with its report. Raises as `replay_proposal` does.
+
+    A text without a type has that of the subject's newest version.
+    """
     if not text:
         info = get_version(registry, subject, version or "latest", deleted=True)
         text, schema_type, references = info.schema.text, info.schema.schema_type, info.schema.references
+    elif not schema_type:
+        with suppress(SubjectNotFound, VersionNotFound):
+            schema_type = get_version(registry, subject, "latest", deleted=True).schema.schema_type
+    schema_type = schema_type or DEFAULT_FORMAT
     carriers = topics_of(registry, subject)
     replayed = replay_proposal(
         registry,

@@ -401,5 +401,16 @@ def _without_schema(message: DecodedMessage, body: bytes) -> DecodedMessage:
     try:
         return replace(message, value=json_value(body), error="The message is JSON and doesn't name its schema.")
     except InvalidDatum:
-        start = f"starts with byte 0x{body[0]:02x} instead of 0x00 (schema id) or 0x01 (GUID)" if body else "is empty"
-        return replace(message, error=f"The message doesn't name its schema: it {start}, and no header names a schema.")
+        return replace(
+            message, error=f"The message doesn't name its schema: it {_start(body)}, and no header names a schema."
+        )
+
+
+def _start(body: bytes) -> str:
+    """Why the first bytes name no schema."""
+    if not body:
+        return "is empty"
+    what, length = {0: ("schema id", 4), 1: ("GUID", 16)}.get(body[0], ("", 0))
+    if len(body) <= length:
+        return f"is cut off: it has {len(body) - 1} of the {length} bytes of the {what} after byte 0x{body[0]:02x}"
+    return f"starts with byte 0x{body[0]:02x} instead of 0x00 (schema id) or 0x01 (GUID)"

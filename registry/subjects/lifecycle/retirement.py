@@ -319,7 +319,7 @@ def _refuse_unknown(
     state = "is in use" if worst.in_use == "yes" else "may be in use"
     raise VersionInUse(
         f"{subject.qualified} {state}: {worst.sentence} Wait, have its topics scanned, or give a reason to delete "
-        "it anyway.",
+        "it anyway (in the API: `force`).",
         subject=subject.qualified,
         versions=sorted(number for number, items in evidence.items() if any(item.in_use != "no" for item in items)),
         reasons=[item.sentence for item in doubts],

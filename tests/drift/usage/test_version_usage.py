@@ -404,12 +404,15 @@ def test_the_api_decodes_messages(dev: Registry, ids: list[int], api: Callable[[
     body = {"registry": "dev", "message": f"00{ids[0]:08x}020468 69"}
     document = client.post("/api/v1/messages/decode", body, content_type="application/json").json()
     assert (document["value"], document["versions"][0]["subject"]) == ({"a": "hi"}, "orders-value")
+    with_headers = {**body, "headers": {"content-type": "application/octet-stream", "trace": "7"}}
+    again = client.post("/api/v1/messages/decode", with_headers, content_type="application/json")
+    assert again.json()["value"] == {"a": "hi"}
     refused = client.post("/api/v1/messages/decode", {**body, "message": "0"}, content_type="application/json")
     assert (refused.status_code, refused.json()["error"]) == (422, "InvalidInput")
 
 
 def test_a_replay_takes_a_schema_or_a_version_and_a_right(
-    dev: Registry, ids: list[int], api: Callable[[str], Client]
+    dev: Registry, ids: list[int], api: Callable[[str], Client], system: Actor
 ) -> None:
     body = {"registry": "dev", "subject": "orders-value", "version": "1"}
     send: dict[str, Any] = {"content_type": "application/json"}
@@ -419,6 +422,11 @@ def test_a_replay_takes_a_schema_or_a_version_and_a_right(
     none = api("steward").post("/api/v1/replays", body, **send)
     assert (none.status_code, none.json()["error"]) == (422, "InvalidSource")
     assert "is known to carry orders-value" in none.json()["message"]
+    made = parse_subject("made-value")
+    register_version(registry="dev", subject=made, text='{"type": "object"}', schema_type="JSON", by=system)
+    sent = {"registry": "dev", "subject": "made-value", "schema": '{"type": "object", "title": "T"}'}
+    answer = api("steward").post("/api/v1/replays", sent, **send)
+    assert answer.json()["error"] == "InvalidSource", "its schema is read as JSON Schema, like the subject's"
 
 
 def test_the_commands(dev: Registry, source: Source, ids: list[int]) -> None:
