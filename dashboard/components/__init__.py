@@ -1,1 +1,1 @@
-"""What all pages share: the frame, widgets, badges, links, text diffs, translation and time travel."""
+"""Parts shared by all pages: the frame, widgets, badges, links, text diffs, translation and time travel."""

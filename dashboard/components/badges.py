@@ -1,4 +1,6 @@
-"""The states that pages show, each with one badge: tone (colour), icon and word, never colour alone."""
+"""The states that pages show, each with a badge: tone (colour), icon and word, so that colour is never the only
+sign.
+"""
 
 from __future__ import annotations
 
@@ -15,23 +17,23 @@ from registry.formats import format_of
 
 
 def missing_words(kind: str, method: str) -> str:
-    """What is said in place of what the format doesn't do; empty where it does it."""
+    """Say that the format doesn't offer the method; empty if it does."""
     format = format_of(kind)
     return "" if format.offers(method) else gettext("Not available for %(format)s.") % {"format": format}
 
 
 def format_name(kind: str) -> str:
-    """A format as people call it."""
+    """Return the display name of a format."""
     return str(format_of(kind))
 
 
-#: what a client does, by the words that `registry` has for it
+#: access of a client as named in `registry` → label
 ACCESS: Final = {"reads": later("reads"), "writes": later("writes"), "reads and writes": later("reads and writes")}
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a state is drawn: `tone` is a colour class, `icon` a name in the sprite, `word` what is said."""
+    """The appearance of a state: `tone` is a colour class, `icon` a name in the sprite, `word` the label."""
 
     tone: str
     icon: str
@@ -39,12 +41,12 @@ class Look:
 
 
 class Shown(Enum):
-    """Base of the states below: the value is the state's name in data, `look` how it is drawn."""
+    """Base of the states below: the value is the state's name in data, `look` its appearance."""
 
     look: Look
 
     def __new__(cls, value: str, tone: str, icon: str, word: str) -> Shown:
-        """A member with its look."""
+        """Create a member with its look."""
         member = object.__new__(cls)
         member._value_ = value
         member.look = Look(tone, icon, word)
@@ -52,17 +54,17 @@ class Shown(Enum):
 
     @classmethod
     def of(cls, value: str) -> Self:
-        """The state with that name in data. Raises ValueError for a name that no state has."""
+        """Return the state with that name in data. Raises ValueError for an unknown name."""
         return cls(value)  # type: ignore[call-arg]  # a lookup by value; __new__ is only for the members
 
     @property
     def code(self) -> str:
-        """The value as data names it, for class names and tests in templates."""
+        """The state's name in data, for class names and tests in templates."""
         return str(self.value)
 
 
 class Verdict(Shown):
-    """What a check or a change comes to; UNKNOWN is for what was not looked at and is never green."""
+    """The result of a check or a change; UNKNOWN means not checked and is never green."""
 
     OK = ("ok", "ok", "circle-check", later("Compatible"))
     CARE = ("care", "care", "triangle-alert", later("Needs care"))
@@ -71,13 +73,13 @@ class Verdict(Shown):
 
     @property
     def direction_word(self) -> str:
-        """The verdict said of one direction: does the reader cope with the data?"""
+        """The label for one direction: can the reader read the data?"""
         labels = {"ok": gettext("works"), "care": gettext("with care"), "breaks": gettext("fails")}
         return labels.get(self.code, gettext("not checked"))
 
     @property
     def change_word(self) -> str:
-        """The verdict said of one change."""
+        """The label for one change."""
         return {"ok": gettext("Safe"), "care": gettext("Needs care"), "breaks": gettext("Breaking")}.get(
             self.code, gettext("Not checked")
         )
@@ -94,7 +96,7 @@ class Check(Shown):
 
 
 class Severity(Shown):
-    """How much a finding matters."""
+    """The severity of a finding."""
 
     BREAK = ("break", "breaks", "octagon-x", later("Break"))
     RISK = ("risk", "care", "triangle-alert", later("Risk"))
@@ -102,7 +104,7 @@ class Severity(Shown):
 
 
 class SubjectHealth(Shown):
-    """How a subject stands, by the worst that is wrong with it."""
+    """The health of a subject: its worst problem."""
 
     DRIFT = ("drift", "breaks", "octagon-x", later("Drift"))
     REQUEST = ("request", "breaks", "git-pull-request-arrow", later("Request blocked"))
@@ -112,7 +114,7 @@ class SubjectHealth(Shown):
 
 
 class FindingState(Shown):
-    """Where a finding stands."""
+    """The state of a finding."""
 
     OPEN = ("open", "care", "circle-dot", later("Open"))
     ACKNOWLEDGED = ("acknowledged", "info", "eye", later("Acknowledged"))
@@ -120,7 +122,9 @@ class FindingState(Shown):
 
 
 class ScanState(Shown):
-    """Where a scan stands; EMPTY is a scan that ended well but read nothing: that is "not scanned", never green."""
+    """The state of a scan; EMPTY is a scan that succeeded but read nothing: that counts as "not scanned", never
+    green.
+    """
 
     NEVER = ("never", "unknown", "circle-dashed", later("Not scanned"))
     QUEUED = ("queued", "info", "clock", later("Queued"))
@@ -132,7 +136,7 @@ class ScanState(Shown):
 
 
 class RequestState(Shown):
-    """Where a promotion request stands."""
+    """The state of a promotion request."""
 
     DRAFT = ("draft", "unknown", "pencil", later("Draft"))
     IN_REVIEW = ("in review", "info", "message-square", later("In review"))
@@ -146,7 +150,7 @@ class RequestState(Shown):
 
 
 class RequestKind(Shown):
-    """What a promotion request asks for."""
+    """The kind of a promotion request."""
 
     PROMOTE = ("promote", "info", "git-pull-request-arrow", later("Promotion"))
     PROPOSE = ("propose", "info", "pencil", later("Proposal"))
@@ -155,7 +159,7 @@ class RequestKind(Shown):
 
 
 class Acknowledged(Shown):
-    """Whether somebody has acknowledged a request for a client that it hurts."""
+    """Whether somebody has acknowledged a request for an affected client."""
 
     DONE = ("acknowledged", "ok", "circle-check", later("Acknowledged"))
     WAITING = ("waiting", "care", "clock", later("Not acknowledged yet"))
@@ -163,7 +167,7 @@ class Acknowledged(Shown):
 
 
 class StepState(Shown):
-    """Where a step of a plan stands that is being applied, or was."""
+    """The state of a step of a plan that is or was applied."""
 
     WAITING = ("waiting", "unknown", "clock", later("Not started"))
     RUNNING = ("running", "info", "loader", later("Running"))
@@ -181,12 +185,12 @@ class Outlook(Shown):
 
     @property
     def ink(self) -> str:
-        """The colour class of the chevron that leads here."""
+        """The colour class of the chevron in front of the environment."""
         return f"ink-{self.look.tone}"
 
 
 class ReviewState(Shown):
-    """What a reviewer said."""
+    """The verdict of a reviewer."""
 
     APPROVED = ("approve", "ok", "check", later("Approved"))
     CHANGES = ("changes", "care", "pencil", later("Changes requested"))
@@ -205,7 +209,7 @@ class BreakGlassState(Shown):
 
 
 class EnvironmentChangeState(Shown):
-    """What a second person decided on a change that loosens an environment."""
+    """The decision of a second person on a change that loosens an environment."""
 
     OPEN = ("open", "care", "hourglass", later("Waiting for approval"))
     OUTDATED = ("outdated", "unknown", "clock", later("Out of date"))
@@ -215,7 +219,7 @@ class EnvironmentChangeState(Shown):
 
 
 class ChangeKind(Shown):
-    """What happened to a path between two versions."""
+    """The kind of a change to a path between two versions."""
 
     ADDED = ("added", "plain", "plus", later("Added"))
     REMOVED = ("removed", "plain", "minus", later("Removed"))
@@ -225,7 +229,7 @@ class ChangeKind(Shown):
 
 
 class Weight(Shown):
-    """What a policy's finding demands."""
+    """The severity of a policy's finding."""
 
     ADVICE = ("advice", "info", "info", later("Advice"))
     FORCE = ("force", "care", "triangle-alert", later("Only with force"))
@@ -233,14 +237,14 @@ class Weight(Shown):
 
 
 class LintWeight(Shown):
-    """How much a piece of advice matters; none of it decides anything."""
+    """The severity of a lint finding; none affects the verdict."""
 
     WARNING = ("warning", "care", "triangle-alert", later("Worth changing"))
     INFO = ("info", "info", "info", later("Worth a look"))
 
 
 class EvidenceKind(Shown):
-    """What data say of a finding, or of a whole report."""
+    """Whether data confirm a finding, or a whole report."""
 
     ON_PAPER = ("on_paper", "info", "file-text", later("In theory only"))
     CONFIRMED = ("confirmed", "breaks", "octagon-x", later("Confirmed"))
@@ -250,7 +254,7 @@ class EvidenceKind(Shown):
 
 
 class AnswerState(Shown):
-    """Whether a client or a subject goes on with a new schema."""
+    """Whether a client or a subject still works with a new schema."""
 
     YES = ("yes", "ok", "circle-check", later("Compatible"))
     NO = ("no", "breaks", "octagon-x", later("Incompatible"))
@@ -259,7 +263,7 @@ class AnswerState(Shown):
 
 
 class Fate(Shown):
-    """What became of a field's value when another version read it; RESET is a change that nobody made."""
+    """The outcome for a field's value when another version read it; RESET is a change that nobody made."""
 
     KEPT = ("kept", "plain", "check", later("Kept"))
     FILLED = ("filled", "info", "plus", later("Filled from default"))
@@ -269,7 +273,7 @@ class Fate(Shown):
 
 
 class EnvironmentKind(Shown):
-    """What an environment is for; PRODUCTION tints the frame."""
+    """The purpose of an environment; PRODUCTION tints the frame."""
 
     DEVELOPMENT = ("development", "env-dev", "circle-dot", later("development"))
     STAGING = ("staging", "env-staging", "circle-dot", later("staging"))
@@ -279,14 +283,14 @@ class EnvironmentKind(Shown):
 
 @dataclass(frozen=True, slots=True)
 class SourceBadge:
-    """What a source reads: the name of its kind, and how that is drawn."""
+    """The kind of a source: its name and its look."""
 
     code: str
     look: Look
 
 
 class JobState(Shown):
-    """Where a job in the background stands."""
+    """The state of a background job."""
 
     WAITING = ("waiting", "info", "clock", later("Waiting"))
     RUNNING = ("running", "info", "loader", later("Running"))
@@ -296,7 +300,7 @@ class JobState(Shown):
 
 
 class Health(Shown):
-    """Whether a part of the house answers."""
+    """Whether a service answers."""
 
     UP = ("up", "ok", "circle-check", later("Up"))
     DEGRADED = ("degraded", "care", "triangle-alert", later("Degraded"))
@@ -314,7 +318,7 @@ class Retire(Shown):
 
 
 class InUse(Shown):
-    """What one piece of evidence says of the use."""
+    """Whether a piece of evidence shows that the version is in use."""
 
     YES = ("yes", "care", "circle-dot", later("In use"))
     NO = ("no", "ok", "circle-check", later("Not in use"))

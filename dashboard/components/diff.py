@@ -1,6 +1,6 @@
-"""Two texts compared line by line, ready to be drawn unified or side by side, and JSON laid out for people.
+"""Line diffs of two texts, as rows for a unified or side-by-side view; formatting of JSON.
 
-Lines are matched by patience diff in bounded time, whatever the texts.
+Lines are matched by patience diff in bounded time for any text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Span = tuple[int, int, int, int]
 
 
 def match_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs (line of `before`, line of `after`) of equal lines, both rising; lines count from 0."""
+    """Return pairs (line of `before`, line of `after`) of equal lines, both ascending; lines count from 0."""
     pairs: list[tuple[int, int]] = []
     budget = BUDGET
     todo: list[Span] = [(0, len(before), 0, len(after))]
@@ -52,7 +52,7 @@ def match_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, 
 
 
 def changes(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[bool, int, int, int, int]]:
-    """Stretches in order: (equal, from, to, from, to), the lines of `before` and of `after`, ends exclusive."""
+    """Yield ranges in order: (equal, from, to, from, to), lines of `before` and of `after`, ends exclusive."""
     i = j = 0
     start = (0, 0)
     for left, right in [*match_lines(before, after), (len(before), len(after))]:
@@ -68,7 +68,7 @@ def changes(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[bool,
 
 
 def _anchors(before: Sequence[str], after: Sequence[str], span: Span) -> list[tuple[int, int]]:
-    """The longest rising row of lines that occur once on each side of the span."""
+    """Return the longest ascending sequence of lines that occur once on each side of the span."""
     i1, i2, j1, j2 = span
     once_before = {line for line, count in Counter(before[i1:i2]).items() if count == 1}
     once_after = {line for line, count in Counter(after[j1:j2]).items() if count == 1}
@@ -128,7 +128,7 @@ _PIECE = re.compile(r"\w+|\s+|.", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a line; `changed` is drawn stronger."""
+    """A piece of a line; a `changed` one is emphasised."""
 
     text: str
     changed: bool = False
@@ -136,7 +136,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One side's line: its number from 1 and its pieces."""
+    """A line of one side: its number from 1 and its pieces."""
 
     number: int
     segments: tuple[Segment, ...]
@@ -154,9 +154,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class TextDiff:
-    """A whole comparison: the rows side by side, and the same rows unified (removed lines before added ones).
+    """A diff: the rows side by side, and the same rows unified (removed lines before added ones).
 
-    `hidden_rows` are the unified lines that aren't drawn, besides those that are skipped for being far from a change.
+    `hidden_rows` counts the omitted unified lines, without those that are skipped for being far from a change.
     """
 
     rows: tuple[Row, ...]
@@ -171,18 +171,18 @@ class TextDiff:
         return not self.added and not self.removed
 
 
-#: what was compared last, by the rows that are drawn
+#: the last diffs, weighed by their rows
 _diffs = WeighedCache[TextDiff](20_000, lambda diff: len(diff.rows) + 1)
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text as parsers count them: broken at newlines alone, not at what Unicode calls a line's end."""
+    """Split a text into lines as parsers count them: only at newlines, not at other Unicode line breaks."""
     lines = text.replace("\r\n", "\n").split("\n")
     return lines if lines[-1] else lines[:-1]
 
 
 def text_diff(old: str, new: str, *, context: int = CONTEXT, limit: int = MAX_ROWS) -> TextDiff:
-    """The difference of two texts, `context` unchanged lines around each change, at most `limit` rows."""
+    """Return the diff of two texts, with `context` unchanged lines around each change, and at most `limit` rows."""
     before, after = lines_of(old), lines_of(new)
     rows: list[Row] = []
     added = removed = unchanged = 0
@@ -198,7 +198,7 @@ def text_diff(old: str, new: str, *, context: int = CONTEXT, limit: int = MAX_RO
             removed += i2 - i1
             added += j2 - j1
             drawn = _changed(before[i1:i2], after[j1:j2], i1, j1)
-        if len(rows) < limit:  # what isn't drawn isn't compared word by word
+        if len(rows) < limit:  # omitted rows aren't compared word by word
             rows.extend(islice(drawn, limit - len(rows)))
     unified = tuple(_unified(rows))
     hidden = added + removed + unchanged - sum(row.kind != "skip" for row in unified)
@@ -206,13 +206,13 @@ def text_diff(old: str, new: str, *, context: int = CONTEXT, limit: int = MAX_RO
 
 
 def laid_out_diff(old: str, new: str, lay_out: Callable[[str], str], *, limit: int = MAX_ROWS) -> TextDiff:
-    """The difference of two texts as `lay_out`, a function of a module, writes them; texts compared before aren't again."""
+    """Return the cached diff of two texts formatted by `lay_out`, a module-level function."""
     key = (_digest(old), _digest(new), lay_out, limit)
     return _diffs.get(key, lambda: text_diff(lay_out(old), lay_out(new), limit=limit))
 
 
 def differing_lines(old: str, new: str) -> int:
-    """How many lines are removed and added from one text to the other."""
+    """Count the removed and added lines."""
     spans = changes(lines_of(old), lines_of(new))
     return sum(i2 - i1 + j2 - j1 for equal, i1, i2, j1, j2 in spans if not equal)
 
@@ -222,7 +222,7 @@ def _digest(text: str) -> bytes:
 
 
 def _skipped(count: int, head: int, tail: int) -> int:
-    """How many of so many equal lines aren't shown: none where that would be a single one."""
+    """Return how many of `count` equal lines to skip; a single line isn't skipped."""
     return count - head - tail if count - head - tail > 1 else 0
 
 
@@ -252,7 +252,7 @@ def _changed(before: Sequence[str], after: Sequence[str], i1: int, j1: int) -> I
 
 
 def _pairs(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int | None, int | None]]:
-    """Which changed line became which: alike lines face each other in order, the others stand alone."""
+    """Yield pairs of changed lines: similar lines are paired in order, others are alone."""
     if len(before) * len(after) > MAX_PAIRED:
         for index in range(max(len(before), len(after))):
             yield index if index < len(before) else None, index if index < len(after) else None
@@ -277,13 +277,13 @@ def _pairs(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int | 
 
 
 def _alike(left: set[str], right: set[str]) -> float:
-    """The share of words in common, 0 where too few to call it the same line."""
+    """Return the share of common words; 0 if too small for a pair."""
     share = len(left & right) / (len(left | right) or 1)
     return share if share >= ALIKE else 0.0
 
 
 def _inside(left: str, right: str) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
-    """Two lines with the words that differ marked, where the lines aren't too long for that."""
+    """Mark the different words of two lines, unless the lines are too long."""
     if max(len(left), len(right)) > MAX_WORDWISE:
         return (Segment(left),), (Segment(right),)
     before, after = _PIECE.findall(left), _PIECE.findall(right)
@@ -325,21 +325,21 @@ def _flush(pending: Sequence[Row]) -> Iterator[Row]:
 
 _ENCODE: Final = json.JSONEncoder(ensure_ascii=False).encode
 
-#: what was laid out last, by characters: a long text is on every page of its version
+#: the last formatted texts, weighed by characters: every page of a version shows its text
 _json_layouts = WeighedCache[str](4_000_000, len)
 
 
 def laid_out(text: str, *, width: int = 0) -> str:
-    """A JSON text as `json.dumps` indents it by two, in a third of the time: that asks of each value once for each level.
+    """Format a JSON text like `json.dumps` with an indent of 2, in a third of the time.
 
-    What fits into `width` characters stays on one line. Raises ValueError for a text that is none, RecursionError for one
-    that is nested too deep.
+    `json.dumps` handles each value once per level. What fits into `width` characters stays on one line. Raises
+    ValueError if the text isn't JSON, RecursionError if it is nested too deeply.
     """
     return _json_layouts.get((text, width), lambda: _written(json.loads(text), "\n", width))
 
 
 def laid_out_if_json(text: str) -> str:
-    """A JSON text laid out; any other as it is."""
+    """Format a JSON text; return any other unchanged."""
     try:
         return laid_out(text)
     except (ValueError, RecursionError):
@@ -357,13 +357,13 @@ def _written(value: Any, indent: str, width: int) -> str:
         inner = f"{indent}  "
         items = []
         for item in value:
-            items.append(_written(item, inner, width))  # noqa: PERF401  a comprehension is one more frame a level
+            items.append(_written(item, inner, width))  # noqa: PERF401  a comprehension adds a frame per level
         return _line(items, indent, width, "[%s]") or f"[{inner}{f',{inner}'.join(items)}{indent}]"
     return _ENCODE(value)
 
 
 def _line(parts: Sequence[str], indent: str, width: int, around: str) -> str:
-    """The parts on one line; "" where they don't fit."""
+    """Join the parts on one line; "" if they don't fit."""
     if not width or len(indent) + sum(len(part) + 2 for part in parts) > width or any("\n" in part for part in parts):
         return ""
     return around % ", ".join(parts)

@@ -1,7 +1,7 @@
 """Forms that run a service, and the view that runs one and shows its page again.
 
-A form's fields are the service's arguments. What Django's fields can't check, the service does; its error names the
-argument in `details["field"]`, and the form puts the error there.
+A form's fields are the service's arguments. What Django's fields can't check, the service checks; its error names the
+argument in `details["field"]`, and the form adds the error to that field.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from registry.errors import (
 _CLASSES: Final = {"textarea": "textarea", "select": "select", "checkbox": ""}
 #: attributes of an input for names and code
 CODE: Final = {"spellcheck": "false", "autocapitalize": "off", "autocomplete": "off", "class": "input-code"}
-#: errors that a form may show: all but those of rights
+#: errors that a form may show: all except those of permissions
 NOT_OF_RIGHTS: Final = (Conflict, InvalidInput, NotFound, Unavailable)
 _NOT_UTC: Final = later("Enter a time in UTC, such as 2026-12-31T18:00.")
 
 
 class StyledField(forms.BoundField):
-    """A field with the site's classes."""
+    """A field with the site's CSS classes."""
 
     def build_widget_attrs(self, attrs: dict[str, Any], widget: forms.Widget | None = None) -> dict[str, Any]:
-        """Django's attributes, and the classes."""
+        """Return Django's attributes and the classes."""
         widget = widget or self.field.widget
         built: dict[str, Any] = super().build_widget_attrs(attrs, widget)
         kind = getattr(widget, "input_type", "textarea")
@@ -54,7 +54,7 @@ class StyledField(forms.BoundField):
 
     @property
     def is_optional(self) -> bool:
-        """Whether it may always be left empty, as its label then says; a select shows that by a choice."""
+        """Whether to label the field as optional; a select has an empty choice instead."""
         is_needed = self.field.required or self.name in getattr(self.form, "conditional", ())
         return not is_needed and self.widget_type != "select"
 
@@ -70,7 +70,7 @@ class CodeField(forms.CharField):
 class NameChoiceField(forms.CharField):
     """A name from a list that the page fills in (`fill_choices`); the service checks it.
 
-    `empty_label` stands for no name; before the names, or after them if the first is usual.
+    `empty_label` is the choice of no name; it is first, or last if `is_first_usual`.
     """
 
     def __init__(self, *, empty_label: str = "", is_first_usual: bool = False, **options: Any) -> None:
@@ -79,7 +79,7 @@ class NameChoiceField(forms.CharField):
         self.fill(())
 
     def fill(self, names: Iterable[str]) -> None:
-        """Offer these names."""
+        """Set the choices to these names."""
         choices = [(name, readable(name)[:LONGEST_CHOICE]) for name in names]
         none = [("", self.empty_label)] if self.empty_label else []
         cast(forms.Select, self.widget).choices = [*choices, *none] if self.is_first_usual else [*none, *choices]
@@ -88,7 +88,7 @@ class NameChoiceField(forms.CharField):
 
 
 class LongTextField(forms.CharField):
-    """A text of several lines; code is in monospace, without line breaks of the browser's."""
+    """A multi-line text; code is in monospace without wrapping."""
 
     def __init__(self, *, rows: int = 3, code: bool = False, placeholder: str = "", **options: Any) -> None:
         attrs = {"rows": rows} | (CODE | {"wrap": "off"} if code else {})
@@ -98,26 +98,26 @@ class LongTextField(forms.CharField):
 
 
 class UtcDateTimeField(forms.DateTimeField):
-    """A moment in UTC, in whichever zone the page is read."""
+    """A moment in UTC, regardless of the viewer's time zone."""
 
     def __init__(self, **options: Any) -> None:
         widget = forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
         super().__init__(widget=widget, error_messages={"invalid": _NOT_UTC}, **options)
 
     def to_python(self, value: Any) -> datetime | None:
-        """The moment, aware."""
+        """Return the aware moment."""
         with timezone.override(UTC):
             return super().to_python(value)
 
     def prepare_value(self, value: Any) -> Any:
-        """The moment for the input, in UTC."""
+        """Return the moment in UTC for the input."""
         with timezone.override(UTC):
             return super().prepare_value(value)
 
 
 @dataclass(frozen=True, slots=True)
 class FormSection:
-    """Fields of a long form under a title, by their names; a folded one shows them on demand."""
+    """Fields of a long form under a title, by their names; a folded section is collapsed."""
 
     title: str
     names: Sequence[str]
@@ -126,7 +126,7 @@ class FormSection:
 
 
 class EndOfDayField(forms.DateField):
-    """A day; the value is its end, in UTC."""
+    """A date; the value is the end of that day in UTC."""
 
     def __init__(self, **options: Any) -> None:
         message = later("Write the date as 2026-12-31.")
@@ -134,7 +134,7 @@ class EndOfDayField(forms.DateField):
         super().__init__(widget=widget, required=False, error_messages={"invalid": message}, **options)
 
     def clean(self, value: Any) -> datetime | None:
-        """The end of the day, None for an empty one."""
+        """Return the end of the day; None if empty."""
         day = super().clean(value)
         return datetime.combine(day, time.max, tzinfo=UTC) if day else None
 
@@ -142,10 +142,10 @@ class EndOfDayField(forms.DateField):
 class ServiceForm(forms.Form):
     """A form that runs `service` with its fields as arguments.
 
-    `label` is the button's, `success` the message after it ran, and `result` what the service returned. `permission` is checked
-    before the fields, where the service would only check it after them. `conditional` names the fields that only some values or
-    buttons of the form require. `refusals` are errors that are shown on the form with the `cure`
-    and `status`; others pass. `sections` divide a long form.
+    `label` is the button's, `success` the message on success, and `result` the service's result. `permission` is
+    checked before the fields if the service would check it only after them. `conditional` names the fields that are
+    required only by some values or buttons. `refusals` are errors shown on the form with the `cure` and `status`;
+    others propagate. `sections` divide a long form.
     """
 
     service: ClassVar[Callable[..., object]]
@@ -163,17 +163,17 @@ class ServiceForm(forms.Form):
     bound_field_class = StyledField
 
     def __init__(self, data: Any = None, *, key: object = "", **options: Any) -> None:
-        """`key` tells apart the ids of forms of one class on a page."""
+        """Create the form; `key` makes the ids unique if a page has several forms of one class."""
         super().__init__(data, label_suffix="", auto_id=f"{type(self).__name__}{key}_%s", **options)
 
     def arguments(self) -> dict[str, Any]:
-        """The service's arguments, from valid fields."""
+        """Return the service's arguments from valid fields."""
         return self.cleaned_data
 
     def run(self, by: Actor, **target: Any) -> bool:
-        """Run the service; False if it or a field refused, with the errors on the form.
+        """Run the service; return False with the errors on the form if it or a field is invalid.
 
-        Other errors pass, and so does SecondPersonRequired, which leads to another form.
+        Other errors propagate, and so does SecondPersonRequired, which opens another form.
         """
         if not self.is_valid():
             return False
@@ -188,22 +188,22 @@ class ServiceForm(forms.Form):
         return True
 
     def add_service_error(self, error: SchemadeskError) -> None:
-        """Put the error on its field, where the field's label replaces the argument's name."""
+        """Add the error to its field, with the field's label in place of the argument's name."""
         name = str(error.details.get("field", ""))
         if name not in self.fields or isinstance(self.fields[name].widget, forms.HiddenInput):
             self.add_error(None, error.message)
             return
         text, label = error.message, gettext("“%(label)s”") % {"label": self.fields[name].label}
-        is_named = "_" in name or text.startswith(f"{name} ")  # a single word may also be meant as a word
+        is_named = "_" in name or text.startswith(f"{name} ")  # a single word may also be an ordinary word
         self.add_error(name, text.replace(f"{name} ", f"{label} ", 1) if is_named else text)
 
     def message(self, **route: Any) -> str:
-        """What is said when it ran."""
+        """Return the message on success."""
         return self.success
 
     @property
     def drawn_sections(self) -> list[tuple[FormSection, list[forms.BoundField], bool]]:
-        """Each section with its fields, and whether they are shown at once: a fold opens for an error."""
+        """Return each section with its fields, and whether it is expanded: an error expands it."""
         drawn = ((section, [self[name] for name in section.names]) for section in self.sections)
         return [(part, fields, not part.is_folded or any(field.errors for field in fields)) for part, fields in drawn]
 
@@ -220,36 +220,36 @@ class ServiceForm(forms.Form):
 
 
 class ServiceFormView(View):
-    """Runs a form: then its page again, with the message, or with the errors and 422."""
+    """A view that runs a form, then shows its page with the message, or with the errors and status 422."""
 
-    http_method_names = ["post", "options"]  # as Django declares it
+    http_method_names = ["post", "options"]  # same type as in Django
     form_class: type[ServiceForm] = ServiceForm
-    #: what a sender has to be allowed somewhere, before anything that was sent is looked at; the service asks where
+    #: permission that the sender needs somewhere, checked before the input; the service checks the scope
     action: ClassVar[str] = ""
 
     def make_form(self, data: Any, **route: Any) -> ServiceForm:
-        """The form with what was sent."""
+        """Return the bound form."""
         return self.form_class(data)
 
     def target(self, **route: Any) -> dict[str, Any]:
-        """What the service is run on, from the address."""
+        """Return the service's arguments from the URL."""
         return route
 
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page with the form's errors."""
+        """Show the page with the form's errors."""
         raise NotImplementedError
 
     def after(self, **route: Any) -> HttpResponse:
-        """Where the form leads when it ran."""
+        """Redirect after success."""
         raise NotImplementedError
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The answer when it ran: its message, on the page where it leads."""
+        """Add the success message and redirect."""
         messages.success(self.request, form.message(**route))
         return self.after(**route)
 
     def check(self, actor: Actor, **route: Any) -> None:
-        """Refuse who may not send the form. Raises NotAllowed, NotSignedIn."""
+        """Check that the actor may send the form. Raises NotAllowed, NotSignedIn."""
         if self.form_class.permission:
             require(actor, self.form_class.permission, registry=route.get("registry", ""))
         if self.action and not may_somewhere(actor, self.action):
@@ -267,7 +267,7 @@ class ServiceFormView(View):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormPage:
-    """A page that is a form; `refused` says why the reader may not send it, `back_url` is where it leads unsent."""
+    """A page with a form; `refused` says why the reader may not send it, `back_url` is the link to cancel."""
 
     frame: Frame
     form: ServiceForm
@@ -277,7 +277,7 @@ class FormPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfirmPage(FormPage):
-    """A step that can't be taken back: what it loses and what stays."""
+    """The confirmation of an irreversible step: what is lost and what stays."""
 
     sentence: str
     losses: tuple[str, ...]
@@ -285,34 +285,34 @@ class ConfirmPage(FormPage):
 
 
 class FormPageView(ServiceFormView):
-    """A page that is a form: GET shows it, POST runs it; `template` is given what `page` makes."""
+    """A page with a form: GET shows it, POST runs it; `template` renders the result of `page`."""
 
     http_method_names = ["get", "head", "post", "options"]
     template: ClassVar[str] = "components/confirm.html"
     error_status: ClassVar[int] = 422
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
-        """The page with the form."""
+        """Return the page with the form."""
         raise NotImplementedError
 
     def get(self, request: HttpRequest, **route: Any) -> HttpResponse:
-        """The page with the form as it begins."""
+        """Show the page with the initial form."""
         return self.show(self.make_form(None, **route), **route)
 
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page with the form as it is."""
+        """Show the page with the form."""
         page = self.page(form, **route)
         return render(self.request, self.template, {"page": page}, status=self.error_status if form.errors else 200)
 
 
 class ConfirmView(FormPageView):
-    """A page that asks before a step that can't be taken back; a conflict is its 409."""
+    """A page that confirms an irreversible step; a refusal has status 409."""
 
     error_status = 409
 
 
 def field_value(parse: Callable[..., Any], *given: Any) -> Any:
-    """What a function of the domain makes of a field's value. Raises ValidationError with its message."""
+    """Parse a field's value with a function of the domain. Raises ValidationError with the function's message."""
     try:
         return parse(*given)
     except InvalidInput as error:
@@ -320,12 +320,12 @@ def field_value(parse: Callable[..., Any], *given: Any) -> Any:
 
 
 def forms_by_name(classes: Iterable[type[ServiceForm]], sent: ServiceForm | None = None) -> dict[str, ServiceForm]:
-    """A page's forms by the names of their classes; `sent` replaces the empty form of its class."""
+    """Return a page's forms by their class names; `sent` replaces the empty form of its class."""
     return {kind.__name__: sent if type(sent) is kind else kind() for kind in classes}  # type: ignore[misc]
 
 
 def fill_choices(forms_of_page: Iterable[ServiceForm], **names: Iterable[str]) -> None:
-    """Offer in the forms' fields of these names (`username`, `registry` …) what there is."""
+    """Set the choices of the forms' fields with these names (`username`, `registry` …)."""
     for form in forms_of_page:
         for name, field in form.fields.items():
             if isinstance(field, NameChoiceField) and name in names:

@@ -1,4 +1,4 @@
-"""The frame of a page, who looks at it, and the part of a page that htmx asks for."""
+"""The frame of a page, the actor who views it, and rendering of the part that htmx requests."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ OTHER_REGISTRY = EnvironmentKind.OTHER
 
 
 def page_actor(request: HttpRequest) -> Actor:
-    """Who looks at a page, looked up once a request.
+    """Return the actor who views a page, looked up once per request.
 
-    Without a session that is nobody; under `up` on one's own machine, a reader. The role that `up` gives
-    to programs without a token doesn't count here: what a page changes has a name.
+    Without a session it is anonymous; under `up` on a local machine, a reader. The role that `up` gives to programs
+    without a token doesn't apply here, because changes by pages need a name.
     """
     actor: Actor | None = getattr(request, "page_actor", None)
     if actor is None:
@@ -53,7 +53,7 @@ def _actor(request: HttpRequest) -> Actor:
 
 
 def kind_of(name: str, order: list[str]) -> EnvironmentKind:
-    """The first environment is for development, the last is production, those between are staging."""
+    """Return the kind: the first environment is development, the last production, those between staging."""
     if name not in order:
         return OTHER_REGISTRY
     if name == order[-1] and len(order) > 1:
@@ -62,7 +62,7 @@ def kind_of(name: str, order: list[str]) -> EnvironmentKind:
 
 
 def environment_of(name: str, order: list[str], *, url: str = "", current: bool = False) -> Environment:
-    """A registry as the pages show it."""
+    """Return a registry as shown on pages."""
     return Environment(name=name, kind=kind_of(name, order), url=url, current=current)
 
 
@@ -80,10 +80,10 @@ def make_frame(
     order: list[str] | None = None,
     waiting: int | None = None,
 ) -> Frame:
-    """The frame; `url_in` gives the address of the same page in another environment.
+    """Return the frame; `url_in` gives the URL of the same page in another environment.
 
-    `order` are the environments' names, where the page has read them already; those of them are shown that the reader
-    may read something of. `waiting` is the number of requests that wait for them, if the page has counted it already.
+    `order` are the environments' names, if already read; those where the reader may read something are shown. `waiting`
+    is the number of requests that wait for the reader, if already counted.
     """
     travel: Travel | None = getattr(request, "travel", None)
     is_past = travel is not None and travel.at is not None
@@ -111,7 +111,7 @@ def make_frame(
 
 
 def _counts(actor: Actor, *, is_past: bool) -> Counter[str]:
-    """How many open findings the reader may read, and how many unread notices they have; one query."""
+    """Count the open findings that the reader may read, and their unread notices; one query."""
     rows: dict[str, QuerySet[Any]] = {} if is_past else {"findings": open_findings_of(actor)}
     if actor.user_id:
         rows["unread"] = unread_entries(actor.user_id)
@@ -138,7 +138,7 @@ def _mirror(state: MirrorState | None, actor: Actor) -> Mirror | None:
 
 
 def refresh_action(state: MirrorState, actor: Actor) -> Action:
-    """The button that has a mirror read now."""
+    """Return the button that refreshes a mirror."""
     reason = refusal(actor, "registry.refresh", registry=state.registry)
     if not reason and state.is_running:
         reason = gettext("A sync is running.")
@@ -154,12 +154,12 @@ def refresh_action(state: MirrorState, actor: Actor) -> Action:
     )
 
 
-#: what of the request decides which part is answered
+#: headers that decide which part is sent
 VARIES: Final = ("HX-Request", "HX-Target")
 
 
 def render_page(request: HttpRequest, template: str, page: Any, parts: Mapping[str, str]) -> HttpResponse:
-    """The page, or the part of its template whose target htmx asks for (target's id → part's name)."""
+    """Render the page, or the part of its template that htmx targets (target's id → part's name)."""
     htmx = getattr(request, "htmx", None)
     part = parts.get(htmx.target or "") if htmx and not htmx.boosted else None
     response = render(request, f"{template}#{part}" if part else template, {"page": page})

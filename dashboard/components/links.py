@@ -1,7 +1,7 @@
-"""Addresses of subjects' pages, their breadcrumbs and tabs, values in addresses, and addresses for programs.
+"""URLs of subjects' pages, their breadcrumbs and tabs, query values, and API calls for lists.
 
-Programs get what a list of the pages shows by the line of a shell that asks an API for it. There is no link to that
-address: a session opens no API, so in the browser it would answer 401.
+A list's page shows the shell command that requests the same list from an API. It isn't a link, because a session can't
+authenticate to an API: the browser would get 401.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ PAGES = ("", "compare", "report", "simulate", "usage", "references", "retire")
 """What follows the subject in the path: its own page, two versions compared, a proposed schema checked, data tried,
 which versions are in use, what refers to what, and the way to retire it."""
 
-# Browsers fold these segments away, encoded or not; the qualified name of the default context says the same.
+# Browsers normalise these path segments away, even encoded; the name qualified with the default context is equivalent.
 _FOLDED = ("", ".", "..")
 
 
 def subject_url(registry: str, subject: str, page: str = "", **query: object) -> str:
-    """The address of a subject's page; `page` is one of PAGES, else ValueError; None in `query` is left out, a
-    list gives its name once for each value.
+    """Return the URL of a subject's page; `page` must be one of PAGES, else ValueError.
 
-    `subject` may be qualified (`:.context:name`); a trailing underscore is taken off a query name (`from_`).
+    `subject` may be qualified (`:.context:name`). In `query`, None is omitted, a list repeats the parameter, and a
+    trailing underscore is removed from a name (`from_`).
     """
     if page not in PAGES:
         raise ValueError(f"no page of a subject is called {page!r}: it is one of {PAGES}")
@@ -46,23 +46,25 @@ def subject_url(registry: str, subject: str, page: str = "", **query: object) ->
 
 
 def switch_url(registry: str, subject: str, page: str = "") -> str:
-    """From a subject's page in one registry to the same page in another, or to that registry's list if it isn't there."""
+    """Return the URL that switches to the same page in another registry, or to its list if the subject is missing
+    there.
+    """
     base, _, _ = subject_url(registry, subject).rpartition("/")
     return f"{base}/switch?{urlencode({'page': page})}" if page else f"{base}/switch"
 
 
 def subjects_url(registry: str) -> str:
-    """The address of the list of a registry's subjects."""
+    """Return the URL of a registry's list of subjects."""
     return _subjects_url(registry, get_script_prefix(), settings.ROOT_URLCONF)
 
 
 @lru_cache(maxsize=256)
 def _subjects_url(registry: str, prefix: str, addresses: object) -> str:
-    """Made once for a registry, as a list has hundreds; what else it depends on is named beside it."""
+    """Build the URL once per registry, because a list has hundreds; the arguments are everything that it depends on."""
     return f"{reverse('ui:home')}registries/{quote(registry, safe='')}/subjects"
 
 
-#: pages of the subject's own: which page of `dashboard.components.links.PAGES`, and its label
+#: the subject's own pages: one of PAGES → label
 _OWN: Final = (
     ("", later("Versions")),
     ("compare", later("Compare")),
@@ -70,8 +72,8 @@ _OWN: Final = (
     ("usage", later("Usage")),
     ("references", later("References")),
 )
-#: lists of other things that hold some about the subject: the address's name, its parameter, whether it takes the
-#: registry as well (a request is between two), its label
+#: lists of other objects about the subject: URL name, parameter, whether it takes the
+#: registry too (a request is between two), label
 _LISTS: Final = (
     ("findings", "subject", True, later("Drift")),
     ("promotions", "q", False, later("Requests")),
@@ -80,7 +82,7 @@ _LISTS: Final = (
 
 
 def subject_parts(registry: str, name: SubjectName, here: str) -> tuple[SubPage, ...]:
-    """The links; `here` is the page that is looked at, one of `dashboard.components.links.PAGES`."""
+    """Return the tabs; `here` is the current page, one of PAGES."""
     own = (
         SubPage(label=label, url=subject_url(registry, name.qualified, page), current=page == here)
         for page, label in _OWN
@@ -93,46 +95,46 @@ def subject_parts(registry: str, name: SubjectName, here: str) -> tuple[SubPage,
 
 
 def list_about(page: str, about: Mapping[str, str], registry: str = "") -> str:
-    """The list of that name with what is about a subject alone, in the registry where one is given."""
+    """Return the URL of a list filtered by a subject, and by a registry if given."""
     return f"{reverse(f'ui:{page}')}?{urlencode({**about, 'registry': registry} if registry else about)}"
 
 
 def subjects_crumb(registry: str) -> Crumb:
-    """The step to the list of the registry's subjects."""
+    """Return the breadcrumb of the registry's list of subjects."""
     return Crumb(label=gettext("Subjects"), url=subjects_url(registry))
 
 
 def subject_export(registry: str, name: SubjectName) -> Export:
-    """The form that gives the subject as a file."""
+    """Return the form that downloads the subject as a file."""
     return Export(url=reverse("ui:subjects_export", args=[registry]), subject=name.qualified)
 
 
 def subject_crumbs(registry: str, name: SubjectName) -> tuple[Crumb, ...]:
-    """The trail above a page about the subject: the list, then the subject itself."""
+    """Return the breadcrumbs of a page about the subject: the list, then the subject."""
     here = Crumb(label=name.qualified, url=subject_url(registry, name.qualified), code=True)
     return (subjects_crumb(registry), here)
 
 
 def whole_number(text: str, *, digits: int = 9) -> int | None:
-    """The number, or None for anything but at most so many ASCII digits: other digits and larger ones fit no column."""
+    """Parse at most `digits` ASCII digits; None for anything else, which would fit no column."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
 
 
 def with_query(base: str, query: Mapping[str, object]) -> str:
-    """The address with what of the query isn't empty."""
+    """Return the URL with the non-empty parameters."""
     parameters = {name: value for name, value in query.items() if value}
     return f"{base}?{urlencode(parameters)}" if parameters else base
 
 
 def given_text(form: Mapping[str, str], name: str, usual: str = "") -> str:
-    """A text of an address or a form, without the NUL that PostgreSQL refuses and without space at its ends."""
+    """Return a value from a URL or a form, stripped, without NUL, which PostgreSQL refuses."""
     return form.get(name, usual).replace("\0", "").strip()
 
 
 def chosen_value(form: Mapping[str, str], name: str, values: Iterable[str]) -> str:
-    """The value of a filter in an address; empty if none is chosen. Raises InvalidInput, with the values that it has.
+    """Return the value of a filter in a URL; empty if none. Raises InvalidInput with the valid values.
 
-    A list that ignored another value would look filtered and show everything.
+    A list that ignored an invalid value would look filtered but show everything.
     """
     value, known = given_text(form, name), [value for value in values if value]
     if value and value not in known:
@@ -143,7 +145,7 @@ def chosen_value(form: Mapping[str, str], name: str, values: Iterable[str]) -> s
 
 @dataclass(frozen=True, slots=True)
 class CopyAs:
-    """The token in the command is a variable of the shell, never a value."""
+    """A command to copy; its token is a shell variable, never a value."""
 
     command: str
     note: str = ""
@@ -152,9 +154,10 @@ class CopyAs:
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """A list: its path with what varies, the page's filters as the API calls them, and values that it says otherwise.
+    """A list in the API: its path, the API's names of the page's filters, and values with other names.
 
-    `switches` are choices of the page that the API has a switch of its own for. `note` says what the answer doesn't do as the page does it; `title` what is copied where a page has more than one.
+    `switches` are values of the page's filters that are separate parameters in the API. `note` says how the answer
+    differs from the page; `title` names the list if a page has several.
     """
 
     path: str
@@ -255,12 +258,12 @@ _API_LISTS: Final[Mapping[str, _List]] = {
         note=later("All events, oldest first, one per line."),
     ),
 }
-#: characters of a filter that are taken over
+#: maximum characters of a filter
 _LONGEST: Final = 1_300
 
 
 def copy_as(request: HttpRequest, name: str, **parameters: str) -> CopyAs:
-    """Where programs get the list of that name with the filters of this page. Raises KeyError for one that isn't known."""
+    """Return the command for the list with the filters of this page. Raises KeyError for an unknown list."""
     listed = _API_LISTS[name]
     path = listed.path.format(
         **{parameter: quote(value, safe="", errors="replace") for parameter, value in parameters.items()}

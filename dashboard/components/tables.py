@@ -1,6 +1,6 @@
-"""Lists that are declared: a column says how it is headed, ordered and drawn, a filter how it is named and what it has.
+"""Declarative lists: columns with headings, sorting and cells; filters with names and values.
 
-Cells are drawn in Python, because a template takes several times as long, and a page has hundreds.
+Cells are rendered in Python, because a template takes several times as long, and a page has hundreds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dashboard.templatetags.desk import visible
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnOrder:
-    """Where the list is sorted by a column: `is_on` if it is already, `is_up` from the least to the greatest."""
+    """The sorting by a column: `url` sorts by it, `is_on` if the list is sorted by it, `is_up` if ascending."""
 
     url: str
     is_on: bool = False
@@ -29,10 +29,10 @@ class ColumnOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListColumn:
-    """A column: `cell` draws it for a row. A table is sorted by it where the table has an order of its `name`.
+    """A column; `cell` renders it for a row. It is sortable if the table has an order for its `name`.
 
-    `sort` is the value of the filter "sort" that sorts a list by it, None where none does, and `is_up` from the least on.
-    `is_heading`: the row is about what this column names. `has_label`: on a narrow page the cell is headed by the label.
+    `sort` is the value of the filter "sort" for this column, None if there is none; `is_up` means ascending.
+    `is_heading`: the cell is the row's heading. `has_label`: on a narrow page the cell shows the label.
     """
 
     label: str
@@ -46,7 +46,7 @@ class ListColumn:
     has_label: bool = True
 
     def draw(self, row: Any) -> SafeString:
-        """The cell as HTML."""
+        """Render the cell as HTML."""
         if self.is_heading:
             return format_html('<th scope="row"><span>{}</span></th>', self.cell(row))
         label = format_html(' data-label="{}"', readable(self.label)) if self.has_label else ""
@@ -56,7 +56,10 @@ class ListColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListTable:
-    """Rows under columns. `pick` is the name of the checkbox by which a row's `value_of` is chosen, in the form `pick_form`."""
+    """Rows under columns.
+
+    `pick` is the name of the checkboxes that select rows by `value_of`, in the form `pick_form`.
+    """
 
     caption: str
     columns: Sequence[ListColumn]
@@ -68,14 +71,14 @@ class ListTable:
 
     @property
     def heads(self) -> list[tuple[ListColumn, ColumnOrder | None]]:
-        """The columns with their orders."""
+        """Return the columns with their orders."""
         return [(column, self.orders.get(column.name)) for column in self.columns]
 
     @property
     def body(self) -> SafeString:
-        """The rows as HTML."""
+        """Render the rows as HTML."""
         lines = (self._picked(row) + "".join(column.draw(row) for column in self.columns) for row in self.rows)
-        return mark_safe("".join(f"<tr>{line}</tr>\n" for line in lines))  # noqa: S308 - of escaped parts
+        return mark_safe("".join(f"<tr>{line}</tr>\n" for line in lines))  # noqa: S308 - all parts are escaped
 
     def _picked(self, row: Any) -> str:
         if not self.pick:
@@ -92,17 +95,17 @@ class ListTable:
 
 
 def nothing(words: str) -> SafeString:
-    """A cell without a value: a dash, and the words for who doesn't see it."""
+    """Render a cell without a value: a dash, and the words for screen readers."""
     dash = '<span class="muted"><span aria-hidden="true">–</span><span class="visually-hidden">{}</span></span>'
     return format_html(dash, words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListFilter:
-    """A filter of a list: its `name` in the address, what a `chip` and what its select (`label`) call it.
+    """A filter of a list: its `name` in the URL, the `label` of its select, and the text of its `chip`.
 
-    `values` are its values with their words, first the one of no choice. One whose values a page finds has that alone,
-    and takes any text of at most `longest` characters, as does one that is written.
+    `values` maps values to labels, the empty choice first. A filter whose values the page looks up has only that one,
+    and accepts any text of up to `longest` characters, as does a text filter.
     """
 
     name: str
@@ -112,7 +115,7 @@ class ListFilter:
     longest: int = 300
 
     def value_in(self, form: Mapping[str, str]) -> str:
-        """The value in an address. Raises InvalidInput for one that the filter doesn't have."""
+        """Return the value in a URL. Raises InvalidInput for an invalid one."""
         if len(self.values) > 1:
             return chosen_value(form, self.name, self.values)
         return given_text(form, self.name)[: self.longest]
@@ -123,7 +126,7 @@ class ListFilter:
         found: Mapping[str, str] | None = None,
         count: Callable[[str], int | None] = lambda value: None,
     ) -> Filter:
-        """The filter as a select, with the values that the page `found`, and how many rows each leaves."""
+        """Return the filter as a select, with the values that the page `found`, and the count of rows for each."""
         choices = (
             Choice(value=value, label=str(word), selected=value == chosen, count=count(value))
             for value, word in {**self.values, **(found or {})}.items()
@@ -132,14 +135,14 @@ class ListFilter:
 
 
 def read_filters(filters: Iterable[ListFilter], form: Mapping[str, str]) -> dict[str, str]:
-    """The values in an address by the filters' names. Raises InvalidInput."""
+    """Return the values in a URL by the filters' names. Raises InvalidInput."""
     return {item.name: item.value_in(form) for item in filters}
 
 
 def active_filters(
     filters: Iterable[ListFilter], chosen: Mapping[str, str], url: Callable[[dict[str, str]], str]
 ) -> tuple[ActiveFilter, ...]:
-    """Those in force as chips; `url` makes the address of the list with the values that are left."""
+    """Return the active filters as chips; `url` builds the URL of the list with the remaining values."""
     return tuple(
         ActiveFilter(label=f"{item.chip}: {item.values.get(value, value)}", url=url({**chosen, item.name: ""}))
         for item in filters

@@ -1,8 +1,8 @@
-"""Pages as they were at a moment: `?at=2026-10-01T12:00Z`.
+"""Pages as of a moment in the past: `?at=2026-10-01T12:00Z`.
 
-A view marked with `travels` reads inside of `as_of`, by somebody who may do nothing but read. Every link in a template
-goes through `link`, which adds the moment if the page that it leads to has the mark. The middleware refuses the moment
-for a page without it.
+A view marked with `travels` reads inside `as_of`, with an actor who may only read. Every link in a template goes
+through `link`, which adds the moment if the target has the mark. The middleware refuses the moment for a page without
+it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from registry.audit.time_travel import as_of, moment, moment_of
 from registry.errors import InvalidInput
 
 PARAMETER: Final = "at"
-#: of a list's page: another time has other pages
+#: paging parameters: another moment has other pages
 _PLACES: Final = frozenset({PARAMETER, "after", "before", "cursor", "offset"})
 _MOST_HIDDEN: Final = 20
 _LONGEST: Final = 1_300
@@ -34,7 +34,7 @@ View = Callable[..., HttpResponse]
 
 
 def travels(view: View) -> View:
-    """Marks a view that shows things as they were, where its address says when."""
+    """Mark a view that can show the past, and run it as of the moment in its URL."""
 
     @wraps(view)
     def shown(request: HttpRequest, *args: Any, **named: Any) -> HttpResponse:
@@ -51,14 +51,14 @@ def travels(view: View) -> View:
 
 
 def refuse_to_travel(request: HttpRequest, view: View) -> None:
-    """Raises InvalidInput where a page is asked for as of a moment and has no past to show."""
+    """Raise InvalidInput if the URL has a moment but the page can't show the past."""
     if request.method not in ("GET", "HEAD") or PARAMETER not in request.GET or getattr(view, "travels", False):
         return
     raise InvalidInput(gettext("This page has no history. Remove “at” from the address to see its current state."))
 
 
 def with_moment(address: str) -> str:
-    """The address of a link, with the moment that this page shows where the page that it leads to has a past as well."""
+    """Return the URL of a link, with this page's moment if the target can show the past."""
     at = moment()
     if at is None or not address:
         return address
@@ -70,7 +70,7 @@ def with_moment(address: str) -> str:
 
 
 def moment_field(address: str) -> SafeString:
-    """The same for a form that leads to the address: a browser drops the query of its address, so this is a hidden field."""
+    """Return a hidden field with this page's moment for a form that sends GET: the browser drops the URL's query."""
     at = moment()
     if at is None or not _has_past(address.partition("#")[0].partition("?")[0]):
         return SafeString("")
@@ -79,7 +79,7 @@ def moment_field(address: str) -> SafeString:
 
 @lru_cache(maxsize=1_000)
 def _has_past(path: str) -> bool:
-    """Whether the page at a path, without one the page itself, has the mark."""
+    """Return whether the page at a path can show the past; "" is this page."""
     try:
         return not path or getattr(resolve(path).func, "travels", False)
     except Resolver404:
@@ -91,12 +91,12 @@ def _text(at: datetime) -> str:
 
 
 def after_it(moment: datetime) -> str:
-    """The moment to ask for to see what a change has left: a second later at least, as its transaction may go on."""
+    """Return a moment to see the result of a change: at least a second later, because its transaction may go on."""
     return f"{(moment.astimezone(UTC) + timedelta(seconds=2)).replace(microsecond=0):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def then_url(url: str, moment: datetime) -> str:
-    """The same page as a change of that moment has left it; "" for a page that has no past."""
+    """Return the URL of the page after a change at that moment; "" if it can't show the past."""
     path, _, query = url.partition("?")
     if not (path and _has_past(path)):
         return ""

@@ -1,4 +1,4 @@
-"""What every page has around its content, and the small parts that many pages share: links, fields, filters, paging."""
+"""The frame around every page, and small shared parts: links, fields, filters, paging."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from enum import StrEnum
 from dashboard.components.badges import EnvironmentKind
 from dashboard.components.translation import later
 
-#: characters of an environment's name above the cells of its column
+#: maximum characters of an environment's name above a column
 LONGEST_LABEL = 40
 LONGEST_CHOICE = 120
-# Control characters but tab and newline, format characters that reorder or hide text, line separators, private use.
+# Control characters except tab and newline, format characters that reorder or hide text, line separators, private use.
 HIDDEN = re.compile(
     "([\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\ue000-\uf8ff\U000e0000-\U000e007f])"
@@ -21,12 +21,12 @@ HIDDEN = re.compile(
 
 
 def readable(value: object) -> str:
-    """A text of others for places without markup, such as an option: a replacement sign for each hidden character."""
+    """Replace hidden characters of an untrusted text, for places without markup such as an option."""
     return HIDDEN.sub("\ufffd", str(value))
 
 
 class Section(StrEnum):
-    """The entry of the navigation that a page belongs to."""
+    """The page's entry in the navigation."""
 
     HOME = "home"
     SUBJECTS = "subjects"
@@ -43,7 +43,7 @@ class Section(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """A registry as a place in the order of promotion; `url` is where choosing it leads (same page there)."""
+    """A registry with its place in the promotion order; `url` shows the same page there."""
 
     name: str
     kind: EnvironmentKind = EnvironmentKind.OTHER
@@ -52,7 +52,7 @@ class Environment:
 
     @property
     def short(self) -> str:
-        """The name for a label of a cell."""
+        """The name, shortened for a cell's label."""
         return self.name if len(self.name) <= LONGEST_LABEL else f"{self.name[: LONGEST_LABEL - 1]}…"
 
 
@@ -67,7 +67,7 @@ class Crumb:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubPage:
-    """One of the pages about the same thing, in a row below the heading."""
+    """A tab below the heading: one of the pages about the same object."""
 
     label: str
     url: str
@@ -76,9 +76,9 @@ class SubPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mirror:
-    """What is shown is a mirror: from where, of when (None: never read yet), and what is wrong with it since when.
+    """The banner of a mirror: its origin, its last sync (None: never), and its problem and since when.
 
-    `refresh` has it read now; it leads back to the page that it was asked for on.
+    `refresh` syncs it now and returns to the page.
     """
 
     url: str
@@ -92,9 +92,9 @@ class Mirror:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Travel:
-    """The page can be shown as it was then; `at` is then, None now, and `words` says it in UTC.
+    """The time travel of a page: `at` is the moment shown, None for now; `moment` is its text in UTC.
 
-    `value` is what the form that asks for another moment holds, `hidden` what else it sends.
+    `value` is the initial value of the form that chooses another moment, `hidden` its other parameters.
     """
 
     at: datetime | None = None
@@ -106,11 +106,12 @@ class Travel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """The frame of one page.
+    """The frame of a page.
 
-    `title` is the heading (h1) and the window's title; `code` says it is a name in monospace. `environments` are in the
-    order of promotion, at most one `current`; `parts` are the other pages about the same thing; `mirror` says how old a remote registry's copy is. The two counts are badges in the navigation (0 hides them). `now` is the
-    moment that relative times are counted from. `travel` is there where the page can be shown as it was.
+    `title` is the heading (h1) and the window's title; `code` says that it is a name in monospace. `environments` are
+    in promotion order, at most one `current`; `parts` are the tabs; `mirror` says how old a remote registry's copy is.
+    The two counts are badges in the navigation (0 hides them). Relative times count from `now`. `travel` is None if the
+    page can't show the past.
     """
 
     title: str
@@ -128,19 +129,19 @@ class Frame:
 
     @property
     def environment(self) -> Environment | None:
-        """The environment that is looked at, if one is."""
+        """The current environment, if any."""
         return next((item for item in self.environments if item.current), None)
 
     @property
     def registry(self) -> str:
-        """The registry that the navigation's subjects are of: the one looked at, else the first, else ""."""
+        """The registry of the navigation's links: the current one, else the first, else ""."""
         environment = self.environment or next(iter(self.environments), None)
         return environment.name if environment else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A plain link."""
+    """A link."""
 
     label: str
     url: str
@@ -148,10 +149,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """Something a person may do here.
+    """An action of the reader.
 
-    Not relevant: leave it out (None). Not allowed: `allowed=False` with the `reason`, which is shown in words beside
-    the disabled button. `method` is "get" (a link) or "post" (a form with only the CSRF token); `tone` is "primary",
+    If it doesn't apply, use None instead. If it isn't allowed, `allowed` is False, and the `reason` is shown beside the
+    disabled button. `method` is "get" (a link) or "post" (a form with only the CSRF token); `tone` is "primary",
     "plain" or "danger"; `icon` a name in the sprite.
     """
 
@@ -166,7 +167,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Export:
-    """A form whose button answers with a file of one subject, which has this name."""
+    """A form that downloads a subject as a file."""
 
     url: str
     subject: str
@@ -174,7 +175,7 @@ class Export:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """A named error as people read it: what is wrong, where, and the cure; `detail` is the other side's own message."""
+    """An error as shown to people: what is wrong, where, and the cure; `detail` is the remote side's message."""
 
     what: str
     where: str = ""
@@ -186,9 +187,9 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One value of a filter or a select; `count` is how many rows it would leave, None where not counted.
+    """A value of a filter or a select; `count` is the number of matching rows, None if not counted.
 
-    By its `id` it gets other words while it stands on a page.
+    The `id` finds it on the page when its label is updated.
     """
 
     value: str
@@ -199,7 +200,7 @@ class Choice:
 
     @property
     def full_label(self) -> str:
-        """What the choice is called where it is chosen, with its number."""
+        """The label, shortened, with the count."""
         label = str(self.label)
         short = label if len(label) <= LONGEST_CHOICE else f"{label[: LONGEST_CHOICE - 1]}…"
         return short if self.count is None else f"{short} ({self.count:,})"
@@ -207,7 +208,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """A filter drawn as a select; `name` is its query parameter, the first choice usually "any" with value ""."""
+    """A filter as a select; `name` is its query parameter, the first choice usually "any" with value ""."""
 
     name: str
     label: str
@@ -215,13 +216,13 @@ class Filter:
 
     @property
     def active(self) -> Choice | None:
-        """The chosen value, unless it is the empty one."""
+        """The selected value, unless empty."""
         return next((choice for choice in self.choices if choice.selected and choice.value), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActiveFilter:
-    """A filter in force, drawn as a chip; `url` is the same page without it."""
+    """An active filter as a chip; `url` is the same page without it."""
 
     label: str
     url: str
@@ -231,9 +232,8 @@ class ActiveFilter:
 class SearchBox:
     """The search box and filters of a list. `url` is the list without any; `placeholder` is an example of a query.
 
-    `fields` are filters that are written and not chosen; they are among `active` where they are in force. `rarer` are
-    those in a fold, which is open where one of them is in force. `is_later`: the numbers come after the page, and move
-    nothing.
+    `fields` are text filters, included in `active` if set. `rarer` filters are collapsed unless one is active.
+    `is_later`: the counts are loaded after the page without moving its content.
     """
 
     url: str
@@ -248,18 +248,20 @@ class SearchBox:
 
     @property
     def is_open(self) -> bool:
-        """Whether a filter in the fold is in force."""
+        """Whether a collapsed filter is active."""
         return any(item.active for item in self.rarer)
 
     @property
     def narrowed(self) -> bool:
-        """Whether the query or a filter leaves rows out."""
+        """Whether the query or a filter is active."""
         return bool(self.query or self.active or any(item.active for item in (*self.filters, *self.rarer)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paging:
-    """Which rows of how many are shown (counted from 1); `total` None where it isn't counted; "" where no such page."""
+    """The range of rows shown (from 1) and the total; `total` is None if not counted; a URL is "" if there is no such
+    page.
+    """
 
     first: int
     last: int
@@ -270,9 +272,9 @@ class Paging:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A form's field as it stands: name, value, errors in words, choices of a select.
+    """A form field: name, value, errors, choices of a select.
 
-    `optional` is False for one that some buttons or values of the form require, as its help says.
+    `optional` is False if some buttons or values of the form require it, as its help says.
     """
 
     name: str
@@ -291,7 +293,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A label and a value; `code` sets the value in monospace, `url` leads to more of it where a page links it."""
+    """A label and a value; `code` sets the value in monospace, `url` links to more, if given."""
 
     label: str
     value: str
@@ -301,9 +303,9 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemovedPage:
-    """What stood at an address until it was removed: its name, who removed it, when, and the reason in the audit.
+    """The page of a removed object: its name, who removed it, when, and the reason in the audit.
 
-    `nearest` is what there is instead, `links` lead to others of its kind and to the audit.
+    `nearest` are alternatives; `links` go to others of its kind and to the audit.
     """
 
     frame: Frame
@@ -318,9 +320,9 @@ class RemovedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagePage:
-    """A page with nothing but a message: errors by status, "not found", "not allowed".
+    """A page with only a message, such as an error with its status.
 
-    `home` is false for whoever would be refused there too; they can sign out instead.
+    `home` is False if the reader would be refused there too; they can sign out instead.
     """
 
     frame: Frame

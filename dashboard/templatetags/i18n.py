@@ -1,9 +1,8 @@
-"""Django's tags of translation, under their own names and quicker: a page has hundreds of them.
+"""Faster versions of Django's translation tags, under the same names: a page has hundreds of them.
 
-Django resolves a text as if it were a variable, and puts a sentence together anew, each time. Here both are made once,
-when the template is read. Whatever is more than a text or a sentence (a context of the message, a name to keep it
-under) is left to Django's own nodes, and so is a translation whose placeholders are wrong. Templates say
-`{% load i18n %}`: of two libraries of one name Django takes that of the later app.
+Django resolves a text like a variable and builds a sentence on each rendering. Here both are prepared when the template
+is parsed. More complex uses (a message context, `as`) are left to Django's nodes, and so is a translation with wrong
+placeholders. Templates use `{% load i18n %}`: of two libraries with one name, Django loads that of the later app.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ register.filters.update(djangos.register.filters)
 
 
 class Text(Node):
-    """A text without variables; `%` is doubled in the catalogue."""
+    """A node with a text without variables; `%` is doubled in the catalogue."""
 
     child_nodelists = ()
 
@@ -31,12 +30,12 @@ class Text(Node):
         self.text = text.replace("%", "%%")
 
     def render(self, context: Context) -> SafeString:
-        """The text in the language of the request."""
+        """Return the text in the request's language."""
         return SafeString(gettext(self.text).replace("%%", "%"))
 
 
 class Sentence(Node):
-    """A text with variables, and one for many where it counts."""
+    """A node with a text with variables, and its plural if it counts."""
 
     child_nodelists = ()
 
@@ -47,7 +46,7 @@ class Sentence(Node):
         self.names = [*dict.fromkeys([*self.names, *more])]
 
     def render(self, context: Context) -> SafeString:
-        """The sentence in the language of the request, with its values shown as variables are."""
+        """Return the sentence in the request's language, with its values rendered like variables."""
         block = self.block
         values: dict[str, Any] = {name: value.resolve(context) for name, value in block.extra_context.items()}
         if self.plural and block.counter and block.countervar:
@@ -61,14 +60,14 @@ class Sentence(Node):
                 for name in self.names
             }
             return SafeString(text % shown)
-        except (KeyError, ValueError):  # of the translation or the context: Django says it in English, or leaves it out
+        except (KeyError, ValueError):  # in the translation or the context: Django falls back, or omits the value
             return SafeString(block.render(context))
 
 
 @register.tag("translate")
 @register.tag("trans")
 def translate(parser: Parser, token: Token) -> Node:
-    """A text."""
+    """Parse the `translate` tag."""
     node = djangos.do_translate(parser, token)
     literal = getattr(node.filter_expression.var, "literal", None)
     is_plain = not (node.noop or node.asvar or node.message_context or node.filter_expression.filters)
@@ -78,6 +77,6 @@ def translate(parser: Parser, token: Token) -> Node:
 @register.tag("blocktranslate")
 @register.tag("blocktrans")
 def blocktranslate(parser: Parser, token: Token) -> Node:
-    """A sentence with values."""
+    """Parse the `blocktranslate` tag."""
     node = djangos.do_block_translate(parser, token)
     return node if node.asvar or node.message_context else Sentence(node)
