@@ -1,4 +1,4 @@
-"""Programs call with a token: `Authorization: Bearer TOKEN`, or Basic with any user name and the token as password."""
+"""Token authentication: `Authorization: Bearer TOKEN`, or Basic with any user name and the token as password."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REFUSED = "The token is unknown, expired or revoked. Make one with: python3 mana
 
 
 def token_of(header: str) -> str | None:
-    """The token that an Authorization header carries; None without one. Raises NotSignedIn for one that can't be read."""
+    """Return the token in an Authorization header; None without one. Raises NotSignedIn for an unreadable header."""
     if not header:
         return None
     scheme, _, credentials = header.partition(" ")
@@ -42,7 +42,10 @@ def token_of(header: str) -> str | None:
 
 
 def authenticate(environment: Mapping[str, Any], *, door: str) -> Actor:
-    """Who calls, by the request's environment. Without credentials that is the anonymous actor; wrong ones raise NotSignedIn."""
+    """Return the caller of a request with this environment.
+
+    Without credentials that is the anonymous actor; wrong ones raise NotSignedIn.
+    """
     origin = str(environment.get("REMOTE_ADDR") or "")
     token = token_of(environment.get("HTTP_AUTHORIZATION", ""))
     if token is None:
@@ -56,7 +59,7 @@ def authenticate(environment: Mapping[str, Any], *, door: str) -> Actor:
 def authenticate_at(
     environment: Mapping[str, Any], registry: str, subject: SubjectName | None, *, door: str
 ) -> tuple[Actor, Registry, SubjectName | None]:
-    """Who calls, with the registry and the subject that a call for these names means; one query.
+    """Return the caller, the registry, and the subject with its alias resolved; one query.
 
     Raises NotSignedIn before RegistryNotFound.
     """
@@ -75,13 +78,13 @@ def authenticate_at(
 
 
 class TokenAuthentication(BaseAuthentication):
-    """Sets `request.user` to the Actor; the door is the view's."""
+    """Sets `request.user` to the Actor; its channel is the view's `door`."""
 
     def authenticate(self, request: Request) -> tuple[Actor, None]:
-        """The actor of the request. Raises NotSignedIn."""
+        """Return the actor of the request. Raises NotSignedIn."""
         view = request.parser_context.get("view") if request.parser_context else None
         return authenticate(request.META, door=getattr(view, "door", "product")), None
 
     def authenticate_header(self, request: Request) -> str:
-        """What a 401 tells the client to send."""
+        """Return the `WWW-Authenticate` header of a 401."""
         return 'Basic realm="Schemadesk"'

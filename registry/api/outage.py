@@ -1,7 +1,7 @@
-"""The database is away: recognised in one place, and told by every dialect and the pages in words of their own.
+"""Detects that the database is unavailable; every dialect and the pages report that in their own format.
 
-A database that can't save, as on a full disk, counts as well. What the database says about a statement (a deadlock, a
-number that doesn't fit, a table that isn't there) is none of it.
+This includes a database that can't write, as on a full disk. It excludes errors about a statement (a deadlock, a number
+out of range, a missing table).
 """
 
 from __future__ import annotations
@@ -16,35 +16,36 @@ from django.http import HttpResponseBase
 
 from registry.errors import SchemadeskError, Unavailable
 
-#: seconds after which to ask again. A database that is back is asked within a quarter of a second (dashboard/database).
+#: seconds until a retry. The connection to a recovered database is restored within 0.25 s (dashboard/database).
 RETRY_SECONDS: Final = 2
-#: seconds for which `/readyz` tells of a write that the database refused; disks don't get empty in two seconds
+#: seconds for which `/readyz` reports a refused write; a disk isn't freed within two seconds
 REMEMBERED_SECONDS: Final = 30
-#: SQLSTATE: shut down by its administrator, ended by a crash, starting up or recovering; ended an idle connection; full
+#: SQLSTATEs: shut down by an administrator, crashed, starting or recovering; ended an idle connection; too many
+#: connections
 _STATES: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "53300"})
-#: it can't save: out of resources (disk, memory), an error of the disk; a transaction that may only read
+#: SQLSTATEs of a failed write: out of resources (disk, memory), a disk error; a read-only transaction
 _UNWRITABLE: Final = frozenset({"53000", "53100", "53200", "58030", "25006"})
-_CONNECTION: Final = "08"  # the class of everything about connections
-_DEPTH: Final = 10  # of causes
+_CONNECTION: Final = "08"  # the SQLSTATE class of connection errors
+_DEPTH: Final = 10  # the most causes of an error that are followed
 R = TypeVar("R", bound=HttpResponseBase)
 
 logger = logging.getLogger(__name__)
 
 
 class OutcomeUnknown(OperationalError):
-    """The connection was lost while a change was being committed: nobody knows whether it was."""
+    """The connection was lost during a commit, so it is unknown whether the change was committed."""
 
 
 class DatabaseAway(Unavailable):
-    """The database can't be reached, or is starting; `Retry-After` says when to ask again.
+    """The database is unreachable or starting; `Retry-After` says when to retry.
 
-    Nothing in it names the server.
+    Its message doesn't name the server.
     """
 
     seconds = RETRY_SECONDS
 
     def __init__(self, message: str = "The database is unavailable.", *, is_unknown: bool = False) -> None:
-        """`is_unknown`: it went away while a change was being committed."""
+        """Set the message; `is_unknown` means that the connection was lost during a commit."""
         if is_unknown:
             message = (
                 "The connection was lost while the change was being saved, so it may or may not be saved. Check"
@@ -56,7 +57,7 @@ class DatabaseAway(Unavailable):
 
 
 class WriteRefused(DatabaseAway):
-    """The database answers but can't save: its disk is full, or it is read-only, as a standby is."""
+    """The database responds but can't write: its disk is full, or it is read-only, as a standby is."""
 
     seconds = REMEMBERED_SECONDS
 
@@ -66,17 +67,17 @@ class WriteRefused(DatabaseAway):
 
 @dataclass
 class LastRefusal:
-    """The last write that the database refused to this process."""
+    """The last write that the database refused in this process."""
 
     reason: str = ""
     at: float = 0.0
 
     def note(self, reason: str) -> None:
-        """It has just been refused."""
+        """Record a refusal now."""
         self.reason, self.at = reason, time.monotonic()
 
     def recent(self) -> str:
-        """The reason, if it was refused lately; else empty."""
+        """Return the reason if a write was refused recently; otherwise ""."""
         return self.reason if time.monotonic() - self.at < REMEMBERED_SECONDS else ""
 
 
@@ -84,7 +85,7 @@ LAST_REFUSAL: Final = LastRefusal()
 
 
 def away_of(error: BaseException | None) -> DatabaseAway | None:
-    """What to answer where an error comes of a database that is away; None where it is another error."""
+    """Return the answer for an error caused by an unavailable database; None for other errors."""
     if isinstance(error, SchemadeskError):
         return error if isinstance(error, DatabaseAway) else None
     cause, kind = error, None
@@ -100,7 +101,7 @@ def away_of(error: BaseException | None) -> DatabaseAway | None:
 
 
 def tell_when(response: R, error: BaseException) -> R:
-    """Say in the answer when to ask again, where the error knows; the same answer."""
+    """Set `Retry-After` if the error knows when to retry; returns the same response."""
     if isinstance(error, DatabaseAway):
         response["Retry-After"] = str(error.seconds)
     elif isinstance(error, Unavailable) and (seconds := error.details.get("retry_after")):
@@ -109,7 +110,7 @@ def tell_when(response: R, error: BaseException) -> R:
 
 
 def _kind(error: DatabaseError) -> type[DatabaseAway | WriteRefused] | None:
-    """What to answer for an error of the database; one without SQLSTATE is about the connection, as no server spoke."""
+    """Classify a database error; without SQLSTATE it is about the connection, because no server answered."""
     state = getattr(error.__cause__, "sqlstate", None)
     if state in _UNWRITABLE:
         LAST_REFUSAL.note(type(error.__cause__).__name__)
@@ -119,7 +120,7 @@ def _kind(error: DatabaseError) -> type[DatabaseAway | WriteRefused] | None:
 
 
 def _noted(away: DatabaseAway, error: BaseException | None) -> DatabaseAway:
-    # One line a request: what is wrong with the database is said once, by the pool of connections.
+    # One line per request: the connection pool logs the cause once.
     log = logger.error if isinstance(away, WriteRefused) else logger.warning
     log("answered without the database: %s", type((error and error.__cause__) or error).__name__)
     return away

@@ -1,11 +1,11 @@
-"""Reading the requests of strangers, for every dialect: the raw address, JSON bodies within bounds of memory, numbers.
+"""Safe reading of requests, for every dialect: the raw path, JSON bodies within memory limits, numbers.
 
-Subjects carry any character, `/` included (`a%2Fversions%2F1` is one subject). Django decodes the
-path before it routes, so the boundary between segments is lost; a middleware puts the undecoded
-path back, and the converter decodes one segment at a time.
+Subjects can contain any character, including `/` (`a%2Fversions%2F1` is one subject). Django decodes the path before it
+routes, so the boundary between segments is lost; a middleware restores the undecoded path, and the converter decodes
+one segment at a time.
 
-Eight megabytes of `[{},{},…` become hundreds as Python's objects, in each thread that reads one. So the values of a body
-are counted before they are made, and large bodies are read one at a time. JSON has one kind of number, and Python's reader
+Eight megabytes of `[{},{},…` become hundreds as Python objects, in each thread that reads one. So a body's values are
+counted before it is parsed, and large bodies are read one at a time. JSON has one kind of number, and Python's parser
 makes three of it: `1.5` and `1e2` are floats, `1e999` is infinity.
 """
 
@@ -30,12 +30,12 @@ from registry.errors import InvalidInput
 from registry.formats.base import UNSTORABLE
 
 _SAFE = "/:@!$&'()*+,;=-._~"
-#: bytes; what is shorter is read at once
+#: bytes; smaller bodies are read without waiting
 LARGE: Final = 256 * 1024
 MAX_VALUES: Final = 100_000
-#: unrolled, so that what is inside a string is passed over in one step and not letter by letter
+#: unrolled, so that a string is skipped in one step and not character by character
 _STRING: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-#: half of a surrogate pair; found at once, not letter by letter
+#: an unpaired surrogate; found in one step, not character by character
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _BEGIN_VALUES: Final = (b"{", b"[", b",")
 _MAX_DIGITS: Final = 40
@@ -43,11 +43,11 @@ _gate = threading.Lock()
 
 
 def raw_path(environ: dict[str, object]) -> str:
-    """The path as it stood in the request line, without the query; re-quoted where no server told it."""
+    """Return the path as in the request line, without the query; re-quoted if no server provides it."""
     target = environ.get("RAW_URI") or environ.get("REQUEST_URI")
     if isinstance(target, str) and target:
         path = target.split("?", 1)[0].split("#", 1)[0]
-        if "://" in path:  # absolute form, as a proxy sends it
+        if "://" in path:  # absolute form, as sent to a proxy
             path = "/" + path.split("://", 1)[1].partition("/")[2]
         return path or "/"
     decoded = str(environ.get("PATH_INFO", "/")).encode("latin-1", "replace").decode("utf-8", "replace")
@@ -55,13 +55,13 @@ def raw_path(environ: dict[str, object]) -> str:
 
 
 class RawPathMiddleware:
-    """Makes Django's resolver see the undecoded path; refuses one that isn't UTF-8 once decoded."""
+    """Makes Django's resolver use the undecoded path; refuses one that isn't UTF-8 once decoded."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer 400 for a path that no UTF-8 text encodes to, otherwise go on with the raw path."""
+        """Answer 400 for a path that isn't encoded UTF-8, otherwise continue with the raw path."""
         path = raw_path(request.META)
         try:
             unquote(path, errors="strict")
@@ -72,7 +72,7 @@ class RawPathMiddleware:
 
 
 class SegmentConverter:
-    """One path segment, percent-decoded; it may hold `/` and any other character."""
+    """One path segment, percent-decoded; it may contain `/` and any other character."""
 
     regex = "[^/]+"
 
@@ -81,7 +81,7 @@ class SegmentConverter:
         return unquote(value, errors="strict")
 
     def to_url(self, value: str) -> str:
-        """Encode one segment. Django quotes the result once more, so links are made by `dashboard.components.links`."""
+        """Encode one segment. Django quotes the result again, so `dashboard.components.links` makes links."""
         return quote(value, safe="")
 
 
@@ -89,14 +89,14 @@ register_converter(SegmentConverter, "segment")
 
 
 def refuse_unusable_text(text: str, where: str) -> None:
-    """Raise InvalidInput for a text that no database can hold: with a NUL or half of a surrogate pair."""
+    """Raise InvalidInput for a text that no database can store: with a NUL or an unpaired surrogate."""
     if unusable := UNSTORABLE.search(text):
         raise InvalidInput(f"The {where} contains U+{ord(unusable.group()):04X}, which is not a character.")
 
 
 @contextmanager
 def room_for(length: int) -> Iterator[None]:
-    """Wait, with a body of that many bytes to be read, until no other large one is being read."""
+    """Wait until no other large body is being read, if this one of that many bytes is large."""
     if length <= LARGE:
         yield
         return
@@ -105,14 +105,14 @@ def room_for(length: int) -> Iterator[None]:
 
 
 def length_of(context: Mapping[str, Any] | None) -> int:
-    """The announced length of the body that a parser's context is about, 0 where it isn't told."""
+    """Return the Content-Length in a parser's context, 0 if it is missing."""
     request = (context or {}).get("request")
     text = str(request.META.get("CONTENT_LENGTH") or "0") if request is not None else "0"
     return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
 
 
 def refuse_many_values(data: bytes) -> None:
-    """Raise InvalidInput for JSON that would be more than MAX_VALUES values."""
+    """Raise InvalidInput for JSON that would have more than MAX_VALUES values."""
     if len(data) <= LARGE or _values(data) <= MAX_VALUES:
         return
     if _values(_STRING.sub(b"", data)) > MAX_VALUES:
@@ -120,15 +120,15 @@ def refuse_many_values(data: bytes) -> None:
 
 
 def _values(data: bytes) -> int:
-    """At least the number of values, if the data have no strings."""
+    """Return an upper bound of the number of values in JSON without strings."""
     return sum(data.count(sign) for sign in _BEGIN_VALUES)
 
 
 class BoundedJsonParser(JSONParser):  # type: ignore[misc]  # of a library that isn't typed here
-    """JSON of the product's own API, within the same bounds. Raises ParseError, InvalidInput."""
+    """A parser of JSON for the product's own API, within the same limits. Raises ParseError, InvalidInput."""
 
     def parse(self, stream: IO[bytes], media_type: str | None = None, parser_context: Any = None) -> Any:
-        """The parsed body, refused with the place where it breaks."""
+        """Return the parsed body; errors have their place."""
         with room_for(length_of(parser_context)):
             data = stream.read()
             refuse_many_values(data)
@@ -145,7 +145,7 @@ class BoundedJsonParser(JSONParser):  # type: ignore[misc]  # of a library that 
 
 
 def number_words(value: Any) -> str:
-    """A JSON number or truth value as an error names it: what it is, and what is wrong with it as a whole number."""
+    """Describe a JSON number or boolean for an error: its value, or why it isn't a valid integer."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -157,7 +157,7 @@ def number_words(value: Any) -> str:
 
 
 def unreadable_number(error: ValueError) -> str:
-    """Why a JSON text's number can't be read; the error is Python's, the framework's or `refuse_constant`'s."""
+    """Return why a JSON number can't be read; the error is Python's, the framework's or `refuse_constant`'s."""
     if "integer string conversion" in str(error):
         return "a whole number has too many digits"
     if "not JSON compliant" in str(error):
@@ -166,5 +166,5 @@ def unreadable_number(error: ValueError) -> str:
 
 
 def refuse_constant(name: str) -> Any:
-    """Raise ValueError for NaN and Infinity, which Python's reader takes though JSON has no such numbers."""
+    """Raise ValueError for NaN and Infinity, which Python's parser accepts although JSON doesn't have them."""
     raise ValueError(f"{name} is not JSON")

@@ -1,8 +1,8 @@
-"""What the responses of every dialect say of themselves: a version's standing, and that they may be given again.
+"""Marks of responses in every dialect: a version's status, and whether a response may be replayed.
 
-Headers name versions that should not be used any more; the answers stay as they are. What stands before Django puts a
-`Replay` into the request's environment; a view whose answers follow from the request and from the database alone allows
-it, and the answer may be given again, without asking Django, as long as nothing has changed. Nothing is allowed by itself.
+Headers name versions that should no longer be used; the bodies are unchanged. The layer before Django puts a `Replay`
+into the request's environment. A view whose answers depend only on the request and the database allows replay: then the
+answer may be repeated without Django while nothing has changed. By default it isn't allowed.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ DEPRECATION: Final = "Deprecation"
 SUNSET: Final = "Sunset"
 HEADER: Final = "X-Schemadesk-Standing"
 HEADERS: Final = (DEPRECATION, SUNSET, HEADER)
-MAX_MESSAGE: Final = 300  # characters of the message in the header; clients bound how long headers may be
-#: what a Display String has as it stands: printable ASCII without `"` and `%`
+MAX_MESSAGE: Final = 300  # characters of the message in the header, because clients limit header sizes
+#: the characters that a Display String contains unescaped: printable ASCII without `"` and `%`
 _PLAIN: Final = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in '"%')
 _Response = TypeVar("_Response", bound=HttpResponseBase)
 
 
 def standing_headers(standing: Standing | None) -> dict[str, str]:
-    """The headers of an answer with a version of that standing; none for good standing."""
+    """Return the headers for a version with that status; none for an active one."""
     if standing is None:
         return {}
     headers = {DEPRECATION: _date(standing.decided_at)}
@@ -44,14 +44,14 @@ def standing_headers(standing: Standing | None) -> dict[str, str]:
 
 
 def marked(response: _Response, standing: Standing | None) -> _Response:
-    """The response with those headers."""
+    """Return the response with those headers."""
     for name, value in standing_headers(standing).items():
         response[name] = value
     return response
 
 
 def standing_in(response: HttpResponseBase) -> str:
-    """What the response says of it, in one text: part of its ETag, so that a kept answer doesn't go without."""
+    """Return the status headers as one text: it is part of the ETag, so that a cached answer has them too."""
     return "\n".join(f"{name}: {response.headers[name]}" for name in HEADERS if name in response.headers)
 
 
@@ -69,17 +69,17 @@ def _text(message: str) -> str:
 
 
 def _lower_escapes(text: str) -> str:
-    """RFC 9651 writes the digits of escapes in lower case."""
+    """Write the digits of escapes in lower case, as RFC 9651 does."""
     first, *rest = text.split("%")
     return first + "".join(f"%{part[:2].lower()}{part[2:]}" for part in rest)
 
 
 @dataclass
 class Replay:
-    """What is known of one answer; `until` is the time from which on it isn't right any more, changed or not.
+    """Whether and how long one answer can be replayed; from `until` on it is invalid, even if nothing changed.
 
-    `is_pure` says that nothing was written on the way to it. Of all registrations only those change it that are under
-    a name of `subjects`, in whichever context; None: any one may.
+    `is_pure` means that nothing was written to compute it. Only registrations under a name in `subjects`, in any
+    context, change it; None: any registration may.
     """
 
     is_allowed: bool = False
@@ -89,7 +89,7 @@ class Replay:
 
 
 def allow_replay(environ: dict[str, Any], *, until: datetime | None = None) -> None:
-    """Let the answer to this request be given again, until then at most (None: for as long as nothing changes)."""
+    """Allow replaying the answer to this request, at most until then (None: as long as nothing changes)."""
     replay = environ.get(ENVIRON)
     if isinstance(replay, Replay):
         replay.is_allowed = True
@@ -97,7 +97,7 @@ def allow_replay(environ: dict[str, Any], *, until: datetime | None = None) -> N
 
 
 def depend_on(environ: dict[str, Any], subjects: Iterable[SubjectName] | None) -> None:
-    """Say that no registration changes the answer to this request but those under these subjects' names; None: any may."""
+    """Declare that only registrations under these subjects' names change the answer to this request; None: any may."""
     replay = environ.get(ENVIRON)
     if isinstance(replay, Replay):
         replay.subjects = None if subjects is None else frozenset(name.subject for name in subjects)

@@ -47,13 +47,13 @@ from registry.subjects.versions.versions import VersionInfo
 #: the most requests of one batch
 MAX_BATCH = 1000
 CREATE, UPSERT, DELETE = "CREATE", "UPSERT", "DELETE"
-#: what `lifecycle` may name in a search of schemas: those that nobody uses too
+#: a value of `lifecycle` in a schema search: subjects without an association
 NONE = "NONE"
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Which associations a call is about; empty parts take all."""
+    """The associations that a call is about; empty parts match all."""
 
     resource_type: str
     types: tuple[str, ...]
@@ -62,7 +62,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Operation:
-    """A step of a batch: what to associate together, or (`DELETE`) one type to take back."""
+    """A step of a batch: associations to add together, or (`DELETE`) one type to remove."""
 
     kind: str
     associations: tuple[AssociationSpec, ...]
@@ -70,7 +70,7 @@ class Operation:
 
 
 def filters(request: Request) -> Filter:
-    """The parameters `resourceType`, `associationType` and `lifecycle`. Raises InvalidInput."""
+    """Return the parameters `resourceType`, `associationType` and `lifecycle`. Raises InvalidInput."""
     parameters = request.query_params
     lifecycle = parameters.get("lifecycle", "")
     if lifecycle and lifecycle not in LIFECYCLES:
@@ -80,7 +80,7 @@ def filters(request: Request) -> Filter:
 
 
 def search_filters(request: Request) -> tuple[Filter, frozenset[str]] | None:
-    """The same for a search of schemas, whose lifecycles are several, NONE among them; None where nothing is asked."""
+    """Return the filter of a schema search, with several lifecycles, also NONE; None if there are no parameters."""
     parameters = request.query_params
     lifecycles = frozenset(text for text in parameters.getlist("lifecycle") if text)
     unknown = sorted(lifecycles - {*LIFECYCLES, NONE})
@@ -93,18 +93,18 @@ def search_filters(request: Request) -> tuple[Filter, frozenset[str]] | None:
 
 
 def context_of(request: Request, address: str) -> str:
-    """The context of the subjects that name none: the parameter's, or else the address's. Raises InvalidName."""
+    """Return the context of subjects without one: the parameter's, else the URL's. Raises InvalidName."""
     text = request.query_params.get("context", "")
     return check_context(text) if text and address == DEFAULT_CONTEXT else address
 
 
 def dry_run(request: Request) -> bool:
-    """The parameter `dryRun`. Raises InvalidInput."""
+    """Return the parameter `dryRun`. Raises InvalidInput."""
     return flag(request, "dryRun")
 
 
 def read_resource(body: dict[str, Any], resource_id: str | None = None) -> Resource:
-    """The resource of a body; an id in the address must be the body's. Raises InvalidInput, InvalidAssociation."""
+    """Return the resource in a body; its id must match that of the URL. Raises InvalidInput, InvalidAssociation."""
     name, namespace, kind = (
         typed(body, part, str, "") for part in ("resourceName", "resourceNamespace", "resourceType")
     )
@@ -117,13 +117,13 @@ def read_resource(body: dict[str, Any], resource_id: str | None = None) -> Resou
 
 
 def read_associations(body: dict[str, Any]) -> tuple[AssociationSpec, ...]:
-    """The associations of a body. Raises InvalidInput, InvalidRuleSet."""
+    """Return the associations in a body. Raises InvalidInput, InvalidRuleSet."""
     items = typed(body, "associations", list, [])
     return tuple(_association(item, f"associations/{position}/") for position, item in enumerate(items))
 
 
 def read_operations(body: dict[str, Any]) -> tuple[Operation, ...]:
-    """The steps of one request of a batch: neighbours of one kind go together. Raises InvalidInput, InvalidAssociation."""
+    """Return a batch request's steps, grouping neighbours of one kind. Raises InvalidInput, InvalidAssociation."""
     operations: list[Operation] = []
     for position, item in enumerate(typed(body, "associations", list, [])):
         where = f"associations/{position}/"
@@ -147,7 +147,7 @@ def read_operations(body: dict[str, Any]) -> tuple[Operation, ...]:
 
 
 def read_batch(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """The requests of a batch. Raises InvalidAssociation, InvalidInput."""
+    """Return the requests of a batch. Raises InvalidAssociation, InvalidInput."""
     requests: list[dict[str, Any]] = typed(body, "requests", list, [])
     if not requests:
         raise InvalidAssociation("requests", "cannot be null or empty")
@@ -209,7 +209,7 @@ class Associations(ConfluentView):
     """`/associations`."""
 
     def post(self, request: Request, **address: Any) -> Response:
-        """Associate a resource that is made now."""
+        """Associate a resource that is being created."""
         body = object_body(request)
         done = associate(
             registry=self.registry.name,
@@ -223,7 +223,7 @@ class Associations(ConfluentView):
         return Response(associated_answer(done.resource, done.associations, done.versions))
 
     def put(self, request: Request, **address: Any) -> Response:
-        """Add associations to a resource that is there; the body alone says which one."""
+        """Add associations to an existing resource, which only the body names."""
         return put(self, request, None)
 
 
@@ -231,24 +231,24 @@ class AssociationsOfId(ConfluentView):
     """`/associations/resources/{id}`."""
 
     def authorize(self) -> None:
-        """Reading is also for who may read some subjects alone: of these it answers."""
+        """Allow reading to callers who can read only some subjects: they get the associations of these."""
         if self.request.method in ("GET", "HEAD"):
             require_visible(self.registry, self.actor)
         else:
             super().authorize()
 
     def get(self, request: Request, resource_id: str, **address: Any) -> Response:
-        """What the resource of that id uses."""
+        """Return the associations of the resource with that id."""
         criteria = filters(request)
         associations = associations_of_id(self.registry, resource_id, **vars(criteria))
         return listed(request, visible(self, associations))
 
     def put(self, request: Request, resource_id: str, **address: Any) -> Response:
-        """Add associations to a resource that is there."""
+        """Add associations to an existing resource."""
         return put(self, request, resource_id)
 
     def delete(self, request: Request, resource_id: str, **address: Any) -> Response:
-        """Take associations back; with `cascadeLifecycle` along with what the resource owns."""
+        """Remove associations; with `cascadeLifecycle` also the subjects that the resource owns."""
         criteria = filters(request)
         dissociate(
             registry=self.registry.name,
@@ -263,12 +263,12 @@ class AssociationsOfId(ConfluentView):
 
 
 class AssociationsOfName(ConfluentView):
-    """`/associations/resources/{namespace}/{name}`, which serializers ask for the subject of a topic."""
+    """`/associations/resources/{namespace}/{name}`, where serializers look up a topic's subject."""
 
     reads_parts = True
 
     def get(self, request: Request, namespace: str, name: str, **address: Any) -> Response:
-        """What the resources of that name use; `-` is any namespace, or any name."""
+        """Return the associations of the resources with that name; `-` is any namespace, or any name."""
         criteria = filters(request)
         return listed(request, visible(self, associations_of_name(self.registry, name, namespace, **vars(criteria))))
 
@@ -277,16 +277,16 @@ class AssociationsOfSubject(ConfluentView):
     """`/associations/subjects/{subject}`."""
 
     def get(self, request: Request, **address: Any) -> Response:
-        """Who uses the subject."""
+        """Return the associations of the subject."""
         criteria = filters(request)
         return listed(request, associations_of_subject(self.registry, self.named_subject, **vars(criteria)))
 
 
 class BatchOfChanges(ConfluentView):
-    """`/associations:batchMutate`, at first called `/associations:batch`."""
+    """`/associations:batchMutate`, originally `/associations:batch`."""
 
     def post(self, request: Request, **address: Any) -> Response:
-        """Each request of the batch done or undone as a whole, with its own answer."""
+        """Do each request of the batch completely or not at all, and answer each separately."""
         context, dry = context_of(request, self.context), dry_run(request)
         requests = read_batch(object_body(request))
         results = [_result(partial(self._change, item, context, dry)) for item in requests]
@@ -316,7 +316,7 @@ class BatchOfChanges(ConfluentView):
         return associated_answer(resource, associations, versions)
 
     def _take_back(self, resource: Resource, association_type: str, *, cascade: bool, dry: bool) -> None:
-        """One that isn't there needn't be taken back."""
+        """Remove an association; does nothing if it doesn't exist."""
         existing = associations_of_id(self.registry, resource.id or "", types=(association_type,))
         if existing:
             dissociate(
@@ -336,7 +336,7 @@ class BatchOfLookUps(ConfluentView):
     reads_parts = True
 
     def post(self, request: Request, **address: Any) -> Response:
-        """What many resources use; with `includeSchemas` along with the latest versions."""
+        """Return the associations of many resources; with `includeSchemas` also the latest versions."""
         with_schemas = flag(request, "includeSchemas")
         requests = read_batch(object_body(request))
         results = [_result(partial(self._look_up, item, with_schemas)) for item in requests]
@@ -367,12 +367,12 @@ class BatchOfLookUps(ConfluentView):
             try:
                 versions[item.association_type] = get_version(self.registry, item.subject, "latest")
             except (SubjectNotFound, VersionNotFound):
-                continue  # deleted since
+                continue  # deleted meanwhile
         return versions
 
 
 def put(view: ConfluentView, request: Request, resource_id: str | None) -> Response:
-    """Add associations to a resource that is there."""
+    """Add associations to an existing resource."""
     body = object_body(request)
     done = associate(
         registry=view.registry.name,
@@ -387,12 +387,12 @@ def put(view: ConfluentView, request: Request, resource_id: str | None) -> Respo
 
 
 def visible(view: ConfluentView, associations: list[AssociationInfo]) -> list[AssociationInfo]:
-    """Those whose subject the caller may read."""
+    """Return the associations whose subject the caller may read."""
     return [item for item in associations if view.visible.has_subject(item.subject)]
 
 
 def listed(request: Request, associations: list[AssociationInfo]) -> Response:
-    """A page of associations."""
+    """Return a page of associations."""
     return Response(page(request, [association_answer(item) for item in associations]))
 
 
@@ -402,7 +402,7 @@ def _filter_of(body: dict[str, Any]) -> Filter:
 
 
 def _result(call: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What one request of a batch came to: its answer, or its error."""
+    """Return the result of one request of a batch: its answer, or its error."""
     try:
         return {"result": call()}
     except SchemadeskError as error:

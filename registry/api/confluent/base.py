@@ -1,4 +1,4 @@
-"""The base of this dialect's views."""
+"""The base class of this dialect's views."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ HEADERS: Final = {"Cache-Control": "no-cache, no-store, must-revalidate", "X-XSS
 
 
 class ConfluentView(View):
-    """Finds the registry, context and subject that the address names; `self.actor` is who calls.
+    """Reads the registry, context and subject from the URL; `self.actor` is the caller.
 
-    It doesn't use the framework of the other dialects, whose machinery took longer than most reads.
+    It doesn't use Django REST framework, whose overhead was larger than most reads.
     """
 
     door: ClassVar[str] = "confluent"
     http_method_names = ["get", "post", "put", "delete", "head"]
     media_types: ClassVar[tuple[MediaType, ...]] = JSON
-    #: an answer that stays as it is carries an ETag, and a client that has it gets 304
+    #: whether an answer has an ETag, so that a client that has it gets 304
     has_etag = False
-    #: whether the address is also for who may read some subjects alone; the view answers as far as that goes
+    #: whether callers who can read only some subjects may call it; the view answers with what they may read
     reads_parts = False
-    #: whether registrations under other names than the subject's leave what a GET reads as it is
+    #: whether registrations under other subject names don't affect the result of a GET
     reads_its_subject = False
 
     request: Request  # type: ignore[assignment]  # of this dialect
@@ -48,11 +48,11 @@ class ConfluentView(View):
     registry: Registry
     context: str
     subject: SubjectName | None
-    #: the subject of the address, and the one that its alias names
+    #: the subject in the URL, and the subject that its alias names
     subjects: tuple[SubjectName, ...]
     visible: Visible
 
-    #: the methods that it takes, as a header says them
+    #: the methods that it supports, as in the header
     allowed: ClassVar[str]
 
     def __init_subclass__(cls) -> None:
@@ -62,20 +62,20 @@ class ConfluentView(View):
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Callable[..., HttpResponse]:
-        """The view for an address. No call counts by a cookie, so none needs the protection of forms."""
+        """Return the view function. No call authenticates by cookie, so none needs CSRF protection."""
         view: Callable[..., HttpResponse] = super().as_view(**initkwargs)  # type: ignore[assignment]
         view.csrf_exempt = True  # type: ignore[attr-defined]
         return view
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
-        """Answer a request, with an error by the table of this dialect."""
+        """Answer a request; errors are answered by this dialect's table."""
         self.request = Request(request)
         chosen = self.media_types[0], self.media_types[0].media_type
         try:
             chosen = accepted_type(self.request.META.get("HTTP_ACCEPT", "*/*"), self.media_types)
             self.initial(self.request, **kwargs)
             response = self._handler()(self.request, **kwargs)
-        except Exception as error:  # noqa: BLE001 - the table has a row for those that aren't foreseen
+        except Exception as error:  # noqa: BLE001 - the table has a row for unexpected errors
             response = handle(error, {})
         response.fill(*chosen)
         for name, value in HEADERS.items():
@@ -94,14 +94,14 @@ class ConfluentView(View):
         return handler
 
     def initial(self, request: Request, **kwargs: Any) -> None:
-        """Authenticate, then read the address.
+        """Authenticate, then read the URL.
 
         Raises NotSignedIn, RegistryNotFound, InvalidName, InvalidInput, NotAllowed.
         """
         try:
             self.read_address(**kwargs)
         except SchemadeskError:
-            authenticate(request.META, door=self.door)  # who isn't let in is told no more than that
+            authenticate(request.META, door=self.door)  # an unauthenticated caller learns only that
             raise
         given = self.subject
         registry, sought = kwargs.get("registry", ""), self.sought()
@@ -111,13 +111,13 @@ class ConfluentView(View):
         self.subjects = tuple(name for name in (given, self.subject) if name is not None)
         self.visible = Visible(self.registry, self.actor)
         self.authorize()
-        # What is answered here follows from the request and the database; nothing but the token ends by itself.
+        # The answer depends only on the request and the database; of these, only the token can expire by itself.
         allow_replay(request.META, until=self.actor.limit.expires_at if self.actor.limit else None)
         if self.reads_its_subject and request.method != "POST":
             depend_on(request.META, self.subjects)
 
     def read_address(self, **kwargs: Any) -> None:
-        """Read what the address and its parameters name. Raises InvalidName, InvalidInput."""
+        """Read the URL and its parameters. Raises InvalidName, InvalidInput."""
         for name, values in self.request.query_params.lists():
             for text in (name, *values):
                 refuse_unusable_text(text, f"parameter {name[:40]!r}")
@@ -125,7 +125,7 @@ class ConfluentView(View):
         self.subject = self.read_subject(kwargs["subject"]) if "subject" in kwargs else None
 
     def authorize(self) -> None:
-        """Refuse who may not read the subject of the address, or the registry. Raises NotSignedIn, NotAllowed."""
+        """Refuse callers who may not read the URL's subject, or the registry. Raises NotSignedIn, NotAllowed."""
         if self.reads_parts and self.subject is None:
             require_visible(self.registry, self.actor)
             return
@@ -133,28 +133,31 @@ class ConfluentView(View):
         require(self.actor, READ, registry=self.registry.name, subject=name)
 
     def read_subject(self, text: str) -> SubjectName | None:
-        """The subject that the address names, which has a name of its own. Raises InvalidName."""
+        """Return the subject in the URL, which must not be empty. Raises InvalidName."""
         subject = parse_subject(text, context=self.context)
         if not subject.subject:
             raise InvalidName(f"The specified subject '{text}' is not a valid.", name=text)
         return subject
 
     def sought(self) -> SubjectName | None:
-        """The subject whose alias counts in its place, if it has one."""
+        """Return the subject whose alias is followed."""
         return self.subject
 
     def take(self, subject: SubjectName) -> None:
-        """Go on with what that alias names, or with the subject that was sought."""
+        """Continue with that subject's alias, or with the subject itself."""
         self.subject = subject
 
     @property
     def named_subject(self) -> SubjectName:
-        """The subject of the address, which the route guarantees."""
+        """The subject in the URL, which the route guarantees."""
         assert self.subject is not None
         return self.subject
 
     def schema_body(self) -> SchemaBody:
-        """The schema that was sent; a reference may be to the newest version of another subject. Raises InvalidInput, InvalidRuleSet."""
+        """Return the schema in the body. Raises InvalidInput, InvalidRuleSet.
+
+        A reference may be to the newest version of another subject, so the answer may depend on other subjects.
+        """
         body = schema_body(self.request)
         if not body.references:
             depend_on(self.request.META, self.subjects)
@@ -162,11 +165,11 @@ class ConfluentView(View):
 
     @property
     def names_no_context(self) -> bool:
-        """Whether the address leaves the context open: then other contexts are looked into as well."""
+        """Whether the URL has no context: then other contexts are searched too."""
         return "context" not in self.kwargs and not str(self.kwargs.get("subject", "")).startswith(":.")
 
     def and_elsewhere(self, subject: SubjectName) -> Iterator[SubjectName]:
-        """The subject, and then, if nothing names its context, those of the same name in the other contexts."""
+        """Yield the subject, and if nothing names its context, the subjects with its name in the other contexts."""
         yield subject
         if self.names_no_context:
             for name in elsewhere(self.registry, subject):
@@ -174,7 +177,7 @@ class ConfluentView(View):
                     yield name
 
     def _tag(self, response: Response) -> None:
-        """Put an ETag on the answer, and answer 304 to a client that has it."""
+        """Add an ETag to the answer, and answer 304 to a client that has it."""
         standing = standing_in(response)
         content = response.content + b"\n" + standing.encode() if standing else response.content
         tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'

@@ -1,4 +1,4 @@
-"""Confluent's error codes: one row an error. The HTTP status is the first three digits of a five-digit code."""
+"""Confluent's error codes: one row per error. A five-digit code starts with the HTTP status."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ CODES: dict[type[Exception], int] = {
     WriteRefused: 50001,
     OperationalError: 50001,
 }
-#: where it isn't the code's first three digits: 503 is what clients try again, or go to another server for
+#: statuses that aren't the code's first three digits: clients retry a 503, or use another server
 STATUSES: dict[type[Exception], int] = {DatabaseAway: 503, WriteRefused: 503}
-#: what the framework itself refuses, in the words of the established server
+#: errors of the framework, with Confluent's messages
 FRAMEWORK_MESSAGES = {
     404: "HTTP 404 Not Found",
     405: "HTTP 405 Method Not Allowed",
@@ -69,7 +69,7 @@ FRAMEWORK_MESSAGES = {
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response:
-    """The answer for any exception; one that isn't foreseen is logged with its trace and answered 500 without details."""
+    """Return the answer for any exception; an unexpected one is logged with its traceback and answered 500, no details."""
     if isinstance(error, exceptions.APIException):
         message = FRAMEWORK_MESSAGES.get(error.status_code, str(error.detail))
         return _error_response(error.status_code, error.status_code, message)
@@ -90,19 +90,19 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
 
 
 def status_of(kind: type[Exception], code: int) -> int:
-    """The HTTP status of an error of that kind and code."""
+    """Return the HTTP status of an error with that class and code."""
     return STATUSES.get(kind, int(str(code)[:3]))
 
 
 def code_of(error: Exception) -> int | None:
-    """The code of an error, or None for one that no row foresees."""
+    """Return the code of an error, or None if it has no row."""
     if isinstance(error, errors.IncompatibleSchema | errors.PolicyViolated):
         return int(settings.INCOMPATIBLE_ERROR_CODE)
     return next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), None)
 
 
 def describe(error: Exception) -> str:
-    """The message, with line and column where the schema has one."""
+    """Return the message, with line and column if the schema has an error."""
     if not isinstance(error, errors.SchemadeskError):
         return str(error)
     return error.placed

@@ -1,7 +1,7 @@
 """Requests and responses of this dialect: their media types, JSON bodies in, JSON and text out.
 
-What the framework would work out for each request is fixed here: which media types there are, and that bodies are JSON. Its
-rules for choosing between them count, but are asked once for each header that clients send.
+What the framework would determine per request is fixed here: the media types, and that bodies are JSON. Its rules for
+choosing a media type apply, but their results are cached per header.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from registry.api.request_reading import (
 )
 from registry.errors import SchemaTooLarge
 
-#: the escapes of what may be no character: bodies without them need no second look
+#: escapes that may be invalid characters: bodies without them need no second check
 _SUSPECT: Final = re.compile(rb"\\u(0000|[dD][89a-fA-F])")
-_KEPT: Final = 256  # the longest header whose meaning is kept, and how many of them
-_BYTES: Final = "application/octet-stream"  # what some clients call JSON, and a body of no type
+_KEPT: Final = 256  # the longest header whose result is cached, and how many of them
+_BYTES: Final = "application/octet-stream"  # some clients send JSON with this type; also a body without a type
 _READ: Final = (
     "application/vnd.schemaregistry.v1+json",
     "application/vnd.schemaregistry+json",
@@ -51,14 +51,14 @@ class MediaType:
     is_text: bool = False
 
     def render(self, data: Any, accepted: str) -> bytes:
-        """The body; JSON may be indented, as the parameters of the accepted type say."""
+        """Return the body; JSON may be indented, as the parameters of the accepted type say."""
         if not self.is_text:
             return _json.render(data, accepted)  # type: ignore[no-any-return]
         return data.encode() if isinstance(data, str) else json.dumps(data).encode()
 
     @property
     def content_type(self) -> str:
-        """As the header says it."""
+        """The value of the header."""
         return f"{self.media_type}; charset=utf-8" if self.is_text else self.media_type
 
 
@@ -68,7 +68,7 @@ TEXT: Final = MediaType("text/plain", is_text=True)
 
 
 def accepted_type(header: str, offered: tuple[MediaType, ...]) -> tuple[MediaType, str]:
-    """What an `Accept` header chooses of the types that are offered, and how it says it. Raises NotAcceptable."""
+    """Return the media type that an `Accept` header selects, and its text in the header. Raises NotAcceptable."""
     return (_accepted if len(header) <= _KEPT else _accepted.__wrapped__)(header, offered)
 
 
@@ -95,17 +95,17 @@ class Request:
 
     @property
     def query_params(self) -> QueryDict:
-        """The parameters of the address."""
+        """The query parameters."""
         return self.http.GET
 
     @property
     def headers(self) -> HttpHeaders:
-        """The headers, by names in any case."""
+        """The headers, with case-insensitive names."""
         return self.http.headers
 
     @cached_property
     def data(self) -> Any:
-        """The parsed body, {} where there is none.
+        """The parsed body, {} without one.
 
         Raises ParseError with line and column, UnsupportedMediaType, SchemaTooLarge, InvalidInput.
         """
@@ -124,9 +124,9 @@ class Request:
 
 
 class Response(HttpResponse):
-    """A response whose data are rendered when its media type is known.
+    """A response whose data is rendered when its media type is known.
 
-    A raw one has a text as it stands, whatever its type: a schema that is asked for as JSON would be quoted otherwise.
+    A raw one contains a text unchanged, whatever its type: a schema requested as JSON would be quoted otherwise.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Response(HttpResponse):
         self._is_raw = is_raw
 
     def fill(self, chosen: MediaType, accepted: str) -> None:
-        """Make the body, and the header of its type; None has neither."""
+        """Render the body and set its content type; for None there is neither."""
         if self.data is None:
             del self["Content-Type"]
             return

@@ -22,32 +22,32 @@ from registry.subjects.remote.remote_client import SETTINGS
 from registry.subjects.services import delete_config, delete_mode, set_config, set_mode
 from registry.subjects.versions.qualified_names import GLOBAL_CONTEXT, SubjectName, parse_scope
 
-#: property of a PUT → setting: the level is called otherwise than in the answer to a GET
+#: property of a PUT → setting: the level has another name than in the response of a GET
 PUT_PROPERTIES = {
     "compatibility" if name == "compatibilityLevel" else name: setting for name, setting in SETTINGS.items()
 }
 
 
 class PolicyView(ConfluentView):
-    """What is set for a subject, a context, or (no name) the registry; an alias isn't followed."""
+    """The config or mode of a subject, a context, or (no name) the registry; aliases aren't followed."""
 
     reads_its_subject = True
 
     def read_subject(self, text: str) -> SubjectName | None:
-        """The scope that the address names. Raises InvalidName."""
+        """Return the scope in the URL. Raises InvalidName."""
         return parse_scope(text, context=self.context)
 
     def read_address(self, **kwargs: Any) -> None:
-        """Below a context, no subject means the context."""
+        """Read the URL; below a context, no subject means the context."""
         super().read_address(**kwargs)
         if "subject" not in kwargs:
             self.subject = parse_scope("", context=self.context)
 
     def sought(self) -> None:
-        """No alias is followed."""
+        """Return None: no alias is followed."""
 
     def not_found(self) -> SubjectNotFound:
-        """What a DELETE says of a scope that sets nothing."""
+        """Return the error of a DELETE for a scope without settings."""
         name = self.named_subject.qualified
         return SubjectNotFound(f"Subject '{name}' not found.", subject=name)
 
@@ -56,7 +56,7 @@ class ConfigView(PolicyView):
     """`/config[/{subject}]`."""
 
     def get(self, request: Request, **address: Any) -> Response:
-        """The settings; a subject's own unless `defaultToGlobal`. 40408 where it has none."""
+        """Return the settings; a subject's own unless `defaultToGlobal`. 40408 if it has none."""
         in_scope = flag(request, "defaultToGlobal")
         config, settings = config_and_settings(self.registry, self.subject)
         if self.subject is not None and not in_scope:
@@ -64,7 +64,7 @@ class ConfigView(PolicyView):
         return Response(config_answer(self.visible.settings(settings, self.subject), level=config.level))
 
     def put(self, request: Request, **address: Any) -> Response:
-        """Change the settings that the body has; null unsets one. Echoes the request."""
+        """Change the settings in the body; null unsets one. Echoes the request."""
         body = object_body(request)
         properties = {name: body[name] for name in PUT_PROPERTIES if name in body}
         level = properties.get("compatibility")
@@ -80,7 +80,7 @@ class ConfigView(PolicyView):
         return Response({name: value for name, value in properties.items() if value is not None})
 
     def delete(self, request: Request, **address: Any) -> Response:
-        """Unset it; answers what it was. 40401 for a scope without settings."""
+        """Unset the config and return the old one. 40401 for a scope without settings."""
         try:
             old = delete_config(registry=self.registry.name, subject=self.subject, by=self.actor)
         except SubjectConfigNotFound as error:
@@ -92,7 +92,7 @@ class ModeView(PolicyView):
     """`/mode[/{subject}]`."""
 
     def get(self, request: Request, **address: Any) -> Response:
-        """The mode; a subject's own unless `defaultToGlobal`. 40409 where it has none."""
+        """Return the mode; a subject's own unless `defaultToGlobal`. 40409 if it has none."""
         if self.subject is None or flag(request, "defaultToGlobal"):
             return Response({"mode": selectors.effective_mode(self.registry, self.subject).mode})
         return Response({"mode": selectors.own_mode(self.registry, self.subject)})
@@ -108,13 +108,13 @@ class ModeView(PolicyView):
         if not isinstance(mode, str):
             raise InvalidMode('Send {"mode": MODE}.')
         if mode.upper() == FORWARD and self.kwargs.get("subject") != f":{GLOBAL_CONTEXT}:":
-            # The established server takes it under this name alone; `/mode` is the default context there.
+            # Confluent accepts it only under this name; there, `/mode` is the default context.
             raise InvalidMode("Forward mode only supported on global level", mode=mode)
         set_mode(registry=self.registry.name, subject=self.subject, by=self.actor, mode=mode, force=force)
         return Response({"mode": mode})
 
     def delete(self, request: Request, **address: Any) -> Response:
-        """Unset it; answers what it was. 40401 for a scope without a mode, but with `recursive`."""
+        """Unset the mode and return the old one. 40401 for a scope without a mode, unless `recursive`."""
         try:
             old = delete_mode(
                 registry=self.registry.name,

@@ -1,4 +1,4 @@
-"""Confluent's registry API: schemas by id and by GUID, and the server itself, its formats and contexts."""
+"""Confluent's registry API: schemas by id and by GUID, and the server's formats, contexts and metadata."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from registry.subjects.services import delete_context
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
 from registry.subjects.versions.versions import SchemaInfo, VersionInfo
 
-#: the most versions of one page of `GET /schemas`, and how many come if no limit is given
+#: the most versions on a page of `GET /schemas`, and its default size
 MOST_SCHEMAS = 1000
 
 
@@ -42,7 +42,7 @@ class Schemas(ConfluentView):
     reads_parts = True
 
     def get(self, request: Request, **address: Any) -> Response:
-        """Versions by the beginning of their subjects' names."""
+        """Return versions by prefix of their subjects' names."""
         context, prefix = subject_prefix(request, self.context if "context" in address else None)
         offset, limit = window(request, most=MOST_SCHEMAS)
         chosen_filters = search_filters(request)
@@ -78,21 +78,21 @@ class Schemas(ConfluentView):
         )
 
 
-#: the value of the parameter `text` that asks for a version's text as it was sent
+#: the value of the parameter `text` for a version's text as it was sent
 SUBMITTED: Final = "submitted"
 
 
 class SchemaIdView(ConfluentView):
-    """What is asked of an id, in the context or the subject that the parameter `subject` names.
+    """A call for an id, in the context or the subject of the parameter `subject`.
 
-    A subject that the caller may not read counts as one that isn't there.
+    An unreadable subject is treated as one that doesn't exist.
     """
 
     reads_parts = True
     scope_subject: SubjectName | None
 
     def read_address(self, **kwargs: Any) -> None:
-        """The parameter names a subject, a context, or both."""
+        """Read the URL; the parameter names a subject, a context, or both."""
         super().read_address(**kwargs)
         text = self.request.query_params.get("subject", "")
         self.scope = parse_subject(text, context=self.context) if text else SubjectName(self.context, "")
@@ -100,16 +100,16 @@ class SchemaIdView(ConfluentView):
         self.scope_subject = self.scope if self.scope.subject else None
 
     def sought(self) -> SubjectName | None:
-        """The subject of the parameter."""
+        """Return the parameter's subject."""
         return self.scope_subject
 
     def take(self, subject: SubjectName) -> None:
-        """What is asked is asked of it."""
+        """Use that subject as the scope."""
         self.scope_subject = subject
 
     @property
     def schema_id(self) -> int:
-        """The id of the address. Raises SchemaNotFound for one that no schema can have."""
+        """The id in the URL. Raises SchemaNotFound for one that no schema can have."""
         text = str(self.kwargs["schema_id"])
         digits = text.removeprefix("-")
         if not (digits.isascii() and digits.isdigit()) or text.startswith("-") or len(digits) > 10:
@@ -117,9 +117,10 @@ class SchemaIdView(ConfluentView):
         return int(text)
 
     def definition(self) -> tuple[SchemaInfo, VersionInfo | None]:
-        """The definition, and the version of the subject that was named. Raises SchemaNotFound.
+        """Return the definition, and the version of the given subject. Raises SchemaNotFound.
 
-        A subject without a context that hasn't the id is looked for in the other contexts; then the id alone counts.
+        If a subject without a context doesn't have the id, the other contexts are searched, then the id without the
+        subject.
         """
         if self.scope_subject is None:
             return visible_schema(self.visible, self.schema_id, context=self.context), None
@@ -134,16 +135,16 @@ class SchemaIdView(ConfluentView):
         return visible_schema(self.visible, self.schema_id), None
 
     def found(self) -> tuple[SchemaInfo, VersionInfo | None]:
-        """The definition of the address; where it is just there, registrations under other names leave it as it is."""
+        """Return `definition`; declares that only registrations under these subject names can change the answer."""
         schema, version = self.definition()
         if self.scope_subject is not None and version is not None:
             depend_on(self.request.META, (self.scope, self.scope_subject))
-        elif self.scope_subject is None and schema.standing is None:  # a standing is of all versions that have it
+        elif self.scope_subject is None and schema.standing is None:  # a status depends on all its versions
             depend_on(self.request.META, ())
         return schema, version
 
     def versions(self) -> list[VersionInfo]:
-        """The versions that have the definition. Raises SchemaNotFound."""
+        """Return the versions that have the definition. Raises SchemaNotFound."""
         schema, _ = self.definition() if self.scope_subject else (None, None)
         context = schema.context if schema else self.context
         return visible_versions_of_schema(
@@ -157,12 +158,12 @@ class SchemaById(SchemaIdView):
     has_etag = True
 
     def get(self, request: Request, **address: Any) -> Response:
-        """The definition; with the version where a subject was named."""
+        """Return the definition; with the version if a subject was given."""
         schema, version = self.found()
         more = in_form(self, schema, version) | found_tags(self, schema)
         if version is not None:
             more |= {"subject": version.subject.qualified, "version": version.version}
-        if flag(request, "fetchMaxId") and self.visible.is_whole:  # it tells how many other schemas there are
+        if flag(request, "fetchMaxId") and self.visible.is_whole:  # it reveals how many other schemas exist
             depend_on(request.META, None)
             more["maxId"] = selectors.last_schema_id(self.registry, schema.context)
         return marked(Response(schema_answer(schema, **more)), version.standing if version else schema.standing)
@@ -175,7 +176,7 @@ class SchemaTextById(SchemaIdView):
     has_etag = True
 
     def get(self, request: Request, **address: Any) -> Response:
-        """The schema's text alone."""
+        """Return only the schema's text."""
         schema, version = self.found()
         text = in_form(self, schema, version).get("schema", schema.text)
         return marked(Response(text, is_raw=True), version.standing if version else schema.standing)
@@ -185,7 +186,7 @@ class SubjectsOfSchema(SchemaIdView):
     """`/schemas/ids/{id}/subjects`."""
 
     def get(self, request: Request, **address: Any) -> Response:
-        """Names of the subjects that have it."""
+        """Return the names of the subjects that have it."""
         return Response(page(request, sorted({info.subject.qualified for info in self.versions()})))
 
 
@@ -193,7 +194,7 @@ class VersionsOfSchema(SchemaIdView):
     """`/schemas/ids/{id}/versions`."""
 
     def get(self, request: Request, **address: Any) -> Response:
-        """Subjects and versions that have it."""
+        """Return the subjects and versions that have it."""
         pairs = [{"subject": info.subject.qualified, "version": info.version} for info in self.versions()]
         return Response(page(request, pairs))
 
@@ -205,7 +206,7 @@ class SchemaByGuid(ConfluentView):
     reads_parts = True
 
     def get(self, request: Request, guid: str, **address: Any) -> Response:
-        """The definition, which is the same in every context that has it."""
+        """Return the definition, which is the same in every context that has it."""
         schema = visible_schemas_of_guid(self.visible, guid)[0]
         return marked(Response(schema_answer(schema, **in_form(self, schema))), schema.standing)
 
@@ -216,15 +217,15 @@ class IdsOfGuid(ConfluentView):
     reads_parts = True
 
     def get(self, request: Request, guid: str, **address: Any) -> Response:
-        """The ids that it has, by context."""
+        """Return its ids by context."""
         schemas = visible_schemas_of_guid(self.visible, guid)
         return Response([{"context": schema.context, "id": schema.schema_id} for schema in schemas])
 
 
 def in_form(view: ConfluentView, schema: SchemaInfo, version: VersionInfo | None = None) -> dict[str, Any]:
-    """What the parameters `text`, `format` and `referenceFormat` change in a definition's answer.
+    """Return what the parameters `text`, `format` and `referenceFormat` change in a definition's answer.
 
-    `text=submitted` is the text of a version as it was sent, comments and all; the id alone has none.
+    `text=submitted` is a version's text as it was sent, with comments; an id alone has no submitted text.
     """
     parameters = view.request.query_params
     changed: dict[str, Any] = {}
@@ -238,7 +239,7 @@ def in_form(view: ConfluentView, schema: SchemaInfo, version: VersionInfo | None
 
 
 def found_tags(view: ConfluentView, schema: SchemaInfo) -> dict[str, Any]:
-    """What the parameter `findTags` adds: the records and fields that have one of those tags (`*`: any)."""
+    """Return what the parameter `findTags` adds: records and fields with one of those tags (`*`: any)."""
     tags = [text for text in view.request.query_params.getlist("findTags") if text]
     if not tags:
         return {}
@@ -251,11 +252,11 @@ class Root(ConfluentView):
     reads_parts = True
 
     def get(self, request: Request, **address: Any) -> Response:
-        """An empty object, by which clients see that the server is there."""
+        """Return an empty object, which clients use to check that the server runs."""
         return Response({})
 
     def post(self, request: Request, **address: Any) -> Response:
-        """The same."""
+        """Return an empty object."""
         return Response({})
 
 
@@ -265,7 +266,7 @@ class SchemaTypes(ConfluentView):
     reads_parts = True
 
     def get(self, request: Request, **address: Any) -> Response:
-        """The formats that can be registered."""
+        """Return the formats that can be registered."""
         return Response(sorted(FORMATS))
 
 
@@ -275,7 +276,7 @@ class Contexts(ConfluentView):
     reads_parts = True
 
     def get(self, request: Request, **address: Any) -> Response:
-        """The contexts' names, `.` among them."""
+        """Return the contexts' names, including `.`."""
         prefix = request.query_params.get("contextPrefix", "")
         names = [name for name in selectors.list_contexts(self.registry, self.visible) if name.startswith(prefix)]
         return Response(page(request, names))
@@ -285,7 +286,7 @@ class ContextView(ConfluentView):
     """`/contexts/{context}`."""
 
     def delete(self, request: Request, **address: Any) -> Response:
-        """Remove a context without subjects; 42211 where it has some."""
+        """Delete a context without subjects; 42211 if it has any."""
         delete_context(registry=self.registry.name, context=self.context, by=self.actor)
         return Response(status=204)
 
@@ -296,7 +297,7 @@ class ClusterId(ConfluentView):
     reads_parts = True
 
     def get(self, request: Request, **address: Any) -> Response:
-        """Which registry this is: clients tell servers apart by it."""
+        """Return the registry's identity, by which clients distinguish servers."""
         clusters = {
             "kafka-cluster": f"{self.registry.project}.{self.registry.location}",
             "schema-registry-cluster": self.registry.name,
@@ -310,7 +311,7 @@ class ServerVersion(ConfluentView):
     reads_parts = True
 
     def get(self, request: Request, **address: Any) -> Response:
-        """The product's version."""
+        """Return the product's version."""
         return Response({"version": product_version(), "commitId": settings.COMMIT_ID})
 
 
@@ -320,12 +321,12 @@ class Deployment(ConfluentView):
     reads_parts = True
 
     def get(self, request: Request, **address: Any) -> Response:
-        """Nothing is told of how it is deployed."""
+        """Return no attributes: the deployment isn't disclosed."""
         return Response({"attributes": {}})
 
 
 @functools.cache
 def product_version() -> str:
-    """The version that pyproject.toml says."""
+    """Return the version in pyproject.toml."""
     project = tomllib.loads((Path(settings.BASE_DIR) / "pyproject.toml").read_text(encoding="utf-8"))
     return str(project["project"]["version"])

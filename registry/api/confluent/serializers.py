@@ -1,4 +1,4 @@
-"""Requests and answers of this dialect: each wrong type is named with its place; empty properties are left out."""
+"""Requests and answers of this dialect: errors name the place of a wrong type; empty properties are left out."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from registry.subjects.versions.versions import SchemaInfo, VersionInfo
 
 
 def version_answer(info: VersionInfo, **more: Any) -> dict[str, Any]:
-    """A version as `Schema`; `more` replaces or adds properties."""
+    """Return a version as `Schema`; `more` replaces or adds properties."""
     return _without_empty({"subject": info.subject.qualified, **_numbers(info), **_definition(info.schema), **more})
 
 
 def registered_answer(info: VersionInfo, **more: Any) -> dict[str, Any]:
-    """A version as the answer to its registration."""
+    """Return a version as the answer to its registration."""
     return _without_empty({**_numbers(info), **_definition(info.schema), **more})
 
 
 def schema_answer(info: SchemaInfo, **more: Any) -> dict[str, Any]:
-    """A definition by its id as `SchemaString`."""
+    """Return a definition by its id as `SchemaString`."""
     return _without_empty({**_definition(info), **more})
 
 
 def config_answer(settings: OwnConfig, *, level: str) -> dict[str, Any]:
-    """The settings as `Config`; `level` is the one that counts where none is set."""
+    """Return the settings as `Config`; `level` is the effective one if none is set."""
     values = {name: getattr(settings, setting) for name, setting in SETTINGS.items()}
     return _without_empty({**values, "compatibilityLevel": settings.level or level})
 
 
 def references_answer(references: Sequence[Reference], *, context: str = DEFAULT_CONTEXT) -> list[dict[str, Any]]:
-    """References as they were written; with a context their subjects' names say which one they are of."""
+    """Return references as they were written; with a context, their subjects' names are qualified."""
     return [
         {"name": item.name, "subject": parse_subject(item.subject, context=context).qualified, "version": item.version}
         if context != DEFAULT_CONTEXT
@@ -55,7 +55,7 @@ def references_answer(references: Sequence[Reference], *, context: str = DEFAULT
 
 
 def tags_answer(entities: Iterable[EntityTags]) -> list[dict[str, Any]]:
-    """Tagged records and fields as `SchemaTags`."""
+    """Return tagged records and fields as `SchemaTags`."""
     return [
         {"schemaEntity": {"entityPath": item.path, "entityType": item.kind}, "tags": list(item.tags)}
         for item in entities
@@ -63,7 +63,7 @@ def tags_answer(entities: Iterable[EntityTags]) -> list[dict[str, Any]]:
 
 
 def association_answer(info: AssociationInfo) -> dict[str, Any]:
-    """A resource's use of a subject as `Association`; whether it is frozen goes without saying by its lifecycle."""
+    """Return a resource's use of a subject as `Association`; its lifecycle implies whether it is frozen."""
     return {
         "subject": info.subject.qualified,
         "guid": info.guid,
@@ -78,7 +78,7 @@ def association_answer(info: AssociationInfo) -> dict[str, Any]:
 def associated_answer(
     resource: Resource, associations: Iterable[AssociationInfo], versions: Mapping[str, VersionInfo]
 ) -> dict[str, Any]:
-    """What a resource uses as `AssociationResponse`, with the schemas that were registered along, by type."""
+    """Return a resource's associations as `AssociationResponse`, with the registered schemas, by type."""
     infos = [
         _without_empty(
             {
@@ -138,7 +138,7 @@ _MOST = 2**31 - 1
 
 @dataclass(frozen=True)
 class SchemaBody:
-    """The body of a registration, a look-up or a compatibility check; an empty text is for the call to judge."""
+    """The body of a registration, a lookup or a compatibility check; the call decides on an empty text."""
 
     text: str
     schema_type: str
@@ -153,12 +153,12 @@ class SchemaBody:
 
 
 def schema_body(request: Request) -> SchemaBody:
-    """The schema in the body. Raises InvalidInput, which names the property, and InvalidRuleSet."""
+    """Return the schema in the body. Raises InvalidInput, which names the property, and InvalidRuleSet."""
     return read_schema_body(object_body(request))
 
 
 def read_schema_body(body: dict[str, Any]) -> SchemaBody:
-    """The schema that an object says. Raises InvalidInput, which names the property, and InvalidRuleSet."""
+    """Return the schema in a JSON object. Raises InvalidInput, which names the property, and InvalidRuleSet."""
     references = typed(body, "references", list, [])
     rules = body.get("ruleSet") if body.get("ruleSet") is not None else body.get("ruleset")
     return SchemaBody(
@@ -176,7 +176,7 @@ def read_schema_body(body: dict[str, Any]) -> SchemaBody:
 
 
 def read_tags(body: dict[str, Any], name: str) -> tuple[EntityTags, ...]:
-    """Tags of records and fields, to be written into a schema's text or taken out. Raises InvalidInput."""
+    """Return tags of records and fields, to add to a schema's text or remove from it. Raises InvalidInput."""
     return tuple(_entity_tags(item, f"{name}/{position}") for position, item in enumerate(typed(body, name, list, [])))
 
 
@@ -195,7 +195,7 @@ def _entity_tags(item: Any, where: str) -> EntityTags:
 
 
 def object_body(request: Request) -> dict[str, Any]:
-    """The body, which is a JSON object. Raises InvalidInput."""
+    """Return the body, which must be a JSON object. Raises InvalidInput."""
     body = request.data
     if not body and not _has_body(request):
         raise InvalidInput("The request has no body; send a JSON object.")
@@ -225,7 +225,7 @@ def _reference(item: Any, position: int) -> Reference:
 
 
 def typed(body: dict[str, Any], name: str, kind: type, default: Any, where: str = "") -> Any:
-    """A property of that type, the default where it is absent or null. Raises InvalidInput."""
+    """Return a property of that type, the default if it is missing or null. Raises InvalidInput."""
     value = body.get(name)
     if value is None:
         if default is _MISSING:
@@ -239,7 +239,7 @@ def typed(body: dict[str, Any], name: str, kind: type, default: Any, where: str 
 
 
 def number_between(body: dict[str, Any], name: str, default: int | None) -> Any:
-    """A whole number of 32 bits. Raises InvalidInput."""
+    """Return a 32-bit integer. Raises InvalidInput."""
     value = typed(body, name, int, default)
     if value is not None and not -_MOST <= value <= _MOST:
         raise InvalidInput(f"/{name} is {number_words(value)}; it must be a whole number of at most 2^31-1.")
@@ -256,7 +256,7 @@ def _name(value: Any) -> str:
 
 
 def flag(request: Request, name: str) -> bool:
-    """A boolean query parameter, false unless it says `true`. Raises InvalidInput for anything but true and false."""
+    """Return a boolean query parameter, by default false. Raises InvalidInput for anything but true and false."""
     text = request.query_params.get(name, "").lower()
     if text not in ("", "true", "false"):
         raise InvalidInput(f"The parameter {name} is {text[:40]!r}; it must be true or false.")
@@ -264,11 +264,11 @@ def flag(request: Request, name: str) -> bool:
 
 
 def takes_more_than_the_id(request: Request) -> bool:
-    """Whether a registration's answer may have more than the id. Raises InvalidInput.
+    """Return whether a registration's answer may have more than the id. Raises InvalidInput.
 
-    The established server answered `{"id": …}` alone until 7.4 (to 7.9 where it changed nothing), and the whole version
-    from 8.0 on; as a service it asks for a header. So the header decides; without it, a client that neither says what
-    it accepts nor uses a parameter that came later expects the oldest answer.
+    Confluent answered only `{"id": …}` until 7.4 (until 7.9 if nothing changed), and the whole version from 8.0 on; its
+    cloud service requires a header. So the header decides. Without it, a client that sends neither `Accept` nor a newer
+    parameter expects the oldest answer.
     """
     value = request.headers.get("Confluent-Accept-Unknown-Properties", "").strip().lower()
     if value not in ("", "true", "false"):
@@ -279,13 +279,13 @@ def takes_more_than_the_id(request: Request) -> bool:
 
 
 def page(request: Request, rows: list[Any]) -> list[Any]:
-    """The rows between `offset` and `limit`; all where the limit isn't above 0. Raises InvalidInput."""
+    """Return the rows between `offset` and `limit`; all if the limit isn't above 0. Raises InvalidInput."""
     offset, limit = window(request)
     return rows[offset : offset + limit]
 
 
 def window(request: Request, *, most: int = _MOST) -> tuple[int, int]:
-    """Where a page begins and how long it is: a limit that isn't from 1 to `most` means `most`. Raises InvalidInput."""
+    """Return the start and length of a page: a limit that isn't from 1 to `most` means `most`. Raises InvalidInput."""
     offset, limit = (_number(request, name, default) for name, default in (("offset", 0), ("limit", -1)))
     return max(offset, 0), limit if 0 < limit <= most else most
 
@@ -301,9 +301,9 @@ def _number(request: Request, name: str, default: int) -> int:
 
 
 def subject_prefix(request: Request, context: str | None, default: str = "") -> tuple[str | None, str]:
-    """The context (None: every one) and the beginning of a name that `subjectPrefix` means below that of the address.
+    """Return the context (None: all) and the name's prefix in `subjectPrefix`, relative to the URL's context.
 
-    `:*:` is every context, `:.name:` that one. Raises InvalidName.
+    `:*:` is every context, `:.name:` a specific one. Raises InvalidName.
     """
     prefix = request.query_params.get("subjectPrefix", default if context is None else "")
     if prefix.startswith(ALL_CONTEXTS):

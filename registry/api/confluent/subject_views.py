@@ -1,4 +1,4 @@
-"""Confluent's registry API: subjects, versions, compatibility, and changes of tags and metadata alone."""
+"""Confluent's registry API: subjects, versions, compatibility, and changes of only tags and metadata."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ConfluentSubjects(ConfluentView):
     reads_parts = True
 
     def get(self, request: Request, **address: Any) -> Response:
-        """Qualified names, of every context unless the address or `subjectPrefix` names one."""
+        """Return qualified names, of every context unless the URL or `subjectPrefix` names one."""
         inner = self.context if "context" in address else None
         context, prefix = subject_prefix(request, inner, default=ALL_CONTEXTS)
         offset, limit = window(request)
@@ -76,7 +76,7 @@ class SubjectView(ConfluentView):
     """`/subjects/{subject}`."""
 
     def post(self, request: Request, **address: Any) -> Response:
-        """Look up a schema. 40401 without such a subject, 40403 where it has no such schema."""
+        """Look up a schema. 40401 if the subject doesn't exist, 40403 if it doesn't have the schema."""
         body = self.schema_body()
         normalize = flag(request, "normalize") or None
         deleted = flag(request, "deleted") or flag(request, "lookupDeletedSchema")
@@ -100,7 +100,7 @@ class SubjectView(ConfluentView):
         raise SchemaNotFound("Schema not found")
 
     def delete(self, request: Request, **address: Any) -> Response:
-        """Soft-delete, or remove with `permanent`."""
+        """Soft-delete, or with `permanent` delete permanently."""
         used = in_use_header(self.registry, self.named_subject)
         numbers = delete_subject(
             registry=self.registry.name,
@@ -117,7 +117,7 @@ class SubjectMetadata(ConfluentView):
     reads_its_subject = True
 
     def get(self, request: Request, **address: Any) -> Response:
-        """The newest version whose metadata has every property that the pairs of `key` and `value` name."""
+        """Return the newest version whose metadata has every property given by the pairs of `key` and `value`."""
         keys, values = (request.query_params.getlist(name) for name in ("key", "value"))
         pairs = dict(zip(keys, values, strict=False))
         info = selectors.latest_with_metadata(
@@ -132,7 +132,7 @@ class ConfluentVersions(ConfluentView):
     reads_its_subject = True
 
     def get(self, request: Request, **address: Any) -> Response:
-        """Version numbers, ascending; with `deletedAsNegative` the soft-deleted ones are below zero."""
+        """Return version numbers, ascending; with `deletedAsNegative` the soft-deleted ones are negative."""
         negative, only = flag(request, "deletedAsNegative"), flag(request, "deletedOnly")
         deleted = flag(request, "deleted") or only
         numbers = list_versions(self.registry, self.named_subject, deleted=deleted)
@@ -149,7 +149,7 @@ class ConfluentVersions(ConfluentView):
             return set(), every
 
     def post(self, request: Request, **address: Any) -> Response:
-        """Register a schema; one that the subject has already keeps its id and version."""
+        """Register a schema; if the subject has it already, id and version stay the same."""
         body, whole = self.schema_body(), takes_more_than_the_id(request)
         done = register_version(
             registry=self.registry,
@@ -172,7 +172,7 @@ class ConfluentVersions(ConfluentView):
 
 
 def registered(view: ConfluentView, done: RegisteredVersion, *, whole: bool, submitted: str = "") -> Response:
-    """The answer to a registration: the `whole` version, in the form that was `submitted`, or the id alone."""
+    """Return the answer to a registration: the `whole` version, in the `submitted` form, or only the id."""
     info = done.info or get_version(view.registry, view.named_subject, done.version)
     if not whole:
         return marked(Response({"id": done.schema_id}), info.standing)
@@ -181,10 +181,10 @@ def registered(view: ConfluentView, done: RegisteredVersion, *, whole: bool, sub
 
 
 def in_submitted_form(view: ConfluentView, schema: SchemaInfo, submitted: str) -> dict[str, Any]:
-    """What `in_form` changes; without `format`, a Protobuf schema that came as base64 goes back as base64.
+    """Return what `in_form` changes; without `format`, a Protobuf schema sent as base64 is returned as base64.
 
-    A client that sends descriptors keeps the answer's schema and reads it as a descriptor when it decodes with the same
-    object (docs/how-to/clients.md).
+    A client that sends descriptors keeps the answer's schema, and reads it as a descriptor when it decodes with the
+    same object (docs/how-to/clients.md).
     """
     changed = in_form(view, schema)
     if "schema" not in changed and format_of(schema.schema_type).is_encoded(submitted):
@@ -193,10 +193,10 @@ def in_submitted_form(view: ConfluentView, schema: SchemaInfo, submitted: str) -
 
 
 class VersionView(ConfluentView):
-    """A version of a subject; one without a context is looked for in the other contexts too."""
+    """A version of a subject; a subject without a context is searched in the other contexts too."""
 
     def authorize(self) -> None:
-        """A version that a readable one refers to is read as well, by its number."""
+        """Allow reading a version by number also if a readable version refers to it."""
         number = str(self.kwargs["version"])
         is_read = self.request.method in ("GET", "HEAD") and number.isascii() and number.isdigit()
         if is_read and not self.visible.is_whole and len(number) < 10:
@@ -206,7 +206,7 @@ class VersionView(ConfluentView):
         super().authorize()
 
     def version(self, version: str) -> VersionInfo:
-        """The version. Raises InvalidVersion, SubjectNotFound, VersionNotFound."""
+        """Return the version. Raises InvalidVersion, SubjectNotFound, VersionNotFound."""
         missing: SubjectNotFound | VersionNotFound | None = None
         for name in self.and_elsewhere(self.named_subject):
             try:
@@ -224,13 +224,13 @@ class ConfluentVersion(VersionView):
     has_etag = True
 
     def get(self, request: Request, version: str, **address: Any) -> Response:
-        """The version, its schema included."""
+        """Return the version with its schema."""
         info = self.version(version)
         body = version_answer(info, **in_form(self, info.schema, info), **found_tags(self, info.schema))
         return marked(Response(body), info.standing)
 
     def delete(self, request: Request, version: str, **address: Any) -> Response:
-        """Soft-delete, or remove with `permanent`."""
+        """Soft-delete, or with `permanent` delete permanently."""
         used = in_use_header(self.registry, self.named_subject, version)
         number = delete_version(
             registry=self.registry.name,
@@ -250,7 +250,7 @@ class VersionText(VersionView):
     has_etag = True
 
     def get(self, request: Request, version: str, **address: Any) -> Response:
-        """The schema's text alone."""
+        """Return only the schema's text."""
         info = self.version(version)
         text = in_form(self, info.schema, info).get("schema", info.schema.text)
         return marked(Response(text, is_raw=True), info.standing)
@@ -260,7 +260,7 @@ class ReferencedBy(ConfluentView):
     """`/subjects/{subject}/versions/{version}/referencedby`."""
 
     def get(self, request: Request, version: str, **address: Any) -> Response:
-        """Ids of the schemas that refer to it."""
+        """Return the ids of the schemas that refer to it."""
         ids = selectors.referenced_by(
             self.registry, self.named_subject, version, deleted=flag(request, "deleted"), visible=self.visible
         )
@@ -271,9 +271,9 @@ class Compatibility(ConfluentView):
     """`/compatibility/subjects/{subject}/versions[/{version}]`."""
 
     def post(self, request: Request, version: str | None = None, **address: Any) -> Response:
-        """Whether the schema could be registered: against one version, or those that the level names."""
+        """Check whether the schema could be registered: against one version, or those that the level requires."""
         verbose = flag(request, "verbose")
-        flag(request, "normalize")  # changes no verdict
+        flag(request, "normalize")  # only validated: it changes no verdict
         body = self.schema_body()
         try:
             if not body.text.strip():
@@ -326,7 +326,7 @@ class Tags(VersionView):
         return registered(self, done, whole=whole)
 
     def _rules(self, body: dict[str, Any], following: int) -> Contract | None:
-        """The rule set that is asked for: whole, or as changes of the version before. Raises InvalidRuleSet."""
+        """Return the requested rule set: complete, or as changes of the previous version's. Raises InvalidRuleSet."""
         whole = read_rule_set(body.get("ruleSet"))
         merged = read_rule_set(body.get("rulesToMerge"), "rulesToMerge")
         removed = typed(body, "rulesToRemove", list, None)

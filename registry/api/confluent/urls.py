@@ -1,7 +1,7 @@
-"""Confluent's addresses, below the root, below a registry, and each below a context.
+"""Confluent's URLs, below the root, below a registry, and each below a context.
 
-The root addresses register the converter `segment`: one path segment, decoded after the split. A slash at the end of
-an address changes nothing, as on the established server.
+The root URLconf registers the converter `segment`: one path segment, decoded after the split. As in Confluent, a
+trailing slash makes no difference.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CHECK = f"compatibility/{_SUBJECT}/versions"
 _ID = "schemas/ids/<segment:schema_id>"
 _GUID = "schemas/guids/<segment:guid>"
 
-#: address → view
+#: path → view
 CALLS = {
     "schemas": schema_views.Schemas,
     "schemas/types": schema_views.SchemaTypes,
@@ -49,7 +49,7 @@ CALLS = {
     "associations/resources/<segment:resource_id>": associations.AssociationsOfId,
     "associations/resources/<segment:namespace>/<segment:name>": associations.AssociationsOfName,
 }
-#: what is asked of a whole registry
+#: paths of a whole registry
 WHOLE = {
     "contexts": schema_views.Contexts,
     "contexts/<segment:context>": schema_views.ContextView,
@@ -60,7 +60,7 @@ WHOLE = {
 
 
 def _addresses(table: dict[str, type[ConfluentView]]) -> list[URLPattern | URLResolver]:
-    """Those with the same first word together: a request is then held against few of them."""
+    """Return the URLs grouped by first segment, so that a request is compared with few of them."""
     routes: list[URLPattern | URLResolver] = []
     below: dict[str, list[URLPattern]] = {}
     for address, view in table.items():

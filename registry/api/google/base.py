@@ -1,4 +1,4 @@
-"""The base of this dialect's views, and Google's errors: one row an error."""
+"""The base class of this dialect's views, and Google's errors: one row per error."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ STATUSES: dict[type[Exception], str] = {
     OperationalError: "UNAVAILABLE",
     IntegrityError: "ABORTED",
 }
-#: what the framework itself refuses: HTTP status → google.rpc.Code
+#: errors of the framework: HTTP status → google.rpc.Code
 FRAMEWORK = {
     400: "INVALID_ARGUMENT",
     404: "NOT_FOUND",
@@ -59,7 +59,7 @@ FRAMEWORK = {
     413: "INVALID_ARGUMENT",
     415: "INVALID_ARGUMENT",
 }
-#: what the database refuses
+#: errors of the database
 DATABASE_MESSAGES = {
     "UNAVAILABLE": "The service is currently unavailable.",
     "ABORTED": "What the call builds on was removed in the same moment; try again.",
@@ -69,13 +69,13 @@ MAX_METADATA = 1000  # characters of one value
 
 
 class AlreadyExists(exceptions.APIException):
-    """There is one of that name."""
+    """A registry with that name exists."""
 
     status_code = 409
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response:
-    """The answer for any exception; one that isn't foreseen is logged with its trace and answered 500 without details."""
+    """Return the answer for any exception; an unexpected one is logged with its traceback and answered 500, no details."""
     if isinstance(error, exceptions.APIException):
         return _error_response(
             error.status_code, FRAMEWORK.get(error.status_code, "UNKNOWN"), _framework_message(error)
@@ -95,12 +95,12 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
 
 
 def refusal(status: int, message: str) -> dict[str, Any]:
-    """The body of a refusal that comes before any view is reached, such as 413 for a body that is too long."""
+    """Return the body of a refusal before any view is reached, such as 413 for a body that is too long."""
     return _body(status, FRAMEWORK.get(status, "UNKNOWN"), message)
 
 
 def status_of(error: Exception) -> str | None:
-    """The google.rpc.Code of an error, or None for one that no row foresees."""
+    """Return the google.rpc.Code of an error, or None if it has no row."""
     return next((STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES), None)
 
 
@@ -115,7 +115,7 @@ def _message(error: errors.SchemadeskError) -> str:
 
 
 def _details(error: errors.SchemadeskError) -> list[dict[str, Any]]:
-    """What went wrong for programs: google.rpc.ErrorInfo, and google.rpc.BadRequest where a property is to blame."""
+    """Return details for programs: google.rpc.ErrorInfo, and google.rpc.BadRequest if a property caused the error."""
     values = dict(error.details)
     field = values.pop("field", None)
     if isinstance(error, errors.InvalidSchema) and error.line is not None:
@@ -143,23 +143,23 @@ def _body(code: int, status: str, message: str, *, details: list[dict[str, Any]]
 
 
 class GoogleView(APIView):
-    """A call below `/v1/projects/`; `self.actor` is who calls."""
+    """A call below `/v1/projects/`; `self.actor` is the caller."""
 
     door = "google"
-    schema = None  # the OpenAPI page describes our own API
+    schema = None  # the OpenAPI page describes only our own API
     authentication_classes = (TokenAuthentication,)
     content_negotiation_class = AlwaysJson
     renderer_classes = RENDERERS
     parser_classes = PARSERS
 
     def get_exception_handler(self) -> Any:
-        """This dialect's error table."""
+        """Return this dialect's error handler."""
         return handle
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Authenticate; refuse who has no right anywhere before anything is read.
+        """Authenticate; refuse callers without any permission before reading anything.
 
-        Raises NotSignedIn, NotAllowed, and InvalidName for an address with U+0000, which PostgreSQL takes in no text.
+        Raises NotSignedIn, NotAllowed, and InvalidName for a URL with U+0000, which PostgreSQL can't store.
         """
         super().initial(request, *args, **kwargs)
         if not self.actor.grants:
@@ -170,16 +170,16 @@ class GoogleView(APIView):
 
     @property
     def actor(self) -> Actor:
-        """Who calls."""
+        """The caller."""
         return self.request.user  # type: ignore[return-value]
 
 
 class RegistryView(GoogleView):
-    """Finds the registry, context and subject that the address names; `self.actor` has the rights that count there."""
+    """Reads the registry, context and subject from the URL; `self.actor` has the permissions that apply there."""
 
-    #: whether a subject that is an alias stands for the other one
+    #: whether a subject's alias is followed
     follows_alias = True
-    #: whether the address is also for who may read some subjects alone; the view answers as far as that goes
+    #: whether callers who can read only some subjects may call it; the view answers with what they may read
     reads_parts = False
     registry: Registry
     resource: RegistryResource
@@ -188,7 +188,7 @@ class RegistryView(GoogleView):
     visible: Visible
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Authenticate, then read the address. Raises NotSignedIn, RegistryNotFound, InvalidName, NotAllowed."""
+        """Authenticate, then read the URL. Raises NotSignedIn, RegistryNotFound, InvalidName, NotAllowed."""
         super().initial(request, *args, **kwargs)
         parent = {name: kwargs[name] for name in ("project", "location")}
         self.resource = RegistryResource(**parent, name=kwargs["registry"])
@@ -209,7 +209,7 @@ class RegistryView(GoogleView):
         self.authorize()
 
     def authorize(self) -> None:
-        """Refuse who may not read what the address names; by then it is known. Raises NotSignedIn, NotAllowed."""
+        """Refuse callers who may not read what the URL names. Raises NotSignedIn, NotAllowed."""
         if self.subject is not None or not self.reads_parts:
             self._require_name()
 
@@ -219,23 +219,23 @@ class RegistryView(GoogleView):
 
     @property
     def named_subject(self) -> SubjectName:
-        """The subject of the address, which the route guarantees."""
+        """The subject in the URL, which the route guarantees."""
         assert self.subject is not None
         return self.subject
 
     @property
     def scope(self) -> SubjectName | None:
-        """What a config or mode belongs to: a subject, (empty subject) the context of the address, None the registry."""
+        """The scope of a config or mode: a subject, (empty subject) the URL's context, or None for the registry."""
         if self.subject is None and "context" in self.kwargs:
             return SubjectName(self.context, "")
         return self.subject
 
 
 def actor_at(actor: Actor, resource: RegistryResource) -> Actor:
-    """The actor with the grants that count for a registry.
+    """Return the actor with the grants that apply to a registry.
 
-    A grant names a registry of the configured project and location by its name alone, any other by its resource
-    name; services know the name alone, so the grants are told apart here.
+    A grant names a registry of the configured project and location by its plain name, any other by its resource name.
+    Services know only the plain name, so grants are selected here.
     """
     grants = tuple(
         replace(grant, registry=resource.name) if grant.registry else grant
@@ -243,7 +243,7 @@ def actor_at(actor: Actor, resource: RegistryResource) -> Actor:
         if grant.registry in ("", resource.key)
     )
     limit = actor.limit
-    if limit and limit.registry:  # the place of a token is told apart in the same way
+    if limit and limit.registry:  # a token's registry is compared in the same way
         grants = grants if limit.registry == resource.key else ()
         limit = replace(limit, registry=resource.name)
     return replace(actor, grants=grants, limit=limit)

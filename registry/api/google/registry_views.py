@@ -42,13 +42,13 @@ class Registries(GoogleView):
     """`…/schemaRegistries`."""
 
     def get(self, request: Request, project: str, location: str) -> Response:
-        """Those that the caller may read."""
+        """Return the registries that the caller may read."""
         registries = list_resources(project=project, location=location)
         readable = [item for item in registries if may(actor_at(self.actor, item), "schema.read", registry=item.name)]
         return Response({"schemaRegistries": [_registry(item) for item in readable]} if readable else {})
 
     def post(self, request: Request, project: str, location: str) -> Response:
-        """Make one; it is there at once, with its default context."""
+        """Create a registry with its default context; it exists when the call returns."""
         body = read(request, REGISTRY)
         if "schemaRegistryId" not in body:
             raise InvalidInput("schemaRegistryId is missing.", field="schemaRegistryId")
@@ -64,11 +64,11 @@ class RegistryByName(RegistryView):
     """`…/schemaRegistries/{registry}`."""
 
     def get(self, request: Request, **address: Any) -> Response:
-        """The registry."""
+        """Return the registry."""
         return Response(_registry(resource_of(self.registry)))
 
     def delete(self, request: Request, **address: Any) -> Response:
-        """Remove it with all that is in it."""
+        """Delete the registry with its contents."""
         delete_registry(
             name=self.resource.name, project=self.resource.project, location=self.resource.location, by=self.actor
         )
@@ -83,7 +83,7 @@ class Contexts(RegistryView):
     """`…/contexts`."""
 
     def get(self, request: Request, **address: Any) -> Any:
-        """Their names."""
+        """Return the contexts' names."""
         return http_body(request, [context_name(name) for name in selectors.list_contexts(self.registry)])
 
 
@@ -91,7 +91,7 @@ class ContextByName(RegistryView):
     """`…/contexts/{context}`."""
 
     def get(self, request: Request, **address: Any) -> Response:
-        """The context with its live subjects."""
+        """Return the context with its live subjects."""
         name = f"{self.resource.resource_name}/contexts/{context_name(self.context)}"
         if find_context(self.registry, self.context) is None:
             raise NotFound(f"Context '{name}' not found.", context=name)
@@ -103,7 +103,7 @@ class Locations(GoogleView):
     """`/v1/projects/{project}/locations`."""
 
     def get(self, request: Request, project: str) -> Response:
-        """Those with registries, and the server's own."""
+        """Return the locations with registries, and the server's own."""
         return Response({"locations": [_location(project, name) for name in list_locations(project)]})
 
 
@@ -111,7 +111,7 @@ class LocationByName(GoogleView):
     """`/v1/projects/{project}/locations/{location}`."""
 
     def get(self, request: Request, project: str, location: str) -> Response:
-        """The location."""
+        """Return the location."""
         if location not in list_locations(project):
             raise NotFound(f"Location 'projects/{project[:80]}/locations/{location[:80]}' not found.")
         return Response(_location(project, location))
@@ -122,10 +122,10 @@ def _location(project: str, location: str) -> dict[str, str]:
 
 
 class Operations(GoogleView):
-    """`…/operations`: every call is done when it answers, so there are none."""
+    """`…/operations`: every call is finished when it answers, so there are no operations."""
 
     def get(self, request: Request, **address: Any) -> Response:
-        """The empty list."""
+        """Return the empty list."""
         return Response({})
 
 
@@ -133,7 +133,7 @@ class OperationByName(GoogleView):
     """`…/operations/{operation}` and `…/operations/{operation}:cancel`."""
 
     def get(self, request: Request, project: str, location: str, operation: str) -> Response:
-        """Not found."""
+        """Raise NotFound."""
         raise NotFound(
             f"Operation 'projects/{project[:80]}/locations/{location[:80]}/operations/{operation[:80]}' not found."
         )
@@ -141,27 +141,27 @@ class OperationByName(GoogleView):
     delete = get
 
     def post(self, request: Request, project: str, location: str, operation: str) -> Response:
-        """Cancel: not found either."""
+        """Raise NotFound for a cancellation too."""
         if not operation.endswith(":cancel"):
             raise AddressNotFound
         return self.get(request, project, location, operation.removesuffix(":cancel"))
 
 
 class Nowhere(GoogleView):
-    """Any other address below `/v1/projects/`."""
+    """Any other path below `/v1/projects/`."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Not found, whatever the method and whoever calls."""
+        """Raise AddressNotFound for every method and caller."""
         raise AddressNotFound
 
 
 class PolicyView(RegistryView):
-    """A call about the config or mode of what the address names."""
+    """A call about the config or mode of the URL's scope."""
 
     follows_alias = False
 
     def named_scope(self) -> SubjectName | None:
-        """The scope to change. Raises InvalidName for a subject that this dialect couldn't make."""
+        """Return the scope to change. Raises InvalidName for a subject that this dialect couldn't create."""
         return check_subject(self.scope) if self.scope and self.scope.subject else self.scope
 
 
@@ -169,7 +169,7 @@ class Config(PolicyView):
     """`…/config[/{subject}]`."""
 
     def get(self, request: Request, **address: Any) -> Response:
-        """What counts for a registry; what a subject or context itself sets, unless `defaultToGlobal`."""
+        """Return the effective config of a registry; a subject's or context's own unless `defaultToGlobal`."""
         if self.scope is None or flag(request, "defaultToGlobal"):
             config = selectors.effective_config(self.registry, self.scope)
             return self._config_response(config.level, config.normalize)
@@ -177,7 +177,7 @@ class Config(PolicyView):
         return self._config_response(own.level, own.normalize, own.alias)
 
     def put(self, request: Request, **address: Any) -> Response:
-        """Set it: at a subject what is left out is unset, at a registry it stays as it is."""
+        """Set the config: missing properties are unset for a subject, and stay unchanged for a registry."""
         body = read(request, CONFIG)
         scope, registry_key = self.named_scope(), self.resource.key
         level, normalize = body.get("compatibility"), body.get("normalize")
@@ -194,7 +194,7 @@ class Config(PolicyView):
         return self._config_response(config.level, config.normalize)
 
     def delete(self, request: Request, **address: Any) -> Response:
-        """Unset it, so that it is inherited; answers what it was."""
+        """Unset the config, so that it is inherited; returns the old one."""
         old = delete_config(registry=self.resource.key, subject=self.scope, by=self.actor)
         old = self.visible.settings(old, self.scope)
         return self._config_response(old.level, old.normalize, old.alias)
@@ -214,13 +214,13 @@ class Mode(PolicyView):
     """`…/mode[/{subject}]`."""
 
     def get(self, request: Request, **address: Any) -> Response:
-        """What counts for a registry; what a subject or context itself sets, unless `defaultToGlobal`."""
+        """Return the effective mode of a registry; a subject's or context's own unless `defaultToGlobal`."""
         if self.scope is None or flag(request, "defaultToGlobal"):
             return self._mode_response(selectors.effective_mode(self.registry, self.scope).mode)
         return self._mode_response(selectors.own_mode(self.registry, self.scope))
 
     def put(self, request: Request, **address: Any) -> Response:
-        """Set it."""
+        """Set the mode."""
         mode = read(request, MODE).get("mode", MODE_TYPES[0])
         if mode == MODE_TYPES[0]:
             raise InvalidMode(
@@ -233,10 +233,10 @@ class Mode(PolicyView):
         )
 
     def delete(self, request: Request, **address: Any) -> Response:
-        """Unset it, so that it is inherited; answers what it was."""
+        """Unset the mode, so that it is inherited; returns the old one."""
         return self._mode_response(delete_mode(registry=self.resource.key, subject=self.scope, by=self.actor))
 
     def _mode_response(self, mode: str) -> Response:
-        # READONLY_OVERRIDE and FORWARD are another dialect's; here they are the modes that they have the effect of.
+        # READONLY_OVERRIDE and FORWARD don't exist in this dialect; it shows the modes with the same effect.
         shown = mode if mode in MODE_TYPES else ("IMPORT" if mode in MODES_WITH_IDS else "READONLY")
         return Response({"mode": enum(self.request, shown, MODE_TYPES)})

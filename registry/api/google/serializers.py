@@ -1,4 +1,4 @@
-"""Requests, answers and names of this dialect: how its values cross the wire."""
+"""Requests, answers and names of this dialect, and how its values are encoded."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from registry.formats.base import UNSTORABLE, Reference
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, check_context
 from registry.subjects.versions.versions import SchemaInfo, VersionInfo
 
-#: what this dialect calls the context `.`, whose own name can't stand alone in an address
+#: the name of the context `.` in this dialect, because `.` can't be a path segment
 DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9.\-_+%~]{1,255}")
 
 
 def parse_context(name: str) -> str:
-    """The registry's name of a context (`lab` → `.lab`). Raises InvalidName."""
+    """Return the registry's name for a context (`lab` → `.lab`). Raises InvalidName."""
     bare = name.removeprefix(".")
     if name in (DEFAULT, DEFAULT_CONTEXT):
         return DEFAULT_CONTEXT
@@ -47,7 +47,7 @@ def parse_context(name: str) -> str:
 
 
 def context_name(context: str) -> str:
-    """The name in an address (`.lab` → `lab`), the reverse of `parse_context`."""
+    """Return a context's name in a URL (`.lab` → `lab`), the reverse of `parse_context`."""
     if context == DEFAULT_CONTEXT:
         return DEFAULT
     bare = context.removeprefix(".")
@@ -55,14 +55,14 @@ def context_name(context: str) -> str:
 
 
 def subject_label(subject: SubjectName, context: str) -> str:
-    """The subject's name in answers below a context's address: bare there, qualified when it lies elsewhere."""
+    """Return the subject's name in answers: bare in the URL's context, otherwise qualified."""
     return subject.subject if subject.context == context else subject.qualified
 
 
 def check_subject(subject: SubjectName) -> SubjectName:
-    """The subject, if this dialect may make one of that name. Raises InvalidName.
+    """Return the subject if this dialect may create that name. Raises InvalidName.
 
-    Other dialects allow more; what they made is read and deleted here under its name.
+    Other dialects allow more names; such subjects can be read and deleted here.
     """
     if not _NAME.fullmatch(subject.subject):
         raise InvalidName(_refusal("subject", subject.subject), name=subject.subject[:80], field="subject")
@@ -93,35 +93,35 @@ MODE_TYPES = ("NONE", "READONLY", "READWRITE", "IMPORT")
 
 
 class BodyTooLong(APIException):
-    """A body above the limit."""
+    """A body over the limit."""
 
     status_code = 413
     default_detail = f"A request's body may have up to {MAX_BODY} bytes."
 
 
 class AlwaysJson(BaseContentNegotiation):
-    """The service answers JSON whatever `Accept` says."""
+    """Answers JSON, whatever `Accept` says."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser | None:
-        """The parser of the body's media type; a body without one is taken for JSON."""
+        """Return the parser for the body's media type; a body without one is parsed as JSON."""
         media_type = (request.content_type or JSON).partition(";")[0].strip().lower()
         return next((parser for parser in parsers if parser.media_type == media_type), None)
 
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
-        """The one renderer."""
+        """Return the only renderer."""
         renderer = next(iter(renderers))
         return renderer, renderer.media_type or JSON
 
 
 class JsonParser(BaseParser):
-    """JSON, refused with the place where it breaks."""
+    """A parser of JSON; errors have line and column."""
 
     media_type = JSON
 
     def parse(self, stream: IO[bytes], media_type: str | None = None, parser_context: Any = None) -> Any:
-        """The parsed body, None for one of white space.
+        """Return the parsed body, None for white space.
 
         Raises ParseError with line and column, BodyTooLong, InvalidInput.
         """
@@ -144,18 +144,18 @@ class JsonParser(BaseParser):
             raise ParseError(f"Invalid JSON payload received: not UTF-8 at byte {error.start}.") from error
         except RecursionError as error:
             raise ParseError("Invalid JSON payload received: it is nested too deeply.") from error
-        except ValueError as error:  # NaN, or a number of thousands of digits
+        except ValueError as error:  # NaN, or a number with thousands of digits
             raise ParseError(f"Invalid JSON payload received: {unreadable_number(error)}.") from error
 
 
 class VendorParser(JsonParser):
-    """What Confluent's clients call it, whose serializers are pointed at this service too."""
+    """The parser for the media type of Confluent's clients, whose serializers use this API too."""
 
     media_type = "application/vnd.schemaregistry.v1+json"
 
 
 class PlainVendorParser(JsonParser):
-    """The same without a version."""
+    """The parser for that media type without a version."""
 
     media_type = "application/vnd.schemaregistry+json"
 
@@ -165,16 +165,16 @@ RENDERERS = (JSONRenderer,)
 
 
 def enum(request: Request, name: str, names: Sequence[str]) -> str | int:
-    """An enum's value: its name, or its number for a caller that asks so by `$alt=json;enum-encoding=int`."""
+    """Return an enum's value: its name, or its number for a caller with `$alt=json;enum-encoding=int`."""
     system = request.query_params.get("$alt") or request.query_params.get("alt") or ""
     return names.index(name) if "enum-encoding=int" in system else name
 
 
 def http_body(request: Request, value: Any, *, content_type: str = "") -> HttpResponseBase:
-    """An answer of the type google.api.HttpBody: JSON of `value`, or a text as it stands where a type is given.
+    """Return an answer of the type google.api.HttpBody: JSON of `value`, or with a type a text unchanged.
 
-    Over REST the content is the body itself. The service's Python client can't read that: it parses the body as the
-    message HttpBody, so it gets that message, with the content in base64 as proto3's JSON has it.
+    Over REST the content is the body itself. Google's Python client can't read that, because it parses the body as the
+    message HttpBody, so it gets that message, with the content in base64 as in proto3's JSON.
     """
     content = (value if content_type else json.dumps(value)).encode()
     if "gl-python/" not in request.META.get("HTTP_X_GOOG_API_CLIENT", ""):
@@ -182,12 +182,12 @@ def http_body(request: Request, value: Any, *, content_type: str = "") -> HttpRe
     return Response({"contentType": content_type or JSON, "data": base64.b64encode(content).decode()})
 
 
-#: name in the documents → name in the Python client
+#: name in the documentation → name in the Python client
 BOTH_NAMES = {"version": "versionId", "id": "schemaId", "schema": "schemaPayload"}
 
 
 def version_answer(request: Request, info: VersionInfo, context: str) -> dict[str, Any]:
-    """A version as `SchemaVersion`, for an address in a context."""
+    """Return a version as `SchemaVersion`, for a URL in a context."""
     values = {
         "subject": subject_label(info.subject, context),
         "version": info.version,
@@ -198,7 +198,7 @@ def version_answer(request: Request, info: VersionInfo, context: str) -> dict[st
 
 
 def schema_answer(request: Request, info: SchemaInfo) -> dict[str, Any]:
-    """A definition as `Schema`."""
+    """Return a definition as `Schema`."""
     return _under_both_names(_definition(request, info))
 
 
@@ -217,12 +217,12 @@ def _under_both_names(values: dict[str, Any]) -> dict[str, Any]:
 
 
 MAX_INT32 = 2**31 - 1
-#: gives a field's value from the JSON value at a place; raises InvalidInput
+#: returns a field's value for the JSON value at a place; raises InvalidInput
 Reader = Callable[[Any, str], Any]
 
 
 def text(value: Any, field_path: str) -> str:
-    """A string that PostgreSQL can hold."""
+    """Return a string that PostgreSQL can store."""
     if not isinstance(value, str):
         raise wrong_type(field_path, value, "a string")
     if unusable := UNSTORABLE.search(value):
@@ -235,14 +235,14 @@ def text(value: Any, field_path: str) -> str:
 
 
 def boolean(value: Any, field_path: str) -> bool:
-    """True or false."""
+    """Return true or false."""
     if not isinstance(value, bool):
         raise wrong_type(field_path, value, "true or false")
     return value
 
 
 def number(value: Any, field_path: str) -> int:
-    """An int32; proto3's JSON allows it as a string too."""
+    """Return an int32; proto3's JSON allows it as a string too."""
     if isinstance(value, str) and value.removeprefix("-").isascii() and value.removeprefix("-").isdigit():
         value = int(value[:12])
     if isinstance(value, bool | float) or (isinstance(value, int) and abs(value) > MAX_INT32):
@@ -255,14 +255,14 @@ def number(value: Any, field_path: str) -> int:
 
 
 def message(value: Any, field_path: str) -> dict[str, Any]:
-    """An object, which is not looked into."""
+    """Return an object without checking its properties."""
     if not isinstance(value, dict):
         raise wrong_type(field_path, value, "an object")
     return value
 
 
 def references(value: Any, field_path: str) -> tuple[Reference, ...]:
-    """SchemaReferences."""
+    """Return SchemaReferences."""
     if not isinstance(value, list):
         raise wrong_type(field_path, value, "an array")
     return tuple(_reference(item, f"{field_path}[{position}]") for position, item in enumerate(value))
@@ -277,7 +277,7 @@ def _reference(value: Any, field_path: str) -> Reference:
 
 
 def _schema_types() -> tuple[str, ...]:
-    """The formats by the numbers of Google's enum, and those that it doesn't have after them."""
+    """Return the formats in the order of Google's enum, then the formats that it doesn't have."""
     known = (_NO_TYPE, "AVRO", "JSON", "PROTOBUF")
     return (*known, *(name for name in FORMATS if name not in known))
 
@@ -319,7 +319,7 @@ REGISTRY: Mapping[str, Reader] = {"schemaRegistryId": text, "schemaRegistry": me
 
 
 def read(request: Request, fields: Mapping[str, Reader]) -> dict[str, Any]:
-    """The body's fields; one that is null or absent is left out, as proto3's JSON has it. Raises InvalidInput."""
+    """Return the body's fields without null ones, as in proto3's JSON. Raises InvalidInput."""
     body = request.data
     if body is None or (not body and not int(request.META.get("CONTENT_LENGTH") or 0)):
         raise InvalidInput("The request has no body; send a JSON object.")
@@ -329,7 +329,7 @@ def read(request: Request, fields: Mapping[str, Reader]) -> dict[str, Any]:
 
 
 def read_schema(request: Request, fields: Mapping[str, Reader]) -> dict[str, Any]:
-    """The same for a body with a schema: `text`, `schema_type` and `references` are always there, under these names.
+    """Return the fields of a body with a schema, which always has `text`, `schema_type` and `references`.
 
     Raises InvalidInput, InvalidSchema.
     """
@@ -359,12 +359,12 @@ def _read(body: dict[str, Any], fields: Mapping[str, Reader], prefix: str) -> di
 
 
 def _snake(name: str) -> str:
-    """proto3's JSON also takes a field's original name."""
+    """Return a field's original name, which proto3's JSON accepts too."""
     return "".join(f"_{char.lower()}" if char.isupper() else char for char in name)
 
 
 def wrong_type(field_path: str, value: Any, expected: str) -> InvalidInput:
-    """The error for a value of a wrong type."""
+    """Return the error for a value with a wrong type."""
     return InvalidInput(f"{field_path} is {_kind(value)}; it must be {expected}.", field=field_path)
 
 
@@ -378,7 +378,7 @@ def _kind(value: Any) -> str:
 
 
 def flag(request: Request, name: str) -> bool:
-    """A boolean query parameter, false unless it says `true`. Raises InvalidInput for anything but true and false."""
+    """Return a boolean query parameter, by default false. Raises InvalidInput for anything but true and false."""
     text = request.query_params.get(name, "").lower()
     if text not in ("", "true", "false"):
         raise InvalidInput(f"The parameter {name} is {text[:40]!r}; it must be true or false.", field=name)
@@ -386,7 +386,7 @@ def flag(request: Request, name: str) -> bool:
 
 
 def schema_id(value: str) -> int:
-    """The id in an address. Raises InvalidInput."""
+    """Return the id in a URL. Raises InvalidInput."""
     if not value.isascii() or not value.isdigit() or not 1 <= int(value[:12]) <= MAX_INT32:
         raise InvalidInput(
             f"{value[:40]!r} is not a schema id: it must be a number from 1 to {MAX_INT32}.", field="name"

@@ -44,7 +44,7 @@ class GoogleSubjects(RegistryView):
     reads_parts = True
 
     def get(self, request: Request, **address: Any) -> Any:
-        """Names, sorted: of the context of the address, or (`subjectPrefix`) of one; otherwise of all contexts."""
+        """Return sorted names: of the URL's context, or (`subjectPrefix`) of one; otherwise of all contexts."""
         context: str | None = self.context if "context" in address else None
         prefix = request.query_params.get("subjectPrefix")
         if prefix is not None and prefix.startswith(":."):
@@ -52,7 +52,7 @@ class GoogleSubjects(RegistryView):
             context = parse_context(name)
         elif prefix is not None:
             context = self.context
-        parse_subject(prefix or "")  # a prefix is a name, or its beginning
+        parse_subject(prefix or "")  # a prefix is a whole name or its start
         names = selectors.list_subjects(
             self.registry, context=context, prefix=prefix or "", deleted=flag(request, "deleted"), visible=self.visible
         )
@@ -63,7 +63,7 @@ class SubjectByName(RegistryView):
     """`…/subjects/{subject}`."""
 
     def post(self, request: Request, **address: Any) -> Response:
-        """Look up a schema; not found without such a subject, and where it has no such schema."""
+        """Look up a schema; not found if the subject doesn't exist or doesn't have the schema."""
         body = read_schema(request, LOOK_UP)
         deleted = body.pop("deleted", False)
         selectors.list_versions(self.registry, self.named_subject, deleted=deleted)
@@ -77,7 +77,7 @@ class SubjectByName(RegistryView):
         raise SchemaNotFound(f"Subject '{self.named_subject.qualified}' has no such schema.")
 
     def delete(self, request: Request, **address: Any) -> Any:
-        """Soft-delete, or remove with `permanent`; answers the version numbers."""
+        """Soft-delete, or with `permanent` delete permanently; returns the version numbers."""
         numbers = delete_subject(
             registry=self.resource.key,
             subject=self.named_subject,
@@ -88,7 +88,7 @@ class SubjectByName(RegistryView):
 
 
 def _normalize(request: Request, body: dict[str, Any]) -> bool | None:
-    """Confluent's clients say it in the query. False is what inherits: `normalize` can't be switched off by a call."""
+    """Return the option; Confluent's clients send it in the query. False inherits: a call can't turn `normalize` off."""
     return body.pop("normalize", False) or flag(request, "normalize") or None
 
 
@@ -96,12 +96,12 @@ class GoogleVersions(RegistryView):
     """`…/subjects/{subject}/versions`."""
 
     def get(self, request: Request, **address: Any) -> Any:
-        """Version numbers, ascending."""
+        """Return version numbers, ascending."""
         deleted = flag(request, "deleted")
         return http_body(request, selectors.list_versions(self.registry, self.named_subject, deleted=deleted))
 
     def post(self, request: Request, **address: Any) -> Response:
-        """Register a schema; one that the subject has already keeps its version, one that is known its id."""
+        """Register a schema; it keeps the subject's existing version, or the context's existing id."""
         body = read_schema(request, VERSION)
         done = create_version(
             registry=self.resource.key,
@@ -118,12 +118,12 @@ class GoogleVersions(RegistryView):
 
 
 class VersionView(RegistryView):
-    """A version of a subject; one that a readable one refers to is read as well, by its number."""
+    """A version of a subject; it can also be read by number if a readable version refers to it."""
 
     reads_parts = True
 
     def authorize(self) -> None:
-        """Refuse who may read the version neither by its subject nor by a reference."""
+        """Refuse callers who may read the version neither by its subject nor by a reference."""
         number = str(self.kwargs["version"])
         is_read = self.request.method in ("GET", "HEAD") and number.isascii() and number.isdigit() and len(number) < 10
         if not is_read or not self.visible.has_version(self.named_subject, int(number)):
@@ -134,12 +134,12 @@ class GoogleVersion(VersionView):
     """`…/subjects/{subject}/versions/{version}`."""
 
     def get(self, request: Request, version: str, **address: Any) -> Response:
-        """The version, its schema included."""
+        """Return the version with its schema."""
         info = selectors.get_version(self.registry, self.named_subject, version, deleted=flag(request, "deleted"))
         return marked(Response(version_answer(request, info, self.context)), info.standing)
 
     def delete(self, request: Request, version: str, **address: Any) -> Any:
-        """Soft-delete, or remove with `permanent`; answers the version number."""
+        """Soft-delete, or with `permanent` delete permanently; returns the version number."""
         number = delete_version(
             registry=self.resource.key,
             subject=self.named_subject,
@@ -154,7 +154,7 @@ class VersionText(VersionView):
     """`…/subjects/{subject}/versions/{version}/schema`."""
 
     def get(self, request: Request, version: str, **address: Any) -> Any:
-        """The schema's text alone."""
+        """Return only the schema's text."""
         info = selectors.get_version(self.registry, self.named_subject, version, deleted=flag(request, "deleted"))
         return _text(request, info.schema, info.standing)
 
@@ -163,7 +163,7 @@ class ReferencedBy(RegistryView):
     """`…/subjects/{subject}/versions/{version}/referencedby`."""
 
     def get(self, request: Request, version: str, **address: Any) -> Any:
-        """Ids of the schemas that refer to it."""
+        """Return the ids of the schemas that refer to it."""
         ids = selectors.referenced_by(self.registry, self.named_subject, version, visible=self.visible)
         return http_body(request, ids)
 
@@ -174,30 +174,30 @@ class SchemaTypes(RegistryView):
     reads_parts = True
 
     def get(self, request: Request, **address: Any) -> Any:
-        """The formats that can be registered."""
+        """Return the formats that can be registered."""
         return http_body(request, sorted(FORMATS))
 
 
 class SchemaView(RegistryView):
-    """A call about a schema's id, which belongs to the context of the address or of the parameter `subject`."""
+    """A call for a schema id, which belongs to the context of the URL or of the parameter `subject`."""
 
     reads_parts = True
     scope_subject: SubjectName
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Read the parameter too."""
+        """Read the URL and the parameter."""
         super().initial(request, *args, **kwargs)
         self.scope_subject = parse_subject(request.query_params.get("subject", ""), context=self.context)
 
     def versions_of(self, schema: str, *, deleted: bool) -> list[VersionInfo]:
-        """The versions that have the schema, of the subject that is asked for. Raises SchemaNotFound, InvalidInput."""
+        """Return the given subject's versions with the schema. Raises SchemaNotFound, InvalidInput."""
         infos = visible_versions_of_schema(
             self.visible, schema_id(schema), context=self.scope_subject.context, deleted=deleted
         )
         return [info for info in infos if self.scope_subject.subject in ("", info.subject.subject)]
 
     def info(self, schema: str) -> SchemaInfo:
-        """The definition. Raises SchemaNotFound, InvalidInput."""
+        """Return the definition. Raises SchemaNotFound, InvalidInput."""
         if not self.scope_subject.subject:
             return visible_schema(self.visible, schema_id(schema), context=self.scope_subject.context)
         infos = self.versions_of(schema, deleted=True)
@@ -211,7 +211,7 @@ class SchemaById(SchemaView):
     """`…/schemas/ids/{id}`."""
 
     def get(self, request: Request, schema: str, **address: Any) -> Response:
-        """The definition."""
+        """Return the definition."""
         info = self.info(schema)
         return marked(Response(schema_answer(request, info)), info.standing)
 
@@ -220,7 +220,7 @@ class SchemaText(SchemaView):
     """`…/schemas/ids/{id}/schema`."""
 
     def get(self, request: Request, schema: str, **address: Any) -> Any:
-        """The schema's text alone."""
+        """Return only the schema's text."""
         info = self.info(schema)
         return _text(request, info, info.standing)
 
@@ -229,7 +229,7 @@ class SubjectsOfSchema(SchemaView):
     """`…/schemas/ids/{id}/subjects`."""
 
     def get(self, request: Request, schema: str, **address: Any) -> Any:
-        """Names of the subjects that have it."""
+        """Return the names of the subjects that have it."""
         infos = self.versions_of(schema, deleted=flag(request, "deleted"))
         return http_body(request, sorted({subject_label(info.subject, self.context) for info in infos}))
 
@@ -238,7 +238,7 @@ class VersionsOfSchema(SchemaView):
     """`…/schemas/ids/{id}/versions`."""
 
     def get(self, request: Request, schema: str, **address: Any) -> Any:
-        """Subjects and versions that have it."""
+        """Return the subjects and versions that have it."""
         infos = self.versions_of(schema, deleted=flag(request, "deleted"))
         pairs = [{"subject": subject_label(info.subject, self.context), "version": info.version} for info in infos]
         return http_body(request, pairs)
@@ -253,7 +253,7 @@ class Compatibility(RegistryView):
     """`…/compatibility/subjects/{subject}/versions[/{version}]`."""
 
     def post(self, request: Request, version: str | None = None, **address: Any) -> Response:
-        """Whether the schema could be registered: against one version, or those that the level names."""
+        """Check whether the schema could be registered: against one version, or those that the level requires."""
         body = read_schema(request, CHECK)
         if not self.named_subject.subject:
             raise InvalidName("The address has no subject.", field="name")

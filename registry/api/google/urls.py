@@ -1,6 +1,6 @@
-"""Google's addresses below `/v1/projects/`.
+"""Google's URLs below `/v1/projects/`.
 
-The root addresses register the converter `segment`: one path segment, decoded after the split.
+The root URLconf registers the converter `segment`: one path segment, decoded after the split.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from registry.api.google.base import RegistryView
 
 
 def _policy(name: str, view: type[RegistryView]) -> list[URLPattern]:
-    # The Python client can't send an address that ends with `/config`, as its own pattern wants more after it:
-    # a slash is what it can add.
+    # Google's Python client can't send a path that ends with `/config`, because its pattern requires more after it; but
+    # it can append a slash.
     return [
         re_path(rf"^{name}/{{0,2}}$", view.as_view()),
         path(f"{name}/<segment:subject>", view.as_view()),

@@ -1,6 +1,6 @@
-"""Spring's refusals: `{timestamp, status, error, message, path}`, one row an error.
+"""Spring's errors: `{timestamp, status, error, message, path}`, one row per error.
 
-Where an error of ours knows more than the released server says, the body has one member more: `details`.
+If our error has more information than Spring's released server returns, the body has another member: `details`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NO_MAPPING = "No message available"
 
 @dataclass(frozen=True)
 class Row:
-    """The status of an error, and its message where the released server has one of its own; else the error's."""
+    """The status of an error, and the released server's message if it has one; otherwise the error's own."""
 
     status: int
     message: str = ""
@@ -59,7 +59,7 @@ ANSWERS: dict[type[Exception], Row] = {
 
 
 class Refusal(Exception):
-    """A refusal of the web layer, in the released server's words; `allow` are the methods that the address takes."""
+    """An error of the web layer, with the released server's message; `allow` are the supported methods."""
 
     def __init__(self, status: int, message: str, *, details: str = "", allow: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -70,22 +70,22 @@ class Refusal(Exception):
 
 
 def no_mapping() -> Refusal:
-    """Nothing is at that address."""
+    """Return the error for an unknown path."""
     return Refusal(404, NO_MAPPING)
 
 
 def deletion_refused() -> Refusal:
-    """Deletion is off."""
+    """Return the error for disabled deletion."""
     return Refusal(405, "Schema deletion is not permitted")
 
 
 def format_refused(names: Sequence[str]) -> Refusal:
-    """A format that isn't known."""
+    """Return the error for an unknown format."""
     return Refusal(400, "Format not supported", details=f"/format takes one of: {', '.join(names)}.")
 
 
 def not_a_number(text: str) -> Refusal:
-    """A path segment that should be a number and isn't."""
+    """Return the error for a path segment that isn't a number."""
     return Refusal(
         400,
         "Failed to convert value of type 'java.lang.String' to required type 'java.lang.Integer'; nested exception is"
@@ -94,7 +94,7 @@ def not_a_number(text: str) -> Refusal:
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response:
-    """The answer for any exception; one that isn't foreseen is logged with its trace and answered 500 without details."""
+    """Return the answer for any exception; an unexpected one is logged with its traceback and answered 500, no details."""
     path = context["request"].path
     if isinstance(error, Refusal):
         response = _error_response(error.status, error.message, path, error.details)
@@ -117,24 +117,24 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
 
 
 def refusal(status: int, message: str) -> dict[str, Any]:
-    """The body of a refusal that comes before any view is reached, such as 413 for a body that is too long."""
+    """Return the body of a refusal before any view is reached, such as 413 for a body that is too long."""
     return _body(status, message)
 
 
 def row_of(error: Exception) -> Row | None:
-    """The row of an error, or None for one that no row foresees."""
+    """Return the row of an error, or None if it has no row."""
     return next((ANSWERS[kind] for kind in type(error).__mro__ if kind in ANSWERS), None)
 
 
 def describe(error: Exception) -> str:
-    """What an error of ours says, with line and column where the schema has one; nothing of any other's."""
+    """Return the message of our error, with line and column if the schema has one; "" for other errors."""
     if not isinstance(error, errors.SchemadeskError):
         return ""
     return error.placed
 
 
 def _error_response(status: int, message: str, path: str, details: str = "") -> Response:
-    if status == 406:  # nothing could be written that the caller accepts
+    if status == 406:  # nothing acceptable to the caller can be sent
         return Response(None, status=status)
     body = {**_body(status, message), "path": path}
     if details:

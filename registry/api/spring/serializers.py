@@ -1,4 +1,4 @@
-"""The requests of Spring's clients, read as its server's converters do, and when that server calls two schemas equal."""
+"""Requests of Spring's clients, read as its server's converters do; and when that server treats schemas as equal."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from registry.formats import FORMATS
 from registry.subjects.versions.parsed_schemas import refuse_too_large
 
 IGNORED = frozenset({"doc", "aliases"})
-#: how many keys are remembered, of texts up to which length: together at most some 32 MB
+#: how many keys are cached, and up to which text length: at most some 32 MB
 CACHED, CACHED_LENGTH = 2048, 16_384
 
 
 def equality_key(canonical: str) -> str:
-    """Equal for two canonical Avro texts that Spring's server takes for the same schema."""
+    """Return a key that is equal for two canonical Avro texts that Spring's server treats as the same schema."""
     return _remembered(canonical) if len(canonical) <= CACHED_LENGTH else _key(canonical)
 
 
 def _key(canonical: str) -> str:
     stripped = _type(json.loads(canonical))
-    # as text, because 1, 1.0 and true are equal in Python and different defaults in Avro
+    # as text, because 1, 1.0 and true are equal in Python but different defaults in Avro
     return hashlib.sha256(json.dumps(stripped, sort_keys=True).encode()).hexdigest()
 
 
@@ -57,7 +57,7 @@ _INTEGERS = range(-(2**31), 2**31)
 
 @dataclass(frozen=True)
 class Registration:
-    """The body of `POST /`; `schema_type` is the format's name here, such as AVRO."""
+    """The body of `POST /`; `schema_type` is our name of the format, such as AVRO."""
 
     subject: str
     schema_type: str
@@ -65,19 +65,19 @@ class Registration:
 
 
 def formats() -> dict[str, str]:
-    """Spring's word for a format → its name here: `avro`, which alone the released server knows, and the others."""
+    """Return Spring's name for a format → our name; the released server knows only `avro`."""
     return {name.lower(): name for name in sorted(FORMATS)}
 
 
 def registration(request: Request) -> Registration:
-    """The registration in the body; other members, `id` and `version` among them, don't count.
+    """Return the registration in the body; other members, such as `id` and `version`, are ignored.
 
     Raises Refusal, InvalidInput, SchemaTooLarge.
     """
     with room_for(length_of({"request": request})):
         body = _object(request.body)
     if isinstance(text := body.get("definition"), str):
-        refuse_too_large(text)  # before each of its letters is looked at
+        refuse_too_large(text)  # before each character is checked
     word = _text(body, "format")
     formats_by_name = formats()
     if word not in formats_by_name:
@@ -95,7 +95,7 @@ def _object(data: bytes) -> dict[str, Any]:
         raise Refusal(400, "Required request body is missing")
     refuse_many_values(data)
     try:
-        # numbers stay the text that they were: where a string is due, they stand for it
+        # numbers stay text, because a string may be given as a number
         value = json.loads(data, parse_int=str, parse_float=str, parse_constant=_no_json)
     except UnicodeDecodeError as error:
         raise Refusal(400, f"JSON parse error: the body is not UTF-8 at byte {error.start}") from error
@@ -116,7 +116,7 @@ def _no_json(word: str) -> NoReturn:
 
 
 def _text(body: dict[str, Any], name: str) -> str | None:
-    """A member as text: numbers and truth values stand for theirs. Raises Refusal."""
+    """Return a member as text; numbers and booleans are converted. Raises Refusal."""
     value = body.get(name)
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -128,7 +128,7 @@ def _text(body: dict[str, Any], name: str) -> str | None:
 
 
 def check_content_type(request: Request) -> None:
-    """Only `application/json`, with or without a charset, may be sent. Raises Refusal."""
+    """Raise Refusal unless the type is `application/json`, with or without a charset."""
     content_type = request.META.get("CONTENT_TYPE", "").strip()
     if content_type.partition(";")[0].strip().lower() == "application/json":
         return
@@ -138,7 +138,7 @@ def check_content_type(request: Request) -> None:
 
 
 def check_accept(request: Request) -> None:
-    """Only JSON is answered. Raises Refusal."""
+    """Raise Refusal unless the caller accepts JSON."""
     ranges = [item.partition(";")[0].strip().lower() for item in request.META.get("HTTP_ACCEPT", "").split(",")]
     media_types = {item for item in ranges if item}
     if media_types and not media_types & ACCEPTABLE:
@@ -146,7 +146,7 @@ def check_accept(request: Request) -> None:
 
 
 def integer(text: str) -> int | None:
-    """A path's number of 32 bits, None for an empty one. Raises Refusal."""
+    """Return a 32-bit number in a path, None for an empty one. Raises Refusal."""
     if not text.strip():
         return None
     bare = text.strip()
@@ -156,7 +156,7 @@ def integer(text: str) -> int | None:
 
 
 def version_number(text: str) -> int | None:
-    """The version in the last segment: `v3` in the released server, `3` in its documentation. Raises Refusal."""
+    """Return the version in the last segment: `v3` in the released server, `3` in its documentation. Raises Refusal."""
     if text.startswith("v"):
         return integer(text[1:])
     if not _INTEGER.fullmatch(text):

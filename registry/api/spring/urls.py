@@ -1,7 +1,7 @@
-"""Spring's addresses, below the root path that the setting SPRING_PATH names.
+"""Spring's URLs, below the root path in the setting SPRING_PATH.
 
-The converter `segment` is one path segment, decoded after the split. Each address works with a slash at its end, as in
-the released server.
+The converter `segment` is one path segment, decoded after the split. As in the released server, a trailing slash makes
+no difference.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ urlpatterns = [
     re_path("", views.Nothing.as_view()),
 ]
 
-#: first segments that are somebody else's
+#: first segments that are used by others
 TAKEN = frozenset(
     {"api", "compatibility", "config", "contexts", "healthz", "metrics", "mode", "readyz"}
     | {"registries", "schemas", "subjects", "ui", "v1"}
@@ -33,7 +33,7 @@ _SEGMENTS = re.compile(r"[A-Za-z0-9._~-]+(?:/[A-Za-z0-9._~-]+)*", re.ASCII)
 
 
 def problem_of(root: str) -> str:
-    """What is wrong with a root path, as a sentence; empty where nothing is."""
+    """Return what is wrong with a root path, as a sentence; "" if nothing is."""
     bare = root.strip("/")
     if not bare:
         return "The Spring dialect can't hang at the root of the site: Confluent's API is there."
@@ -45,7 +45,7 @@ def problem_of(root: str) -> str:
 
 
 def spring_addresses(root: str) -> list[URLPattern | URLResolver]:
-    """The dialect's addresses below the path, with and without a slash at its end; none for a path that can't be."""
+    """Return the dialect's URLs below the path, with and without a trailing slash; none for an invalid path."""
     if problem_of(root):
         return []
     bare = root.strip("/")

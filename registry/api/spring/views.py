@@ -1,4 +1,4 @@
-"""Spring's schema server: register, read, and where it is allowed delete. Each call is one service or selector."""
+"""Spring's schema server: register, read, and if allowed delete. Each call is one service or selector."""
 
 from __future__ import annotations
 
@@ -48,32 +48,32 @@ METHODS = ("DELETE", "GET", "POST")
 
 
 class SpringRenderer(JSONRenderer):
-    """JSON with the released server's content type."""
+    """A renderer of JSON with the released server's content type."""
 
     media_type = MEDIA_TYPE
     charset = None
 
 
 class OneRenderer(BaseContentNegotiation):
-    """There is one renderer; `initial` refuses who can't read it."""
+    """The only renderer; `initial` refuses callers who don't accept it."""
 
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
-        """The one renderer."""
+        """Return the only renderer."""
         (renderer,) = renderers
         return renderer, MEDIA_TYPE
 
     def select_parser(self, request: Request, parsers: Iterable[Any]) -> Any:
-        """None: `requests` reads the body itself."""
+        """Return None: `requests` reads the body itself."""
         return None
 
 
 class SpringView(APIView):
-    """Finds the registry and subject that the address names; `self.actor` is who calls."""
+    """Reads the registry and subject from the URL; `self.actor` is the caller."""
 
     door = "spring"
-    schema = None  # the OpenAPI page describes our own API
+    schema = None  # the OpenAPI page describes only our own API
     authentication_classes = (TokenAuthentication,)
     renderer_classes = (SpringRenderer,)
     content_negotiation_class = OneRenderer
@@ -82,27 +82,27 @@ class SpringView(APIView):
     subject: SubjectName | None
 
     def get_exception_handler(self) -> Any:
-        """This dialect's error table."""
+        """Return this dialect's error handler."""
         return handle
 
     @property
     def actor(self) -> Actor:
-        """Who calls."""
+        """The caller."""
         return self.request.user  # type: ignore[return-value]
 
     @property
     def mapped(self) -> list[str]:
-        """The methods that the address takes."""
+        """The methods that the path supports."""
         return [method for method in METHODS if hasattr(self, method.lower())]
 
     @property
     def named_subject(self) -> SubjectName:
-        """The subject of the address, which the route guarantees."""
+        """The subject in the URL, which the route guarantees."""
         assert self.subject is not None
         return self.subject
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Authenticate, then refuse in the released server's order, then read the address.
+        """Authenticate, then refuse in the released server's order, then read the URL.
 
         Raises NotSignedIn, Refusal, RegistryNotFound, InvalidName, NotAllowed.
         """
@@ -119,7 +119,7 @@ class SpringView(APIView):
         self.subject = self.meant(kwargs["subject"]) if "subject" in kwargs else None
 
     def meant(self, name: str) -> SubjectName:
-        """The subject that a name means, behind its alias, as in the other dialects. Raises InvalidName, NotAllowed."""
+        """Resolve a subject's alias, as in the other dialects. Raises InvalidName, NotAllowed."""
         name_in_address = parse_subject(name)
         require(self.actor, "schema.read", registry=self.registry.name, subject=name_in_address.qualified)
         subject = meant_subject(self.registry, name_in_address)
@@ -128,12 +128,12 @@ class SpringView(APIView):
         return subject
 
     def options(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Response:
-        """The methods that the address takes."""
+        """Return the methods that the path supports."""
         methods = [*self.mapped, *(["HEAD"] if "GET" in self.mapped else []), "OPTIONS"]
         return Response(None, headers={"Allow": ",".join(methods)})
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
-        """The header Allow stands where an answer sets it, not everywhere as the framework has it."""
+        """Keep the header Allow only where an answer sets it, not everywhere as in the framework."""
         allow = response.headers.get("Allow")
         response = super().finalize_response(request, response, *args, **kwargs)
         if allow is None:
@@ -147,7 +147,7 @@ class Root(SpringView):
     """`/`."""
 
     def post(self, request: Request, **address: Any) -> Response:
-        """Register a schema; 201 with its version, the one that is there already where the subject has it."""
+        """Register a schema; 201 with its version, which is an existing one if the subject has the schema."""
         submitted = registration(request)
         subject = self.meant(submitted.subject)
         require(self.actor, "version.register", registry=self.registry.name, subject=subject.qualified)
@@ -168,7 +168,7 @@ class Root(SpringView):
         return marked(Response(body, status=201, headers=headers), versions[0].standing)
 
     def _registered_version(self, subject: SubjectName, submitted: Registration) -> int | None:
-        """The first version that is the same schema in the sense of Spring's server. Raises InvalidSchema."""
+        """Return the first version that Spring's server would treat as the same schema. Raises InvalidSchema."""
         schema = parse_schema(submitted.schema_type, submitted.definition)
         canonical = canonical_texts(self.registry, subject, submitted.schema_type)
         if submitted.schema_type != "AVRO":
@@ -185,12 +185,12 @@ class SchemaOfId(SpringView):
     """`/schemas/{id}`; the id is the version's own."""
 
     def get(self, request: Request, schema_id: str, **address: Any) -> Response:
-        """The version that has the id."""
+        """Return the version with the id."""
         info = self._version(schema_id)
         return marked(Response(answers([info])[0]), info.standing)
 
     def delete(self, request: Request, schema_id: str, **address: Any) -> Response:
-        """Remove the version that has the id."""
+        """Delete the version with the id."""
         integer(schema_id)
         refuse_deletion()
         info = self._version(schema_id)
@@ -204,7 +204,7 @@ class SchemaOfId(SpringView):
         visible = require_visible(self.registry, self.actor)
         info = version_by_id(self.registry, number)
         if not visible.has_subject(info.subject):
-            raise SchemaNotFound(f"Schema {number} not found", schema_id=number)  # as one that isn't there
+            raise SchemaNotFound(f"Schema {number} not found", schema_id=number)  # as if it didn't exist
         return info
 
 
@@ -212,7 +212,7 @@ class SpringVersions(SpringView):
     """`/{subject}/{format}`."""
 
     def get(self, request: Request, schema_format: str, **address: Any) -> Response:
-        """The versions in that format, ascending; 404 where there are none."""
+        """Return the versions in that format, ascending; 404 if there are none."""
         versions = versions_of_format(self.registry, self.named_subject, formats().get(schema_format, ""))
         if not versions:
             raise SchemaNotFound(f"No schemas found for subject {self.named_subject.qualified} in that format")
@@ -223,12 +223,12 @@ class SpringVersion(SpringView):
     """`/{subject}/{format}/v{version}`, and without the `v`."""
 
     def get(self, request: Request, schema_format: str, version: str, **address: Any) -> Response:
-        """One version."""
+        """Return one version."""
         info = self._version(schema_format, version)
         return marked(Response(answers([info])[0]), info.standing)
 
     def delete(self, request: Request, schema_format: str, version: str, **address: Any) -> Response:
-        """Remove one version."""
+        """Delete one version."""
         version_number(version)
         refuse_deletion()
         info = self._version(schema_format, version)
@@ -251,28 +251,28 @@ class Subject(SpringView):
     """`/{subject}`."""
 
     def delete(self, request: Request, **address: Any) -> Response:
-        """Remove all versions; a subject that isn't there is no error."""
+        """Delete all versions; a missing subject isn't an error."""
         refuse_deletion()
         remove_subject(registry=self.registry.name, subject=self.named_subject, by=self.actor)
         return Response(None)
 
 
 class Nothing(SpringView):
-    """Every other address."""
+    """Every other path."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Raises Refusal for every method."""
+        """Raise Refusal for every method."""
         raise no_mapping()
 
 
 def refuse_deletion() -> None:
-    """Raises Refusal unless the operator allows deletion."""
+    """Raise Refusal unless the operator allows deletion."""
     if not settings.SPRING_ALLOW_DELETION:
         raise deletion_refused()
 
 
 def answers(versions: list[VersionInfo]) -> list[dict[str, Any]]:
-    """The versions as the released server writes them, with a constant number of queries."""
+    """Return the versions as the released server writes them, with a constant number of queries."""
     texts = standalone_texts(versions)
     return [
         {

@@ -128,7 +128,7 @@ def _settings(row: Mapping[str, Any]) -> dict[str, Any]:
 RIGHTS: Final = {KeptCopy.DELETED: "version.delete_permanently", KeptCopy.SENT: "mode.change"}
 
 #: the same objects as the lines of an export file, and what else belongs to a subject; owners are narrowed by the
-# pattern's prefix
+#: pattern's prefix
 _KEEP: Final = """
 INSERT INTO subjects_keptcopy (registry_id, kind, name, versions, content, made_at, made_by, until)
 SELECT c.registry_id, 'deleted', n.name, cardinality(%(versions)s::bigint[]), json_build_object(

@@ -44,7 +44,7 @@ _differences = WeighedCache[tuple[Difference, ...]](30_000, lambda differences: 
 _resets = WeighedCache[tuple[Reset, ...]](10_000, lambda resets: len(resets) + 1)
 _pairs = WeighedCache[Any](60_000, lambda result: result.weight)
 #: results of the rules, the data and the linter, by findings: a report is requested again with another level, view or
-# file
+#: file
 _judgements = WeighedCache[Judgement](30_000, lambda judgement: len(judgement.breaks) + len(judgement.hazards) + 1)
 _truths = WeighedCache[Truth](30_000, lambda outcome: len(outcome.findings) + 1)
 _advice = WeighedCache[tuple[LintFinding, ...]](30_000, lambda findings: len(findings) + 1)

@@ -24,7 +24,7 @@ from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, DEFAULT_MOD
 from registry.subjects.versions.lookup import among, fits
 from registry.subjects.versions.qualified_names import SubjectName
 
-#: words that a name is searched for one by one; what follows them is one more as it is written
+#: words that a name is searched for separately; the rest is one more term
 MOST_WORDS: Final = 16
 Rows = TypeVar("Rows", bound=QuerySet[Any])
 #: the ids of subjects whose versions are referred to by live versions of other subjects

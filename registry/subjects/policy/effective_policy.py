@@ -78,7 +78,7 @@ class EffectiveMode:
 
 
 #: the configs and modes that apply to a subject, as two JSON lists; also embedded in larger statements, with the
-# parameters of `scope_of`
+#: parameters of `scope_of`
 SPOKEN: Final = ", ".join(
     f"""(SELECT jsonb_agg(to_jsonb(x)) FROM subjects_{kind} x WHERE x.registry_id = %(registry)s::bigint AND (
         x.context_id IS NULL
@@ -99,9 +99,7 @@ class Spoken:
     modes: Sequence[tuple[str, str]]
 
     def config(self) -> EffectiveConfig:
-        """Return the effective config: each setting from the nearest scope that sets it; the level defaults to
-        BACKWARD.
-        """
+        """Return the effective config: each setting from the nearest scope; the level defaults to BACKWARD."""
         return _config_of(self.configs)
 
     def settings(self) -> OwnConfig:

@@ -140,7 +140,7 @@ def _verdict_on(name: SubjectName, version: int, report: Report, config: Effecti
 WIDTHS: Final = (50, 10)
 
 #: the dependants of subjects, each by its newest live version that refers to any version of the subject; not the
-# subject itself
+#: subject itself
 _DEPENDANTS: Final = """
 WITH edge AS (
     SELECT t.subject_id AS target, v.subject_id AS source, v.version, t.version AS pinned,

@@ -162,7 +162,7 @@ def versions_of(registry: Registry, subject: SubjectName, *, deleted: bool = Fal
 
 
 #: the schemas with an identity in the context `named`, which precedes it. While the tables are small, PostgreSQL may
-# choose the index on contexts instead of that on identities, and keeps that plan: `+ 0` excludes it.
+#: choose the index on contexts instead of that on identities, and keeps that plan: `+ 0` excludes it.
 ALIKE: Final = """alike AS MATERIALIZED (
     SELECT d.id, d.schema_id, d.guid FROM subjects_schema d
     WHERE d.identity = ANY(%(identities)s) AND d.context_id + 0 = (SELECT id FROM named)
@@ -200,7 +200,7 @@ def settings_and_twin(
 
 
 #: whether `equal_version` has a candidate among the live versions of a subject; for embedding after `alike`, with the
-# parameters of `likeness`. Two conditions, because each has its own index.
+#: parameters of `likeness`. Two conditions, because each has its own index.
 MAY_EQUAL: Final = f"""(EXISTS (
     SELECT FROM alike d JOIN subjects_schemaversion v ON v.schema_id = d.id
     WHERE v.subject_id + 0 = %(subject_id)s::bigint AND v.deleted_at IS NULL

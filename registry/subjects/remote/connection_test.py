@@ -19,7 +19,7 @@ SECONDS: Final = 25.0
 ADDRESS, REACHED, SIGNED_IN, SUBJECTS = "address", "reached", "signed_in", "subjects"
 STEPS: Final = (ADDRESS, REACHED, SIGNED_IN, SUBJECTS)
 CONTEXTS, IMPORT, REFERENCES, DELETED = "contexts", "import_mode", "references", "deleted"
-#: before the name of a format: the server takes schemas of it
+#: prefix of a format's name: the server accepts schemas in it
 FORMAT: Final = "format:"
 #: error codes for missing resources: the server's own codes, so it supports the call
 OWN_CODES: Final = range(40400, 40500)

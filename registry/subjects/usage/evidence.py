@@ -57,7 +57,7 @@ class Evidence:
 
 
 #: called with paths of a schema; returns in words how much of the data has a value there: "" for a path that never had
-# one, and nothing if fields weren't counted
+#: one, and nothing if fields weren't counted
 Filled = Callable[[Registry, SubjectName, Collection[str]], Mapping[str, str]]
 
 

@@ -9,7 +9,7 @@ from registry.errors import InvalidName
 DEFAULT_CONTEXT = "."
 MAX_LENGTH = 1024
 #: limits in UTF-8 bytes: a name is indexed together with its context, and an index row of PostgreSQL has at most 2,704
-# bytes
+#: bytes
 MAX_BYTES, MAX_CONTEXT_BYTES = 1900, 500
 RESERVED = ("__GLOBAL", "__EMPTY")
 GLOBAL_CONTEXT = ".__GLOBAL"
