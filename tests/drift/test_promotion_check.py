@@ -30,6 +30,7 @@ CASES = yaml.safe_load((Path(__file__).parent / "curing_cases.yaml").read_text()
 BILLS = SubjectName(".", "bills-value")
 BESIDE = "the value isn't valid by its schema, at additionalProperties"
 MARK = {"side": "value", "framing": "id", "mark": "1"}
+OWN = {**MARK, "owners": "bills-value version 1"}
 
 
 def schema(properties: dict[str, Any], *, closed: bool = True, required: tuple[str, ...] = ("id",)) -> str:
@@ -88,8 +89,8 @@ def arranged(topic: Topic, case: dict[str, Any]) -> Finding:
     counts = {"messages": 10, "by_reason": reasons} if reasons else {}
     finding(topic, "SCHEMA_VIOLATED", "break", {**mark, **counts, "offsets": offsets, **case.get("kept", {})})
     for rule in case.get("also", []):
-        finding(topic, rule, "risk", {**MARK, "field": "amt"})
-    return finding(topic, "FIELD_UNDECLARED", "risk", {**MARK, "field": "discount"})
+        finding(topic, rule, "risk", {**OWN, "field": "amt"})
+    return finding(topic, "FIELD_UNDECLARED", "risk", {**OWN, "field": "discount"})
 
 
 def drift_of(number: int) -> dict[str, Any]:

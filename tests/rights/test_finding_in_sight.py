@@ -93,3 +93,64 @@ def test_a_name_that_stands_elsewhere_in_a_sentence_hides_it() -> None:
     text = redacted_text("Began after secret was registered.", {"owners": "secret version 1"}, "orders-value")
     assert text == "This text names subjects that you can’t read."
     assert redacted_text("Topic secrets.", {"owners": "secret version 1"}, "orders-value") == "Topic secrets."
+
+
+SAMPLE = {"partition": 0, "offset": 17, "time": 1, "value": '{"secret_field": "aaa"}'}
+
+
+@pytest.mark.parametrize("rule", ["ID_OF_OTHER_SUBJECT", "FIELD_UNDECLARED"])
+@pytest.mark.parametrize(("owners", "shown"), [(SECRET, False), ("orders-value", True)])
+def test_no_channel_shows_what_another_subject_s_schema_decodes(
+    rule: str,
+    owners: str,
+    shown: bool,
+    person: Callable[[str], Actor],
+    look: Callable[[str], Client],
+    api: Callable[[str], Client],
+    system: Actor,
+) -> None:
+    person("steward")
+    made = findings_by_rule()[rule]
+    field = {"field": "secret_field"} if "field" in made.evidence else {}
+    evidence = made.evidence | field | {"owners": f"{owners} version 1", "samples": [SAMPLE]}
+    sentence = f"Field secret_field isn't declared by {owners} version 1."
+    row = keep(
+        replace(made, subject="orders-value", sentence=sentence if field else "It is wrong.", evidence=evidence), system
+    )
+    addresses = (
+        f"/api/v1/findings/{row.pk}",
+        "/api/v1/findings",
+        f"/ui/findings/{row.pk}",
+        "/ui/findings",
+        "/api/v1/audit",
+    )
+
+    def texts() -> str:
+        return "".join(
+            (look if address.startswith("/ui") else api)("steward").get(address).getvalue().decode()
+            for address in addresses
+        )
+
+    assert "secret_field" in texts(), "who may read the whole registry sees it"
+    RoleGrant.objects.filter(user__username="steward").update(registry="dev", subject_pattern="orders-*")
+    assert ("secret_field" in texts()) is shown
+    assert SECRET not in texts()
+
+
+@pytest.mark.parametrize(
+    ("evidence", "shown"),
+    [
+        ({"framing": "id", "mark": "7", "owners": "orders-value version 3"}, True),
+        ({"framing": "id", "mark": "7", "owners": "secret version 3"}, False),
+        ({"framing": "id", "mark": "7"}, False),
+        ({"framing": "", "mark": ""}, True),
+        ({"framing": "subject", "mark": "orders-value"}, True),
+        ({"framing": "subject", "mark": "secret"}, False),
+    ],
+)
+def test_fields_and_samples_are_those_of_the_own_schema(evidence: dict[str, Any], shown: bool) -> None:
+    whole = evidence | {"field": "total", "messages": 3, "samples": [SAMPLE]}
+    redacted = redacted_evidence(whole, "orders-value")
+    assert ("field" in redacted, "samples" in redacted, "mark" in redacted) == (shown, shown, shown)
+    assert redacted["messages"] == 3
+    assert ("total" in redacted_text("Field total is missing.", whole, "orders-value")) is shown

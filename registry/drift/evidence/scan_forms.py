@@ -222,8 +222,9 @@ class MessageTypes(Messages):
 
 
 class FieldEvidence(Messages):
-    """A field of messages; the counts are missing where no message has it."""
+    """A field of messages; the counts are missing where no message has it. `owners` declare it; earlier releases kept none."""
 
+    owners: NotRequired[str]
     field: str
     framing: str
     mark: str

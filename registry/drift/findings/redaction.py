@@ -1,4 +1,4 @@
-"""Removes other subjects from a finding, for people who may read its own subject but not the registry. Pure."""
+"""Removes what tells of other subjects from a finding, for people who may read its own subject but not the registry. Pure."""
 
 from __future__ import annotations
 
@@ -6,18 +6,27 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from registry.drift.evidence.scan_forms import Messages
+from registry.drift.judge.baselines import ALL_VERSIONS
 from registry.drift.rules import RULES
 
 #: evidence fields that name versions of any subject: `orders-value version 3, archive-value version 1`
 NAMING_FIELDS: Final = ("owners", "same_number_elsewhere")
-#: rules whose sentence names versions of any subject
-NAMING_RULES: Final = tuple(sorted(rule.id for rule in RULES.values() if "{owners}" in rule.sentence))
+#: rules whose sentence names such versions, or fields that may be of another subject's schema
+NAMING_RULES: Final = tuple(
+    sorted(rule.id for rule in RULES.values() if "{owners}" in rule.sentence or "{path}" in rule.sentence)
+)
+_OF_ANY_SCHEMA: Final = Messages.__required_keys__ | Messages.__optional_keys__
+#: only evidence of rules about messages of the finding's own subject
+_OF_OWN_SUBJECT: Final = ("types", "newer")
 _VERSION: Final = re.compile(r"(?:^|(?<=, ))(?P<subject>.+?) version \d+(?=, |$)")
 _MORE: Final = re.compile(r"(?:^|, )[\d,]+ more$")
 
 
 def redacted_text(text: str, evidence: Mapping[str, Any], subject: str) -> str:
-    """Return a sentence of the finding without versions of other subjects."""
+    """A sentence of the finding that tells nothing of another subject than its own."""
+    if "field" in evidence and not _is_of_own_schema(evidence, subject):
+        return "This text describes a schema that you can’t read."
     for field in NAMING_FIELDS:
         versions = evidence.get(field)
         if isinstance(versions, str) and versions:
@@ -29,11 +38,20 @@ def redacted_text(text: str, evidence: Mapping[str, Any], subject: str) -> str:
 
 
 def redacted_evidence(evidence: Mapping[str, Any], subject: str) -> dict[str, Any]:
-    """Return the evidence without versions of other subjects."""
+    """The evidence that tells nothing of another subject than its own: neither names nor what its schema decodes."""
+    is_own = _is_of_own_schema(evidence, subject)
     return {
         name: _own_versions(value, subject) if name in NAMING_FIELDS and isinstance(value, str) else value
         for name, value in evidence.items()
+        if is_own or (name != "samples" and ("field" not in evidence or name in _OF_ANY_SCHEMA))
     }
+
+
+def _is_of_own_schema(evidence: Mapping[str, Any], subject: str) -> bool:
+    """Whether the finding's messages are decoded with a schema of its own subject, or without one; False if unknown."""
+    if evidence.get("framing") in ("", ALL_VERSIONS):
+        return evidence.get("mark") in ("", subject)
+    return subject in _subjects({"owners": evidence.get("owners")}) or any(name in evidence for name in _OF_OWN_SUBJECT)
 
 
 def _subjects(evidence: Mapping[str, Any]) -> set[str]:

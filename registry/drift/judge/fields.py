@@ -71,6 +71,7 @@ class Bodies:
         """A finding about a field; `count` is how many messages it is about."""
         profile = self.profiles.get(path)
         details: dict[str, Any] = {"field": shortened(path), "framing": self.framing, "mark": self.mark}
+        details |= {"owners": self.declared_by} if self.versions else {}
         if profile is not None:
             counts = {"decoded": profile.possible, "present": profile.present, "nulls": profile.nulls}
             details |= {**counts, "kinds": dict(sorted(profile.kinds.items()))}

@@ -307,7 +307,8 @@ def open_counts(registry: str = "", *, by: Actor) -> OpenCounts:
 def finding_infos(rows: Iterable[Finding], by: Actor | None) -> list[FindingInfo]:
     """Return findings as `by` may see them: the only function that reads evidence from the database.
 
-    People who may not read the whole registry get neither the source's name nor names of other subjects.
+    People who may not read the whole registry get neither the source's name, nor those of other subjects, nor what their
+    schemas decode.
 
     Samples need a right of their own. Data that the subject's tags now declare as personal is masked, except with a
     further right. One query, and a few more if there are samples to show.
@@ -346,7 +347,8 @@ def _of_its_subject_alone(info: FindingInfo) -> FindingInfo:
         redacted_text(text, info.evidence, info.subject) for text in (info.sentence, info.remedy, info.cause)
     )
     evidence = redacted_evidence(info.evidence, info.subject)
-    info = replace(info, source_name="", not_checked=without_reason(info.not_checked))
+    hidden = "samples" in info.evidence and "samples" not in evidence
+    info = replace(info, source_name="", not_checked=without_reason(info.not_checked), samples_hidden=hidden)
     return replace(info, evidence=evidence, sentence=sentence, remedy=remedy, cause=cause)
 
 
