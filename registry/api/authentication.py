@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,7 +35,7 @@ def token_of(header: str) -> str | None:
     if scheme.lower() == "basic":
         try:
             return base64.b64decode(credentials, validate=True).decode().partition(":")[2]
-        except (binascii.Error, UnicodeDecodeError) as error:
+        except ValueError as error:
             raise NotSignedIn("The Authorization header isn't valid Basic authentication.") from error
     raise NotSignedIn(f"Authorization by {scheme[:20]!r} is not supported; use Bearer or Basic with a token.")
 

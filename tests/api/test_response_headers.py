@@ -98,3 +98,11 @@ def test_a_session_gives_no_right_at_an_api(look: Callable[[str], Any], method: 
     body = "{}" if method == "PUT" else ""
     response = look("admin").generic(method, path, body, content_type="application/json", REMOTE_ADDR="192.0.2.1")
     assert response.status_code == 401
+
+
+@pytest.mark.parametrize(
+    "address", ["/subjects", f"{GOOGLE}/subjects", "/spring/orders-value/avro/v1", "/api/v1/registries", "/metrics"]
+)
+@pytest.mark.parametrize("credentials", ["\xff\xfe", "/w==", "x"])
+def test_credentials_that_cannot_be_read_are_refused(registries: None, address: str, credentials: str) -> None:
+    assert Client().get(address, HTTP_AUTHORIZATION=f"Basic {credentials}", REMOTE_ADDR="192.0.2.1").status_code == 401

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+import re
 import zipfile
 from collections.abc import Callable
 
@@ -87,3 +89,35 @@ def test_no_call_for_the_alias_tells_its_name(browser: Callable[[str], tuple[Cli
         assert "secret-orders" not in client.get(f"/subjects/open-orders/{address}").content.decode(), address
     for address in ("/schemas?aliases=true", "/schemas?subjectPrefix=open&aliases=true", "/subjects", "/ui/registries/dev/subjects/open-orders/?tab=settings", "/ui/audit"):  # fmt: skip
         assert "secret-orders" not in client.get(address).getvalue().decode(), address
+
+
+@pytest.mark.parametrize(
+    ("method", "address"),
+    [
+        ("GET", "/subjects/{name}/versions"),
+        ("GET", "/subjects/{name}/versions/1"),
+        ("GET", "/subjects/{name}/versions/latest"),
+        ("GET", "/subjects/{name}/metadata"),
+        ("POST", "/subjects/{name}"),
+        ("POST", "/subjects/{name}/versions"),
+        ("POST", "/compatibility/subjects/{name}/versions"),
+        ("GET", GOOGLE + "/subjects/{name}/versions"),
+        ("GET", GOOGLE + "/subjects/{name}/versions/1"),
+        ("POST", GOOGLE + "/subjects/{name}:lookupVersion"),
+        ("GET", "/spring/{name}/avro"),
+        ("GET", "/spring/{name}/avro/v1"),
+    ],
+)
+def test_nothing_tells_that_an_alias_with_a_name_out_of_sight_exists(
+    browser: Callable[[str], tuple[Client, Actor]], person: Callable[[str], Actor], method: str, address: str
+) -> None:
+    set_config(registry="dev", subject=SubjectName(".", "secret-alias"), alias="open-plain", by=person("admin"))
+    client, _ = browser("open-*")
+    body = json.dumps({"schema": V1})
+    there, missing = (
+        client.generic(method, address.format(name=name), body, content_type="application/json")
+        for name in ("secret-alias", "secret-absent")
+    )
+    assert (there.status_code, missing.status_code) == (403, 403)
+    texts = [re.sub(r'"timestamp":"[^"]*"', "", answer.content.decode()) for answer in (there, missing)]
+    assert texts[0].replace("alias", "absent") == texts[1]

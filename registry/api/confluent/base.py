@@ -125,12 +125,15 @@ class ConfluentView(View):
         self.subject = self.read_subject(kwargs["subject"]) if "subject" in kwargs else None
 
     def authorize(self) -> None:
-        """Refuse callers who may not read the URL's subject, or the registry. Raises NotSignedIn, NotAllowed."""
+        """Refuse who may not read the subject of the address and the one behind its alias, or the registry.
+
+        Otherwise an answer would tell that an alias exists. Raises NotSignedIn, NotAllowed.
+        """
         if self.reads_parts and self.subject is None:
             require_visible(self.registry, self.actor)
             return
-        name = self.subject.qualified if self.subject else ""
-        require(self.actor, READ, registry=self.registry.name, subject=name)
+        for name in [subject.qualified for subject in self.subjects] or [""]:
+            require(self.actor, READ, registry=self.registry.name, subject=name)
 
     def read_subject(self, text: str) -> SubjectName | None:
         """Return the subject in the URL, which must not be empty. Raises InvalidName."""

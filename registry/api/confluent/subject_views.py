@@ -201,7 +201,7 @@ class VersionView(ConfluentView):
         is_read = self.request.method in ("GET", "HEAD") and number.isascii() and number.isdigit()
         if is_read and not self.visible.is_whole and len(number) < 10:
             require_visible(self.registry, self.actor)
-            if self.visible.has_version(self.named_subject, int(number)):
+            if all(self.visible.has_version(name, int(number)) for name in self.subjects):
                 return
         super().authorize()
 

@@ -205,7 +205,10 @@ class RegistryView(GoogleView):
             raise
         self.visible = Visible(self.registry, self.actor)
         if self.subject and self.follows_alias:
-            self.subject = meant_subject(self.registry, self.subject)
+            subject = meant_subject(self.registry, self.subject)
+            if subject != self.subject:
+                self._require_name()
+            self.subject = subject
         self.authorize()
 
     def authorize(self) -> None:
