@@ -172,10 +172,12 @@ def set_active(*, username: str, active: bool, by: Actor) -> None:
 
 
 def _end_access(user: User) -> None:
-    """End all sessions and tokens, also on reactivation: deactivation didn't always revoke tokens."""
+    """End all sessions, tokens and webhooks, also on reactivation: deactivation didn't always revoke tokens."""
     user.session_epoch += 1
     user.save(update_fields=["is_active", "session_epoch"])  # locks the row: no token can be made until the commit
     ApiToken.objects.filter(user=user, revoked_at=None).update(revoked_at=timezone.now())
+    reason = "The account of its owner was deactivated."
+    user.webhooks.filter(active=True).update(active=False, disabled_reason=reason)
 
 
 @transaction.atomic

@@ -26,7 +26,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from registry.access.models import User
-from registry.access.roles import Actor, may_somewhere, require, system_actor
+from registry.access.roles import Actor, may_somewhere, require, require_whole_token, system_actor
 from registry.access.selectors import actor_of_user
 from registry.audit.context import record
 from registry.errors import InvalidInput, NotFound
@@ -210,6 +210,7 @@ def choose_digest(*, every: str, hour: int, zone: str = "UTC", by: Actor) -> Non
     user_id = person_of(by)
     if not may_somewhere(by, ACTION):
         require(by, ACTION)
+    require_whole_token(by, "change the email digest")
     if every not in EVERY:
         raise InvalidInput(
             f"{every[:40]!r} is not a digest frequency. Choose one of {', '.join(EVERY)}.", field="every"

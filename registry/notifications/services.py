@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from registry.access.models import GroupGrant, RoleGrant
 from registry.access.name_patterns import checked_pattern
-from registry.access.roles import ACTIONS, Actor, Grant, require
+from registry.access.roles import ACTIONS, Actor, Grant, may, require, require_whole_token
 from registry.audit.context import record
 from registry.errors import InvalidInput, NotFound
 from registry.notifications.events import (
@@ -279,18 +279,21 @@ def _clean_values(value: Any) -> Any:
     return value
 
 
+SUBSCRIBE: Final = "notification.subscribe"
 MAX_SUBSCRIPTIONS: Final = 100  # per person; each is matched with every event
 
 
 def mark_read(*, by: Actor, entries: Collection[int] | None = None, up_to: int | None = None) -> int:
     """Mark entries of one's own inbox as read: those given, or (None) all, or all up to an id; return how many.
 
-    `up_to` is the newest entry that the person saw: later ones stay unread. Ignores the ids of other people's entries.
-    Raises NotSignedIn.
+    `up_to` is the newest entry that the person saw: later ones stay unread. Ignores the ids of other people's
+    entries, and of entries that the token doesn't cover. Raises NotSignedIn, NotAllowed.
     """
     rows = InboxEntry.objects.filter(user=person_of(by), read_at=None)
+    require_token(by, "" if entries is not None else "mark all notifications as read")
     if entries is not None:
-        rows = rows.filter(pk__in=list(entries))
+        listed = rows.filter(pk__in=list(entries)).select_related("notice")
+        rows = rows.filter(pk__in=[row.pk for row in listed if not by.limit or _is_covered(row.notice, by)])
     if up_to is not None:
         rows = rows.filter(pk__lte=up_to)
     return rows.update(read_at=timezone.now())
@@ -306,7 +309,7 @@ def subscribe(
     """
     user_id = person_of(by)
     registry_pattern, subject_pattern = checked_patterns(registry_pattern, subject_pattern)
-    require(by, "notification.subscribe", registry=registry_pattern, subject=subject_pattern)
+    require(by, SUBSCRIBE, registry=registry_pattern, subject=subject_pattern)
     if event != ANY and event not in SUBSCRIBABLE:
         raise InvalidInput(f"Unknown event {event[:64]!r}. Use * or one of {', '.join(SUBSCRIBABLE)}.")
     subscriptions = Subscription.objects.filter(user=user_id)
@@ -322,12 +325,28 @@ def subscribe(
 
 @transaction.atomic
 def unsubscribe(*, subscription_id: int, by: Actor) -> None:
-    """Remove one's own subscription. Raises NotFound (also for other people's), NotSignedIn."""
+    """Remove one's own subscription. Raises NotFound (also for other people's), NotSignedIn, NotAllowed."""
+    require_token(by, "unsubscribe")
     row = Subscription.objects.filter(user=person_of(by), pk=subscription_id).first()
     if row is None:
         raise NotFound(f"You don't have a subscription {subscription_id}.")
     record(by=by, why=f"unsubscribe from {row.event} of {row.registry_pattern}/{row.subject_pattern}")
     row.delete()
+
+
+def require_token(by: Actor, of_all: str = "") -> None:
+    """Require of a token the scope that subscribing takes, and to do `of_all`, if given, that it is not limited.
+
+    People change what reaches their own inbox whatever their roles. Raises NotAllowed.
+    """
+    if by.limit and not by.limit.has(SUBSCRIBE):
+        require(by, SUBSCRIBE)
+    if of_all:
+        require_whole_token(by, of_all)
+
+
+def _is_covered(notice: Notice, by: Actor) -> bool:
+    return may(by, SUBSCRIBE, registry=notice.registry, subject=notice.subject)
 
 
 def checked_patterns(registry_pattern: str, subject_pattern: str) -> tuple[str, str]:

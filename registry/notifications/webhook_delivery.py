@@ -28,6 +28,7 @@ from django.utils import timezone
 from registry.access.egress import parse_connection
 from registry.access.http_client import HttpLimits, OutgoingClient
 from registry.access.roles import system_actor
+from registry.access.selectors import actor_of_user
 from registry.audit.context import record
 from registry.errors import SchemadeskError
 from registry.notifications.events import DISABLED, EVENTS
@@ -43,6 +44,7 @@ from registry.notifications.models import (
     Notice,
     Webhook,
 )
+from registry.notifications.selectors import is_in_sight
 from registry.notifications.services import notify, storable
 from registry.notifications.webhooks import key_of, signature, versions_in_force
 
@@ -214,8 +216,12 @@ def deliver(delivery_id: int, *, limits: HttpLimits = LIMITS) -> str:
 
 
 def take(delivery_id: int) -> DeliveryClaim | None:
-    """Claim a due delivery; None if another worker has it, it isn't due, or its webhook is turned off."""
-    row = Delivery.objects.select_related("webhook", "notice").filter(pk=delivery_id, webhook__active=True).first()
+    """Claim a due delivery; None if another worker has it, it isn't due, or its webhook is switched off.
+
+    What its owner may no longer read isn't sent: the delivery has failed then.
+    """
+    rows = Delivery.objects.select_related("webhook__owner", "notice")
+    row = rows.filter(pk=delivery_id, webhook__active=True).first()
     if row is None:
         return None
     now, tag = timezone.now(), secrets.token_hex(16)
@@ -225,7 +231,28 @@ def take(delivery_id: int) -> DeliveryClaim | None:
     )
     if not claimed:
         return None
+    if reason := _why_withheld(row):
+        _withhold(row, tag, reason)
+        return None
     return DeliveryClaim(row.pk, tag, row.attempts + 1, row.message_id, row.webhook, row.notice)
+
+
+def _why_withheld(row: Delivery) -> str:
+    """Why the message may no longer go to the webhook; "" if it may."""
+    owner = row.webhook.owner
+    if not owner.is_active:
+        return "Not sent: the account of the webhook's owner is deactivated."
+    if not is_in_sight(row.notice, actor_of_user(owner, door="task")):
+        return "Not sent: the webhook's owner may no longer read what this is about."
+    return ""
+
+
+@transaction.atomic
+def _withhold(row: Delivery, tag: str, reason: str) -> None:
+    """End a claimed delivery for good, with the reason. It says nothing about the receiver's health."""
+    ended = {"state": FAILED, "finished_at": timezone.now(), "tag": "", "lease_until": None, "enqueued_at": None}
+    if Delivery.objects.filter(pk=row.pk, tag=tag, state=SENDING).update(**ended):
+        Attempt.objects.create(delivery=row, error=reason)
 
 
 def finish(claim: DeliveryClaim, outcome: Outcome) -> str:

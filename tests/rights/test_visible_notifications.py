@@ -5,21 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from django.test import Client
 
 from registry.access.models import RoleGrant, User
 from registry.access.roles import Actor, Grant, TokenLimit
-from registry.access.services import add_owner
+from registry.access.services import add_owner, set_active
 from registry.errors import NotAllowed
-from registry.notifications.models import Delivery, InboxEntry
-from registry.notifications.selectors import get_webhook, list_deliveries, list_webhooks
-from registry.notifications.webhook_delivery import body_of
-from registry.notifications.webhooks import create_webhook
+from registry.notifications.digests import choose_digest
+from registry.notifications.models import Delivery, InboxEntry, Webhook
+from registry.notifications.selectors import get_webhook, list_deliveries, list_subscriptions, list_webhooks
+from registry.notifications.services import mark_read, subscribe, unsubscribe
+from registry.notifications.webhook_delivery import body_of, deliver
+from registry.notifications.webhooks import create_webhook, send_test
 from registry.promotions.requests.drafts import delete_draft, require_author
 from tests.conftest import RawClient
-from tests.notifications.conftest import server  # noqa: F401  a fixture
+from tests.notifications.conftest import server, tell  # noqa: F401  a fixture
 from tests.notifications.endpoint import Endpoint
 from tests.notifications.test_owner_subscriptions import seen
 
@@ -94,3 +97,102 @@ def test_a_token_that_is_limited_sees_no_webhook_and_no_draft(people: dict[str, 
             with pytest.raises(NotAllowed, match="This token is limited to"):
                 call(replace(by, limit=limit))
     assert list_webhooks(replace(by, limit=TokenLimit("all")))
+
+
+@pytest.mark.parametrize("lost", ["rights", "account"])
+def test_a_queued_message_stays_here_once_its_owner_may_not_read_it(
+    people: dict[str, Actor],
+    server: Endpoint,  # noqa: F811
+    lost: str,
+) -> None:
+    hook = create_webhook(name="ci", url=server.url, by=people["steward"]).webhook
+    tell()
+    delivery = Delivery.objects.get(webhook__public_id=hook)
+    user = User.objects.get(username="steward")
+    if lost == "rights":
+        RoleGrant.objects.filter(user=user).update(subject_pattern="bills-*")
+    else:
+        User.objects.filter(pk=user.pk).update(is_active=False)
+    assert deliver(delivery.pk) == ""
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.finished_at is not None, server.got) == ("failed", True, [])
+    assert delivery.tries.get().error.startswith("Not sent: ")
+    assert Webhook.objects.get(public_id=hook).failing_since is None, "that says nothing of the receiver"
+
+
+def test_a_test_message_goes_to_the_webhook_of_who_has_any_role(people: dict[str, Actor], server: Endpoint) -> None:  # noqa: F811
+    hook = create_webhook(name="ci", url=server.url, by=people["steward"]).webhook
+    number = send_test(webhook=hook, by=people["steward"])
+    RoleGrant.objects.filter(user__username="steward").update(registry="dev", subject_pattern="orders-*")
+    assert deliver(number) == "delivered"
+
+
+def test_deactivating_an_account_turns_its_webhooks_off(
+    people: dict[str, Actor],
+    server: Endpoint,  # noqa: F811
+    system: Actor,
+) -> None:
+    hook = create_webhook(name="ci", url=server.url, by=people["steward"]).webhook
+    for active in (False, True):
+        set_active(username="steward", active=active, by=system)
+        row = Webhook.objects.get(public_id=hook)
+        assert (row.active, row.disabled_reason) == (False, "The account of its owner was deactivated.")
+
+
+def test_a_log_of_deliveries_hides_what_its_owner_may_no_longer_read(
+    people: dict[str, Actor],
+    server: Endpoint,  # noqa: F811
+) -> None:
+    hook = create_webhook(name="ci", url=server.url, by=people["steward"]).webhook
+    tell()
+    deliver(Delivery.objects.get().pk)
+    client: Client = RawClient()
+    client.force_login(User.objects.get(username="steward"))
+    stranger = replace(people["steward"], grants=())
+    assert "orders-value" in client.get(f"/ui/webhooks/{hook}").content.decode()
+    assert "orders-value" in str(list_deliveries(people["steward"], hook))
+    RoleGrant.objects.filter(user__username="steward").delete()
+    assert "orders-value" not in client.get(f"/ui/webhooks/{hook}").content.decode()
+    assert "orders-value" not in str(list_deliveries(stranger, hook))
+
+
+#: what a token may change of its owner's inbox and subscriptions: its limit → whether one entry, and whether all
+TOKENS = {
+    "read": (TokenLimit("read"), False, False),
+    "limited": (TokenLimit(subject_pattern="bills-*"), False, False),
+    "for the subject": (TokenLimit(subject_pattern="orders-*"), True, False),
+    "whole": (TokenLimit(), True, True),
+}
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_a_limited_token_silences_nobody(people: dict[str, Actor], name: str) -> None:
+    limit, one, everything = TOKENS[name]
+    owner = people["steward"]
+    token = replace(owner, limit=limit)
+    subscription = subscribe(event="version.registered", by=owner)
+    tell()
+    tell(subject="orders-key")
+    entry = InboxEntry.objects.filter(user=owner.user_id).order_by("pk").first()
+    assert entry is not None
+
+    def marks(**chosen: Any) -> bool:
+        try:
+            return mark_read(by=token, **chosen) == 1
+        except NotAllowed:
+            return False
+
+    assert marks(entries=[entry.pk]) is one
+    assert marks(up_to=entry.pk + 1) is everything
+    assert InboxEntry.objects.filter(user=owner.user_id, read_at=None).count() == 2 - one - everything
+    acts: dict[str, Callable[[], object]] = {
+        "list": lambda: list_subscriptions(token),
+        "digest": lambda: choose_digest(every="off", hour=7, by=token),
+        "unsubscribe": lambda: unsubscribe(subscription_id=subscription, by=token),
+    }
+    for act in ("digest", "unsubscribe") if name == "read" else acts:
+        if everything:
+            acts[act]()
+        else:
+            with pytest.raises(NotAllowed):
+                acts[act]()

@@ -15,7 +15,7 @@ from registry.api.product.description import many, shape
 from registry.errors import InvalidInput
 from registry.notifications import selectors, services, webhooks
 from registry.notifications.digests import DigestInfo, choose_digest, digest_of
-from registry.notifications.models import EVERY, KINDS, SIGNED
+from registry.notifications.models import EVERY, KINDS, SIGNED, Subscription
 
 MOST = 200
 
@@ -119,7 +119,7 @@ class Subscriptions(ProductView):
     def post(self, request: Request) -> Response:
         """Subscribe to an event. The same event and patterns again change `wanted`."""
         number = services.subscribe(by=self.actor, **self.valid(WishSerializer))
-        (made,) = (item for item in selectors.list_subscriptions(self.actor) if item.id == number)
+        made = selectors.subscription_info(Subscription.objects.get(pk=number))
         return Response(asdict(made), status=201)
 
 
