@@ -107,6 +107,7 @@ def make_frame(
         open_findings=counts["findings"],
         waiting_requests=0 if is_past else _waiting(actor) if waiting is None else waiting,
         unread=counts["unread"],
+        readable=readable,
     )
 
 

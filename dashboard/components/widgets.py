@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from dashboard.components.badges import EnvironmentKind
 from dashboard.components.translation import later
+from registry.access.permission_filters import WHOLE, Extent
 
 #: maximum characters of an environment's name above a column
 LONGEST_LABEL = 40
@@ -111,7 +112,7 @@ class Frame:
     `title` is the heading (h1) and the window's title; `code` says that it is a name in monospace. `environments` are
     in promotion order, at most one `current`; `parts` are the tabs; `mirror` says how old a remote registry's copy is.
     The two counts are badges in the navigation (0 hides them). Relative times count from `now`. `travel` is None if the
-    page can't show the past.
+    page can't show the past. `readable` is what the reader may read.
     """
 
     title: str
@@ -126,6 +127,12 @@ class Frame:
     open_findings: int = 0
     waiting_requests: int = 0
     unread: int = 0
+    readable: Extent = WHOLE
+
+    @property
+    def has_whole_registry(self) -> bool:
+        """Whether the reader may read all of the navigation's registry, as its policy requires."""
+        return self.readable.has_all_of(self.registry)
 
     @property
     def environment(self) -> Environment | None:

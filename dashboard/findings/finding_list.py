@@ -29,8 +29,8 @@ from dashboard.components.widgets import (
 from dashboard.promotions.presenters import FindingOrigin
 from dashboard.sources.coverage import Unreadable, clean_of, coverage_of, unreadable_of
 from dashboard.sources.labels import source_badge, source_badges
-from registry.access.permission_filters import refusal_in_any, require_extent
-from registry.access.roles import Actor
+from registry.access.permission_filters import extent_of, require_extent
+from registry.access.roles import Actor, refusal
 from registry.drift import selectors
 from registry.drift.selectors import FindingInfo, OpenCounts
 from registry.errors import InvalidInput
@@ -338,6 +338,8 @@ def finding_list(request: HttpRequest) -> FindingList:
         by_kind=tallies(chosen, "kind", source_badges(), counts.by(1)),
         muted=counts.muted,
         muted_url=chosen.url(muted="only"),
-        refused=refusal_in_any(actor, "finding.decide", registry=registry),
+        refused=""
+        if extent_of(actor, "finding.decide").within(registry).parts
+        else refusal(actor, "finding.decide", registry=registry),
         back=chosen.url(offset=str(offset) if offset else ""),
     )

@@ -150,7 +150,7 @@ def finding_page(request: HttpRequest, finding_id: int, sent: ServiceForm | None
         finding=finding_row(info, order, (one.id for one in answers.requests if _is_under_way(one))),
         acknowledge=sent if isinstance(sent, AcknowledgeForm) else AcknowledgeForm.of(info),
         assign=sent if isinstance(sent, AssignForm) else AssignForm.of(info, actor),
-        decide_refused=refusal(actor, "finding.decide", registry=info.registry),
+        decide_refused=refusal(actor, "finding.decide", registry=info.registry, subject=info.subject),
         mute_refused=refusal(actor, "finding.mute", registry=info.registry),
         scan_refused=scan_refusal(actor, source),
         needed_scans=source.clean_scans,
@@ -183,11 +183,8 @@ def _hidden(actor: Actor, info: FindingInfo) -> tuple[Fact, ...]:
     """Why samples that are there aren't shown."""
     if not info.samples_hidden:
         return ()
-    return (
-        Fact(
-            label=gettext("Samples"), value=refusal(actor, "sample.read", registry=info.registry, subject=info.subject)
-        ),
-    )
+    reason = refusal(actor, "sample.read", registry=info.registry, subject=info.subject)
+    return (Fact(label=gettext("Samples"), value=reason or gettext("You can’t read the schema of these messages.")),)
 
 
 def _propose_refused(actor: Actor, problem: str) -> str:

@@ -22,7 +22,7 @@ from dashboard.promotions.summary import clients_sentence
 from dashboard.runtime.data_folder import missing_parts
 from dashboard.sources.coverage import coverage_of, is_fresh
 from dashboard.sources.labels import listed, scan_state
-from registry.access.permission_filters import extent_of
+from registry.access.permission_filters import Extent, extent_of
 from registry.access.roles import Actor, may
 from registry.drift.selectors import FindingInfo, SourceInfo
 from registry.notifications.selectors import EntryInfo, list_entries
@@ -232,7 +232,7 @@ def drift_rows(findings: Sequence[FindingInfo], actor: Actor, order: list[str]) 
     return tuple(
         replace(
             finding_row(info, order, answered.get(info.id, ())),
-            may_snooze=may(actor, "finding.decide", registry=info.registry),
+            may_snooze=may(actor, "finding.decide", registry=info.registry, subject=info.subject),
         )
         for info in findings
     )
@@ -272,9 +272,16 @@ def health(
     mirrors: Sequence[MirrorState],
     failed: Sequence[RequestInfo],
     registries: Sequence[str],
+    readable: Extent,
 ) -> tuple[HealthItem, ...]:
-    """The strip: the registries that are known to the reader and their last sync, scans, Spark, and what failed."""
-    return (_registries(mirrors, registries), _scans(sources), _spark(), _jobs(sources, mirrors, failed))
+    """The strip: the registries that are known to the reader and their last sync, scans, Spark, and what failed.
+
+    Scans and jobs are of whole registries: nothing is said of them to those who may read none.
+    """
+    here, spark = _registries(mirrors, registries), _spark()
+    if not readable.has_registries:
+        return (here, spark)
+    return (here, _scans(sources, is_whole=readable.is_whole), spark, _jobs(sources, mirrors, failed))
 
 
 def _registries(mirrors: Sequence[MirrorState], registries: Sequence[str]) -> HealthItem:
@@ -294,14 +301,15 @@ def _registries(mirrors: Sequence[MirrorState], registries: Sequence[str]) -> He
     )
 
 
-def _scans(sources: Sequence[SourceInfo]) -> HealthItem:
+def _scans(sources: Sequence[SourceInfo], *, is_whole: bool) -> HealthItem:
     finished = [scan.finished_at for source in sources if (scan := source.last_ended) and scan.finished_at]
     lines = scan_lines(sources)
     return HealthItem(
         label=gettext("Scans"),
         # What was never read isn't known to be well.
         health=Health.DEGRADED if _failed_scans(sources) else Health.UP if finished else Health.OFF,
-        sentence=coverage_of(list(sources)) or gettext("No sources yet."),
+        sentence=coverage_of(list(sources))
+        or (gettext("No sources yet.") if is_whole else gettext("No sources that you can read.")),
         at=max(finished, default=None),
         url=reverse("ui:sources"),
         lines=tuple(lines[:MOST]),

@@ -228,7 +228,7 @@ def home_page(request: HttpRequest) -> HomePage:
         snooze_until=tomorrow + timedelta(days=6),
         snooze_from=tomorrow,
         findings_total=frame.open_findings,
-        health=health(sources, mirrors, failed, registry_names(actor)),
+        health=health(sources, mirrors, failed, registry_names(actor), extent_of(actor, "schema.read")),
         problems=(*_demo_problem(actor), *problems(sources, mirrors, failed)),
         last_decision="" if waiting else last_decision_of(actor),
         activity=_activity(_events(actor)),

@@ -17,7 +17,7 @@ from dashboard.components.frame import environment_of, make_frame, page_actor, r
 from dashboard.components.translation import counted, later
 from dashboard.components.widgets import Action, Crumb, Environment, Frame
 from dashboard.sources.labels import lasting
-from registry.access.roles import Actor, refusal
+from registry.access.roles import Actor, may, refusal
 from registry.errors import Conflict
 from registry.promotions.selectors import list_environments
 from registry.subjects.policy.registries import MirrorState, RegistryEntry, registries_for
@@ -58,12 +58,16 @@ class StepState(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryRow:
-    """A registry; `refused` says why the reader may not manage it, and `refresh` has its mirror read now."""
+    """A registry; `refused` says why the reader may not manage it, and `refresh` has its mirror read now.
+
+    `is_whole` says that they may read all of it.
+    """
 
     info: RegistryEntry
     environment: Environment
     refused: str = ""
     refresh: Action | None = None
+    is_whole: bool = True
 
     @property
     def state(self) -> RegistryState:
@@ -111,6 +115,7 @@ def _row(entry: RegistryEntry, order: list[str], actor: Actor) -> RegistryRow:
         environment=environment_of(entry.name, order),
         refused=refusal(actor, "registry.manage", registry=entry.name) if entry.mirror else "",
         refresh=refresh_action(entry.mirror, actor) if entry.mirror else None,
+        is_whole=may(actor, "schema.read", registry=entry.name),
     )
 
 

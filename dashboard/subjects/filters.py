@@ -26,6 +26,7 @@ from dashboard.components.translation import later
 from dashboard.components.widgets import Filter, SearchBox
 from dashboard.subjects.descriptions import owner_choices, tag_choices
 from dashboard.subjects.presenters import SubjectNumbers
+from registry.access.permission_filters import WHOLE, Extent
 from registry.audit.time_travel import moment
 from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
@@ -195,18 +196,20 @@ class SubjectFilters:
 
     values: Mapping[str, str]
     counts: bool
+    readable: Extent
 
     @classmethod
-    def of(cls, request: HttpRequest) -> SubjectFilters:
-        """Read the filters from the URL. Raises InvalidInput for a value that a filter doesn't have."""
+    def of(cls, request: HttpRequest, readable: Extent) -> SubjectFilters:
+        """The filters of an address, of what is `readable`. Raises InvalidInput for a value that a filter doesn't have."""
         values = {name: FILTERS[name].value_in(request.GET) for name in FILTERS if name not in _FREE}
         values |= {name: given_text(request.GET, name)[:MAX_VALUE] for name in _FREE}
-        return cls(values, COUNTS in request.GET)
+        return cls(values, COUNTS in request.GET, readable)
 
     @property
     def subject_filter(self) -> SubjectFilter:
-        """The same filters for the selector."""
-        return SubjectFilter(**{_THEIRS.get(name, name): value for name, value in self.values.items()})
+        """The same as the selector has it."""
+        named = {_THEIRS.get(name, name): value for name, value in self.values.items()}
+        return SubjectFilter(**named, readable=self.readable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,25 +299,30 @@ def choice_id(name: str, value: str) -> str:
     return f"{name}-{sha256(value.encode('utf-8', 'backslashreplace')).hexdigest()[:12]}"
 
 
-def filters_of(chosen: Mapping[str, str], counted: Counted, signs: Signs) -> tuple[Filter, ...]:
-    """Return the filters with their counts."""
+def filters_of(chosen: SubjectFilters, counted: Counted, signs: Signs) -> tuple[Filter, ...]:
+    """The filters with their numbers."""
     return tuple(
         replace(one, choices=tuple(replace(choice, id=choice_id(one.name, choice.value)) for choice in one.choices))
-        for one in _filters(chosen, counted, signs)
+        for one in _filters(chosen.values, counted, signs, is_whole=chosen.readable == WHOLE)
     )
 
 
-def _filters(chosen: Mapping[str, str], counted: Counted, signs: Signs) -> Iterator[Filter]:
+def _filters(chosen: Mapping[str, str], counted: Counted, signs: Signs, *, is_whole: bool) -> Iterator[Filter]:
     counts = dict(counted.facets.counts)
     if moment() and (attention := counts.get("attention")) is not None:
         # the past has no findings
         counts["attention"] = {value: number for value, number in attention.items() if value != DRIFT}
+    owners = signs.owners.names
+    if is_whole:
+        tags = _tags(signs.registry, at_once=counted.with_page)
+    else:  # those of subjects that aren't readable aren't named
+        tags, there = list(counts.get("tag") or ()), counts.get("owner") or {}
+        owners = [(kind, name) for kind, name in owners if there.get(f"{kind}:{name}")]
     for name, item in FILTERS.items():
         if name == "tag":
-            tags = _tags(signs.registry, at_once=counted.with_page)
             yield Filter(name=name, label=item.label, choices=tag_choices(tags, counts.get(name), chosen[name]))
         elif name == "owner":
-            choices = owner_choices(signs.owners.names, counts.get(name), chosen[name])
+            choices = owner_choices(owners, counts.get(name), chosen[name])
             yield Filter(name=name, label=item.label, choices=choices)
         elif item.label:
             yield item.select(chosen[name], count=partial(_count, counts.get(name), item.untold))

@@ -133,7 +133,9 @@ def more_actions(
         Action(label=gettext("Subscribe"), url=subscribe_url(registry, name), icon="inbox")
         if page_actor(request).user_id is not None
         else None,
-        Action(label=gettext("Policy"), url=policy_url(registry, name), icon="lock"),
+        Action(label=gettext("Policy"), url=policy_url(registry, name), icon="lock")
+        if may(page_actor(request), "schema.read", registry=registry)
+        else None,
         Action(label=gettext("Retire …"), url=subject_url(registry, own, "retire"), icon="x"),
     ]
     return tuple(action for action in actions if action is not None)
@@ -314,12 +316,13 @@ def _topic(topic: CarryingTopic, *, may_look: bool) -> TopicLink:
 
 
 def subject_settings(
-    name: SubjectName, spoken: Spoken, preconditions: SettingsPreconditions
+    name: SubjectName, spoken: Spoken, preconditions: SettingsPreconditions, actor: Actor
 ) -> tuple[SubjectSetting, ...]:
     """Return the level and the mode. A mirror's mode can't be changed here."""
     registry, wider = preconditions.registry, spoken.inherited()
     config, mode = spoken.config(), spoken.mode(registry)
-    url = policy_url(registry.name, name)
+    may_change = may(actor, "schema.read", registry=registry.name)  # the page is of the whole registry
+    url = policy_url(registry.name, name) if may_change else ""
     own_level = next((own.level for origin, own in spoken.configs if origin == ORIGINS[0]), None)
     own_mode = next((own for origin, own in spoken.modes if origin == ORIGINS[0]), None)
     modes = () if registry.kind == Registry.REMOTE else preconditions.reasons(MODE, name, mode.mode)

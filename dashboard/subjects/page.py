@@ -257,11 +257,13 @@ def _selected(
                 name=ref.name,
                 subject=ref.subject,
                 version=ref.version,
-                url=subject_url(registry.name, ref.subject, version=ref.version),
+                url=subject_url(registry.name, ref.subject, version=ref.version)
+                if may(actor, "schema.read", registry=registry.name, subject=parse_subject(ref.subject).qualified)
+                else "",
             )
             for ref in info.schema.references
         ),
-        settings=subject_settings(name, whole.spoken, settings_preconditions(registry, actor))
+        settings=subject_settings(name, whole.spoken, settings_preconditions(registry, actor), actor)
         if tab == "settings"
         else (),
         what_if=WhatIfForm(registry.name, name) if tab == "settings" else None,

@@ -264,7 +264,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceRow:
-    """A reference of the version: its name in the schema, and the subject and version that it points to."""
+    """A reference out of the version: the name inside the schema, subject and version it means; "" for who may not go there."""
 
     name: str
     subject: str

@@ -29,7 +29,7 @@ from dashboard.subjects.filters import (
 )
 from dashboard.subjects.presenters import SubjectList, SubjectNumbers
 from dashboard.subjects.tables import SubjectLine, columns
-from registry.access.permission_filters import extent_of
+from registry.access.permission_filters import WHOLE, extent_of
 from registry.access.roles import Actor, may
 from registry.drift.usage.subject_topics import NOTHING, carriers_of
 from registry.errors import InvalidInput
@@ -47,6 +47,7 @@ from registry.search.subject_list import (
 )
 from registry.subjects import selectors
 from registry.subjects.lifecycle.notes import notes_of
+from registry.subjects.permissions import Visible
 from registry.subjects.policy.registries import mirror_of
 from registry.subjects.versions.lookup import Registry, get_registry
 
@@ -56,9 +57,10 @@ READ: Final = "schema.read"
 
 
 def subject_list(request: HttpRequest, registry: str) -> SubjectList:
-    """Return a registry's subjects, filtered and paged by the query. Raises RegistryNotFound, InvalidInput."""
-    registry_row = get_registry(registry)
-    chosen, order = SubjectFilters.of(request), list_environments()
+    """The page of a registry's subjects, filtered and paged by the query. Raises RegistryNotFound, InvalidInput."""
+    registry_row, actor = get_registry(registry), page_actor(request)
+    readable = Visible(registry_row, actor).extent
+    chosen, order = SubjectFilters.of(request, readable), list_environments()
     signs = signs_of(registry_row, order)
     try:
         list_query = list_query_of(registry_row, chosen.values["q"])
@@ -71,10 +73,12 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
         if not has_operators(chosen.values["q"]):
             raise
         numbers, page_rows, unanswered = Counted(Facets(total=0)), NOTHING_FOUND, problem.message
-    is_part, actor = bool(getattr(request, "htmx", None)), page_actor(request)
-    filters = filters_of(chosen.values, numbers, signs)
+    is_part = bool(getattr(request, "htmx", None))
+    filters = filters_of(chosen, numbers, signs)
     drawn = columns(_environments(registry_row, actor, order))
-    bulk = bulk_form(actor, registry) if page_rows.rows and chosen.values["state"] != DELETED else None
+    # the pages of several subjects, and of unused ones, are for who may read all of the registry
+    has_bulk = page_rows.rows and chosen.values["state"] != DELETED and readable == WHOLE
+    bulk = bulk_form(actor, registry) if has_bulk else None
     return SubjectList(
         frame=make_frame(
             request,
@@ -100,7 +104,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
         + ("" if registry == "dev" else f"/registries/{quote(registry)}")
         + '/subjects/orders-value/versions -d \'{"schema": "\\"string\\""}\'',
         bulk=bulk,
-        links=_links(registry, chosen.values["q"]),
+        links=_links(registry, chosen.values["q"], is_whole=readable == WHOLE),
         numbers=numbers_part(registry_row, chosen, numbers, filters if is_part else ()),
         unowned=_unowned(subjects_url(registry), chosen.values, page_rows),
         unanswered=unanswered,
@@ -108,14 +112,12 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
 
 
 def subject_numbers(request: HttpRequest, registry: str) -> SubjectNumbers | None:
-    """Return counts for a list that was sent without; None if nothing is counted.
-
-    Raises RegistryNotFound, InvalidInput.
-    """
-    registry_row, chosen = get_registry(registry), SubjectFilters.of(request)
+    """The numbers of the list that came without; None where nothing is counted. Raises RegistryNotFound, InvalidInput."""
+    registry_row = get_registry(registry)
+    chosen = SubjectFilters.of(request, Visible(registry_row, page_actor(request)).extent)
     signs = signs_of(registry_row)
     counted = counted_in_time(registry_row, chosen, signs)
-    return numbers_part(registry_row, chosen, counted, filters_of(chosen.values, counted, signs))
+    return numbers_part(registry_row, chosen, counted, filters_of(chosen, counted, signs))
 
 
 def _page_of_subjects(
@@ -141,11 +143,12 @@ def _unowned(base: str, chosen: Mapping[str, str], page_rows: selectors.SubjectR
     return Link(label=label, url=with_query(base, {**chosen, "attention": UNOWNED}))
 
 
-def _links(registry: str, query: str) -> tuple[Link, ...]:
-    """Return links to a search over everything and to lists by status."""
+def _links(registry: str, query: str, *, is_whole: bool) -> tuple[Link, ...]:
+    """Where the same words are looked for in everything, and lists that are made of subjects' lives."""
     base = subjects_url(registry)
+    unused = Link(label=gettext("Unused subjects"), url=reverse("ui:orphans", args=[registry]))
     links = [
-        Link(label=gettext("Unused subjects"), url=reverse("ui:orphans", args=[registry])),
+        *([unused] if is_whole else []),
         Link(label=gettext("Deprecated"), url=with_query(base, {"state": "deprecated"})),
         Link(label=gettext("Soft-deleted"), url=with_query(base, {"state": DELETED})),
     ]

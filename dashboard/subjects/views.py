@@ -22,6 +22,7 @@ from dashboard.subjects import references
 from dashboard.subjects.field_history import field_page
 from dashboard.subjects.subject_list import subject_list as list_page
 from dashboard.subjects.subject_list import subject_numbers
+from registry.access.permission_filters import require_extent
 from registry.access.roles import may, require
 from registry.errors import InvalidInput
 from registry.subjects.history.version_presence import is_registered
@@ -37,8 +38,8 @@ def _require_read(request: HttpRequest, registry: str, subject: str = "") -> Non
 @require_safe
 @travels
 def subject_list(request: HttpRequest, registry: str) -> HttpResponse:
-    """Show all subjects of a registry; htmx gets only the list or the counts."""
-    _require_read(request, registry)
+    """All subjects of a registry that they may read; htmx gets the list alone, or what its filters leave."""
+    require_extent(page_actor(request), "schema.read", registry=registry)
     htmx = getattr(request, "htmx", None)
     if htmx and htmx.target == "counts":
         response = render(request, "subjects/counted.html", {"numbers": subject_numbers(request, registry)})
@@ -63,7 +64,7 @@ def switch(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
         registry_row, name
     ):
         return redirect(subject_url(registry_row.name, name.qualified, page if page in PAGES else "", **moment))
-    _require_read(request, registry)
+    require_extent(actor, "schema.read", registry=registry)
     return redirect(f"{subjects_url(registry_row.name)}?{urlencode({'q': name.qualified, **moment})}")
 
 

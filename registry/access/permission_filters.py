@@ -74,6 +74,9 @@ class Extent:
         return _any(_of(part, name) & _fits(part.patterns, subject) for part in self.parts)
 
 
+WHOLE: Final = Extent((ExtentPart(),))
+
+
 def extent_of(by: Actor, action: str) -> Extent:
     """Return where the actor may do the action; a token narrows the rights of its person."""
     limit = by.limit
@@ -90,7 +93,7 @@ def extent_of(by: Actor, action: str) -> Extent:
             continue
         if grant.role in ACTIONS[action] and (not limit or limit.registry in ("", registry)):
             parts[ExtentPart(registry, tuple(dict.fromkeys(pattern for pattern in patterns if pattern != ALL)))] = None
-    return Extent((ExtentPart(),) if ExtentPart() in parts else tuple(parts))
+    return WHOLE if ExtentPart() in parts else Extent(tuple(parts))
 
 
 READ: Final = "schema.read"

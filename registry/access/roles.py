@@ -249,7 +249,8 @@ def refusal(actor: Actor, action: str, *, registry: str = "", subject: str = "")
         return f"This token is limited to {actor.limit.place}, so it can't {ACTION_WORDS[action]}{where}."
     if actor.user_id is None:
         return f"Sign in to {ACTION_WORDS[action]}{where}. You need the {needed} role."
-    return f"You need the {needed} role{where} to {ACTION_WORDS[action]}."
+    part = " Your role there covers only some subjects." if registry and may_in(actor, action, registry) else ""
+    return f"You need the {needed} role{where} to {ACTION_WORDS[action]}.{part}"
 
 
 def require_whole_token(actor: Actor, what: str) -> None:

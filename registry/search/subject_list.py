@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.db.models import Q
 
 from registry.access.name_patterns import any_allows
+from registry.access.permission_filters import WHOLE, Extent
 from registry.access.selectors import Ownerships, ownerships_in
 from registry.drift.selectors import open_findings_by_subject
 from registry.drift.usage.unused_subjects import needed_subjects
@@ -27,6 +28,7 @@ from registry.subjects.listing.filters import (
     numbered,
     of_level,
     of_mode,
+    readable,
     refers,
 )
 from registry.subjects.listing.ranked_list import (
@@ -153,7 +155,8 @@ class SubjectFilter:
     is known to need, which are none if no topic was scanned.
 
     What needs attention most comes first, unless `sort` is `name`, `changed` (last change first) or `versions` (most
-    first). Deleted subjects are always sorted by name.
+    first). Deleted subjects are always sorted by name. `readable` is what of the registry the reader may read, without
+    the registry's name.
     """
 
     text: str = ""
@@ -167,6 +170,7 @@ class SubjectFilter:
     level_from: str = ""
     references: str = ""
     use: str = ""
+    readable: Extent = WHOLE
     sort: str = ""
 
 
@@ -264,7 +268,9 @@ def narrowing_of(
             **{f"text {number}": condition for number, condition in enumerate(list_query.conditions)},
             **_also(registry, chosen),
         },
-        is_sought=bool(list_query.is_indexed or chosen.references or chosen.level_from == OWN)
+        is_sought=bool(
+            list_query.is_indexed or chosen.references or chosen.level_from == OWN or chosen.readable != WHOLE
+        )
         and not list_query.is_wide,
     )
 
@@ -272,6 +278,8 @@ def narrowing_of(
 def _also(registry: Registry, chosen: SubjectFilter) -> dict[str, Condition]:
     """Return the conditions of the filters that query other tables, by their names."""
     conditions: dict[str, Condition] = {}
+    if chosen.readable != WHOLE:
+        conditions["readable"] = lambda at: readable(registry, chosen.readable, at)
     if chosen.mode:
         conditions["mode"] = lambda at: of_mode(registry, chosen.mode, at)
     if chosen.level_from == OWN:

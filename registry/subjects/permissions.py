@@ -11,7 +11,15 @@ from django.db.models import Case, Exists, F, OuterRef, Q, TextField, Value, Whe
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Collate, Concat
 
-from registry.access.permission_filters import READ, Extent, ExtentPart, VisibleQuerySet, extent_of, require_extent
+from registry.access.permission_filters import (
+    READ,
+    WHOLE,
+    Extent,
+    ExtentPart,
+    VisibleQuerySet,
+    extent_of,
+    require_extent,
+)
 from registry.access.roles import Actor, may
 from registry.errors import SchemaNotFound
 from registry.formats.base import Reference
@@ -138,12 +146,13 @@ class Visible:
         self.registry = registry
         self._by = by
         parts = extent_of(by, READ).within(registry.name).parts
-        self._extent = Extent(tuple(ExtentPart(patterns=part.patterns) for part in parts))
+        extent = Extent(tuple(ExtentPart(patterns=part.patterns) for part in parts))
+        self.extent = WHOLE if extent.is_whole else extent
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of the registry is readable."""
-        return self._extent.is_whole
+        """Whether it is all of the registry."""
+        return self.extent.is_whole
 
     def has_subject(self, subject: SubjectName) -> bool:
         """Return whether the subject is readable by its name, whether or not it exists."""
@@ -179,8 +188,8 @@ class Visible:
         return self.is_whole or self._leads_to([schema_pk])
 
     def narrowed(self, rows: _Rows) -> _Rows:
-        """Return the rows of this registry whose subject is readable."""
-        return rows.covered_by(self._extent)
+        """The rows of this registry whose subject is readable."""
+        return rows.covered_by(self.extent)
 
     def _leads_to(self, schemas: Iterable[int]) -> bool:
         """Return whether a readable version has one of these schemas, or refers to one, directly or transitively."""

@@ -80,7 +80,7 @@ class RegistryOne(ProductView):
     @extend_schema(responses=RegistryEntry)
     def get(self, request: Request, registry: str) -> Response:
         """Get a registry."""
-        require(self.actor, "schema.read", registry=registry)
+        require_extent(self.actor, "schema.read", registry=registry)
         return Response(asdict(_entry(self.actor, registry)))
 
     @extend_schema(request=MirrorSerializer, responses=RegistryEntry)

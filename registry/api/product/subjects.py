@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from registry.access.permission_filters import require_extent
 from registry.access.roles import may, may_somewhere, require
 from registry.access.selectors import owners_of
 from registry.api.product.base import AT, FormatField, ProductView, WholeNumberField, as_it_was
@@ -25,6 +26,7 @@ from registry.subjects.comparison.parsed_versions import tags_of_info
 from registry.subjects.lifecycle import notes
 from registry.subjects.models import Subject
 from registry.subjects.models.registries import MAX_DOC, MAX_TAGS
+from registry.subjects.permissions import Visible
 from registry.subjects.selectors import SubjectRow
 from registry.subjects.versions.lookup import get_registry, get_subject
 from registry.subjects.versions.one_version import get_version
@@ -77,13 +79,14 @@ class Subjects(ProductView):
     @as_it_was
     def get(self, request: Request, registry: str) -> Response:
         """List subjects, those that need attention first, or as `sort` says. `needs` has the reasons, worst first."""
-        require(self.actor, "schema.read", registry=registry)
+        require_extent(self.actor, "schema.read", registry=registry)
         parameters = request.query_params.dict()
         values = self.filters_of(SubjectsSerializer, parameters)
         page = Page(values.pop("after"), values.pop("before"), limit=values.pop("limit"))
         registry_row = get_registry(registry)
         signs = signs_of(registry_row)
-        page_of_rows = find_subjects(registry_row, SubjectFilter(**values), page, signs=signs)
+        chosen = SubjectFilter(**values, readable=Visible(registry_row, self.actor).extent)
+        page_of_rows = find_subjects(registry_row, chosen, page, signs=signs)
         return Response(body_of(PAGE, page_of_rows, subjects=[self._row_dict(row, signs) for row in page_of_rows.rows]))
 
     def _row_dict(self, row: SubjectRow, signs: Signs) -> dict[str, Any]:

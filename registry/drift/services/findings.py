@@ -196,7 +196,7 @@ def _decidable(finding_id: int, by: Actor) -> Finding:
     row = rows.filter(pk=finding_id).first()
     if row is None:
         raise FindingNotFound(f"There is no finding {finding_id}.", finding=finding_id)
-    require(by, "finding.decide", registry=row.source.registry.name)
+    require(by, "finding.decide", registry=row.source.registry.name, subject=row.subject_name)
     return row
 
 

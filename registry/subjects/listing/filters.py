@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet, TextField, Value
 
+from registry.access.permission_filters import Extent
 from registry.subjects.models import (
     Config,
     Context,
@@ -98,6 +99,17 @@ def narrowed(rows: Rows, registry: Registry, narrowing: Narrowing, *, at: str, d
     for condition in narrowing.also.values():
         rows = rows.filter(condition(at))
     return rows if narrowing.among is None else rows.filter(among(narrowing.among, at))
+
+
+def readable(registry: Registry, extent: Extent, at: str) -> Q:
+    """The subjects in an extent, whose parts name no registry."""
+    condition = Q(pk__in=())
+    for part in extent.parts:
+        fitting = ~Q(pk__in=())
+        for pattern in part.patterns:
+            fitting &= fits(registry, [pattern], at)
+        condition |= fitting
+    return condition
 
 
 def numbered(keys: str, at: str) -> Q:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -18,6 +18,7 @@ from registry.audit.context import record
 from registry.errors import ContextNotEmpty, InvalidName, OperationNotPermitted
 from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import Reference
+from registry.subjects.listing.filters import readable
 from registry.subjects.models import (
     Association,
     Config,
@@ -30,6 +31,7 @@ from registry.subjects.models import (
     Subject,
     SubjectActivity,
 )
+from registry.subjects.permissions import Visible
 from registry.subjects.policy import change_guard
 from registry.subjects.policy.effective_policy import effective_mode
 from registry.subjects.registration.locks import lock_policy, retried
@@ -124,19 +126,30 @@ def registries_for(actor: Actor) -> list[RegistryEntry]:
         .annotate(subjects=Count("*"), versions=Sum("live_versions"))
     }
     rows = Registry.objects.filter(project=settings.DEFAULT_PROJECT, location=settings.DEFAULT_LOCATION).order_by("pk")
-    readable = [row for row in rows if may(actor, "schema.read", registry=row.name)]
-    readable.sort(key=lambda row: row.name != settings.DEFAULT_REGISTRY)
+    in_sight = sorted(rows.visible_to(actor), key=lambda row: row.name != settings.DEFAULT_REGISTRY)
     return [
         RegistryEntry(row.name, row.kind, *counts.get(row.pk, (0, 0)), row.created_at, mirror_of(row))
-        for row in readable
+        if may(actor, "schema.read", registry=row.name)
+        else _entry_in_part(row, actor)
+        for row in in_sight
     ]
 
 
-def amounts_of(registry: Registry) -> tuple[int, int]:
-    """Return how many live subjects and versions a registry has; one query."""
-    amounts = SubjectActivity.objects.filter(registry_id=registry.pk).aggregate(
-        subjects=Count("*"), versions=Sum("live_versions")
-    )
+def _entry_in_part(row: Registry, actor: Actor) -> RegistryEntry:
+    """What somebody gets who may read some subjects: their number, and nothing of how a mirror is reached. One query."""
+    mirror = mirror_of(row)
+    if mirror is not None:
+        error = "The last sync failed." if mirror.error else ""
+        mirror = replace(mirror, url="", user="", secret="", error=error)
+    return RegistryEntry(row.name, row.kind, *amounts_of(row, Visible(row, actor)), row.created_at, mirror)
+
+
+def amounts_of(registry: Registry, visible: Visible | None = None) -> tuple[int, int]:
+    """How many live subjects and versions a registry has, of those that are `visible`; one query."""
+    rows = SubjectActivity.objects.filter(registry_id=registry.pk)
+    if visible is not None:
+        rows = rows.filter(readable(registry, visible.extent, "subject__"))
+    amounts = rows.aggregate(subjects=Count("*"), versions=Sum("live_versions"))
     return amounts["subjects"], amounts["versions"] or 0
 
 
