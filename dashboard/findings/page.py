@@ -236,10 +236,7 @@ def _related(
         if pair:
             url = subject_url(info.registry, info.subject, "compare", from_=pair[0], to=pair[1])
             links.append(
-                Link(
-                    label=gettext("Compare versions %(old)s and %(new)s") % {"old": pair[0], "new": pair[1]},
-                    url=url,
-                )
+                Link(label=gettext("Compare versions %(old)s and %(new)s") % {"old": pair[0], "new": pair[1]}, url=url)
             )
         if is_comparable:
             compare_url = subject_url(info.registry, info.subject, "compare", to=f"{OBSERVED}-{info.id}")

@@ -229,10 +229,7 @@ class ConnectionForm(ServiceForm):
         super().__init__(data, initial={name: getattr(mirror, name) for name in stored if getattr(mirror, name, None)})
         where = [name for name in ("name", "url", "every_seconds") if name in self.fields]
         note = later("With a user, the secret is a password. Without a user, it is a bearer token.")
-        self.sections = (
-            FormSection(later("Location"), where),
-            FormSection(later("Sign-in"), ("user", "secret"), note),
-        )
+        self.sections = (FormSection(later("Location"), where), FormSection(later("Sign-in"), ("user", "secret"), note))
 
 
 class ConnectForm(ConnectionForm):

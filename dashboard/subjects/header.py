@@ -87,10 +87,7 @@ SHOWN_TOPICS: Final = 3
 _ASK: Final = "promotion.request"
 _BOTH: Final = ("FORWARD", "BACKWARD")
 _SIDES: Final = {"key": later("keys"), "value": later("values")}
-_BY: Final = {
-    "association": later("association"),
-    "content type": later("content type of its messages"),
-}
+_BY: Final = {"association": later("association"), "content type": later("content type of its messages")}
 
 
 def propose_action(

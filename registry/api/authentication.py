@@ -14,12 +14,7 @@ from registry.access.roles import Actor
 from registry.access.selectors import actor_of_token, anonymous_actor
 from registry.errors import NotSignedIn
 from registry.subjects.models import Registry
-from registry.subjects.versions.lookup import (
-    get_registry,
-    get_registry_and_subject,
-    read_call,
-    registry_not_found,
-)
+from registry.subjects.versions.lookup import get_registry, get_registry_and_subject, read_call, registry_not_found
 from registry.subjects.versions.qualified_names import SubjectName
 
 REFUSED = "The token is unknown, expired or revoked. Make one with: python3 manage.py issue_token USER NAME"

@@ -103,10 +103,7 @@ class SubjectView(ConfluentView):
         """Soft-delete, or with `permanent` delete permanently."""
         used = in_use_header(self.registry, self.named_subject)
         numbers = delete_subject(
-            registry=self.registry.name,
-            subject=self.named_subject,
-            by=self.actor,
-            permanent=flag(request, "permanent"),
+            registry=self.registry.name, subject=self.named_subject, by=self.actor, permanent=flag(request, "permanent")
         )
         return Response(numbers, headers=used)
 
