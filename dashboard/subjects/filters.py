@@ -200,14 +200,14 @@ class SubjectFilters:
 
     @classmethod
     def of(cls, request: HttpRequest, readable: Extent) -> SubjectFilters:
-        """The filters of an address, of what is `readable`. Raises InvalidInput for a value that a filter doesn't have."""
+        """Read the filters from the URL, for what is `readable`. Raises InvalidInput for a value that a filter doesn't have."""
         values = {name: FILTERS[name].value_in(request.GET) for name in FILTERS if name not in _FREE}
         values |= {name: given_text(request.GET, name)[:MAX_VALUE] for name in _FREE}
         return cls(values, COUNTS in request.GET, readable)
 
     @property
     def subject_filter(self) -> SubjectFilter:
-        """The same as the selector has it."""
+        """The same filters for the selector."""
         named = {_THEIRS.get(name, name): value for name, value in self.values.items()}
         return SubjectFilter(**named, readable=self.readable)
 
@@ -300,7 +300,7 @@ def choice_id(name: str, value: str) -> str:
 
 
 def filters_of(chosen: SubjectFilters, counted: Counted, signs: Signs) -> tuple[Filter, ...]:
-    """The filters with their numbers."""
+    """Return the filters with their counts."""
     return tuple(
         replace(one, choices=tuple(replace(choice, id=choice_id(one.name, choice.value)) for choice in one.choices))
         for one in _filters(chosen.values, counted, signs, is_whole=chosen.readable == WHOLE)

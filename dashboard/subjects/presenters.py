@@ -264,7 +264,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceRow:
-    """A reference out of the version: the name inside the schema, subject and version it means; "" for who may not go there."""
+    """A reference: its name in the schema, the subject and version that it points to; `url` "" if the reader may not see it."""
 
     name: str
     subject: str

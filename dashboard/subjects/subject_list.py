@@ -57,7 +57,7 @@ READ: Final = "schema.read"
 
 
 def subject_list(request: HttpRequest, registry: str) -> SubjectList:
-    """The page of a registry's subjects, filtered and paged by the query. Raises RegistryNotFound, InvalidInput."""
+    """Return a registry's subjects, filtered and paged by the query. Raises RegistryNotFound, InvalidInput."""
     registry_row, actor = get_registry(registry), page_actor(request)
     readable = Visible(registry_row, actor).extent
     chosen, order = SubjectFilters.of(request, readable), list_environments()
@@ -112,7 +112,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
 
 
 def subject_numbers(request: HttpRequest, registry: str) -> SubjectNumbers | None:
-    """The numbers of the list that came without; None where nothing is counted. Raises RegistryNotFound, InvalidInput."""
+    """Return counts for a list that was sent without; None if nothing is counted. Raises RegistryNotFound, InvalidInput."""
     registry_row = get_registry(registry)
     chosen = SubjectFilters.of(request, Visible(registry_row, page_actor(request)).extent)
     signs = signs_of(registry_row)
@@ -144,7 +144,7 @@ def _unowned(base: str, chosen: Mapping[str, str], page_rows: selectors.SubjectR
 
 
 def _links(registry: str, query: str, *, is_whole: bool) -> tuple[Link, ...]:
-    """Where the same words are looked for in everything, and lists that are made of subjects' lives."""
+    """Return links to a search over everything and to lists by status."""
     base = subjects_url(registry)
     unused = Link(label=gettext("Unused subjects"), url=reverse("ui:orphans", args=[registry]))
     links = [

@@ -38,7 +38,7 @@ def _require_read(request: HttpRequest, registry: str, subject: str = "") -> Non
 @require_safe
 @travels
 def subject_list(request: HttpRequest, registry: str) -> HttpResponse:
-    """All subjects of a registry that they may read; htmx gets the list alone, or what its filters leave."""
+    """Show the readable subjects of a registry; htmx gets only the list or the counts."""
     require_extent(page_actor(request), "schema.read", registry=registry)
     htmx = getattr(request, "htmx", None)
     if htmx and htmx.target == "counts":

@@ -151,7 +151,7 @@ class Visible:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is all of the registry."""
+        """Whether all of the registry is readable."""
         return self.extent.is_whole
 
     def has_subject(self, subject: SubjectName) -> bool:
@@ -188,7 +188,7 @@ class Visible:
         return self.is_whole or self._leads_to([schema_pk])
 
     def narrowed(self, rows: _Rows) -> _Rows:
-        """The rows of this registry whose subject is readable."""
+        """Return the rows of this registry whose subject is readable."""
         return rows.covered_by(self.extent)
 
     def _leads_to(self, schemas: Iterable[int]) -> bool:
