@@ -1,8 +1,8 @@
-"""The evidence of findings: one typed form for each rule, made and read here alone. Pure.
+"""The evidence of findings: one typed form per rule, written and read only here. Pure.
 
-`forms` has the form of each rule, `value_types` what they consist of and whether a JSON value is of a type, the rest
-reads what earlier releases kept. A finding is made through `make_evidence`, which refuses what isn't of its rule's form; what
-the database has kept is read through `read_evidence`, which never fails: findings outlive the release that wrote them.
+`forms` has the form of each rule, `value_types` the types of its values and their check. This module converts evidence
+of earlier releases. `make_evidence` rejects evidence that doesn't match its rule's form; `read_evidence` reads stored
+evidence and never fails: findings outlive the release that wrote them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from registry.drift.evidence.value_types import FailureRow, fields_of, mismatch
 
 
 class FailureRows(TypedDict):
-    """The first messages of a partition that couldn't be read, and why: of the first of them."""
+    """The first unreadable messages of a partition, with the reason for only the first."""
 
     partition: int
     offsets: list[int]
@@ -23,7 +23,7 @@ class FailureRows(TypedDict):
 
 
 def _failures(stored: object) -> object:
-    """A row a message, with the reason for the first of a partition alone: of the others it wasn't kept."""
+    """Convert to one row per message; only the first of a partition has a reason, as the others weren't stored."""
     if not isinstance(stored, list):
         return stored
     rows: list[object] = []
@@ -37,12 +37,12 @@ def _failures(stored: object) -> object:
     return rows
 
 
-#: the type that a form gives a field → how it is made of what earlier releases kept
+#: the type of a field → its conversion from earlier releases
 RENEWED: Final[Mapping[Any, Callable[[object], object]]] = {list[FailureRow]: _failures}
 
 
 def without_false_noughts(rule: str, stored: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The evidence without a number that was kept as 0 because nobody had counted."""
+    """Return the evidence without a number that was stored as 0 because nothing was counted."""
     if rule == "SCHEMA_NOT_DECODED" and stored.get("messages") == 0:
         return {name: value for name, value in stored.items() if name != "messages"}
     return stored
@@ -50,22 +50,22 @@ def without_false_noughts(rule: str, stored: Mapping[str, Any]) -> Mapping[str, 
 
 __all__ = ["FORMS", "UNREADABLE", "fields_of_rule", "in_last_scan", "make_evidence", "mismatch", "read_evidence"]
 
-#: the form of rules that further kinds of source bring
+#: the form for rules of further source kinds
 OF_OTHERS: Final = dict[str, str | int | float | None]
-#: in what `read_evidence` returns: the names of what an earlier release kept in another form, which is left out
+#: key of `read_evidence`: the names of omitted fields that an earlier release stored in another form
 UNREADABLE: Final = "unreadable"
 
 
 def fields_of_rule(rule: str) -> dict[str, Any]:
-    """The names and types that evidence of a rule may have; empty for a rule that isn't in the tables any more."""
+    """Return the names and types of a rule's evidence; empty for a rule that no longer exists."""
     form = FORMS.get(rule)
     return {} if form is None else {name: kind for name, (kind, _) in fields_of(form).items()}
 
 
 def make_evidence(rule: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """`values` as the evidence of a finding.
+    """Return `values` as the evidence of a finding.
 
-    Raises TypeError where they aren't of the rule's form, with the field: that is a mistake in the code that judges.
+    Raises TypeError with the field if they don't match the rule's form: that is a bug in the code that judges.
     """
     problem = mismatch(dict(values), FORMS.get(rule, OF_OTHERS))
     if problem:
@@ -74,16 +74,16 @@ def make_evidence(rule: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_last_scan(evidence: Mapping[str, Any]) -> int | None:
-    """How many messages the last scan saw of a finding, whose count is of all scans; None where it isn't of messages."""
+    """Return how many messages the last scan saw of a finding; None if it isn't about messages."""
     messages = evidence.get("messages")
     return messages if isinstance(messages, int) else None
 
 
 def read_evidence(rule: str, stored: object) -> dict[str, Any]:
-    """What the database keeps of a finding, each field of the type that the rule's form gives it.
+    """Return a finding's stored evidence, each field with the type in its rule's form.
 
-    Fields of another type are left out and named under UNREADABLE. Of a rule that isn't in the tables any more the
-    texts and numbers remain, since nothing says what the rest means.
+    Fields with another type are omitted and listed under UNREADABLE. For a rule that no longer exists, only texts and
+    numbers remain: the meaning of the rest is unknown.
     """
     if not isinstance(stored, Mapping):
         return {}

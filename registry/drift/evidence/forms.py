@@ -1,4 +1,4 @@
-"""The form of the evidence of each rule. A rule without a row in FORMS can't make a finding."""
+"""The form of each rule's evidence. A rule without a row in FORMS can't make a finding."""
 # ruff: noqa: D101  # what a form is about stands with the rules that FORMS gives it to
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class ShapeUnreadable(TypedDict):
 
 
 class ColumnDeparture(TypedDict):
-    """`says` is the column's type by who says it: table, registered, events."""
+    """`says` is the column's type on each side: table, registered, events."""
 
     table: str
     column: str

@@ -1,4 +1,4 @@
-"""The forms of the evidence of rules about topics, decoded fields, registries and queries."""
+"""The forms of evidence for rules about topics, decoded fields, registries and queries."""
 # ruff: noqa: D101  # what a form is about stands with the rules that FORMS gives it to
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from registry.drift.evidence.value_types import (
 
 
 class OfTopic(TypedDict):
-    """Messages of a topic's side. The counts by scan and by hour are added where findings are kept."""
+    """Messages of a topic's side. Storing the finding adds the counts by scan and by hour."""
 
     topic: str
     side: Literal["key", "value"] | None
@@ -40,13 +40,13 @@ class OfTopic(TypedDict):
 
 
 class Messages(OfTopic):
-    """So many messages of a topic's side."""
+    """A number of messages of a topic's side."""
 
     messages: int
 
 
 class MarkedMessages(Messages):
-    """Messages that carry one mark: a schema id, a GUID or a content type."""
+    """Messages with one mark: a schema id, a GUID or a content type."""
 
     framing: str
     mark: str
@@ -54,7 +54,7 @@ class MarkedMessages(Messages):
 
 
 class OwnedMessages(MarkedMessages):
-    """Messages with the mark of known versions; `seen_before` of them were read by earlier scans, where only those are meant."""
+    """Messages with the mark of known versions; `seen_before` is set if only earlier scans read them."""
 
     owners: str
     seen_before: NotRequired[int]
@@ -65,7 +65,7 @@ class UnknownId(MarkedMessages):
 
 
 class OtherSubject(OwnedMessages):
-    """`undecodable_messages` is missing where nobody tried to decode them."""
+    """`undecodable_messages` is missing if decoding wasn't tried."""
 
     undecodable_messages: NotRequired[int]
 
@@ -111,10 +111,10 @@ class MixedFramings(Messages):
 
 
 class BadMessages(Messages):
-    """Messages that couldn't be read: the first of them, and how many for which reason.
+    """Messages that couldn't be read: the first ones, and the number of each reason.
 
-    `other_reasons` are all whose reason isn't known or isn't told apart. Those of earlier scans, which are part of the
-    finding's count, are added where findings are kept. Earlier releases kept no counts.
+    `other_reasons` counts unknown reasons and those not counted separately. Storing the finding adds those of earlier
+    scans, which its count includes. Earlier releases stored no counts.
     """
 
     offsets: list[FailureRow]
@@ -133,7 +133,7 @@ class Undecodable(BadMessages):
 
 
 class NotRead(BadMessages):
-    """Messages whose reading was given up; without a mark where they name no schema."""
+    """Messages whose reading was given up; without a mark if they name no schema."""
 
     framing: NotRequired[str]
     mark: NotRequired[str]
@@ -141,7 +141,7 @@ class NotRead(BadMessages):
 
 
 class ExpiredOffsets(TypedDict):
-    """`messages` is how many there were at most."""
+    """`messages` is the maximum possible number."""
 
     topic: str
     messages: int
@@ -150,7 +150,7 @@ class ExpiredOffsets(TypedDict):
 
 
 class RemadeTopic(TypedDict):
-    """The ids are the cluster's own; `unread_before` is how many offsets the last scan had left, where that is known."""
+    """The ids are the cluster's; `unread_before` is how many offsets the last scan left, if known."""
 
     topic: str
     topic_id_before: NotRequired[str]
@@ -182,7 +182,7 @@ class TooManyIds(Messages):
 
 
 class NotDecoded(OfTopic):
-    """`messages` carry the mark; it is missing where some of them were decoded, or may be counted twice."""
+    """`messages` carry the mark; missing if some of them were decoded, or may be counted twice."""
 
     messages: NotRequired[int]
     framing: str
@@ -192,9 +192,9 @@ class NotDecoded(OfTopic):
 
 
 class CheckLimited(TypedDict):
-    """At most `most` of something were checked; `left_out` more exist, `messages` have more, where that is known.
+    """At most `most` items were checked; `left_out` more exist, in `messages` messages, if known.
 
-    `rule` is of findings that aren't listed. Without a topic it is about a registry.
+    `rule` is the rule of findings that aren't listed. Without a topic, it is about a registry.
     """
 
     topic: NotRequired[str]
@@ -222,7 +222,7 @@ class MessageTypes(Messages):
 
 
 class FieldEvidence(Messages):
-    """A field of messages; the counts are missing where no message has it. `owners` declare it; earlier releases kept none."""
+    """A field of messages; counts are missing if no message has it. `owners` declare it; earlier releases kept none."""
 
     owners: NotRequired[str]
     field: str
@@ -235,9 +235,9 @@ class FieldEvidence(Messages):
 
 
 class FieldUndeclared(FieldEvidence):
-    """`names` is how many different names an object has that is used as a map.
+    """`names` is the number of different names in an object that is used as a map.
 
-    `field_number` and `encodings` are of a Protobuf field that isn't taken, `example` is a message that has it.
+    `field_number` and `encodings` are those of a rejected Protobuf field; `example` is a message with the field.
     """
 
     names: NotRequired[int]
@@ -259,7 +259,7 @@ class FieldKindWrong(FieldEvidence):
 
 
 class EnumValues(FieldEvidence):
-    """How many values there are and how long is missing where the decoder puts all of them into one."""
+    """The number of values and their lengths are missing if the decoder merges all of them."""
 
     different_values: NotRequired[int]
     lengths: NotRequired[list[int]]
@@ -361,7 +361,7 @@ class OperatorEvidence(TypedDict):
 
 
 class BeforeAndAfter(OperatorEvidence):
-    """`versions` are the numbers of two schemas of a variable, the others Spark's JSON of their values' structs."""
+    """`versions` are the numbers of two schemas of a variable; the schemas are Spark's JSON of their value structs."""
 
     batch: int | None
     versions: list[int]

@@ -1,4 +1,4 @@
-"""The types that evidence consists of, and whether a JSON value is of a type. Times are milliseconds since 1970 in UTC."""
+"""The types of evidence values, and the check of JSON values against them. Times are milliseconds since 1970 in UTC."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Milliseconds = NewType("Milliseconds", int)
 
 
 class PartitionRow(TypedDict):
-    """Messages of one partition; `hours` are counts by the hour since 1970, as a text; they are there until a scan is kept.
+    """Messages of one partition; `hours` are counts by hour since 1970 (as text), until the scan is stored.
 
-    Earlier releases kept some without their times.
+    Earlier releases stored some without times.
     """
 
     partition: int
@@ -45,14 +45,14 @@ class SampleRow(TypedDict):
 
 
 class MessageRow(TypedDict):
-    """Where a message stands."""
+    """The position of a message."""
 
     partition: int
     offset: int
 
 
 class FailureRow(TypedDict):
-    """A message that couldn't be read; `reason` where it is known why."""
+    """A message that couldn't be read; `reason` if known."""
 
     partition: int
     offset: int
@@ -60,7 +60,7 @@ class FailureRow(TypedDict):
 
 
 class ExpiredRow(TypedDict):
-    """Offsets of a partition that were deleted unread, from `start` up to, not including, `end`."""
+    """Offsets of a partition that were deleted unread, from `start` to before `end`."""
 
     partition: int
     start: int
@@ -68,7 +68,7 @@ class ExpiredRow(TypedDict):
 
 
 class MarkRow(TypedDict):
-    """A schema by how messages name it, and when a message first did."""
+    """A schema as messages name it, and the time of the first message with it."""
 
     mark: str
     first_time: Milliseconds
@@ -94,7 +94,7 @@ class VersionEntry(TypedDict):
 
 
 class FieldChangeRow(TypedDict):
-    """A field of a state variable: its type before and after; None where it isn't there."""
+    """A field of a state variable: its type before and after; None if it doesn't exist."""
 
     field: str
     before: str | None
@@ -102,7 +102,7 @@ class FieldChangeRow(TypedDict):
 
 
 class FieldDepartureRow(TypedDict):
-    """A field of a state variable that isn't what a subject declares: `before` is declared, `after` is in the state."""
+    """A field of a state variable that differs from a subject: `before` is declared, `after` is in the state."""
 
     field: str
     before: str | None
@@ -111,8 +111,8 @@ class FieldDepartureRow(TypedDict):
 
 @cache
 def fields_of(form: type) -> dict[str, tuple[Any, bool]]:
-    """The fields of a TypedDict: their types, and whether each is required."""
-    # Annotations are texts until they are resolved here, so that `__required_keys__` knows nothing of NotRequired.
+    """Return the fields of a TypedDict: their types, and whether each is required."""
+    # Annotations are text until they are resolved here, so `__required_keys__` doesn't reflect NotRequired.
     hints = get_type_hints(form, include_extras=True)
     return {
         name: (get_args(kind)[0], False) if get_origin(kind) is NotRequired else (kind, True)
@@ -121,7 +121,7 @@ def fields_of(form: type) -> dict[str, tuple[Any, bool]]:
 
 
 def mismatch(value: object, kind: Any) -> str:
-    """Where and how a value isn't of a type; empty where it is. Whole numbers count as floats, booleans not as numbers."""
+    """Return where and how a value doesn't match a type; empty if it does. Integers match float, booleans don't."""
     kind = getattr(kind, "__supertype__", kind)
     if is_typeddict(kind):
         return _in_fields(value, kind)

@@ -1,8 +1,8 @@
-"""Turns what a scan observed and what is registered into findings. Pure: no database, no Spark, no clock.
+"""Turns a scan's observations and the registered versions into findings. Pure: no database, no Spark, no clock.
 
-Four things are kept apart: what a schema *declares*, what the registry has *registered*, which version topics are
-*currently* written with, and what was *observed*. What is registered and not seen yet is pending, no drift; what
-wasn't scanned isn't clean.
+Four things are kept separate: what a schema *declares*, what is *registered*, the versions that topics are *currently*
+written with, and what was *observed*. A registered version that wasn't seen yet is pending, not drift; what wasn't
+scanned isn't clean.
 """
 
 from __future__ import annotations
@@ -82,13 +82,13 @@ __all__ = [
     "unproved",
 ]
 
-#: of a first scan
+#: for a first scan
 NO_MEMORY: Final = Memory()
 _RANK = {"break": 0, "risk": 1, "notice": 2}
 
 
 def nothing_read(observations: Iterable[Observation]) -> bool:
-    """Whether a scan saw neither a message nor a state schema nor a row: such a source is not scanned, never clean."""
+    """Return whether a scan saw no message, no state schema and no row: such a source isn't scanned, never clean."""
     for observation in observations:
         if isinstance(observation, TopicTotals) and observation.messages:
             return False
@@ -102,10 +102,10 @@ def nothing_read(observations: Iterable[Observation]) -> bool:
 def judge(
     observations: Iterable[Observation], registered: Registered, memory: Memory = NO_MEMORY
 ) -> list[JudgedFinding]:
-    """The findings of one scan, in the order of their severity.
+    """Return the findings of one scan, worst first.
 
-    When nothing was read (see `nothing_read`) there are those of expired offsets and of topics that were made anew alone.
-    The order of the observations doesn't matter.
+    If nothing was read (see `nothing_read`), there are only those about expired offsets and recreated topics. The order
+    of the observations doesn't matter.
     """
     listed = list(observations)
     findings = [*judge_expired(listed, registered), *judge_remade(listed, registered, memory)]
@@ -123,7 +123,7 @@ def judge(
 
 
 def in_order(findings: Iterable[JudgedFinding]) -> list[JudgedFinding]:
-    """The worst first, then in the order of the rules and of the places."""
+    """Return the findings, worst first, then by the order of the rules and by location."""
     order = {rule: number for number, rule in enumerate(RULES)}
     return sorted(
         findings,
@@ -134,12 +134,12 @@ def in_order(findings: Iterable[JudgedFinding]) -> list[JudgedFinding]:
 def pending(
     observations: Iterable[Observation], registered: Registered, memory: Memory = NO_MEMORY
 ) -> list[PendingVersion]:
-    """Versions that are registered and not yet seen in their topic: for the scan's record, never drift."""
+    """Return registered versions not yet seen in their topic: for the scan's record, never drift."""
     return pending_versions(group_by_topic(observations), registered, memory)
 
 
 def subjects_by_side(observations: Iterable[Observation], registered: Registered) -> dict[TopicSide, SideSubjects]:
-    """The subject name strategies and subjects of every topic and side that was read."""
+    """Return the subject name strategies and subjects of every topic and side that was read."""
     return {
         (reading.topic, side): subjects_of_side((reading.topic, side), reading.marks(side), registered)
         for reading in group_by_topic(observations)
@@ -150,7 +150,7 @@ def subjects_by_side(observations: Iterable[Observation], registered: Registered
 def message_types_by_side(
     observations: Iterable[Observation], registered: Registered
 ) -> dict[TopicSide, dict[str, dict[str, tuple[int, int]]]]:
-    """The Protobuf message types of every topic and side, by subject and full name, with their first and last time."""
+    """Return the Protobuf message types by topic and side, subject and full name, with their first and last time."""
     types_by_side: dict[TopicSide, dict[str, dict[str, tuple[int, int]]]] = {}
     for reading in group_by_topic(observations):
         for side in SIDES:

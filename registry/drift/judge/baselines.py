@@ -1,9 +1,9 @@
 """Compares the fields of a topic's messages with those of the last weeks, and decides when a share has changed.
 
-A share of today is compared with the shares of the days before. Three things must be true at once: the sample is large
-enough; the two proportions differ beyond chance (a two-proportion z test, strict because thousands of fields are
-tested every day); and the share lies outside of the range of the days before by a margin. The range holds what
-chance doesn't explain: weekdays, seasons, a changing mix of records.
+Today's share is compared with the shares of the days before. Three conditions must hold: the sample is large enough;
+the two proportions differ beyond chance (a two-proportion z test, strict because thousands of fields are tested every
+day); and the share is outside the range of the days before by a margin. That range covers variation that isn't chance:
+weekdays, seasons, a changing mix of records.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ MIN_DAYS: Final = 7  # all weekdays
 MIN_DAY: Final = 50  # messages, for a day to count
 MIN_BASELINE: Final = 1_000  # messages of all days
 MIN_NOW: Final = 200  # messages of today
-PART_OF_A_DAY: Final = 0.5  # of the usual day: before that, today may be its odd hours alone
+PART_OF_A_DAY: Final = 0.5  # of the usual day: earlier, today may only have its unusual hours
 MIN_Z: Final = 6.0
-NULL_FLOOR: Final = 0.10  # the least change of a share that is worth telling
+NULL_FLOOR: Final = 0.10  # the smallest reported change of a share
 VALUE_FLOOR: Final = 0.30
-FILLED_FLOOR: Final = 20.0  # as many filled messages are expected where none is: by chance once in e^20
+FILLED_FLOOR: Final = 20.0  # expected filled messages where none is: by chance once in e^20
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Share:
 
     @property
     def value(self) -> float:
-        """From 0 to 1; 0 of nothing."""
+        """Return a value from 0 to 1; 0 if `whole` is 0."""
         return self.part / self.whole if self.whole else 0.0
 
 
 @dataclass(frozen=True)
 class ShareDeparture:
-    """A share that departs from its baseline: the range of the days before, how many they are, and the z score."""
+    """A share that departs from its baseline: the range and the number of the days before, and the z score."""
 
     now: Share
     least: float
@@ -58,7 +58,7 @@ class ShareDeparture:
 
 
 def z_score(now: Share, before: Share) -> float:
-    """Of a two-proportion test with the pooled variance; 0 where either sample is empty, infinite for certainty."""
+    """Return the z score of a two-proportion test with pooled variance; 0 for an empty sample or no variance."""
     if not now.whole or not before.whole:
         return 0.0
     pooled = (now.part + before.part) / (now.whole + before.whole)
@@ -67,16 +67,16 @@ def z_score(now: Share, before: Share) -> float:
 
 
 def usable(now: int, days: Sequence[int], usual: int) -> bool:
-    """Whether samples of those sizes (messages today, and of each day before) can be compared at all.
+    """Return whether samples of these sizes (messages today, and on each day before) can be compared.
 
-    `usual` is how many messages a day like today has, all in all.
+    `usual` is the number of messages on a day like today.
     """
     counted = [day for day in days if day >= MIN_DAY]
     return len(counted) >= MIN_DAYS and sum(counted) >= MIN_BASELINE and now >= max(MIN_NOW, PART_OF_A_DAY * usual)
 
 
 def departure(now: Share, days: Sequence[Share], *, floor: float, usual: int) -> ShareDeparture | None:
-    """How `now` departs from the days before; None without a departure or without enough data."""
+    """Return how `now` departs from the days before; None without a departure or without enough data."""
     counted = [day for day in days if day.whole >= MIN_DAY]
     if not usable(now.whole, [day.whole for day in days], usual):
         return None
@@ -90,9 +90,9 @@ def departure(now: Share, days: Sequence[Share], *, floor: float, usual: int) ->
 
 
 def vanished(now: Share, days: Sequence[Share], *, usual: int) -> ShareDeparture | None:
-    """The same for a share that fell to nothing, however small it was: there, the number that is missing decides.
+    """Return the departure of a share that fell to zero, however small it was: the expected number decides.
 
-    The smallest share of any day before must make FILLED_FLOOR of today's messages expected.
+    The smallest share of any day before must make at least FILLED_FLOOR of today's messages expected.
     """
     counted = [day for day in days if day.whole >= MIN_DAY]
     if now.part or not usable(now.whole, [day.whole for day in days], usual):
@@ -104,26 +104,26 @@ def vanished(now: Share, days: Sequence[Share], *, usual: int) -> ShareDeparture
     return ShareDeparture(now, least, most, len(counted), z_score(now, before))
 
 
-NEW_KIND_MESSAGES: Final = 20  # the least messages, and the least share of them, in which a new kind is told
+NEW_KIND_MESSAGES: Final = 20  # minimum of messages, and of their share, for reporting a new kind
 NEW_KIND_SHARE: Final = 0.005
-#: what is one kind to a reader: 1 and 1.5 are written by one producer
+#: kinds that count as one: one producer writes both 1 and 1.5
 _FAMILIES: Final[Mapping[str, str]] = {"integer": "number"}
-#: in place of a framing: all versions of a subject together, so that a new version is held against its elders
+#: in place of a framing: all versions of a subject together, so that a new version is compared with older ones
 ALL_VERSIONS: Final = "subject"
-COVERAGE: Final = 0.8  # of the messages of a subject must have the path
+COVERAGE: Final = 0.8  # of a subject's messages must have the path
 _SAFE_VALUES: Final = frozenset({"true", "false"})
 
 
 @dataclass(frozen=True)
 class _History:
-    """A field today, and on the days before, both as they are compared."""
+    """A field today and on the days before, as compared."""
 
     today: FieldDay
     days: tuple[FieldDay, ...]
 
     @property
     def usual(self) -> int:
-        """How many messages a day like today has: the least of the same weekdays, or the median of all days."""
+        """Return the messages of a day like today: the minimum of the same weekdays, or the median of all days."""
         like = [day.messages for day in self.days if _weekday(day.day) == _weekday(self.today.day)]
         if like:
             return min(like)
@@ -141,7 +141,7 @@ def judge_baselines(
         if any(path == above or path.startswith((f"{above}.", f"{above}[", f"{above}{{")) for above in silent):
             continue
         if "#" in path and bodies.framing and not bodies.versions:
-            continue  # Protobuf's undeclared fields: to declare them is no loss
+            continue  # Protobuf's undeclared fields: declaring them is no loss
         for finding in _of_field(bodies, path, baselines.get(path, ())):
             silent.add(path)
             yield finding
@@ -185,9 +185,9 @@ def _rose(bodies: Bodies, path: str, rose: ShareDeparture) -> JudgedFinding:
 
 
 def _new_kind(bodies: Bodies, path: str, history: _History) -> Iterator[JudgedFinding]:
-    """A kind that the days before didn't have, in data whose kinds no schema decides."""
+    """Yield a kind that the days before didn't have, in data without a schema that restricts kinds."""
     if bodies.framing and not bodies.versions:
-        return  # Avro and Protobuf: decoding holds them to their schema
+        return  # Avro and Protobuf: decoding enforces their schema
     if any(path in declared.fields for declared in bodies.declared):
         return
     days = history.days
@@ -215,7 +215,7 @@ def _new_kind(bodies: Bodies, path: str, history: _History) -> Iterator[JudgedFi
 
 
 def _shifted(bodies: Bodies, path: str, history: _History) -> Iterator[JudgedFinding]:
-    """The symbol whose share moved most."""
+    """Yield the symbol whose share changed most."""
     symbols = sorted({value for day in (history.today, *history.days) for value in day.values})
     now = sum(history.today.values.values())
     moved = []
@@ -242,7 +242,7 @@ def _shifted(bodies: Bodies, path: str, history: _History) -> Iterator[JudgedFin
 
 
 def _usual_values(history: _History) -> int:
-    """As many values of the field as a day like today has."""
+    """Return the number of the field's values on a day like today."""
     values, messages = sum(history.today.values.values()), history.today.messages
     return round(history.usual * values / messages) if messages else 0
 
@@ -273,9 +273,9 @@ def _family(kind: str) -> str:
 
 
 def baselines_of(memory: Memory, where: TopicSide, marks: Collection[tuple[str, str]]) -> dict[str, list[FieldDay]]:
-    """Each path's days over some marks of a topic's side, those days on which the path was in most of their messages.
+    """Return each path's days over some marks of a topic's side, without days when most messages lacked the path.
 
-    While producers move from a version without the path to one with it, its share tells who moved, nothing else.
+    While producers move from a version without the path to one with it, its share only shows who has moved.
     """
     days_by_path: dict[str, dict[str, FieldDay]] = {}
     whole: dict[str, dict[tuple[str, str], int]] = {}
@@ -296,7 +296,7 @@ def baselines_of(memory: Memory, where: TopicSide, marks: Collection[tuple[str, 
 
 
 def merge_profiles(profiles: Sequence[FieldProfile]) -> FieldProfile:
-    """One path's profiles of several marks as one."""
+    """Merge one path's profiles of several marks."""
     first = profiles[0]
     whole = FieldDay("", first.messages, first.present, first.nulls, first.kinds, first.values)
     for profile in profiles[1:]:
@@ -309,10 +309,10 @@ def merge_profiles(profiles: Sequence[FieldProfile]) -> FieldProfile:
 
 
 def _history(bodies: Bodies, rule: str, path: str, days: Sequence[FieldDay]) -> _History:
-    """Today with what earlier scans of today saw, and the days before.
+    """Return today, including earlier scans of today, and the days before.
 
-    While a finding of the same fingerprint is unresolved, the days since it began are no baseline for it: they would
-    make drift its own measure.
+    While a finding with the same fingerprint is unresolved, the days since it began are excluded: otherwise drift would
+    become its own baseline.
     """
     where = bodies.where
     profile = bodies.profiles.get(path)
@@ -331,7 +331,7 @@ def _history(bodies: Bodies, rule: str, path: str, days: Sequence[FieldDay]) -> 
 
 
 def day_sum(one: FieldDay, other: FieldDay) -> FieldDay:
-    """Two counts of one day as one."""
+    """Merge two counts of one day."""
     return FieldDay(
         one.day,
         one.messages + other.messages,
@@ -347,7 +347,7 @@ def _added(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
 
 
 def day_of(milliseconds: int) -> str:
-    """The day in UTC, as `2026-11-21`; the first or last one of the calendar for times beyond it."""
+    """Return the day in UTC, such as `2026-11-21`; times outside the calendar are clamped."""
     bounded = min(max(milliseconds, 0), 253_402_300_799_000)
     return datetime.fromtimestamp(bounded / 1000, UTC).strftime("%Y-%m-%d")
 

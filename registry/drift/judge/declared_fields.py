@@ -1,8 +1,8 @@
-"""The fields that a schema declares, as observations name them: the *declared* side of a comparison with data.
+"""The fields that a schema declares, named as in observations: the *declared* side of a comparison with data.
 
-Kinds are those of JSON: string, integer, number, boolean, object, array, null. What a schema leaves open, or what is
-too deep to follow, is marked as open, so that nothing is concluded from it. A JSON Schema declares what `properties`,
-`items`, `$ref` and `allOf` say; the rest is open.
+Kinds are JSON's: string, integer, number, boolean, object, array, null. What a schema leaves open, or nests too deep,
+is marked as open, so that nothing is concluded from it. For a JSON Schema, `properties`, `items`, `$ref` and `allOf`
+are read; the rest is open.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from registry.formats.protobuf import model as protobuf
 __all__ = ["MAX_FIELDS", "DeclaredField", "DeclaredFields", "declared_fields"]
 
 
-#: what an object says of names that it doesn't declare: refused, allowed by silence, or allowed on purpose
+#: undeclared names in an object: forbidden, allowed by default, or allowed explicitly
 Others = Literal["closed", "silent", "open"]
 MAX_FIELDS: Final = 2_000
 MAX_DEPTH: Final = 12
 MAX_STEPS: Final = 20_000
-MAX_MEMBERS: Final = 64  # of an allOf
+MAX_MEMBERS: Final = 64  # per allOf
 
 
 @dataclass(frozen=True)
 class DeclaredField:
-    """A path: the kinds that a value may have and the symbols of an enum (None: any), and whether it must be there."""
+    """A path: the allowed kinds and enum symbols (None: any), and whether it is required."""
 
     kinds: frozenset[str] | None
     required: bool = False
@@ -37,10 +37,10 @@ class DeclaredField:
 
 @dataclass(frozen=True)
 class DeclaredFields:
-    """All fields of a schema by path; `others` says of an object (the root's path is empty) what else it may hold.
+    """All fields of a schema by path; `others` says what else each object (the root's path is empty) may contain.
 
-    `messages` are the full names of Protobuf's message types by their path of indexes, as `0` or `1.0`. `is_cut`: a limit
-    kept more from being read, so that nothing may be taken to hold for all of the schema.
+    `messages` are the full names of Protobuf message types by index path, such as `0` or `1.0`. `is_cut`: a limit kept
+    more from being read, so nothing may be assumed about the whole schema.
     """
 
     fields: Mapping[str, DeclaredField] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class DeclaredFields:
 
 
 class FieldCollector:
-    """Fields as they are found."""
+    """Collects fields as they are found."""
 
     def __init__(self) -> None:
         self.fields: dict[str, DeclaredField] = {}
@@ -59,13 +59,13 @@ class FieldCollector:
         self.is_cut = False
 
     def is_full(self, depth: int) -> bool:
-        """Whether to stop before an object, and then something of it is left out."""
+        """Return whether to stop before an object because of a limit; then `is_cut` is set."""
         is_over = depth >= MAX_DEPTH or len(self.fields) >= MAX_FIELDS
         self.is_cut = self.is_cut or is_over
         return is_over
 
     def add(self, path: str, kinds: frozenset[str] | None, required: bool, symbols: frozenset[str] | None) -> None:
-        """One more field; of a path that is declared twice, either declaration may hold."""
+        """Add a field; if a path is declared twice, either declaration may apply."""
         before = self.fields.get(path)
         if before is not None:
             kinds = None if kinds is None or before.kinds is None else kinds | before.kinds
@@ -75,31 +75,31 @@ class FieldCollector:
 
 
 def below(path: str, name: str) -> str:
-    """The path of a field of the object at `path`."""
+    """Return the path of a field of the object at `path`."""
     return f"{path}.{name}" if path else name
 
 
 _KNOWN_KINDS: Final = frozenset({"string", "integer", "number", "boolean", "object", "array", "null"})
-#: keywords under which an object may get further fields, or none of what is said here may hold
+#: keywords that may add fields to an object or invalidate what is read here
 _UNFOLLOWED: Final = (
     "$dynamicRef", "$recursiveRef", "patternProperties", "unevaluatedProperties", "dependentSchemas", "if", "not",
     "propertyNames", "anyOf", "oneOf",
 )  # fmt: skip
 
 
-#: in place of a part that can't be followed: whatever it says, nothing is concluded
+#: stands for a part that can't be followed: nothing is concluded from it
 UNKNOWN: Final[dict[str, Any]] = {"anyOf": []}
 
 
 def read_json_schema(parsed: ParsedSchema, collected: FieldCollector) -> None:
-    """Collect the fields of a parsed JSON Schema, from its bundle where it has references."""
+    """Collect the fields of a parsed JSON Schema, from its bundle if it has references."""
     model = parsed.model
     root = model.root if len(model.documents) == 1 else model.bundle.value
     _JsonSchema(root, collected).inside(root, "", 0, frozenset())
 
 
 class _JsonSchema:
-    """Reads a document whose references all lead into itself."""
+    """Reads a document with only internal references."""
 
     def __init__(self, root: Any, collected: FieldCollector) -> None:
         self._root = root
@@ -107,7 +107,7 @@ class _JsonSchema:
         self._steps = 0
 
     def inside(self, schema: Any, path: str, depth: int, inside: frozenset[str]) -> None:
-        """The fields below a place."""
+        """Collect the fields below a path."""
         parts = list(self._parts(schema, inside))
         has_more = any("properties" in part or "items" in part for part, _ in parts)
         is_over = len(inside) > 4 * MAX_DEPTH or self._steps > MAX_STEPS
@@ -128,9 +128,9 @@ class _JsonSchema:
                 self.inside(part["items"], f"{path}[]", depth + 1, around)
 
     def _parts(self, schema: Any, inside: frozenset[str]) -> Iterable[tuple[dict[str, Any], frozenset[str]]]:
-        """The schema with what `$ref` and `allOf` add to it; nothing where one of them can't be followed.
+        """Yield the schema with the parts of `$ref` and `allOf`; UNKNOWN for a part that can't be followed.
 
-        Definitions that each use the next one twice are small as a text and huge as a tree, so steps are counted.
+        Definitions that each use the next one twice are small as text and huge as a tree, so steps are counted.
         """
         self._steps += 1
         if not isinstance(schema, dict):
@@ -196,7 +196,7 @@ def _symbols_of(schema: Mapping[str, Any]) -> frozenset[str] | None:
 
 
 def pointed(root: Any, reference: str) -> Any:
-    """What `#/…` leads to, None for anything else."""
+    """Resolve `#/…`; None for anything else."""
     if reference == "#":
         return root
     if not reference.startswith("#/") or "%" in reference:
@@ -228,7 +228,7 @@ _AVRO_KINDS: Final[Mapping[str, frozenset[str]]] = {
     "map": frozenset({"object"}),
     "record": frozenset({"object"}),
 }
-_WHOLE: Final = frozenset({"integer", "string"})  # Protobuf's JSON form writes 64 bits as text, and reads both
+_WHOLE: Final = frozenset({"integer", "string"})  # Protobuf's JSON form writes 64-bit integers as text, and reads both
 _REAL: Final = frozenset({"number", "integer", "string"})
 _PROTOBUF_KINDS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("int32", "int64", "uint32", "uint64", "sint32", "sint64"), _WHOLE),
@@ -244,9 +244,9 @@ _PROTOBUF_KINDS: Final[Mapping[str, frozenset[str]]] = {
 
 
 def declared_fields(parsed: ParsedSchema) -> DeclaredFields | None:
-    """What a parsed schema declares; None where it has no model here, or is of an unknown format.
+    """Return what a parsed schema declares; None if it has no model here, or an unknown format.
 
-    At most MAX_FIELDS fields, MAX_DEPTH deep: where it stops, it says `open`, and that it is cut.
+    At most MAX_FIELDS fields and MAX_DEPTH levels: beyond that, it is `open` and `is_cut`.
     """
     reader = _READERS.get(parsed.schema_type)
     if reader is None or parsed.model is None:
@@ -290,7 +290,7 @@ def _avro_kinds(type_: avro.AvroType) -> frozenset[str] | None:
         kinds = [_avro_kinds(branch) for branch in type_.branches]
         return None if any(kind is None for kind in kinds) else frozenset().union(*(kind or () for kind in kinds))
     if type_.logical is not None:
-        return None  # JSON has no one form of dates, decimals and durations
+        return None  # dates, decimals and durations have no single form in JSON
     return _AVRO_KINDS.get(type_.kind)
 
 
@@ -310,7 +310,7 @@ def _read_protobuf(parsed: ParsedSchema, collected: FieldCollector) -> None:
     _name_messages(proto.message_type, f"{proto.package}." if proto.package else "", "", collected)
     for message in parsed.model.main.messages.values():
         _message_inside(message, "", 0, frozenset(), collected)
-        break  # JSON doesn't say its message type: it is held against the first, which the indexes leave out too
+        break  # JSON doesn't name its message type: it is compared with the first, whose indexes are omitted too
 
 
 def _name_messages(messages: Iterable[Any], prefix: str, indexes: str, collected: FieldCollector) -> None:

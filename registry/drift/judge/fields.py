@@ -1,4 +1,4 @@
-"""The fields of a topic's messages, compared with the declared schema and with the last weeks."""
+"""Compares the fields of a topic's messages with the declared schema and with the last weeks."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from registry.drift.judge.topic_observations import SIDES, PartitionSpan, TopicO
 from registry.formats import format_of
 from registry.observations import EXTENSION, UNKNOWN_KIND, UNLISTED, FieldProfile
 
-MAX_FINDINGS: Final = 50  # of one rule in one mark's messages
-MANY_NAMES: Final = 20  # undeclared names in one object, from which on they are one finding: it is used as a map
+MAX_FINDINGS: Final = 50  # per rule in one mark's messages
+MANY_NAMES: Final = 20  # undeclared names in one object from which on they are one finding: it is used as a map
 LONGEST_PATH: Final = 200
-#: the words of rules that go with whoever declares: one version, or several
+#: verb forms in rules by the number of declaring versions: one, or several
 _ONE: Final = {"doesnt": "doesn't", "requires": "requires", "declares": "declares"}
 _SEVERAL: Final = {"doesnt": "don't", "requires": "require", "declares": "declare"}
 
 
 @dataclass(frozen=True)
 class Bodies:
-    """The decoded messages of a side that carry one mark (framing and mark empty: JSON without a schema)."""
+    """The decoded messages of a side with one mark (framing and mark empty: JSON without a schema)."""
 
     where: SideOfTopic
     framing: str
@@ -48,27 +48,27 @@ class Bodies:
 
     @property
     def declared_by(self) -> str:
-        """Whose declaration it is."""
+        """Return the declaring versions as text."""
         return owners(self.versions)
 
     @property
     def lacks_fields(self) -> bool:
-        """Whether some of their fields weren't counted."""
+        """Return whether some of their fields weren't counted."""
         return self.where.reading.lacks_fields(self.where.side, self.framing, self.mark)
 
     @property
     def place(self) -> CheckedPlace:
-        """The topic's side with the schema."""
+        """Return the topic's side with the schema."""
         return side_of(self.where.reading.topic, self.where.side or "", self.framing, self.mark)
 
     def listed(self, findings: Iterable[JudgedFinding]) -> Iterator[JudgedFinding]:
-        """The findings of one rule, MAX_FINDINGS at most, and how many others there are."""
+        """Yield at most MAX_FINDINGS findings of one rule, and the number of the others."""
         return at_most(MAX_FINDINGS, findings, self.place)
 
     def finding(
         self, rule: str, path: str, count: int, names: Mapping[str, Any], evidence: Mapping[str, Any], **more: Any
     ) -> JudgedFinding:
-        """A finding about a field; `count` is how many messages it is about."""
+        """Return a finding about a field; `count` is the number of messages."""
         profile = self.profiles.get(path)
         details: dict[str, Any] = {"field": shortened(path), "framing": self.framing, "mark": self.mark}
         details |= {"owners": self.declared_by} if self.versions else {}
@@ -89,7 +89,7 @@ class Bodies:
 
 
 def judge_fields(reading: TopicObservations, registered: Registered, memory: Memory) -> Iterator[JudgedFinding]:
-    """The findings of a topic's fields."""
+    """Yield the findings of a topic's fields."""
     for side in SIDES:
         subjects = subjects_of_side((reading.topic, side), reading.marks(side), registered).subjects
         where = SideOfTopic(reading, side, registered, memory, subjects)
@@ -104,9 +104,9 @@ def judge_fields(reading: TopicObservations, registered: Registered, memory: Mem
 
 
 def _of_subjects(where: SideOfTopic, bodies: Sequence[Bodies]) -> Iterator[tuple[Bodies, dict[str, list[FieldDay]]]]:
-    """The bodies of each subject, all versions as one, with its baselines; plain JSON is one of its own.
+    """Yield the bodies of each subject, all versions merged, with its baselines; plain JSON is a group of its own.
 
-    Of a version alone nothing could be said: it is written by few producers first, and by others last.
+    A single version would prove nothing: few producers write it at first, and others last.
     """
     registered, side = where.registered, where.side or "value"
     groups: dict[str, list[Bodies]] = {}
@@ -123,7 +123,7 @@ def _of_subjects(where: SideOfTopic, bodies: Sequence[Bodies]) -> Iterator[tuple
         days = baselines.baselines_of(where.memory, (where.reading.topic, side), marks)
         if not name and whole.lacks_fields:
             days = {path: field_days for path, field_days in days.items() if path in whole.profiles}
-        if name:  # a path that not all versions have says who moved to which
+        if name:  # a path that not all versions have only shows who moved to which
             most = baselines.COVERAGE * sum(versions.messages for versions in group)
             profiles = {path: versions for path, versions in whole.profiles.items() if versions.messages >= most}
             whole, days = replace(whole, profiles=profiles), {path: days.get(path, []) for path in profiles}
@@ -160,7 +160,7 @@ def _body(where: SideOfTopic, framing: str, mark: str, profiles: Mapping[str, Fi
     if framing:
         key: Mark = (framing, mark)  # type: ignore[assignment]  # the profile's own framing
         parts = where.reading.framed.get((where.side, key), [])
-        # Decoding holds Avro and Protobuf to their schema already.
+        # Decoding already enforces Avro and Protobuf schemas.
         own = where.registered.versions.get(key, ())
         versions = [version for version in own if format_of(version.schema_type).has_value_rules]
     else:
@@ -184,7 +184,7 @@ def _body(where: SideOfTopic, framing: str, mark: str, profiles: Mapping[str, Fi
         messages=max((profile.messages for profile in profiles.values()), default=0),
         profiles=profiles,
         parts=tuple(parts),
-        # A version whose fields aren't known may declare anything.
+        # A version whose fields are unknown may declare anything.
         declared=tuple(declared for _, declared in declarations if declared is not None) if complete else (),
         versions=tuple(version for version, _ in declarations),
     )
@@ -194,11 +194,11 @@ def _body(where: SideOfTopic, framing: str, mark: str, profiles: Mapping[str, Fi
 
 
 def _against_schema(bodies: Bodies) -> Iterator[JudgedFinding]:
-    """What no version declares, what every version requires, and what none allows."""
+    """Yield what no version declares, what every version requires, and what none allows."""
     names = {path for path in bodies.profiles if "." not in path}
     shared = any(path in declared.fields for declared in bodies.declared for path in names)
     if not bodies.declared or not shared:
-        return  # nothing in common with the schema: it is other data, which its framing says already
+        return  # nothing in common with the schema: other data, which framing findings already report
     for findings in (_undeclared(bodies), _missing(bodies), _wrong_kinds(bodies), _wrong_symbols(bodies)):
         yield from bodies.listed(findings)
     if any(declared.is_cut for declared in bodies.declared):
@@ -214,7 +214,7 @@ def _undeclared(bodies: Bodies) -> Iterator[JudgedFinding]:
 
 
 def _by_object(bodies: Bodies, undeclared: Iterable[FieldProfile]) -> Iterator[JudgedFinding]:
-    """A finding a field that nobody declares; one an object with very many of them."""
+    """Yield a finding per undeclared field; one per object with very many of them."""
     by_parent: dict[str, list[FieldProfile]] = {}
     for profile in undeclared:
         by_parent.setdefault(parent_of(profile.path), []).append(profile)
@@ -241,7 +241,7 @@ def _by_object(bodies: Bodies, undeclared: Iterable[FieldProfile]) -> Iterator[J
 
 
 def _is_undeclared(bodies: Bodies, path: str) -> bool:
-    """Whether every version declares the object around a path and none the path itself."""
+    """Return whether every version declares the object around a path but none the path itself."""
     parent = parent_of(path)
     if not path or path.endswith(("[]", "{}")):
         return False
@@ -257,7 +257,7 @@ def _missing(bodies: Bodies) -> Iterator[JudgedFinding]:
     )
     for path in sorted(required):
         if "[]" in path or "{}" in path:
-            continue  # how many elements there are isn't known
+            continue  # the number of elements is unknown
         profile, around = bodies.profiles.get(path), bodies.profiles.get(parent_of(path))
         if profile is None and bodies.lacks_fields:
             continue  # the scan may have stopped before it
@@ -272,7 +272,7 @@ def _missing(bodies: Bodies) -> Iterator[JudgedFinding]:
 
 
 def _without(bodies: Bodies, path: str) -> tuple[int, ...]:
-    """A message without the field, empty where none is known; of a field that none has, each with the object around it."""
+    """Return a message without the field, empty if unknown; if all lack it, the first with its parent object."""
     if (profile := bodies.profiles.get(path)) is not None:
         return profile.absent
     around = bodies.profiles.get(parent_of(path))
@@ -302,7 +302,7 @@ def _wrong_kinds(bodies: Bodies) -> Iterator[JudgedFinding]:
 
 
 def _wrong_symbols(bodies: Bodies) -> Iterator[JudgedFinding]:
-    """Values that no version lists: counted, never shown, since they may be anything."""
+    """Yield values that no version lists: counted but never shown, as they may contain anything."""
     for path, profile in sorted(bodies.profiles.items()):
         fields = _declared_at(bodies, path)
         if not fields or any(field.symbols is None for field in fields):
@@ -312,17 +312,17 @@ def _wrong_symbols(bodies: Bodies) -> Iterator[JudgedFinding]:
         if undeclared:
             number = min(sum(undeclared.values()), profile.messages)
             values = {"different_values": len(undeclared), "lengths": sorted({len(value) for value in undeclared})[:10]}
-            # The decoder may have put all of them into one: then it isn't known how many there are.
+            # The decoder may have merged all of them: then their number is unknown.
             evidence = _example(profile) | (values if UNLISTED.isdisjoint(undeclared) else {})
             names = {"share": share_of(number, profile.messages)}
             yield bodies.finding("ENUM_VALUE_UNDECLARED", path, number, names, evidence)
 
 
-# ---- what Protobuf's decoders pass over ---------------------------------------------------------------------------
+# ---- what Protobuf's decoders ignore ------------------------------------------------------------------------------
 
 
 def _passed_over(bodies: Bodies) -> Iterator[JudgedFinding]:
-    """Fields and enum values of Protobuf that the message's own schema doesn't declare: its decoders don't fail on them."""
+    """Yield Protobuf fields and enum values that the message's own schema doesn't declare: decoders don't fail on them."""
     own = bodies.where.registered.versions.get((bodies.framing, bodies.mark), ())  # type: ignore[arg-type]
     if bodies.versions or not own:
         return
@@ -361,7 +361,7 @@ def _unlisted_numbers(bodies: Bodies) -> Iterator[JudgedFinding]:
 
 
 def _number_of(profile: FieldProfile) -> tuple[str, str]:
-    """The name, empty where none is declared, and the number of a field that isn't taken."""
+    """Return the name (empty if undeclared) and the number of a rejected field."""
     name, _, number = profile.path.rpartition(".")[2].rpartition("#")
     return name, number
 
@@ -373,12 +373,12 @@ def _encodings(profile: FieldProfile) -> dict[str, Any]:
 
 
 def _example(profile: FieldProfile) -> dict[str, Any]:
-    """A message where the schema doesn't declare the field or its value, where one is known."""
+    """Return a message with an undeclared field or value, if known."""
     return _example_of(profile.undeclared)
 
 
 def _example_of(place: tuple[int, ...]) -> dict[str, Any]:
-    """A message's partition and offset, where one is known."""
+    """Return a message's partition and offset, if known."""
     return {"example": [dict(zip(("partition", "offset"), place, strict=True))]} if place else {}
 
 
@@ -387,12 +387,12 @@ def _declared_at(bodies: Bodies, path: str) -> list[DeclaredField]:
 
 
 def parent_of(path: str) -> str:
-    """The object or list around a path; the root's is empty."""
+    """Return the path of the enclosing object or list; empty for the root's fields."""
     if path.endswith(("[]", "{}")):
         return path[:-2]
     return path.rpartition(".")[0]
 
 
 def shortened(path: str) -> str:
-    """A path of at most LONGEST_PATH characters: names come from the data."""
+    """Return a path of at most LONGEST_PATH characters: names come from the data."""
     return path if len(path) <= LONGEST_PATH else f"{path[: LONGEST_PATH - 1]}…"

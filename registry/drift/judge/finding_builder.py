@@ -1,8 +1,8 @@
 """Builds findings of a topic's side: their names, evidence, masked samples and most likely cause.
 
-The cause is the last version of the subject that came before the first message. Only what can change what producers
-write is a cause. Another subject's version can't, nor can a level or a mode: those decide which versions may come, and
-the version that came is the nearer cause. Numbers, times and marks are written as people read them.
+The cause is the last version added to the subject before the first message: only what can change what producers write
+is a cause. Another subject's version can't, nor can a level or a mode: they decide which versions may be added, and the
+added version is the nearer cause. Numbers, times and marks are formatted for people.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ _KINDS: Final = {
 _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 _LAST_TIME: Final = 253_402_300_799_000  # the end of the year 9999
 LONGEST_MARK: Final = 200  # characters of a header's text
-SHOWN: Final = 4  # names in a sentence; the evidence has them all
+SHOWN: Final = 4  # names in a sentence; the evidence has all
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 message`, `1,234 messages`."""
+    """Return `1 message`, `1,234 messages`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def percent(share: float) -> str:
-    """`3 %`, `0.2 %`; never `0 %` for more than nothing, nor `100 %` for less than all."""
+    """Return `3 %`, `0.2 %`; never `0 %` for more than nothing, nor `100 %` for less than all."""
     value = share * 100
     if value in (0.0, 100.0):
         return f"{value:.0f} %"
@@ -79,21 +79,21 @@ def percent(share: float) -> str:
 
 
 def share_of(part: int, whole: int) -> str:
-    """`41 of 5,000 messages`, `all 5,000 messages`."""
+    """Return `41 of 5,000 messages`, `all 5,000 messages`."""
     if part == whole:
         return counted(whole, "message") if whole == 1 else f"all {counted(whole, 'message')}"
     return f"{part:,} of {counted(whole, 'message')}"
 
 
 def moment(milliseconds: int) -> str:
-    """`2026-11-21 09:14 UTC`; a time beyond the calendar as its number."""
+    """Return `2026-11-21 09:14 UTC`; a time outside the calendar as its number."""
     if not 0 <= milliseconds <= _LAST_TIME:
         return f"time {milliseconds:,}"
     return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def span_of_time(milliseconds: int) -> str:
-    """`3 minutes`, in the largest unit that fits."""
+    """Return `3 minutes`, in the largest unit that fits."""
     seconds = max(0, milliseconds) // 1000
     for unit, name in _UNITS:
         if seconds >= unit:
@@ -102,13 +102,13 @@ def span_of_time(milliseconds: int) -> str:
 
 
 def mark_words(mark: Mark) -> str:
-    """`schema id 7`, `schema GUID …`, `content type vnd.orders.v1`."""
+    """Return `schema id 7`, `schema GUID …`, `content type vnd.orders.v1`."""
     framing, text = mark
     return f"{_MARKS[framing]} {text if len(text) <= LONGEST_MARK else text[:LONGEST_MARK] + '…'}"
 
 
 def change_words(change: StateChange) -> str:
-    """`age added (long)`, `age removed (long)`, `age integer → long`; by position, where the name moved, its sentence."""
+    """Return `age added (long)`, `age removed (long)`, `age integer → long`; for a POSITION rule, its message."""
     if change.rule.startswith("POSITION"):
         return change.message
     if change.before is None:
@@ -119,22 +119,22 @@ def change_words(change: StateChange) -> str:
 
 
 def capitalised(text: str) -> str:
-    """With a capital at the beginning, the rest as it is."""
+    """Capitalise only the first character."""
     return text[:1].upper() + text[1:]
 
 
 def kind_words(kinds: Iterable[str]) -> str:
-    """`a string or null`."""
+    """Return `a string or null`."""
     return either([_KINDS.get(kind, kind) for kind in sorted(kinds, key=lambda kind: (kind == "null", kind))])
 
 
 def either(names: Sequence[str]) -> str:
-    """`a`, `a or b`, `a, b or c`."""
+    """Return `a`, `a or b`, `a, b or c`."""
     return _listed(names, "or")
 
 
 def both(names: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Return `a`, `a and b`, `a, b and c`."""
     return _listed(names, "and")
 
 
@@ -145,18 +145,18 @@ def _listed(names: Sequence[str], word: str) -> str:
 
 
 def named(versions: Iterable[RegisteredVersion]) -> list[tuple[str, int]]:
-    """The subject and number of each, once."""
+    """Return the distinct (subject, number) pairs."""
     return sorted({(version.subject, version.version) for version in versions})
 
 
 def owners(versions: Iterable[RegisteredVersion]) -> str:
-    """`orders-value version 3, archive-value version 1`."""
+    """Return `orders-value version 3, archive-value version 1`."""
     names = named(versions)
     shown = [f"{subject} version {version}" for subject, version in names[:SHOWN]]
     return ", ".join(shown + ([f"{len(names) - SHOWN:,} more"] if len(names) > SHOWN else []))
 
 
-WINDOW: Final = 60 * 60 * 1000  # what was done longer before is no likely cause
+WINDOW: Final = 60 * 60 * 1000  # earlier changes are unlikely causes
 
 
 def cause_of(
@@ -169,9 +169,9 @@ def cause_of(
     memory: Memory,
     subjects: Sequence[str] = (),
 ) -> str:
-    """A sentence, or nothing. A finding that is known already keeps its cause: it began in an earlier scan.
+    """Return a sentence, or an empty text. A known finding keeps its cause: it began in an earlier scan.
 
-    Where the first message that the scan read is affected already, the beginning isn't known and nothing is said.
+    If the first message that the scan read is already affected, the start is unknown and there is no cause.
     """
     earlier = memory.findings.get(fingerprint_of(rule, identity))
     if earlier is not None:
@@ -185,7 +185,7 @@ def cause_of(
 
 
 def caused_by(began: int, events: Sequence[Event], subjects: Sequence[str]) -> str:
-    """The last version of one of those subjects that came in the hour before `began`, as a sentence."""
+    """Return a sentence about the last version added to a subject in the hour before `began`; empty without one."""
     near = [event for event in events if event.subject in subjects and 0 <= began - event.at <= WINDOW]
     if not near:
         return ""
@@ -194,8 +194,8 @@ def caused_by(began: int, events: Sequence[Event], subjects: Sequence[str]) -> s
 
 
 MOST: Final = 3
-LONGEST: Final = 1_000  # characters of one
-#: about bytes that nobody could read: their offsets are told, and nothing of what they hold
+LONGEST: Final = 1_000  # characters of one sample
+#: rules about unreadable bytes: only their offsets are stored, nothing of their content
 OFFSETS_ALONE: Final = frozenset(
     {"UNFRAMED_DATA", "FRAME_CUT", "UNDECODABLE", "SCHEMA_VIOLATED", "MESSAGE_NOT_READ", "NOT_JSON", "FRAMED_TWICE"}
 )
@@ -208,10 +208,9 @@ def samples_of(
     parts: Sequence[PartitionSpan],
     examples: Sequence[Mapping[str, int]] = (),
 ) -> list[dict[str, Any]]:
-    """At most MOST of the finding's messages, masked: those that the evidence names, then the first ones.
+    """Return at most MOST masked messages of the finding: those that the evidence names, then the first ones.
 
-    A sample is one of its messages if its schema is what the parts are of and it lies in one of them. Revealed ones are
-    never kept.
+    A sample belongs to the finding if its schema and position are in the parts. Revealed samples are never stored.
     """
     if rule in OFFSETS_ALONE or not parts:
         return []
@@ -235,7 +234,7 @@ def samples_of(
 
 
 def _marks_of(reading: TopicObservations, side: Side | None, parts: Sequence[PartitionSpan]) -> set[tuple[str, str]]:
-    """The marks that the parts are of; bytes without one have an empty one."""
+    """Return the marks of the parts; an empty mark for bytes without one."""
     part_set = frozenset(parts)
     marks: set[tuple[str, str]] = {
         mark for (of, mark), own in reading.framed.items() if of == side and not part_set.isdisjoint(own)
@@ -250,7 +249,7 @@ def _cut(text: str) -> str:
 
 
 def mark_evidence(mark: Mark) -> dict[str, Any]:
-    """A mark as evidence; a schema id as a number too."""
+    """Return a mark as evidence; a schema id also as a number."""
     framing, text = mark
     evidence: dict[str, Any] = {"framing": framing, "mark": text}
     if framing == "id" and text.isdecimal():
@@ -260,7 +259,7 @@ def mark_evidence(mark: Mark) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SideOfTopic:
-    """A topic's keys or values (None: both) as they were read, and everything they are compared with."""
+    """A topic's keys or values (None: both) as read, and everything they are compared with."""
 
     reading: TopicObservations
     side: Side | None
@@ -280,7 +279,7 @@ class SideOfTopic:
         severity: Severity | None = None,
         count: int | None = None,
     ) -> JudgedFinding:
-        """A finding about those messages; `key` tells it from others of its rule on this side."""
+        """Return a finding about those messages; `key` distinguishes it from others of its rule on this side."""
         topic, side = self.reading.topic, self.side or ""
         whole = count_of(parts)
         number = whole if count is None else count
@@ -320,7 +319,7 @@ class SideOfTopic:
             cause=cause_of(
                 rule,
                 identity,
-                parts if number >= whole else (),  # when the first of some of them came isn't known
+                parts if number >= whole else (),  # the time of the first of only some messages is unknown
                 starts=self.reading.starts,
                 registered=self.registered,
                 memory=self.memory,
@@ -329,7 +328,7 @@ class SideOfTopic:
         )
 
 
-# ---- what a limit left out -------------------------------------------------------------------------------------------
+# ---- what a limit left out ----------------------------------------------------------------------------------------
 
 CHECK_LIMITED: Final = "CHECK_LIMITED"
 FINDINGS: Final = "findings"
@@ -344,7 +343,7 @@ _WORDS: Final[dict[Limit, str]] = {
 
 @dataclass(frozen=True)
 class CheckedPlace:
-    """Where something was left out: a registry or a topic's side, with the schema of its messages."""
+    """The place of an omission: a registry, or a topic's side with the schema of its messages."""
 
     location: str
     topic: str = ""
@@ -354,19 +353,19 @@ class CheckedPlace:
 
     @property
     def evidence(self) -> dict[str, Any]:
-        """The place as evidence, without what is empty."""
+        """Return the place as evidence, without empty values."""
         values = {"topic": self.topic, "side": self.side, "framing": self.framing, "mark": self.mark}
         return {name: value for name, value in values.items() if value}
 
 
 def side_of(topic: str, side: str, framing: str, mark: str) -> CheckedPlace:
-    """`orders (value), schema id 7`: a topic's side and a schema; both of the latter are empty for all of them."""
+    """Return `orders (value), schema id 7`: a topic's side and a schema; framing and mark are empty for all schemas."""
     schema = f", {mark_words((framing, mark))}" if framing and mark else ""  # type: ignore[arg-type]  # a framing
     return CheckedPlace(f"{topic} ({side}){schema}", topic, side, framing, mark)
 
 
 def judge_limits(reading: TopicObservations) -> Iterator[JudgedFinding]:
-    """What a limit kept from being counted, one finding for each limit of a place."""
+    """Yield what a limit kept from being counted, one finding per limit and place."""
     for part in sorted(reading.left_out, key=repr):
         words = _WORDS[part.limit].format(most=f"{part.most:,}")
         evidence = {"most": part.most}
@@ -385,7 +384,7 @@ def _rest(part: LeftOut) -> str:
 
 
 def at_most(most: int, findings: Iterable[JudgedFinding], place: CheckedPlace) -> Iterator[JudgedFinding]:
-    """The first `most` findings of one rule, and one that says how many others are not listed."""
+    """Yield the first `most` findings of one rule, and one with the number of the others."""
     others = 0
     for number, finding in enumerate(findings):
         if number < most:
@@ -404,7 +403,7 @@ def at_most(most: int, findings: Iterable[JudgedFinding], place: CheckedPlace) -
 def limited(
     place: CheckedPlace, limit: str, reason: str, evidence: dict[str, Any], count: int | None = None
 ) -> JudgedFinding:
-    """A finding that a limit kept a place from being checked in full."""
+    """Return a finding that a limit kept a place from being checked in full."""
     return make_finding(
         CHECK_LIMITED,
         {"place": place.location if place.topic else capitalised(place.location), "reason": reason},
@@ -417,7 +416,7 @@ def limited(
 
 
 def unproved(findings: Iterable[JudgedFinding]) -> frozenset[tuple[str, str]]:
-    """Topics (empty: none) and rules of which a scan didn't list all findings: one that is missing may still hold."""
+    """Return (topic, rule) pairs (empty topic: none) with unlisted findings: a missing finding may still apply."""
     return frozenset(
         (finding.topic, str(finding.evidence["rule"]))
         for finding in findings
@@ -429,9 +428,9 @@ MOST_SENTENCES: Final = 100
 
 
 def unchecked(findings: Iterable[JudgedFinding], observations: Iterable[Observation]) -> dict[str, Any]:
-    """`not_decoded` counts keys and values; `limits` are sentences, and `limits_left_out` how many more there are.
+    """Return `not_decoded` (keys and values), `limits` (sentences) and `limits_left_out` (the number of others).
 
-    What is zero or empty is left out.
+    Zero and empty values are omitted.
     """
     sentences = [finding.sentence for finding in findings if finding.rule == CHECK_LIMITED]
     values: dict[str, Any] = {

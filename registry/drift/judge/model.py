@@ -1,4 +1,4 @@
-"""The types that the judgement takes and returns. Times are milliseconds since 1970 in UTC."""
+"""The input and output types of the judge. Times are milliseconds since 1970 in UTC."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from registry.drift.rules import RULES, Severity
 from registry.observations import Framing, Side
 
 DEFAULT_CONTEXT = "."
-GRACE: Final = 7 * 24 * 60 * 60 * 1000  # in which producers may follow to a newer version, or leave an old form
+GRACE: Final = 7 * 24 * 60 * 60 * 1000  # time for producers to move to a newer version or leave an old form
 _UNSTORABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-#: what stands in a message, with where it stands
+#: how a message names its schema: where, and the text
 Mark = tuple[Framing, str]
 #: a topic's keys or values
 TopicSide = tuple[str, Side]
@@ -27,11 +27,11 @@ TopicSide = tuple[str, Side]
 class RegisteredVersion:
     """A version that a mark names.
 
-    `subject` is the qualified name. `released` says whether a promotion brought it to this environment, None where the
-    registry is no target of promotions. `record` is the full name of its record or first message, where known.
-    `standing` is empty for good standing, else `deprecated`, `retired`, `quarantined` or what `judge.standing` calls
-    BELOW, since when, until when it should be used at most (0: not said), and why. `least` is the least version that
-    producers may write, of a version below it.
+    `subject` is the qualified name. `released` is whether a promotion brought it to this environment, None if the
+    registry isn't a target of promotions. `record` is the full name of its record or first message, if known.
+    `standing` is empty if active, else `deprecated`, `retired`, `quarantined` or `versions.BELOW`, with its start, the
+    end of its use (0: none) and the reason. For a version below the subject's minimum version, `least` is the minimum
+    version.
     """
 
     subject: str
@@ -55,7 +55,7 @@ class RegisteredVersion:
 
 @dataclass(frozen=True)
 class SubjectSummary:
-    """A subject of the source's context: its qualified name, how many live versions it has, and since when."""
+    """A subject of the source's context: its qualified name, the number of its live versions, and since when."""
 
     name: str
     live: int
@@ -64,7 +64,7 @@ class SubjectSummary:
 
 @dataclass(frozen=True)
 class Event:
-    """A version that came to a subject, as what may have caused drift."""
+    """A version added to a subject, as a possible cause of drift."""
 
     at: int
     sentence: str
@@ -73,13 +73,13 @@ class Event:
 
 @dataclass(frozen=True)
 class Registered:
-    """What the registry holds for a source: what was declared and registered, as against what was observed.
+    """What the registry has for a source: what was declared and registered, as opposed to observed.
 
-    `versions` has the versions of every mark that the scan or an earlier one saw, in the source's context (of a GUID in
-    any context), and `elsewhere` those of other contexts. `subjects` are all subjects of the context, by their name without it.
-    `histories` are all versions, ascending, of the subjects that the topics may belong to, by qualified name;
-    `declared` the fields of their versions by subject and version. `associated` are subjects that were said to be a
-    topic's. `events` are what was done lately.
+    `versions` has the versions of every mark that this or an earlier scan saw, in the source's context (for a GUID, in
+    any), `elsewhere` those of other contexts. `subjects` are all subjects of the context, by name without it.
+    `histories` are all versions, ascending, of the topics' possible subjects, by qualified name; `declared` has the
+    fields of their versions by subject and version. `associated` are subjects explicitly associated with a topic.
+    `events` are recent changes.
     """
 
     registry: str
@@ -94,7 +94,7 @@ class Registered:
 
     @cached_property
     def subject_of_mark(self) -> dict[tuple[str, str], str]:
-        """The subject of every mark that is known, of the versions that this scan didn't see too."""
+        """Return the subject of every known mark, including versions that this scan didn't see."""
         subjects: dict[tuple[str, str], str] = {}
         for subject, history in self.histories.items():
             for version in history:
@@ -108,7 +108,7 @@ class Registered:
 
     @cached_property
     def marks_of_subject(self) -> dict[str, set[tuple[str, str]]]:
-        """The same the other way round."""
+        """Return the inverse of `subject_of_mark`."""
         marks: dict[str, set[tuple[str, str]]] = {}
         for mark, subject in self.subject_of_mark.items():
             marks.setdefault(subject, set()).add(mark)
@@ -130,7 +130,7 @@ class TopicMemory:
 
 @dataclass(frozen=True)
 class MarkUse:
-    """Messages of a topic that carried a mark, over all earlier scans and partitions."""
+    """Messages of a topic with a mark, over all earlier scans and partitions."""
 
     topic: str
     side: Side
@@ -143,7 +143,7 @@ class MarkUse:
 
 @dataclass(frozen=True, order=True)
 class FieldKey:
-    """A field in the messages of a topic that carry one mark; framing and mark are empty for JSON without a schema."""
+    """A field in a topic's messages with one mark; framing and mark are empty for JSON without a schema."""
 
     topic: str
     side: Side
@@ -166,7 +166,7 @@ class FieldDay:
 
 @dataclass(frozen=True)
 class KnownFinding:
-    """A finding of an earlier scan that isn't resolved: what made it, and when it was first seen."""
+    """An unresolved finding of an earlier scan: its cause, and when it was first seen."""
 
     cause: str = ""
     since: int = 0
@@ -174,10 +174,10 @@ class KnownFinding:
 
 @dataclass(frozen=True)
 class Memory:
-    """What earlier scans of a source left.
+    """The results of a source's earlier scans.
 
-    `as_of` is the time of the judgement. `topics` are the source's, `all_topics` those of every source of the registry
-    and context that are there now; `discovered` says whether they were ever listed. `include` and `exclude` are the
+    `as_of` is the time of the judgement. `topics` are the source's; `all_topics` are the existing ones of every source
+    with the registry and context; `discovered` is whether they were ever listed. `include` and `exclude` are the
     source's patterns. `findings` are the unresolved ones by fingerprint.
     """
 
@@ -192,12 +192,12 @@ class Memory:
     findings: Mapping[str, KnownFinding] = field(default_factory=dict)
 
     def is_recent(self, time: int) -> bool:
-        """Whether what was last seen then still counts: what ended longer ago is done with."""
+        """Return whether something last seen then still counts."""
         return time > self.as_of - GRACE
 
     @cached_property
     def uses_of_side(self) -> dict[TopicSide, list[MarkUse]]:
-        """The uses of each topic's side."""
+        """Return the uses of each topic's side."""
         uses: dict[TopicSide, list[MarkUse]] = {}
         for use in self.uses:
             uses.setdefault((use.topic, use.side), []).append(use)
@@ -205,7 +205,7 @@ class Memory:
 
     @cached_property
     def baselines_of_side(self) -> dict[TopicSide, list[tuple[FieldKey, tuple[FieldDay, ...]]]]:
-        """The baselines of each topic's side, in the order of their keys."""
+        """Return the baselines of each topic's side, sorted by key."""
         baselines: dict[TopicSide, list[tuple[FieldKey, tuple[FieldDay, ...]]]] = {}
         for key in sorted(self.baselines):
             baselines.setdefault((key.topic, key.side), []).append((key, self.baselines[key]))
@@ -214,9 +214,9 @@ class Memory:
 
 @dataclass(frozen=True)
 class JudgedFinding:
-    """A judgement: `fingerprint` stays the same from scan to scan, `count` is messages (or 1), `evidence` is JSON.
+    """A judgement: `fingerprint` is stable from scan to scan, `count` is messages (or 1), `evidence` is JSON.
 
-    `topic` is a topic's name or empty, `subject` a qualified subject or empty, `cause` what most likely made it.
+    `topic` is a topic's name or empty, `subject` a qualified subject or empty, `cause` the most likely cause.
     """
 
     rule: str
@@ -233,14 +233,14 @@ class JudgedFinding:
 
 
 def fingerprint_of(rule: str, identity: Sequence[str]) -> str:
-    """The SHA-256 of a rule and of what stays the same from scan to scan."""
+    """Return the SHA-256 of a rule and an identity that is stable from scan to scan."""
     return hashlib.sha256("\x1f".join((rule, *identity)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def storable(value: Any) -> Any:
-    """A JSON value in whose texts control characters and halves of characters are replaced.
+    """Replace control characters and lone surrogates in a JSON value's texts.
 
-    Names come from the data, and PostgreSQL's JSON holds neither a NUL nor a lone surrogate.
+    Names come from the data, and PostgreSQL's JSON accepts neither NUL nor lone surrogates.
     """
     if isinstance(value, str):
         return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", value)
@@ -255,7 +255,7 @@ MOST_LISTED: Final = 100
 
 
 def listing(name: str, values: Sequence[Any], most: int = MOST_LISTED) -> dict[str, Any]:
-    """A list as evidence: the first `most` of it, and in `not_listed` how many more there are."""
+    """Return a list as evidence: the first `most` items, and in `not_listed` the number of the others."""
     more = {"not_listed": len(values) - most} if len(values) > most else {}
     return {name: list(values[:most]), **more}
 
@@ -273,7 +273,7 @@ def make_finding(
     subject: str = "",
     cause: str = "",
 ) -> JudgedFinding:
-    """A finding of a rule: `names` fill its templates, `identity` is what stays the same from scan to scan."""
+    """Return a finding of a rule: `names` fill its templates, `identity` is stable from scan to scan."""
     row = RULES[rule]
     return JudgedFinding(
         rule=rule,

@@ -1,4 +1,4 @@
-"""The registry's own tables, compared with promotions, with their earlier state, and with the advice for production."""
+"""Compares the registry's own tables with promotions, with their earlier state, and with production advice."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from registry.drift.judge.registry_advice import (
 from registry.drift.rules import Severity
 
 REST_DOORS: Final = frozenset({"confluent", "google", "spring"})
-AT_ONCE: Final = 60_000  # a first message that soon after its version: the producer registered it itself
+AT_ONCE: Final = 60_000  # a first message this soon after its version: the producer registered it itself
 SHORT_ORDER: Final = 60_000
 SEVERAL: Final = 3
-MAX_FINDINGS: Final = 200  # of one rule; beyond that somebody should look at the first
+MAX_FINDINGS: Final = 200  # per rule
 
 
 def judge_registry(facts: RegistryFacts) -> list[JudgedFinding]:
-    """The findings of a registry, MAX_FINDINGS of each rule at most and how many others there are; in no order."""
+    """Return the findings of a registry, unsorted: at most MAX_FINDINGS per rule, and the number of the others."""
     place = CheckedPlace(f"registry {facts.registry}")
     return [finding for rule in _JUDGES for finding in at_most(MAX_FINDINGS, rule(facts), place)]
 
@@ -141,7 +141,7 @@ def _relaxed_modes(facts: RegistryFacts) -> Iterator[JudgedFinding]:
 
 
 def _auto_registered(facts: RegistryFacts) -> Iterator[JudgedFinding]:
-    """By principal: versions whose first message followed at once; in a target also several in short order."""
+    """Yield, by account, versions whose first message followed immediately; in a target also bursts of versions."""
     by: dict[str, list[tuple[RegisteredVersion, int | None]]] = {}
     for version, first in facts.registered:
         if version.door in REST_DOORS and not version.released:
@@ -177,7 +177,7 @@ def _auto_registered(facts: RegistryFacts) -> Iterator[JudgedFinding]:
 
 
 def _first_message_delay(after: Sequence[int]) -> str:
-    """How long after each version its first message came."""
+    """Return how long after each version its first message came, as text."""
     shortest, longest = span_of_time(min(after)), span_of_time(max(after))
     if len(after) == 1:
         return f"with the first message {shortest} later"
@@ -187,7 +187,7 @@ def _first_message_delay(after: Sequence[int]) -> str:
 
 
 def _burst(versions: list[RegisteredVersion]) -> list[RegisteredVersion]:
-    """The longest run of versions within SHORT_ORDER, where it has SEVERAL."""
+    """Return the longest run of versions within SHORT_ORDER if it has at least SEVERAL; otherwise an empty list."""
     ordered = sorted(versions, key=lambda version: (version.registered_at, version.subject, version.version))
     best: list[RegisteredVersion] = []
     first = 0

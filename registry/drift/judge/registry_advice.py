@@ -1,6 +1,6 @@
-"""A registry's own tables, what its levels and modes promise, and the production advice as a checklist.
+"""A registry's own tables, the guarantees of levels and modes, and the production advice as a checklist.
 
-The checklist says what is followed, what isn't, and what can't be known.
+The checklist says which advice is followed, not followed, or unknown.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from registry.drift.judge.model import JudgedFinding, RegisteredVersion
 
-#: level → how many versions it asks in each direction (0: none, 1: the latest, 2: all), backward before forward
+#: level → the versions it checks (0: none, 1: the latest, 2: all) as (backward, forward)
 GUARANTEES: Final[Mapping[str, tuple[int, int]]] = {
     "NONE": (0, 0),
     "BACKWARD": (1, 0),
@@ -21,13 +21,13 @@ GUARANTEES: Final[Mapping[str, tuple[int, int]]] = {
     "FULL": (1, 1),
     "FULL_TRANSITIVE": (2, 2),
 }
-#: mode → how much it lets in
+#: mode → how much it allows
 OPENNESS: Final[Mapping[str, int]] = {"READONLY_OVERRIDE": 0, "READONLY": 0, "READWRITE": 1, "FORWARD": 2, "IMPORT": 2}
 
 
 @dataclass(frozen=True)
 class ScopedSetting:
-    """A level or mode that counts for a scope; `context` None and an empty `subject` is the registry as a whole."""
+    """A level or mode in effect for a scope; an empty `subject` is a context or the whole registry."""
 
     scope: str
     value: str
@@ -36,7 +36,7 @@ class ScopedSetting:
 
 @dataclass(frozen=True)
 class Relaxation:
-    """A level or mode that was set weaker, and what counts now in its place."""
+    """A level or mode that was relaxed, and the one in effect now."""
 
     scope: str
     subject: str
@@ -49,7 +49,7 @@ class Relaxation:
 
 @dataclass(frozen=True)
 class LiveVersions:
-    """A subject whose versions stand in messages that are still there."""
+    """A subject with versions in messages that still exist."""
 
     subject: str
     level: str
@@ -58,7 +58,7 @@ class LiveVersions:
 
 @dataclass(frozen=True)
 class ConnectorSettings:
-    """What a connector's configuration says of schemas, by the setting's name; None where the worker decides it."""
+    """A connector's schema settings by name; None if the worker decides."""
 
     connector: str
     settings: Mapping[str, str | None] = field(default_factory=dict)
@@ -66,12 +66,13 @@ class ConnectorSettings:
 
 @dataclass(frozen=True)
 class RegistryFacts:
-    """What a registry's tables hold; times are milliseconds since 1970.
+    """The content of a registry's tables; times are milliseconds since 1970.
 
-    `is_target`: versions come by promotions; `is_last`: it is production. `unreleased` came without one. `differing`
-    are versions with the other environment's name whose schema there is another one and that no promotion explains.
-    `registered` are lately registered versions with the time of their first message, None where none was seen.
-    `may_register` are people with API tokens and the right to create versions. `scanned` says whether any topic was.
+    `is_target`: it gets versions by promotions; `is_last`: it is production. `unreleased` versions came without a
+    promotion. `differing` are versions with the name of another environment that has a different schema for them, not
+    explained by a promotion. `registered` are recently registered versions with the time of their first message, None
+    if none was seen. `may_register` are accounts with API tokens and the right to create versions. `scanned`: at least
+    one topic was scanned.
     """
 
     registry: str
@@ -92,13 +93,13 @@ class RegistryFacts:
 
 
 def is_weaker(before: str, after: str) -> bool:
-    """Whether a level promises less than another one in either direction; unknown levels promise nothing."""
+    """Return whether a level guarantees less than another in either direction; unknown levels guarantee nothing."""
     was, becomes = GUARANTEES.get(before, (0, 0)), GUARANTEES.get(after, (0, 0))
     return any(new < old for old, new in zip(was, becomes, strict=True))
 
 
 def is_more_open(before: str, after: str) -> bool:
-    """Whether a mode lets in more than another one."""
+    """Return whether a mode allows more than another."""
     return OPENNESS.get(after, 0) > OPENNESS.get(before, 0)
 
 
@@ -107,7 +108,7 @@ Followed = Literal["yes", "no", "not known", "does not apply"]
 
 @dataclass(frozen=True)
 class Advice:
-    """A line of the checklist: the rules that say it isn't followed, and where the knowledge comes from."""
+    """A line of the checklist: the rules that show it isn't followed, and the source of the knowledge."""
 
     id: str
     sentence: str
@@ -164,7 +165,7 @@ ADVICE: Final = (
 
 
 def checklist(facts: RegistryFacts, findings: Iterable[JudgedFinding]) -> list[dict[str, Any]]:
-    """Every line of advice with whether it is followed; a line that was not checked is unknown."""
+    """Return every line of advice and whether it is followed; an unchecked line is unknown."""
     broken: dict[str, int] = {}
     for finding in findings:
         broken[finding.rule] = broken.get(finding.rule, 0) + 1
@@ -193,5 +194,5 @@ def _followed(line: Advice, facts: RegistryFacts, broken: Mapping[str, int]) -> 
 
 
 def _told(facts: RegistryFacts) -> bool:
-    """Whether any connector's configuration says anything of it."""
+    """Return whether any connector's configuration has schema settings."""
     return any(value is not None for connector in facts.connectors for value in connector.settings.values())

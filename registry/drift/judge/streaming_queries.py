@@ -1,7 +1,7 @@
 """Findings about a streaming query and its state. Pure; times are milliseconds since 1970 in UTC.
 
-Of the state: how it evolved, what that lost, and how much of Spark's limits is left. Of the query as a whole: its
-settings, its files, its progress, and how its state differs from what it reads.
+About the state: how it evolved, what was lost, and what is left of Spark's limits. About the whole query: its settings,
+files and progress, and how its state differs from its input.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from registry.observations import (
 )
 from registry.streams.spark_shapes import departures, names_and_types, structs_of
 
-#: changes of the engine that lose or change values in silence → the rule of drift
+#: changes that lose or change values silently → the drift rule
 SILENT_CHANGES: Final = {
     "MEANING_CHANGED": "STATE_FIELDS_MEANING_CHANGED",
     "DECIMAL_RESCALED": "STATE_DECIMAL_RESCALED",
 }
-# What changes nothing of what a field reads as.
+# Changes that don't affect how a field reads.
 _NO_FIELD_CHANGE: Final = frozenset({"FIELDS_REORDERED", "RENAME_SUSPECTED"})
 
 
 def field_changes(changes: Iterable[StateChange]) -> list[StateChange]:
-    """Those that change what a field reads as, what was there first."""
+    """Return the changes that affect how a field reads, changed and removed fields first."""
     return sorted(
         (change for change in changes if change.rule not in _NO_FIELD_CHANGE), key=lambda change: change.before is None
     )
 
 
 def judge_state(observations: Sequence[Observation]) -> Iterable[JudgedFinding]:
-    """The findings of a checkpoint; none when the observations are of something else."""
+    """Yield the findings of a checkpoint; none if the observations are of something else."""
     history: dict[tuple[int, str], list[StateSchemaVersion]] = {}
     for observation in observations:
         if isinstance(observation, StateSchemaVersion):
@@ -61,9 +61,9 @@ def judge_state(observations: Sequence[Observation]) -> Iterable[JudgedFinding]:
 
 
 def _unreadable(observations: Sequence[Observation]) -> Iterable[JudgedFinding]:
-    """One finding a variable of which no batch was read, with the reason of each that was tried.
+    """Yield a finding per variable without a batch that was read, with the reason for each batch that was tried.
 
-    A batch that Spark has cleaned up is no finding as long as a newer one was read.
+    A batch that Spark has cleaned up is no finding if a newer one was read.
     """
     readable = {
         (observation.operator, observation.variable)
@@ -99,7 +99,7 @@ def _evolution(
     if not changes:
         return
     yield from _values_changed(old, new, changes)
-    # Pairs of a removed and an added field of one type, the most alike names first; none by position.
+    # Pairs of a removed and an added field of one type, most similar names first; none for POSITION changes.
     renames = [
         (_dropped(state_change), state_change.path)
         for state_change in all_changes
@@ -138,14 +138,14 @@ def _evolution(
 
 
 def _dropped(rename: StateChange) -> str:
-    """The path of the field that a rename dropped, which stood beside the one that it added."""
+    """Return the path of the field that a rename dropped, next to the added one."""
     return f"{rename.path.removesuffix(rename.after or '')}{rename.before}"
 
 
 def _values_changed(
     old: StateSchemaVersion, new: StateSchemaVersion, changes: Iterable[StateChange]
 ) -> Iterable[JudgedFinding]:
-    """Changes that Spark takes and that make older rows read as something else."""
+    """Yield changes that Spark accepts but that make older rows read as something else."""
     for change in changes:
         rule = SILENT_CHANGES.get(change.rule)
         if rule is not None:
@@ -160,7 +160,7 @@ def _values_changed(
 
 
 def _not_read_back(newest: StateSchemaVersion) -> Iterable[JudgedFinding]:
-    """Fields of types that Spark writes with the Avro encoding and can't read."""
+    """Yield fields of types that Spark writes with the Avro encoding but can't read."""
     if newest.encoding != "avro":
         return
     for change in not_read_back(parse_struct(newest.value_schema)):
@@ -173,7 +173,7 @@ def _not_read_back(newest: StateSchemaVersion) -> Iterable[JudgedFinding]:
 
 
 def _loss(new: StateSchemaVersion, field_path: str, nulls: Sequence[StateFieldNulls]) -> tuple[str, dict[str, int]]:
-    """How much a dropped field held in the last batch before `new`, in words and in numbers; nothing if unknown."""
+    """Return what a dropped field held in the last batch before `new`, as text and as numbers; empty if unknown."""
     for counts in nulls:
         before = new.batch is not None and 0 <= counts.batch < new.batch
         if before and (counts.operator, counts.variable, counts.path) == (
@@ -189,7 +189,7 @@ def _loss(new: StateSchemaVersion, field_path: str, nulls: Sequence[StateFieldNu
 
 
 def _nulls_now(new: StateSchemaVersion, field_path: str, nulls: Sequence[StateFieldNulls]) -> dict[str, int]:
-    """How many rows have no value in an added field as of the last batch that was read."""
+    """Return how many rows have no value in an added field as of the last batch that was read."""
     same = [
         counts
         for counts in nulls
@@ -228,15 +228,15 @@ def _state_finding(
 
 
 HOUR: Final = 60 * 60 * 1000
-STUCK: Final = HOUR  # a batch that was planned so long ago should be committed
-BEHIND: Final = 24 * HOUR  # messages that were there so long should be read
-COPIED: Final = 5_000  # files whose times lie so near were copied: their times tell nothing of the application
+STUCK: Final = HOUR  # a batch planned this long ago should be committed
+BEHIND: Final = 24 * HOUR  # messages this old should be read
+COPIED: Final = 5_000  # files with times this close were copied: their times say nothing about the application
 SETTINGS: Final = (("encoding", "encoding"), ("provider", "state store provider"))
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Batches in a row with the same settings; `is_checked` is False where the check of state schemas is turned off."""
+    """Consecutive batches with the same settings; `is_checked` is False if Spark's state schema check is off."""
 
     first_batch: int
     last_batch: int
@@ -259,7 +259,7 @@ class SchemaFacts:
 
 @dataclass(frozen=True)
 class VariableFacts:
-    """A state variable that is still there, its versions ascending."""
+    """An existing state variable, its versions ascending."""
 
     operator: int
     name: str
@@ -270,9 +270,9 @@ class VariableFacts:
 
 @dataclass(frozen=True)
 class SubjectVersion:
-    """A version of a subject that the query reads; `released` None where the registry is no target of promotions.
+    """A version of a subject that the query reads; `released` is None if the registry isn't a target of promotions.
 
-    `shape` is what Spark reads of it, None where that isn't known.
+    `shape` is what Spark reads for it, None if unknown.
     """
 
     subject: str
@@ -284,7 +284,7 @@ class SubjectVersion:
 
 @dataclass(frozen=True)
 class QueryFacts:
-    """All that is judged of a query. `planned` are variables that the newest check of a plan would change."""
+    """The facts for judging a query. `planned` are variables that the newest check of a plan would change."""
 
     path: str
     observed_at: int
@@ -301,7 +301,7 @@ class QueryFacts:
 
 
 def judge_query(facts: QueryFacts) -> Iterable[JudgedFinding]:
-    """The findings of a query as a whole; those of single variables' schemas and rows are `judge_state`'s."""
+    """Yield the findings of a query as a whole; `judge_state` has those of single variables' schemas and rows."""
     for problem in facts.problems:
         yield _of_query("STATE_FILES_DAMAGED", facts, {"problem": problem.rstrip(".")}, (problem,))
     yield from _settings(facts)
@@ -329,7 +329,7 @@ def _settings(facts: QueryFacts) -> Iterable[JudgedFinding]:
 
 
 def _progress(facts: QueryFacts) -> Iterable[JudgedFinding]:
-    """A batch that is planned and has not been committed for long; else messages that the query does not read."""
+    """Yield a batch that has long been planned but not committed; else messages that the query doesn't read."""
     at, planned = facts.last_batch_time, facts.last_planned_batch
     if at is None or planned is None:
         return
@@ -347,7 +347,7 @@ def _progress(facts: QueryFacts) -> Iterable[JudgedFinding]:
 
 
 def _unreleased(facts: QueryFacts, variable: VariableFacts) -> Iterable[JudgedFinding]:
-    """The newest evolution, where nothing that the query reads got a version while the schema before it was in use."""
+    """Yield the newest evolution if no input got a new version while the previous schema was in use."""
     if len(variable.versions) < 2 or not facts.subjects:
         return
     old, new = variable.versions[-2:]
@@ -393,7 +393,7 @@ def _departures(variable: VariableFacts, subject: SubjectVersion) -> Iterable[Ju
 
 
 def _keys(variable: VariableFacts, subject: SubjectVersion) -> Iterable[JudgedFinding]:
-    """Fields of a key that the subject declares as another type: an application built on that can't be started."""
+    """Yield fields of a key that the subject declares as another type: an application with that type can't start."""
     if subject.shape is None:
         return
     declared = names_and_types(subject.shape)

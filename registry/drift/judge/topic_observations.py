@@ -1,9 +1,8 @@
-"""What a scan saw of one topic, in order: the *observed* side of a comparison, and the subjects that the topic belongs to.
+"""A scan's observations of one topic: the *observed* side of a comparison, and the subjects of the topic.
 
-Subjects are found from names and data. TopicName (`orders-value`) counts where that subject is registered. Otherwise the
-marks of the messages decide: a subject called like its own record is RecordName, one called like the topic and its
-record TopicRecordName. What somebody set as a topic's subject counts beside either. A content type names its subject
-itself.
+Subjects are found from names and data. TopicName (`orders-value`) applies if that subject is registered. Otherwise the
+marks of the messages decide: a subject named after its own record is RecordName, one named after the topic and its
+record TopicRecordName. Associations apply in addition. A content type names its subject itself.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ from registry.observations import (
 )
 
 SIDES: tuple[Side, ...] = ("key", "value")
-SHOWN_PLACES = 4  # partitions named in a location; the evidence has them all
+SHOWN_PLACES = 4  # partitions named in a location; the evidence has all
 
 
 @dataclass(frozen=True, order=True)
 class PartitionSpan:
-    """Messages of one partition that a finding is about; `hours` as `FramedMessages` has them, empty where not counted."""
+    """Messages of one partition in a finding; `hours` as in `FramedMessages`, empty if not counted."""
 
     partition: int
     first_offset: int
@@ -51,7 +50,7 @@ class PartitionSpan:
 
 
 def part_of(partition: int, span: Span, hours: Mapping[str, int] | None = None) -> PartitionSpan:
-    """A span of a partition."""
+    """Convert a partition and a span to a PartitionSpan."""
     return PartitionSpan(
         partition, span.first_offset, span.last_offset, span.messages, span.first_time, span.last_time, hours or {}
     )
@@ -59,7 +58,7 @@ def part_of(partition: int, span: Span, hours: Mapping[str, int] | None = None) 
 
 @dataclass
 class TopicObservations:
-    """A topic's observations by what they are about; lists are in no order until `group_by_topic` gives them."""
+    """A topic's observations by type; `group_by_topic` sorts the lists."""
 
     topic: str
     messages: int = 0
@@ -80,18 +79,18 @@ class TopicObservations:
     left_out: list[LeftOut] = field(default_factory=list)
 
     def marks(self, side: str | None) -> list[Mark]:
-        """The marks of a side, sorted."""
+        """Return the marks of a side, sorted."""
         return sorted(mark for mark_side, mark in self.framed if mark_side == side)
 
     def lacks_fields(self, side: str | None, framing: str, mark: str) -> bool:
-        """Whether fields of these messages weren't counted: one that isn't there may not have fitted in."""
+        """Return whether fields of these messages weren't counted: a missing field may have exceeded the limit."""
         return any(
             part.limit == "fields" and (part.side, part.framing or "", part.mark) == (side, framing, mark)
             for part in self.left_out
         )
 
     def is_tried(self, side: str | None, mark: Mark) -> bool:
-        """Whether a scan tried to decode bodies of the mark: else nothing is known of them, and no number is nought."""
+        """Return whether a scan tried to decode bodies with the mark: otherwise nothing is known, and no count is zero."""
         key = (side, mark)
         return (
             key in self.undecodable
@@ -102,9 +101,9 @@ class TopicObservations:
 
 
 def group_by_topic(observations: Iterable[Observation]) -> list[TopicObservations]:
-    """One reading a topic that was read, by name; the order of the observations doesn't matter.
+    """Return one TopicObservations per topic that was read, by name, whatever the order of the observations.
 
-    A topic that was lost, or of which nothing was read, has none: not scanned is not clean. What was read before its
+    A topic that was lost, or of which nothing was read, has none: not scanned isn't clean. What was read before its
     broker went away counts.
     """
     by_topic: dict[str, TopicObservations] = {}
@@ -159,7 +158,7 @@ def _add(reading: TopicObservations, observation: Any) -> None:
         case UndecodableMessages(framing=None):
             reading.not_json.setdefault(observation.side, []).append(observation)
         case UndecodableMessages():
-            mark: Mark = (observation.framing, observation.mark)  # type: ignore[assignment]  # the case above has those without one
+            mark: Mark = (observation.framing, observation.mark)  # type: ignore[assignment]  # None is handled above
             of_problem = reading.violating if observation.problem == "violates" else reading.undecodable
             of_problem.setdefault((observation.side, mark), []).append(observation)
         case FramedTwice():
@@ -182,12 +181,12 @@ def _add(reading: TopicObservations, observation: Any) -> None:
 
 
 def parts_of(observations: Iterable[Any]) -> list[PartitionSpan]:
-    """The parts of observations that have a partition and a span."""
+    """Return the spans of observations that have a partition and a span."""
     return [part_of(observation.partition, observation.span) for observation in observations]
 
 
 def merge_by_partition(parts: Iterable[PartitionSpan]) -> list[PartitionSpan]:
-    """One part a partition, ascending."""
+    """Merge spans by partition, ascending."""
     by_partition: dict[int, PartitionSpan] = {}
     for part in parts:
         one = by_partition.get(part.partition)
@@ -208,7 +207,7 @@ def merge_by_partition(parts: Iterable[PartitionSpan]) -> list[PartitionSpan]:
 
 
 def _hours_of(one: PartitionSpan, other: PartitionSpan) -> dict[str, int]:
-    """The hours of both parts added up; empty where one part has no counts."""
+    """Add up the hours of both parts; empty if one part has no counts."""
     if not one.hours or not other.hours:
         return {}
     hours = dict(one.hours)
@@ -218,12 +217,12 @@ def _hours_of(one: PartitionSpan, other: PartitionSpan) -> dict[str, int]:
 
 
 def count_of(parts: Iterable[PartitionSpan]) -> int:
-    """Messages in all."""
+    """Return the total number of messages."""
     return sum(part.messages for part in parts)
 
 
 def where(side: tuple[str, str], parts: Sequence[PartitionSpan]) -> str:
-    """Where it is, as `orders:0@17–240, orders:1@3 (value)`."""
+    """Return the location, such as `orders:0@17–240, orders:1@3 (value)`."""
     topic, name = side
     shown = []
     by_partition = merge_by_partition(parts)
@@ -236,7 +235,7 @@ def where(side: tuple[str, str], parts: Sequence[PartitionSpan]) -> str:
 
 
 def positions(parts: Sequence[PartitionSpan]) -> dict[str, Any]:
-    """First and last time, and every partition with its offsets, as evidence."""
+    """Return the first and last time, and every partition with its offsets, as evidence."""
     if not parts:
         return {}
     return {
@@ -258,7 +257,7 @@ def positions(parts: Sequence[PartitionSpan]) -> dict[str, Any]:
 
 
 def collect_marks(observations: Iterable[Observation]) -> dict[TopicSide, set[Mark]]:
-    """The marks of every topic and side of a scan."""
+    """Return the marks of every topic and side of a scan."""
     marks: dict[TopicSide, set[Mark]] = {}
     for observation in observations:
         if isinstance(observation, FramedMessages):
@@ -267,7 +266,7 @@ def collect_marks(observations: Iterable[Observation]) -> dict[TopicSide, set[Ma
 
 
 def milliseconds(at: datetime) -> int:
-    """A time as milliseconds since 1970."""
+    """Return a time as milliseconds since 1970."""
     return round(at.timestamp() * 1000)
 
 
@@ -280,24 +279,24 @@ CONTENT_TYPE: Final = "content type"
 
 @dataclass(frozen=True)
 class SideSubjects:
-    """The strategies that were found, and the qualified names of the subjects that they lead to, both sorted."""
+    """The strategies found and the qualified names of the resulting subjects, both sorted."""
 
     strategies: tuple[str, ...] = ()
     subjects: tuple[str, ...] = ()
 
 
 def bare_name(qualified: str) -> str:
-    """A subject's name without its context."""
+    """Return a subject's name without its context."""
     return qualified.split(":", 2)[2] if qualified.startswith(":.") and qualified.count(":") > 1 else qualified
 
 
 def context_of(qualified: str) -> str:
-    """A subject's context."""
+    """Return a subject's context."""
     return qualified.split(":", 2)[1] if qualified.startswith(":.") and qualified.count(":") > 1 else DEFAULT_CONTEXT
 
 
 def subjects_of_side(where: TopicSide, marks: Iterable[Mark], registered: Registered) -> SideSubjects:
-    """The subjects of a topic's side; none where it isn't governed."""
+    """Return the subjects of a topic's side; empty if none governs it."""
     topic, side = where
     subjects: dict[str, str] = {}
     own = registered.subjects.get(f"{topic}-{side}")

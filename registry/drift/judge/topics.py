@@ -1,4 +1,4 @@
-"""Compares the schemas that a topic's messages carry, and how they carry them, with what is registered.
+"""Compares the schemas of a topic's messages, and their framing, with what is registered.
 
 Framing may be missing, cut off, doubled or mixed.
 """
@@ -49,16 +49,16 @@ from registry.observations import (
 )
 
 CUT = "cut_frame"
-MOST_OFFSETS: Final = 200  # in the evidence; of every partition the first ones first
+MOST_OFFSETS: Final = 200  # in the evidence; the first ones of every partition first
 MOST_REASONS: Final = 20
-SHOWN_REASONS: Final = 3  # in a sentence
-#: what a schema could describe; anything else needs none
+SHOWN_REASONS: Final = 3  # per sentence
+#: data that a schema could describe; other data needs none
 _STRUCTURED = frozenset({"json_object", "json_array", "xml", "avro_file"})
 _INTERNAL = ("_", "connect-")
 
 
 def judge_framing(where: SideOfTopic) -> Iterator[JudgedFinding]:
-    """The findings of a side by its framing."""
+    """Yield the findings about a side's framing."""
     unframed = where.reading.unframed.get(where.side, [])
     if where.subjects:
         cut = [messages for messages in unframed if messages.hint == CUT]
@@ -91,9 +91,9 @@ def _cut(where: SideOfTopic, messages: Sequence[UnframedMessages]) -> JudgedFind
 
 
 def _mixed(where: SideOfTopic) -> Iterator[JudgedFinding]:
-    """This scan's messages with another framing than most of the side have, those of earlier scans in the last days included.
+    """Yield this scan's messages that deviate from the side's usual framing, recent earlier scans included.
 
-    What ended longer ago is no reason: a topic that moved from one framing to another is done with it.
+    Older messages don't count: the topic has moved from one framing to another.
     """
     by_framing: dict[str, list[PartitionSpan]] = {}
     for mark in where.reading.marks(where.side):
@@ -117,7 +117,7 @@ def _mixed(where: SideOfTopic) -> Iterator[JudgedFinding]:
 
 
 def _framings_before(where: SideOfTopic) -> dict[str, int]:
-    """Messages of earlier scans by framing, of those that were still written in the last days."""
+    """Return messages of earlier scans by framing, only of marks still written recently."""
     counts: dict[str, int] = {}
     for use in where.memory.uses_of_side.get((where.reading.topic, where.side), ()) if where.side else ():
         if where.registered.versions.get((use.framing, use.mark)) and where.memory.is_recent(use.last_time):
@@ -126,9 +126,9 @@ def _framings_before(where: SideOfTopic) -> dict[str, int]:
 
 
 def _twice(where: SideOfTopic) -> Iterator[JudgedFinding]:
-    """Of messages whose header and body both name a schema, those of a mark whose bodies don't decode.
+    """Yield messages whose header and body both name a schema, for marks with bodies that don't decode.
 
-    A bare body may begin like a frame by chance; then it decodes.
+    An unframed body may start like a frame by chance; then it decodes.
     """
     for (side, mark), groups in sorted(where.reading.twice.items()):
         if side != where.side or (side, mark) not in where.reading.undecodable:
@@ -147,9 +147,9 @@ def _twice(where: SideOfTopic) -> Iterator[JudgedFinding]:
 
 
 def _without_subject(where: SideOfTopic, messages: Sequence[UnframedMessages]) -> Iterator[JudgedFinding]:
-    """Structured values that nothing describes, on a topic that isn't Kafka's own or a tool's.
+    """Yield structured values without a schema, on a topic that isn't internal to Kafka or a tool.
 
-    What else such a topic holds is no reason for the finding, and is said with it: each kind with its number.
+    Other data on the topic is no reason for the finding, but its sentence gives each kind with its number.
     """
     structured = [group for group in messages if group.hint in _STRUCTURED]
     if structured and not where.reading.topic.startswith(_INTERNAL):
@@ -160,7 +160,7 @@ def _without_subject(where: SideOfTopic, messages: Sequence[UnframedMessages]) -
 
 
 def _by_hint(messages: Iterable[UnframedMessages]) -> dict[str, int]:
-    """Messages by what they look like, what a schema could describe first."""
+    """Count messages by what they look like, structured ones first."""
     counts: dict[str, int] = {}
     for group in sorted(messages, key=lambda group: (group.hint not in _STRUCTURED, group.hint)):
         counts[group.hint] = counts.get(group.hint, 0) + group.span.messages
@@ -168,7 +168,7 @@ def _by_hint(messages: Iterable[UnframedMessages]) -> dict[str, int]:
 
 
 def _looks(by_hint: Mapping[str, int]) -> str:
-    """`2 messages look like XML and 1 message looks like gzip`."""
+    """Return `2 messages look like XML and 1 message looks like gzip`."""
     return both(
         [
             f"{counted(number, 'message')} {'looks' if number == 1 else 'look'} like {HINTS[hint]}"
@@ -178,7 +178,7 @@ def _looks(by_hint: Mapping[str, int]) -> str:
 
 
 def bad_offsets(bad: Sequence[UndecodableMessages]) -> dict[str, Any]:
-    """The first offsets of each partition with the reason of each, and how many messages have which, as evidence."""
+    """Return the first offsets of each partition with reasons, and the number of messages by reason, as evidence."""
     ranked: list[tuple[int, int, int, str]] = []
     for group in bad:
         reasons = [*group.reasons, *[""] * len(group.offsets)]
@@ -197,7 +197,7 @@ def bad_offsets(bad: Sequence[UndecodableMessages]) -> dict[str, Any]:
 
 
 def reasons_of(bad: Iterable[UndecodableMessages]) -> tuple[dict[str, int], int]:
-    """Messages by reason, the most frequent ones, and how many have another one or one that isn't known."""
+    """Return messages by the most frequent reasons, and how many have another or an unknown reason."""
     counts: Counter[str] = Counter()
     messages = 0
     for group in bad:
@@ -208,7 +208,7 @@ def reasons_of(bad: Iterable[UndecodableMessages]) -> tuple[dict[str, int], int]
 
 
 def reason_words(by_reason: Mapping[str, int], others: int) -> str:
-    """Why messages couldn't be read: the one reason of all, or each with its number."""
+    """Return why messages couldn't be read: the only reason, or each with its number."""
     if len(by_reason) == 1 and not others:
         return next(iter(by_reason))
     phrases = [f"{reason} ({counted(number, 'message')})" for reason, number in list(by_reason.items())[:SHOWN_REASONS]]
@@ -219,7 +219,7 @@ def reason_words(by_reason: Mapping[str, int], others: int) -> str:
 
 
 def _not_json(where: SideOfTopic) -> Iterator[JudgedFinding]:
-    """Bytes that are meant as JSON and are none, on a side that is meant to hold JSON."""
+    """Yield invalid JSON on a side that should have JSON."""
     groups = where.reading.not_json.get(where.side, [])
     parsed = max(
         (item.messages for item in where.reading.profiles if item.side == where.side and not item.framing), default=0
@@ -236,9 +236,9 @@ def _not_json(where: SideOfTopic) -> Iterator[JudgedFinding]:
 
 
 def _json_expected(where: SideOfTopic, parsed: int, broken: Sequence[UndecodableMessages]) -> str:
-    """Why the messages of a side are meant as JSON; empty where they aren't.
+    """Return why the messages of a side should be JSON; empty if they needn't.
 
-    Lines of a log and templates may stand in brackets too, and hardly any of them begins as an object does.
+    Log lines and templates may also be in brackets, but hardly any of them begins like an object.
     """
     if where.subjects:
         declaring = [version for version in _live_versions(where) if format_of(version.schema_type).has_value_rules]
@@ -266,7 +266,7 @@ MOST_EXPIRED: Final = 100  # ranges in the evidence
 
 
 def judge_topic(reading: TopicObservations, registered: Registered, memory: Memory) -> Iterator[JudgedFinding]:
-    """The findings of one topic by ids and framing; those of its fields are in `fields`."""
+    """Yield the findings of one topic by ids and framing; `fields` has those of its fields."""
     governed = False
     for side in SIDES:
         owner = subjects_of_side((reading.topic, side), reading.marks(side), registered)
@@ -290,7 +290,7 @@ def _of_governed(where: SideOfTopic) -> Iterator[JudgedFinding]:
 
 
 def _of_mark(where: SideOfTopic, mark: Mark, parts: list[PartitionSpan]) -> Iterator[JudgedFinding]:
-    """What is to say of one mark on a side that has a subject."""
+    """Yield the findings about one mark on a side with a subject."""
     versions = where.registered.versions.get(mark, ())
     own = [version for version in versions if version.subject in where.subjects]
     undecodable = parts_of(where.reading.undecodable.get((where.side, mark), ()))
@@ -318,7 +318,7 @@ def _of_mark(where: SideOfTopic, mark: Mark, parts: list[PartitionSpan]) -> Iter
 
 
 def _unknown(where: SideOfTopic, mark: Mark, parts: list[PartitionSpan]) -> JudgedFinding:
-    """A mark that the context doesn't know: another context's where that has the topic's subject, or is sure to.
+    """Return the finding of an unknown mark; it names another context if that one has the topic's subject or its GUID.
 
     Every context counts ids from 1, so the number alone proves nothing; a GUID does.
     """
@@ -375,7 +375,7 @@ def _undecodable(
     *,
     severity: Severity | None = None,
 ) -> JudgedFinding:
-    """Bodies of a mark that its schema doesn't decode, or whose values it forbids; with the first offsets of each."""
+    """Return the finding of bodies that their schema doesn't decode, or whose values it forbids."""
     evidence = {**mark_evidence(mark), "owners": owners(own), "of_messages": count_of(parts), **bad_offsets(bad)}
     names = _names(where, mark, own)
     return where.finding(
@@ -384,7 +384,7 @@ def _undecodable(
 
 
 def _not_read(where: SideOfTopic) -> Iterator[JudgedFinding]:
-    """Bodies whose reading was given up, whatever subject the side has: they may stop any consumer."""
+    """Yield bodies whose reading was given up, whatever the side's subject: they may stop any consumer."""
     for (side, mark), bad in sorted(where.reading.not_read.items(), key=repr):
         if side == where.side:
             evidence = {**(mark_evidence(mark) if mark else {}), **bad_offsets(bad)}
@@ -393,7 +393,7 @@ def _not_read(where: SideOfTopic) -> Iterator[JudgedFinding]:
 
 
 def judge_expired(observations: Iterable[Observation], registered: Registered) -> Iterator[JudgedFinding]:
-    """One finding a topic of which offsets were deleted before a scan read them."""
+    """Yield a finding per topic with offsets that were deleted before a scan read them."""
     by_topic: dict[str, list[OffsetsExpired]] = {}
     for gap in observations:
         if isinstance(gap, OffsetsExpired) and gap.start < gap.end:
@@ -422,7 +422,7 @@ def judge_expired(observations: Iterable[Observation], registered: Registered) -
 def judge_remade(
     observations: Iterable[Observation], registered: Registered, memory: Memory
 ) -> Iterator[JudgedFinding]:
-    """One finding a topic that was deleted and made again since a scan read it."""
+    """Yield a finding per topic that was deleted and recreated since a scan read it."""
     for remade in sorted((item for item in observations if isinstance(item, TopicRemade)), key=lambda item: item.topic):
         facts = {"topic_id_before": remade.id_before, "topic_id": remade.id_now, "unread_before": remade.unread}
         yield make_finding(
@@ -467,9 +467,9 @@ def _offsets(topic: str, expired: OffsetsExpired) -> str:
 
 
 def _of_ungoverned(where: SideOfTopic) -> Iterator[JudgedFinding]:
-    """Known marks on a side without a subject are one finding; unknown ones may be any binary data.
+    """Yield one finding for known marks on a side without a subject; unknown ones may be any binary data.
 
-    Beside known marks they are counted in its evidence, with all else that couldn't be told.
+    The evidence also counts unknown marks and messages that couldn't be identified.
     """
     versions_by_mark = {
         mark: where.registered.versions[mark]
@@ -494,7 +494,7 @@ def _of_ungoverned(where: SideOfTopic) -> Iterator[JudgedFinding]:
 
 
 def _uncounted_messages(where: SideOfTopic, known_marks: Collection[Mark]) -> dict[str, Any]:
-    """Messages without a known schema, counted by the reason why they cannot be judged."""
+    """Return messages without a known schema, counted by the reason why they can't be judged."""
     reading, side = where.reading, where.side
     unknown = [part for mark in reading.marks(side) if mark not in known_marks for part in reading.framed[side, mark]]
     bad = [group for mark in known_marks for group in reading.undecodable.get((side, mark), ())]
@@ -511,10 +511,10 @@ def _uncounted_messages(where: SideOfTopic, known_marks: Collection[Mark]) -> di
 def _bad_of_ungoverned(
     where: SideOfTopic, mark: Mark, versions_: Sequence[RegisteredVersion]
 ) -> Iterator[JudgedFinding]:
-    """Bodies under a known mark that don't decode, or that their schema forbids, on a side without a subject.
+    """Yield bodies with a known mark that don't decode or violate their schema, on a side without a subject.
 
-    Lengths and counters in binary data may pass for ids, and hardly any of their bodies decodes. So this is as severe
-    as with a subject once most bodies decode; else it is a notice, and only of a live version.
+    Lengths and counters in binary data may look like ids, and hardly any of their bodies decodes. So the severity is
+    the same as with a subject once most bodies decode; otherwise it is a notice, and only for a live version.
     """
     parts = where.reading.framed[where.side, mark]
     bad = where.reading.undecodable.get((where.side, mark), [])
@@ -528,7 +528,7 @@ def _bad_of_ungoverned(
 
 
 def _folded(reading: TopicObservations, registered: Registered, memory: Memory) -> JudgedFinding:
-    """Ids beyond the scan's bound, where any side has a subject: elsewhere any bytes are normal."""
+    """Return the finding of ids beyond the scan's limit, if a side has a subject: elsewhere any bytes are normal."""
     where = SideOfTopic(reading, None, registered, memory, ())
     groups = max(other.groups for other in reading.others)
     names = {"groups": f"{groups:,}"}
@@ -536,10 +536,10 @@ def _folded(reading: TopicObservations, registered: Registered, memory: Memory) 
 
 
 def _not_decoded(reading: TopicObservations) -> Iterable[JudgedFinding]:
-    """Schemas that nobody could decode with, with the number of their messages.
+    """Yield schemas that couldn't be used to decode, with the number of their messages.
 
-    That isn't known where some of them were decoded before it was given up, or where both keys and values carry the
-    mark, maybe of the same messages.
+    The number is unknown if some messages were decoded before decoding was given up, or if keys and values both carry
+    the mark, perhaps in the same messages.
     """
     by_mark: dict[Mark, list[SchemaNotUsed]] = {}
     for schema in reading.not_used:

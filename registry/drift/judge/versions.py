@@ -1,7 +1,7 @@
-"""Which versions a topic's side is written with, over all scans: the *current* side of a comparison.
+"""The versions that a topic's side is written with, over all scans: the *current* side of a comparison.
 
-Findings about versions that are deprecated, below the minimum, retired, quarantined or not seen yet, and about
-subjects without a topic.
+Findings about versions that are deprecated, below the minimum, retired, quarantined or not seen yet, and about subjects
+without a topic.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from registry.drift.judge.topic_observations import (
     subjects_of_side,
 )
 
-UNNAMED: Final = "message"  # before the indexes of a message type whose schema isn't known; no type's name has a space
+UNNAMED: Final = "message"  # prefix of message indexes whose type's name is unknown; no type's name contains a space
 
 
 @dataclass(frozen=True)
 class VersionMessages:
-    """A version with its messages: of this scan (`parts`), and since when it was seen by any."""
+    """A version with its messages: this scan's (`parts`), and the time of the first one in any scan."""
 
     version: RegisteredVersion
     first_time: int
@@ -44,7 +44,7 @@ class VersionMessages:
 
 
 def judge_versions(where: SideOfTopic) -> Iterator[JudgedFinding]:
-    """Producers that stay on an old version, keys of two schemas under compaction, several message types."""
+    """Yield producers on an old version, keys with two schemas under compaction, several message types."""
     uses = versions_in_use(where)
     for subject in where.subjects:
         yield from _old(where, [use for use in uses if use.version.subject == subject])
@@ -54,7 +54,7 @@ def judge_versions(where: SideOfTopic) -> Iterator[JudgedFinding]:
 
 
 def versions_in_use(where: SideOfTopic) -> list[VersionMessages]:
-    """The versions of the side's subjects that messages carry, ascending by subject and number."""
+    """Return the versions of the side's subjects in messages, ascending by subject and number."""
     uses: dict[tuple[str, int], VersionMessages] = {}
     for mark, first_time, parts in _marks(where):
         for version in where.registered.versions.get(mark, ()):
@@ -69,7 +69,7 @@ def versions_in_use(where: SideOfTopic) -> list[VersionMessages]:
 def judge_deleted(
     where: SideOfTopic, mark: Mark, parts: Sequence[PartitionSpan], versions: Iterable[RegisteredVersion]
 ) -> Iterator[JudgedFinding]:
-    """The finding of a mark that only earlier scans saw, where all versions that it names on this side are deleted."""
+    """Yield the finding of a mark that only earlier scans saw, if all versions that it names on this side are deleted."""
     own = [version for version in versions if version.subject in where.subjects]
     if own and all(version.deleted for version in own):
         number = count_of(parts)
@@ -83,7 +83,7 @@ def judge_deleted(
 
 
 def _marks(where: SideOfTopic) -> Iterator[tuple[Mark, int, tuple[PartitionSpan, ...]]]:
-    """Every mark of the side with its first time and the parts of this scan."""
+    """Yield every mark of the side with its first time and the parts of this scan."""
     for (side, mark), parts in sorted(where.reading.framed.items()):
         if side == where.side:
             yield mark, min(part.first_time for part in parts), tuple(parts)
@@ -92,7 +92,7 @@ def _marks(where: SideOfTopic) -> Iterator[tuple[Mark, int, tuple[PartitionSpan,
 
 
 def _old(where: SideOfTopic, uses: list[VersionMessages]) -> Iterator[JudgedFinding]:
-    """Versions that are still written longer than the grace after any newer one came into use."""
+    """Yield versions still written after the grace period since a newer one came into use."""
     for number, use in enumerate(uses[:-1]):
         newer = min(uses[number + 1 :], key=lambda later: (_in_use_since(later), later.version.version))
         since = _in_use_since(newer)
@@ -138,7 +138,7 @@ def _keys(where: SideOfTopic) -> Iterator[JudgedFinding]:
             first_times[mark] = min(first_time, first_times.get(mark, first_time))
     if len(first_times) > 1:
         by_time = sorted(first_times, key=lambda mark: (first_times[mark], mark))
-        # The newest keys are what went wrong; where this scan read none of them, those that it read.
+        # The newest keys are the problem; if this scan read none of them, the ones that it read.
         newest = where.reading.framed.get(("key", by_time[-1]))
         parts = newest or [part for mark in by_time for part in where.reading.framed.get(("key", mark), ())]
         evidence: dict[str, Any] = {
@@ -150,7 +150,7 @@ def _keys(where: SideOfTopic) -> Iterator[JudgedFinding]:
 
 
 def message_types(where: SideOfTopic) -> dict[str, dict[str, list[PartitionSpan]]]:
-    """The Protobuf message types of this scan by subject and full name; `message 0` where the name isn't known."""
+    """Return this scan's Protobuf message types by subject and full name; `message 0` if the name is unknown."""
     by_subject: dict[str, dict[str, list[PartitionSpan]]] = {}
     for (side, mark), groups in sorted(where.reading.indexes.items()):
         if side != where.side:
@@ -166,7 +166,7 @@ def message_types(where: SideOfTopic) -> dict[str, dict[str, list[PartitionSpan]
 
 
 def _message_types(where: SideOfTopic) -> Iterator[JudgedFinding]:
-    """Several message types under one subject, in this scan or beside what others saw in the last days.
+    """Yield several message types under one subject, in this scan or together with recent earlier scans.
 
     One type that moved to another index of its file is none.
     """
@@ -194,7 +194,7 @@ def _message_types(where: SideOfTopic) -> Iterator[JudgedFinding]:
 
 
 def _types_before(where: SideOfTopic, subject: str, types: Mapping[str, list[PartitionSpan]]) -> dict[str, int]:
-    """The types that earlier scans saw lately, with their first times; none where this scan's aren't known by name."""
+    """Return recent types of earlier scans with their first times; empty if names of this scan's types are unknown."""
     topic = where.memory.topics.get(where.reading.topic)
     if topic is None or where.side is None or any(name.startswith(f"{UNNAMED} ") for name in types):
         return {}
@@ -202,12 +202,12 @@ def _types_before(where: SideOfTopic, subject: str, types: Mapping[str, list[Par
     return {name: first for name, (first, last) in earlier.items() if where.memory.is_recent(last)}
 
 
-TOPIC_GRACE: Final = 7 * 24 * 60 * 60 * 1000  # in which a subject may wait for its topic
+TOPIC_GRACE: Final = 7 * 24 * 60 * 60 * 1000  # time that a subject may wait for its topic
 
 
 @dataclass(frozen=True)
 class PendingVersion:
-    """A version that is registered and not yet seen in its topic: information, never drift.
+    """A registered version not yet seen in its topic: information, never drift.
 
     `in_use` are the versions that the topic is written with; `since` is when it was registered.
     """
@@ -221,9 +221,9 @@ class PendingVersion:
 
 
 def subjects_without_topic(registered: Registered, memory: Memory) -> Iterator[JudgedFinding]:
-    """Subjects called like a topic of this source's that isn't there, of TopicName alone; none before a discovery.
+    """Yield subjects named after a missing topic of this source (TopicName only); none before a discovery.
 
-    A new subject may wait for its topic, unless that was there before.
+    A new subject may wait for its topic, unless the topic existed before.
     """
     if not memory.discovered:
         return
@@ -254,7 +254,7 @@ def subjects_without_topic(registered: Registered, memory: Memory) -> Iterator[J
 
 
 def _covers(memory: Memory, topic: str) -> bool:
-    """Whether the source would have found the topic."""
+    """Return whether the source would have found the topic."""
     if any(fnmatchcase(topic, pattern) for pattern in memory.exclude):
         return False
     return not memory.include or any(fnmatchcase(topic, pattern) for pattern in memory.include)
@@ -263,7 +263,7 @@ def _covers(memory: Memory, topic: str) -> bool:
 def pending_versions(
     topics: Iterable[TopicObservations], registered: Registered, memory: Memory
 ) -> list[PendingVersion]:
-    """The latest live versions that no message carries yet, of topics whose data carry other ones."""
+    """Return the latest live versions that no message carries yet, for topics whose data has other versions."""
     pending = []
     for reading in topics:
         for side in SIDES:
@@ -287,9 +287,9 @@ def _latest(registered: Registered, subject: str) -> tuple[int, int] | None:
 
 
 QUARANTINED: Final = "quarantined"
-#: in good standing or deprecated, but older than the least version that producers may write
+#: active or deprecated, but below the minimum version that producers may write
 BELOW: Final = "below the least version"
-#: standing → rule; from the mildest on
+#: status → rule, mildest first
 _RULES: Final[Mapping[str, str]] = {
     "deprecated": "ID_DEPRECATED",
     BELOW: "ID_BELOW_LEAST",
@@ -307,10 +307,10 @@ def judge_standing(
     names: Mapping[str, Any],
     evidence: Mapping[str, Any],
 ) -> Iterator[JudgedFinding]:
-    """The finding of one mark, where no live version that it stands for is in good standing.
+    """Yield the finding of one mark if no live version that it refers to is active.
 
-    What was written before a version was deprecated or retired, or another was made the least, is as it should be; of
-    one in quarantine nothing is.
+    Messages written before a version was deprecated or retired, or before the minimum version was set, are fine; for a
+    quarantined version, none are.
     """
     if not all(version.standing in _RULES for version in live):
         return

@@ -1,1 +1,1 @@
-"""Real messages read with a proposed schema, and other evidence from data."""
+"""Replays real messages with a proposed schema, and collects other evidence from data."""

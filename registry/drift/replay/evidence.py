@@ -1,6 +1,6 @@
-"""Evidence from data for a proposed schema: a compatibility report beside statistics of its fields and a replay.
+"""Evidence from data for a proposed schema: field statistics and a replay next to a compatibility report.
 
-Evidence never changes a verdict: it is shown beside it, with how many messages it rests on and from when they are.
+Evidence never changes a verdict: it is shown next to it, with the number and the age of the messages behind it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Weight = Literal["on_paper", "confirmed", "contradicted", "unproved", "partly"]
 
 @dataclass(frozen=True)
 class PaperFinding:
-    """A finding of a report: its rule, its path, its severity (`break`, `value loss`, `warning`), its direction.
+    """A finding of a report: its rule, path, severity (`break`, `value loss`, `warning`) and direction.
 
-    `writes` is the type that the writer has there, where the report names it.
+    `writes` is the writer's type there, if the report names it.
     """
 
     rule: str
@@ -49,7 +49,7 @@ class PaperFinding:
 
 @dataclass(frozen=True)
 class FieldTotals:
-    """A field of the data as the scans have it: of `messages`, `present` had it, `nulls` of them null."""
+    """A field's totals from scans: `present` of `messages` had it, `nulls` of them null."""
 
     path: str
     messages: int
@@ -60,16 +60,17 @@ class FieldTotals:
 
     @property
     def filled(self) -> int:
-        """Messages in which the field had a value."""
+        """Return the messages in which the field had a value."""
         return max(0, self.present - self.nulls)
 
 
 @dataclass(frozen=True)
 class ReplayTotals:
-    """A replay in numbers: so many messages were `tried`, `failed` of them weren't read.
+    """A replay in numbers: `tried` messages, of which `failed` weren't read.
 
-    `losses` are messages by path whose value was filled and isn't read any more, `changes` those whose value is another.
-    `first_failure` is where and why, in words. `unchecked` are messages with a value that weren't tried, by the reason.
+    `losses` are messages by path with a filled value that is no longer read, `changes` those with a different value.
+    `first_failure` is its position and reason as text. `unchecked` are messages with a value that weren't tried, by
+    reason.
     """
 
     topic: str
@@ -83,7 +84,7 @@ class ReplayTotals:
 
 @dataclass(frozen=True)
 class EvidenceLine:
-    """What data say of a finding, or of the whole report (`path` and `rule` empty)."""
+    """What data shows about a finding, or about the whole report (`path` and `rule` empty)."""
 
     weight: Weight
     sentence: str
@@ -91,7 +92,7 @@ class EvidenceLine:
     path: str = ""
 
 
-#: rules that hurt where the field has a value: where it never has one, nothing happens to anybody
+#: rules that only matter if the field has a value
 NEEDS_A_VALUE: Final = frozenset(
     {
         "TYPE_CHANGED", "TYPE_NARROWED", "NAME_CHANGED", "FIXED_SIZE_CHANGED", "ENUM_SYMBOL_MISSING",
@@ -103,11 +104,11 @@ NEEDS_A_VALUE: Final = frozenset(
         "PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL", "PROPERTY_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL",
     }
 )  # fmt: skip
-#: rules that hurt where the field is null
+#: rules that only matter if the field is null
 NEEDS_A_NULL: Final = frozenset({"NULL_NOT_ACCEPTED"})
-#: rules of a union: they hurt where the field holds the type that the reader lacks, which may be null
+#: rules of a union that matter if the field has the type that the reader lacks, which may be null
 MISSES_A_BRANCH: Final = frozenset({"UNION_BRANCH_MISSING"})
-#: rules of the old schema reading new data: a field that consumers ask for and that nobody writes any more
+#: rules for the old schema reading new data: a field that consumers require and nobody writes any more
 REMOVED: Final = frozenset({"FIELD_WITHOUT_DEFAULT", "REQUIRED_FIELD_REMOVED", "REQUIRED_FIELD_ADDED"})
 _STEP: Final = re.compile(r"\[[^\]]*\]|\{[^}]*\}")
 
@@ -115,9 +116,9 @@ _STEP: Final = re.compile(r"\[[^\]]*\]|\{[^}]*\}")
 def weigh(
     findings: Sequence[PaperFinding], fields: Sequence[FieldTotals], replay: ReplayTotals | None = None
 ) -> tuple[EvidenceLine, ...]:
-    """The lines of evidence: one a finding that data say something of, then what the replay says as a whole.
+    """Return the lines of evidence: one per finding that data says something about, then the replay's.
 
-    Statistics speak of the data that are there: of what the new schema makes of them, and of fields that it gives up.
+    Statistics describe existing data: how the new schema reads it, and fields that it removes.
     """
     by_steps = {steps_of(item.path): item for item in fields}
     lines = []
@@ -132,19 +133,17 @@ def weigh(
 
 
 def below_root(path: str) -> str:
-    """A schema's path as the data have it, without the root's name, indexes and keys: `Order.items[].price` →
-    `items.price`.
-    """
+    """Return a schema's path without the root, indexes and keys: `Order.items[].price` → `items.price`."""
     return steps_of(path).partition(".")[2]
 
 
 def steps_of(path: str) -> str:
-    """A path of the data without indexes and keys."""
+    """Return a path of the data without indexes and keys."""
     return _STEP.sub("", path)
 
 
 def findings_of(items: Iterable[Any]) -> tuple[PaperFinding, ...]:
-    """The findings of a report's items (`registry.formats.report.ReportItem`)."""
+    """Return the findings of a report's items (`registry.formats.report.ReportItem`)."""
     return tuple(
         PaperFinding(
             item.rule,
@@ -228,13 +227,13 @@ def _of_replay(findings: Sequence[PaperFinding], replay: ReplayTotals) -> Eviden
 
 
 def _unchecked(replay: ReplayTotals) -> str:
-    """What the replay says nothing of, as a sentence: such messages are neither read nor failures."""
+    """Return a sentence about messages that the replay didn't check: they are neither read nor failures."""
     parts = [f"{_many(number)} {reason}" for reason, number in replay.unchecked if number]
     return f" Not checked: {', '.join(parts)}." if parts else ""
 
 
 def _changes(replay: ReplayTotals) -> list[EvidenceLine]:
-    """What is read, but not as it was written."""
+    """Return lines about values that are read differently from what was written."""
     lines = []
     for counted, outcome in ((replay.losses, "is no longer read"), (replay.changes, "is read as a different value")):
         for path, count in counted:
@@ -254,7 +253,7 @@ def _counted(counted: Iterable[tuple[str, int]], path: str) -> int:
 
 
 def _many(messages: int) -> str:
-    """A number of messages as people say it: `2.1 million messages`."""
+    """Return a number of messages as text, such as `2.1 million messages`."""
     if messages == 1:
         return "1 message"
     if messages >= 1_000_000:
@@ -263,7 +262,7 @@ def _many(messages: int) -> str:
 
 
 def _share(count: int, of: int) -> str:
-    """A share in per cent that is never rounded to none or all."""
+    """Return a share in per cent, never rounded to none or all."""
     per_cent = 100 * count / of if of else 0.0
     if 0 < per_cent < 0.1:
         return "less than 0.1 %"
@@ -274,20 +273,20 @@ def _share(count: int, of: int) -> str:
 
 DAYS: Final = 30
 MAX_PATHS: Final = 5_000
-#: of a report, the level whose findings are weighed: all versions, both directions
+#: the level whose findings are weighed: all versions, both directions
 _ALL: Final = "FULL_TRANSITIVE"
 
 
 @dataclass(frozen=True)
 class WeighedReplay:
-    """A replay and what it says beside the report, and the topics that carry the subject."""
+    """A replay with its evidence next to the report, and the topics that carry the subject."""
 
     replay: ReplayReport
     evidence: tuple[EvidenceLine, ...]
     carriers: tuple[Coverage, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return the replay as JSON values."""
         return {**self.replay.to_dict(), "evidence": [vars(line) for line in self.evidence]}
 
 
@@ -303,9 +302,9 @@ def replay_and_weigh(
     topic: str = "",
     messages: int = DEFAULT_MESSAGES,
 ) -> WeighedReplay:
-    """A replay of a text or a version, weighed with its report. Raises as `replay_proposal` does.
+    """Replay a text or a version, weighed with its report. Raises the errors of `replay_proposal`.
 
-    A text without a type has that of the subject's newest version.
+    A text without a type has the type of the subject's newest version.
     """
     if not text:
         info = get_version(registry, subject, version or "latest", deleted=True)
@@ -340,9 +339,9 @@ def evidence_lines(
     by: Actor,
     carriers: Sequence[Coverage] | None = None,
 ) -> tuple[EvidenceLine, ...]:
-    """What the last weeks' data, and a replay where there is one, say beside a report.
+    """Return the evidence of the last weeks' data, and of a replay if given, for a report.
 
-    Four queries, one if `carriers` (of `topics_of`) are known. Raises NotAllowed.
+    Four queries, one if `carriers` (from `topics_of`) are given. Raises NotAllowed.
     """
     items = assessment.strip.reports[_ALL].items
     return lines_of_items(registry, subject, items, replay, by=by, carriers=carriers)
@@ -357,7 +356,7 @@ def lines_of_items(
     by: Actor,
     carriers: Sequence[Coverage] | None = None,
 ) -> tuple[EvidenceLine, ...]:
-    """The same beside findings of any report."""
+    """Return the same for the findings of any report."""
     require(by, "schema.read", registry=registry.name, subject=subject.qualified)
     fields = fields_seen(registry, subject, carriers)
     if not fields and replay is None:
@@ -366,16 +365,16 @@ def lines_of_items(
 
 
 def scanned_by(registry: Registry, subject: SubjectName) -> int | None:
-    """The source of that topic of a subject which was looked at longest ago; None where no source has one."""
+    """Return the source of the subject's topic that was checked longest ago; None if no source has one."""
     own = [item.topic_id for item in topics_of(registry, subject) if item.gone_at is None]
     rows = Topic.objects.filter(pk__in=own).order_by(F("checked_at").asc(nulls_first=True))
     return rows.values_list("source_id", flat=True).first()
 
 
 def decoded_fields(registry: Registry, subject: SubjectName, topics: Collection[int]) -> QuerySet[FieldStatistic]:
-    """What scans counted in the last weeks in messages that the subject's consumers decode.
+    """Return the last weeks' statistics of messages that the subject's consumers decode.
 
-    JSON without a frame counts only for a subject of JSON schemas: a deserializer of another format fails on it.
+    JSON without a frame only counts for a subject of JSON schemas: deserializers of other formats fail on it.
     """
     framed_formats = [kind for kind, form in FORMATS.items() if not form.has_value_rules]
     others = SchemaVersion.objects.filter(
@@ -392,7 +391,7 @@ def decoded_fields(registry: Registry, subject: SubjectName, topics: Collection[
 def fields_seen(
     registry: Registry, subject: SubjectName, carriers: Sequence[Coverage] | None = None
 ) -> tuple[FieldTotals, ...]:
-    """The fields of the subject's data in the last weeks, over all of its writers."""
+    """Return the fields of the subject's data in the last weeks, over all writers."""
     topics = [topic.topic_id for topic in (topics_of(registry, subject) if carriers is None else carriers)]
     rows = (
         decoded_fields(registry, subject, topics)
@@ -413,13 +412,13 @@ def fields_seen(
 
 
 def filled_fields(registry: Registry, subject: SubjectName, paths: Collection[str]) -> dict[str, str]:
-    """How much of the data fills the fields at a schema's paths, as `registry.subjects.usage.evidence.Filled` says."""
+    """Return how much data fills the fields at a schema's paths, as in `registry.subjects.usage.evidence.Filled`."""
     fields = fields_seen(registry, subject)
     return {path: _filled(below_root(path), fields) for path in sorted(paths)} if fields else {}
 
 
 def _filled(path: str, fields: Sequence[FieldTotals]) -> str:
-    """Of the field at the path; else of one of its name, as the path of a nested message begins at that message."""
+    """Return the field's share, by path or else by name: a nested message's path starts at that message."""
     found = [field for field in fields if steps_of(field.path) == path]
     name = path.rpartition(".")[2]
     found = found or [field for field in fields if steps_of(field.path).rpartition(".")[2] == name]
@@ -431,7 +430,7 @@ def _filled(path: str, fields: Sequence[FieldTotals]) -> str:
 
 
 def seen_of(replay: ReplayReport) -> ReplayTotals:
-    """The replay in numbers; messages that are invalid under their own schema were not tried."""
+    """Return the replay in numbers; messages that are invalid under their own schema were not tried."""
     losses: dict[str, int] = {}
     changes: dict[str, int] = {}
     for writer in replay.writers:

@@ -1,4 +1,4 @@
-"""What scans have seen of a subject's fields: one day at a time, or many days as a sum with the open findings."""
+"""What scans saw of a subject's fields: by day, or summed over many days with the open findings."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from registry.drift.scan.aggregation import SEVERITY_RANK
 from registry.subjects.models import Registry
 from registry.subjects.versions.qualified_names import SubjectName
 
-#: days that are told one by one
+#: days listed individually
 MAX_DAYS: Final = DAYS
-#: open findings that are told beside the fields of a subject
+#: open findings listed with a subject's fields
 MAX_MARKS: Final = 200
 
 
 @dataclass(frozen=True)
 class FieldOnDay:
-    """Of the messages of a day that were looked at, how many had the field, and in how many of those it was null."""
+    """Of a day's scanned messages, how many had the field, and in how many of those it was null."""
 
     day: date
     messages: int
@@ -33,14 +33,14 @@ class FieldOnDay:
 
     @property
     def empty(self) -> int:
-        """The messages in which it had no value: missing, or null."""
+        """Return the messages in which it had no value: missing, or null."""
         return self.messages - self.present + self.nulls
 
 
 def field_on_days(registry: Registry, subject: SubjectName, path: str) -> tuple[FieldOnDay, ...]:
-    """The last weeks, newest first, over all writers and topics of the subject; none where nothing was looked at.
+    """Return the last weeks, newest first, over all writers and topics of the subject; empty if nothing was scanned.
 
-    `path` is the schema's (`Order.items[].price`). The caller asks for the right.
+    `path` is the schema's (`Order.items[].price`). The caller checks the right.
     """
     steps = below_root(path)
     topics = [topic.topic_id for topic in topics_of(registry, subject)]
@@ -69,10 +69,10 @@ class FieldMark:
 
 @dataclass(frozen=True)
 class ObservedFields:
-    """What is known of some fields of a schema: what scans counted and which findings are open, by the schema's path.
+    """Counts of scans and open findings about some fields of a schema, by the schema's path.
 
-    `is_scanned` is whether data of the subject were read at all; `elsewhere` are the findings about fields of the
-    data that are none of these.
+    `is_scanned` is whether any data of the subject was read; `elsewhere` are the findings about other fields of the
+    data.
     """
 
     is_scanned: bool
@@ -84,10 +84,9 @@ class ObservedFields:
 def fields_in_data(
     registry: Registry, subject: SubjectName, paths: Iterable[str], topics: Iterable[Topic]
 ) -> ObservedFields:
-    """The fields at the schema's `paths` over the last weeks; `topics` are the subject's `own_topics`.
+    """Return the fields at the schema's `paths` over the last weeks; `topics` are the subject's `own_topics`.
 
-    Two queries, however many fields and topics there are; one more where none of the fields was seen. The caller asks
-    for the right.
+    Two queries in total; one more if none of the fields was seen. The caller checks the right.
     """
     forms_by_path = {path: _as_data(path) for path in paths}
     lately = decoded_fields(registry, subject, [topic.pk for topic in topics])
@@ -111,7 +110,7 @@ def fields_in_data(
 
 
 def _as_data(path: str) -> tuple[str, ...]:
-    """A schema's path as data may have it, the likeliest first: without its root, a map's entries as an array's items."""
+    """Return a schema's path as data may have it, likeliest first: without root; a map's entries as an array's items."""
     inside = path.partition(".")[2]
     return tuple(dict.fromkeys((inside, inside.replace("{}", "[]"), steps_of(inside))))
 
@@ -119,7 +118,7 @@ def _as_data(path: str) -> tuple[str, ...]:
 def _marks(
     registry: Registry, subject: SubjectName, forms_by_path: Mapping[str, tuple[str, ...]]
 ) -> tuple[dict[str, tuple[FieldMark, ...]], tuple[FieldMark, ...]]:
-    """The open findings about the fields that are wanted, worst first, and those about others."""
+    """Return the open findings about the wanted fields, worst first, and those about others."""
     rows = Finding.objects.filter(
         state="open", muted=False, source__registry=registry, subject_name=subject.qualified, evidence__has_key="field"
     ).order_by("-last_seen", "pk")

@@ -1,7 +1,7 @@
-"""Replay: real messages of a subject's topic, read with a proposed schema, before anybody registers it.
+"""Replay: reads real messages of a subject's topic with a proposed schema, before it is registered.
 
-It is done while the caller waits, of at most `MOST_MESSAGES` of the newest messages and within a deadline: what it says
-is a sample, and says of how many.
+It runs while the caller waits, on at most `MOST_MESSAGES` of the newest messages and within a deadline: the result is a
+sample and includes its size.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from registry.subjects.versions.parsed_schemas import parse_stored
 from registry.subjects.versions.qualified_names import SubjectName
 
 DEFAULT_MESSAGES: Final = 5_000
-MOST_MESSAGES: Final = 20_000  # more are refused by the pipeline too
+MOST_MESSAGES: Final = 20_000  # the pipeline has the same limit
 SECONDS: Final = 20.0
 DEADLINE_SECONDS: Final = 90.0
 MAX_WRITERS: Final = 50
@@ -42,7 +42,7 @@ MAX_WRITERS: Final = 50
 
 @dataclass(frozen=True)
 class Failure:
-    """A message that wasn't read: where it lies, and why."""
+    """A message that wasn't read: its position, and why."""
 
     partition: int
     offset: int
@@ -51,10 +51,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class WriterReplay:
-    """The messages of one writer: so many that were `read`, that the reader `failed` on, that aren't the writer's own.
+    """The messages of one writer schema: `read`, `failed` on the reader, or `unreadable` (invalid as written).
 
-    `versions` are those of the subject that have the mark; `fields` counts messages by path and by what became of the
-    value there: kept, converted (the same in another type), changed, lost (it was filled), dropped (null or empty), filled.
+    `versions` are those of the subject with the mark; `fields` counts messages by path and outcome of the value: kept,
+    converted (the same in another type), changed, lost (it was filled), dropped (null or empty), filled.
     """
 
     framing: str
@@ -71,11 +71,11 @@ class WriterReplay:
 
 @dataclass(frozen=True)
 class ReplayReport:
-    """A replay: of `asked` offsets of a topic so many messages were looked at, and what became of them.
+    """A replay: `looked_at` of `asked` offsets of a topic had a message.
 
-    `messages` carry a writer's mark: those that were `read`, that the reader `failed` on, and the `unreadable`, which
-    are invalid under their own schema and prove nothing. `unknown` carry a mark that isn't one of the writers, `not_tried` came after the deadline, `missing` were asked for
-    and weren't there (compacted, or control records of transactions).
+    `messages` carry a writer's mark: those `read`, those the reader `failed` on, and the `unreadable`, which are
+    invalid under their own schema and prove nothing. `unknown` carry another mark, `not_tried` came after the deadline,
+    `missing` offsets had no message (compacted, or control records of transactions).
     """
 
     topic: str
@@ -98,11 +98,11 @@ class ReplayReport:
 
     @property
     def missing(self) -> int:
-        """Offsets without a message."""
+        """Return the number of offsets without a message."""
         return max(0, self.asked - self.looked_at)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return the report as JSON values."""
         return {**asdict(self), "missing": self.missing}
 
 
@@ -119,11 +119,11 @@ def replay_proposal(
     messages: int = DEFAULT_MESSAGES,
     carriers: Sequence[Coverage] | None = None,
 ) -> ReplayReport:
-    """Read the newest messages of the subject's topic with a text, or with a version, as the reader.
+    """Read the newest messages of the subject's topic with a text, or with a version, as the reader schema.
 
-    `carriers` are those of `topics_of`, where they were read already.
-    Raises InvalidSchema, InvalidReference, SchemaTooCostly, SubjectNotFound, VersionNotFound, InvalidSource where no
-    topic, or more than one, is the subject's, NotAllowed, BrokerUnavailable, SparkUnavailable, ScanInterrupted.
+    `carriers` are those of `topics_of`, if already read. Raises InvalidSchema, InvalidReference, SchemaTooCostly,
+    SubjectNotFound, VersionNotFound, InvalidSource if the subject has no topic or more than one, NotAllowed,
+    BrokerUnavailable, SparkUnavailable, ScanInterrupted.
     """
     require(by, "source.scan", registry=registry.name, subject=subject.qualified)
     if not 1 <= messages <= MOST_MESSAGES:
@@ -134,7 +134,7 @@ def replay_proposal(
     writers, versions = _writers(registry, subject, coverage.topic_id, side)
     row = Topic.objects.select_related("source__cluster").get(pk=coverage.topic_id)
     cluster = row.source.cluster
-    if cluster is None:  # the database holds sources of topics to having one
+    if cluster is None:  # the database guarantees a cluster for sources of topics
         raise InvalidSource(f"{row.name} has no cluster.")
     ranges = newest_ranges(_watermarks(cluster, row), messages)
     from registry.pipeline.replay import TopicReplay, replay  # late: only a replay needs PySpark
@@ -147,7 +147,7 @@ def replay_proposal(
 
 
 def newest_ranges(marks: Mapping[int, Watermarks], messages: int) -> tuple[PartitionRange, ...]:
-    """The newest offsets of all partitions together, as evenly as they have them; no empty range."""
+    """Return the newest offsets of all partitions together, distributed as evenly as possible; no empty range."""
     left, parts = messages, sorted(marks.items(), key=lambda item: item[1].high - item[1].low)
     ranges = []
     for done, (partition, mark) in enumerate(parts):
@@ -184,7 +184,7 @@ def _proposed(
 
 
 def _as_text(schema: ParsedSchema) -> ReplaySchema:
-    """The schema as the workers get it. They have no limits of their own, so a costly one doesn't go there."""
+    """Return the schema for the workers. They have no limits of their own, so a costly schema is rejected."""
     if not format_of(schema.schema_type).offers("replay_of"):
         raise InvalidSource(f"Replays: {format_of(schema.schema_type).unavailable}")
     if schema.model is None:
@@ -195,7 +195,7 @@ def _as_text(schema: ParsedSchema) -> ReplaySchema:
 
 
 def _topic(subject: SubjectName, name: str, carriers: Sequence[Coverage]) -> Coverage:
-    """The subject's one topic, or the one named."""
+    """Return the subject's only topic, or the named one."""
     own = [item for item in carriers if item.gone_at is None and item.cluster]
     matches = [item for item in own if not name or name in (item.topic, _with_cluster(item))]
     if not matches:
@@ -215,14 +215,14 @@ def _with_cluster(item: Coverage) -> str:
 
 
 def names_of_topics(carriers: Sequence[Coverage]) -> tuple[str, ...]:
-    """The topics that a replay can name; with its cluster where two clusters have one of that name."""
+    """Return the topics that a replay can name; with the cluster if two clusters have a topic with that name."""
     own = [item for item in carriers if item.gone_at is None and item.cluster]
     often = Counter(item.topic for item in own)
     return tuple(sorted({_with_cluster(item) if often[item.topic] > 1 else item.topic for item in own}))
 
 
 def topics_of(registry: Registry, subject: SubjectName) -> tuple[Coverage, ...]:
-    """The topics that carry a subject as far as is known; none where it doesn't exist."""
+    """Return the topics known to carry a subject; empty if it doesn't exist."""
     try:
         return tuple(item for item in coverage_of(registry, subject) if item.is_own)
     except SubjectNotFound:
@@ -230,17 +230,17 @@ def topics_of(registry: Registry, subject: SubjectName) -> tuple[Coverage, ...]:
 
 
 def side_of(subject: SubjectName) -> Side:
-    """The side of messages that a subject is for, by its name; values where that doesn't say."""
+    """Return the message side of a subject, from its name; `value` if the name doesn't say."""
     return "key" if subject.subject.endswith("-key") else "value"
 
 
 def _writers(
     registry: Registry, subject: SubjectName, topic_id: int, side: Side
 ) -> tuple[dict[Key, ReplaySchema], dict[Key, tuple[int, ...]]]:
-    """The schemas that the messages may be written with, by mark, and the subject's versions with each mark.
+    """Return the possible writer schemas by mark, and the subject's versions with each mark.
 
-    They are those of the subject's newest versions, and of its others those whose ids the scans saw in the topic: messages
-    of other subjects say nothing of this one's schema.
+    They are the subject's newest versions, and other versions whose ids scans saw in the topic. Messages of other
+    subjects say nothing about this one's schema.
     """
     rows = list(
         SchemaVersion.objects.filter(
