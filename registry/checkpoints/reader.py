@@ -191,7 +191,7 @@ def _read(files: CheckpointFiles, path: str) -> Checkpoint:
         problems.append(f"settings of the oldest {log.left_out} batches weren't read: offsets holds too many files")
     read = [_operator(files, folder, encoding, runs, problems) for folder in operator_folders(files)]
     if not numbers:
-        problems = [problem for problem in problems if not problem.startswith("operator ")]  # they are being written
+        problems = [problem for problem in problems if not problem.startswith("operator ")]  # still being written
     query_id = read_query_id(files)
     stops = (
         log_stops(files, numbers, query_id, log.newest) if read or not numbers else ()

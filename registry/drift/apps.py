@@ -1,4 +1,4 @@
-"""Sources, scans, findings."""
+"""The Django app of sources, scans and findings."""
 
 from __future__ import annotations
 

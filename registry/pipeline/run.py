@@ -171,7 +171,7 @@ def _read_slices(
                 return
             reading.lose(lost)
             for topic in (topic for topic, loss in lost.items() if not loss.may_pass):
-                tally.forget(topic)  # not reported half-read: the next scan starts where the last one ended
+                tally.forget(topic)  # never report half-read topics: the next scan rereads them
                 profiler.forget(topic)
             continue
         for row in rows:

@@ -2,7 +2,7 @@
 
 That is its calls of `getValueState`, `getListState`, `getMapState` and `deleteIfExists`, and its one call of
 `transformWithState` or `transformWithStateInPandas` with its output mode and time mode. The file is parsed with `ast`
-and never executed: anything that only execution would tell is refused with line and column.
+and never executed: anything that only execution would show is refused with line and column.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def parse_python(source: str, processor: str = "") -> StatePlan:
     """Return the plan that a StatefulProcessor of a Python file declares; `processor` names its class if needed.
 
     Raises InvalidSchema with line and column if the text isn't Python, declares no state, or declares it in a way that
-    only execution would tell.
+    only execution would show.
     """
     module = _parsed(source)
     try:
@@ -260,7 +260,7 @@ def _with_operator(plan: StatePlan, call: ast.Call, outer: Scope, bound: Counter
 def _mode(argument: ast.expr | None, label: str, modes: Sequence[str], outer: Scope, bound: Counter[str]) -> str | None:
     """Return the mode that an argument names, ignoring case like Spark; None without an argument.
 
-    Raises Unresolved if only execution would tell.
+    Raises Unresolved if only execution would show.
     """
     if argument is None:
         return None

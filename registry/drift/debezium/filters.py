@@ -240,7 +240,7 @@ class TableFilter:
 
     @classmethod
     def read(cls, config: Mapping[str, str]) -> TableFilter:
-        """The filter of a configuration."""
+        """Read the filter from a configuration."""
         doubts: list[str] = []
         names = ("schema.include.list", "schema.exclude.list", "table.include.list", "table.exclude.list")
         lists = [read_list(config, name, doubts) for name in names]
@@ -269,7 +269,7 @@ class ColumnFilter:
 
     @classmethod
     def read(cls, config: Mapping[str, str]) -> ColumnFilter:
-        """The filter of a configuration."""
+        """Read the filter from a configuration."""
         doubts: list[str] = []
         lists = [read_list(config, name, doubts) for name in ("column.include.list", "column.exclude.list")]
         return cls(lists[0], lists[1], tuple(doubts))

@@ -348,7 +348,7 @@ def row_of_profiles(profiles: Iterable[FieldProfile], side: Side) -> RowShape | 
     """Return the row or key seen in a topic's JSON data; None if no row was seen.
 
     Fields that only some messages have are in `partly`. The shape isn't exact if the scan omitted names: it masks those
-    that don't look like names (the path `{}`) and follows only so many paths.
+    that don't look like names (the path `{}`) and follows a limited number of paths.
     """
     own = {profile.path: profile for profile in profiles if profile.side == side and profile.framing is None}
     if side == "value" and "after" in own and "op" in own:

@@ -1,5 +1,5 @@
 """The form of each rule's evidence. A rule without a row in FORMS can't make a finding."""
-# ruff: noqa: D101  # what a form is about stands with the rules that FORMS gives it to
+# ruff: noqa: D101  # the rules in FORMS say what a form is about
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The forms of evidence for rules about topics, decoded fields, registries and queries."""
-# ruff: noqa: D101  # what a form is about stands with the rules that FORMS gives it to
+# ruff: noqa: D101  # the rules in FORMS say what a form is about
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Removes what tells of other subjects from a finding, for people who may read its own subject but not the registry. Pure."""
+"""Removes other subjects from a finding, for people who may read its own subject but not the registry. Pure."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from registry.drift.rules import RULES
 
 #: evidence fields that name versions of any subject: `orders-value version 3, archive-value version 1`
 NAMING_FIELDS: Final = ("owners", "same_number_elsewhere")
-#: rules whose sentence names such versions, or fields that may be of another subject's schema
+#: rules whose sentence names versions of any subject, or fields that may be in another subject's schema
 NAMING_RULES: Final = tuple(
     sorted(rule.id for rule in RULES.values() if "{owners}" in rule.sentence or "{path}" in rule.sentence)
 )
 _OF_ANY_SCHEMA: Final = Messages.__required_keys__ | Messages.__optional_keys__
-#: only evidence of rules about messages of the finding's own subject
+#: evidence fields that only rules about messages of the finding's own subject have
 _OF_OWN_SUBJECT: Final = ("types", "newer")
 _VERSION: Final = re.compile(r"(?:^|(?<=, ))(?P<subject>.+?) version \d+(?=, |$)")
 _MORE: Final = re.compile(r"(?:^|, )[\d,]+ more$")
 
 
 def redacted_text(text: str, evidence: Mapping[str, Any], subject: str) -> str:
-    """A sentence of the finding that tells nothing of another subject than its own."""
+    """Return a sentence of the finding without anything about other subjects."""
     if "field" in evidence and not _is_of_own_schema(evidence, subject):
         return "This text describes a schema that you can’t read."
     for field in NAMING_FIELDS:
@@ -38,7 +38,7 @@ def redacted_text(text: str, evidence: Mapping[str, Any], subject: str) -> str:
 
 
 def redacted_evidence(evidence: Mapping[str, Any], subject: str) -> dict[str, Any]:
-    """The evidence that tells nothing of another subject than its own: neither names nor what its schema decodes."""
+    """Return the evidence without other subjects' names or data that their schemas decode."""
     is_own = _is_of_own_schema(evidence, subject)
     return {
         name: _own_versions(value, subject) if name in NAMING_FIELDS and isinstance(value, str) else value
@@ -48,7 +48,7 @@ def redacted_evidence(evidence: Mapping[str, Any], subject: str) -> dict[str, An
 
 
 def _is_of_own_schema(evidence: Mapping[str, Any], subject: str) -> bool:
-    """Whether the finding's messages are decoded with a schema of its own subject, or without one; False if unknown."""
+    """Return whether the finding's messages are decoded with its own subject's schema, or without one."""
     if evidence.get("framing") in ("", ALL_VERSIONS):
         return evidence.get("mark") in ("", subject)
     return subject in _subjects({"owners": evidence.get("owners")}) or any(name in evidence for name in _OF_OWN_SUBJECT)

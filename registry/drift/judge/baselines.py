@@ -30,7 +30,7 @@ PART_OF_A_DAY: Final = 0.5  # of the usual day: earlier, today may only have its
 MIN_Z: Final = 6.0
 NULL_FLOOR: Final = 0.10  # the smallest reported change of a share
 VALUE_FLOOR: Final = 0.30
-FILLED_FLOOR: Final = 20.0  # expected filled messages where none is: by chance once in e^20
+FILLED_FLOOR: Final = 20.0  # expected filled messages if none is filled: by chance once in e^20
 
 
 @dataclass(frozen=True)

@@ -168,7 +168,7 @@ def message_types(where: SideOfTopic) -> dict[str, dict[str, list[PartitionSpan]
 def _message_types(where: SideOfTopic) -> Iterator[JudgedFinding]:
     """Yield several message types under one subject, in this scan or together with recent earlier scans.
 
-    One type that moved to another index of its file is none.
+    A type that moved to another index of its file is no finding.
     """
     for subject, types in sorted(message_types(where).items()):
         before = _types_before(where, subject, types)

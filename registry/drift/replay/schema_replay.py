@@ -137,7 +137,7 @@ def replay_proposal(
     if cluster is None:  # the database guarantees a cluster for sources of topics
         raise InvalidSource(f"{row.name} has no cluster.")
     ranges = newest_ranges(_watermarks(cluster, row), messages)
-    from registry.pipeline.replay import TopicReplay, replay  # late: only a replay needs PySpark
+    from registry.pipeline.replay import TopicReplay, replay  # imported late: only a replay needs PySpark
 
     spec = TopicReplay(
         kafka_connection(cluster), TopicRead(row.name, ranges), side, reader, writers, SECONDS, DEADLINE_SECONDS

@@ -64,7 +64,7 @@ def perform_scan(scan_id: int) -> str:
 
 def interrupt_scan(tag: str) -> None:
     """Interrupt a scan's work on Spark, from any process; does nothing if Spark or the session is gone."""
-    from registry.pipeline.session import USER_ID, interrupt  # late: the web process doesn't need PySpark
+    from registry.pipeline.session import USER_ID, interrupt  # imported late: the web process doesn't need PySpark
 
     if not settings.SPARK_REMOTE:
         return

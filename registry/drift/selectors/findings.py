@@ -1,7 +1,7 @@
 """Findings and mutes that a person may see, with hints at the producer of a finding's messages.
 
-Headers and client ids aren't observed: no broker tells which client wrote a message. The partition is known, which is a
-hint if a producer writes to its own partition or with one key.
+Headers and client ids aren't observed: no broker reveals which client wrote a message. The partition is known, which is
+a hint if a producer writes to its own partition or with one key.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def newest_ended(source_ids: Iterable[int]) -> dict[int, Scan]:
 
 def why_left_out(source: Source, topic: Topic, last: Scan | ScanInfo | None) -> str:
     """Return why scans of a source no longer read one of its topics; "" if they do."""
-    from registry.drift.sources.kafka_cluster import chosen_topics  # late: it loads what scans need
+    from registry.drift.sources.kafka_cluster import chosen_topics  # imported late: it loads what scans need
 
     if topic.gone_at is not None:
         return f"the cluster no longer has topic {topic.name}"
@@ -77,7 +77,7 @@ def why_left_out(source: Source, topic: Topic, last: Scan | ScanInfo | None) -> 
 
 def why_unchecked(source: Source, topic: Topic | None, last: Scan | None) -> str:
     """Return why scans can't tell whether a finding still applies, as a sentence; "" if they can."""
-    from registry.drift.sources import SOURCES  # late: it loads what scans need
+    from registry.drift.sources import SOURCES  # imported late: it loads what scans need
 
     reason = why_left_out(source, topic, last) if topic is not None else ""
     ended = last.finished_at if last and not source.every_seconds else None

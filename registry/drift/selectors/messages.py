@@ -407,7 +407,7 @@ def _without_schema(message: DecodedMessage, body: bytes) -> DecodedMessage:
 
 
 def _start(body: bytes) -> str:
-    """Why the first bytes name no schema."""
+    """Return why the first bytes name no schema."""
     if not body:
         return "is empty"
     what, length = {0: ("schema id", 4), 1: ("GUID", 16)}.get(body[0], ("", 0))

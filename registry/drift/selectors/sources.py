@@ -191,7 +191,7 @@ def list_sources(*, registry: str = "", by: Actor | None = None) -> list[SourceI
 
 def checkpoint_sources(registry: str) -> dict[str, int]:
     """Return the numbers of a registry's checkpoint sources, by path."""
-    from registry.drift.sources import SOURCES  # late: it loads what scans need
+    from registry.drift.sources import SOURCES  # imported late: it loads what scans need
 
     kinds = [kind.name for kind in SOURCES.values() if kind.keeps_state]
     rows = Source.objects.filter(registry__name=registry, kind__in=kinds)

@@ -231,7 +231,7 @@ AT_A_TIME: Final = 5_000
 
 @dataclass(frozen=True)
 class DeploymentResult:
-    """The deployment's number, whether it is new, and `note`: why no finding will name it, else empty."""
+    """The deployment's number, whether it is new, and `note`: why no finding will name it, or empty."""
 
     id: int
     is_new: bool
@@ -288,7 +288,7 @@ def tell_deployment(
 
 
 def _note(registry: Registry, client: str) -> str:
-    """What to say of a client that isn't declared: it may declare itself when it starts."""
+    """Return a note about an undeclared client, which may declare itself when it starts; empty if declared."""
     if not client or Client.objects.filter(subject__context__registry=registry, name=client).exists():
         return ""
     return f"No client {client} is declared in {registry.name}: no finding names this deployment until one is."

@@ -191,7 +191,7 @@ class DebeziumConnector(TopicKind):
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read the connector, the catalog and new messages, and judge them together."""
         from registry.drift.scan.personal_data import without_personal
-        from registry.drift.scan_context.topics import (  # late: it loads all formats
+        from registry.drift.scan_context.topics import (  # imported late: it loads all formats
             deleted_in_use,
             memory_of,
             registered_for,

@@ -92,7 +92,7 @@ def observe(
     With `changes`, bodies are also read as Debezium's change events.
     """
     from registry.drift.scan_context.topics import writers_for
-    from registry.pipeline.run import run  # late: only a scan needs PySpark
+    from registry.pipeline.run import run  # imported late: only a scan needs PySpark
 
     assert source.cluster is not None
     started = time.monotonic()
@@ -295,7 +295,7 @@ class KafkaTopics(TopicKind):
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read new messages of the topics within the limits, and judge them."""
         from registry.drift.scan.personal_data import without_personal
-        from registry.drift.scan_context.topics import (  # late: it loads all formats
+        from registry.drift.scan_context.topics import (  # imported late: it loads all formats
             deleted_in_use,
             memory_of,
             registered_for,

@@ -1,4 +1,4 @@
-"""Offsets of topics: what a scan reads and has read, since where without gaps, and how far it is behind.
+"""Offsets of topics: what a scan reads, what was read without gaps, and how far scans are behind.
 
 `since_last` continues where the last scan ended, and starts at the oldest message; `tail` reads a number of the newest
 messages of every partition, `window` those since a time, `full` everything. Except with `full`, topics without new

@@ -218,7 +218,7 @@ class StateStore(SourceKind):
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read the schema files, then the rows, and judge both. Without Spark, the result says that rows are unread."""
         from registry.drift.scan_context.streaming_queries import facts_of, inputs_of
-        from registry.drift.scan_context.topics import memory_of, registered_for  # late: it loads all formats
+        from registry.drift.scan_context.topics import memory_of, registered_for  # imported late: it loads all formats
 
         on_progress(0, 0, "reading checkpoint files")
         location = checkpoint_location(
@@ -288,7 +288,7 @@ def _rows(
     source: Source, checkpoint: Checkpoint, *, tag: str, on_progress: OnProgress
 ) -> tuple[list[Observation], str, bool]:
     """Read rows through Spark; without Spark, also return the reason as a sentence, and whether Spark may be back."""
-    from registry.pipeline.run import run  # late: only a scan needs PySpark
+    from registry.pipeline.run import run  # imported late: only a scan needs PySpark
 
     reads = (*rows_to_read(checkpoint), *timers_to_read(checkpoint))
     if not reads:

@@ -17,7 +17,7 @@ from registry.errors import SchemadeskError
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
 
-#: no answer: an unknown name
+#: the exit code for an unknown name
 FAILED: Final = 3
 
 
