@@ -6,13 +6,13 @@ from django.apps import AppConfig
 
 
 class PromotionsConfig(AppConfig):
-    """Environments and the way between them."""
+    """Environments and the promotions between them."""
 
     name = "registry.promotions"
     label = "promotions"
 
     def ready(self) -> None:
-        """Registers the guards of closed environments and of their reviewers, and which versions came without a request."""
+        """Register the guards of closed environments and their reviewers, and the condition of unapproved versions."""
         from registry import hooks
         from registry.promotions.environments.change_guard import keep_clients, keep_closed
         from registry.promotions.requests.timeline import unrequested

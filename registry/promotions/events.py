@@ -14,15 +14,15 @@ from registry.promotions.reviews.affected_consumers import consumers_of_row
 from registry.promotions.reviews.eligibility import needed_for, written_subjects
 from registry.subjects.versions.qualified_names import SubjectName
 
-#: people that one message addresses besides those whom the event type addresses
+#: people that one message addresses in addition to those of the event type
 MAX_NAMED = 200
 
 
 def tell(request: PromotionRequest, event: str, sentence: str, *, by: Actor, to: Iterable[int] = ()) -> None:
-    """Notify about one event (`promotion.…`): the requester of what others do, and everybody in `to`."""
+    """Notify about one event (`promotion.…`) the requester, unless they caused it, and everybody in `to`."""
     subject = SubjectName(request.context_name, request.subject_name).qualified
     named = dict.fromkeys((request.requested_by_id, *to))
-    named.pop(by.user_id, None)  # type: ignore[arg-type]  # nobody's number is None
+    named.pop(by.user_id, None)  # type: ignore[arg-type]  # None matches nobody
     notify(
         event=event,
         registry=request.target.registry.name,

@@ -28,11 +28,11 @@ from registry.promotions.requests.infos import RequestInfo
 from registry.subjects.models import Registry
 from registry.subjects.versions.lookup import get_registry
 
-#: the checks that another app adds, from the target, the plan's steps and the number of the finding that the request
-#: answers (None: none); in a constant number of queries
+#: the checks of another app, from the target, the plan's steps and the number of the finding that the request answers,
+#: if any; in a constant number of queries
 Outlook = Callable[[Registry, Sequence[PlanStep], int | None], Sequence[Check]]
-#: what those checks depend on, for registries and subjects (None: all): a text that changes with it, by registry key and
-#: qualified subject; in a constant number of queries
+#: what those checks depend on, for registries and subjects (None: all): a text that changes with it, by registry key
+#: and qualified subject; in a constant number of queries
 Facts = Callable[[Collection[Registry], Collection[str] | None], Mapping[int, Mapping[str, str]]]
 
 
@@ -48,7 +48,7 @@ class CheckProvider:
 
 
 def open_breaks(registry: Registry, subjects: Collection[str]) -> dict[str, list[int]]:
-    """The numbers of the open break findings by subject; subjects without any are left out."""
+    """Return the numbers of the open break findings by subject; subjects without any are left out."""
     breaks: dict[str, list[int]] = {}
     for ask in hooks.open_breaks:
         for subject, numbers in ask(registry, subjects).items():
@@ -57,7 +57,7 @@ def open_breaks(registry: Registry, subjects: Collection[str]) -> dict[str, list
 
 
 def checks_from_outside(target: Registry, plan: Plan, answers: int | None = None) -> tuple[Check, ...]:
-    """The checks of all providers for a plan."""
+    """Return the checks of all providers for a plan."""
     return tuple(check for provider in hooks.promotion_checks for check in provider.checks(target, plan.steps, answers))
 
 
@@ -78,7 +78,7 @@ _CURE: Final = "Resolve or acknowledge the open findings, or approve the request
 
 
 def checks_of_source(spec: PromotionSpec, plan: Plan, items: Sequence[IncomingVersion]) -> list[Check]:
-    """For each subject that the plan writes: open break findings at the source, and a newer version there.
+    """Return checks per written subject: open break findings at the source, and a newer version there.
 
     The findings are only counted, because a reader of the request may not be allowed to read the source. An approval
     binds to the first check, so a break that opens later voids it. One query; no checks without a source.
@@ -121,7 +121,7 @@ def checks_of_source(spec: PromotionSpec, plan: Plan, items: Sequence[IncomingVe
     return checks
 
 
-#: the largest number that a row can have
+#: the largest possible primary key
 _MAX_NUMBER: Final = 2**63 - 1
 
 
@@ -137,7 +137,7 @@ class OriginFinding:
 
 
 def readable_findings(numbers: Collection[int | None], by: Actor) -> dict[int, OriginFinding]:
-    """The existing findings that the actor may read, by number; no query if there is no number."""
+    """Return the existing findings that the actor may read, by number; no query if there is no number."""
     valid = {number for number in numbers if number is not None and 0 < number <= _MAX_NUMBER}
     if not valid:
         return {}
@@ -151,12 +151,12 @@ def require_finding(number: int, by: Actor) -> None:
 
 
 def origin_of(finding: OriginFinding | None) -> dict[str, Any] | None:
-    """The origin of a draft or request for the API; None if there is none, or the actor may not read it."""
+    """Return the origin of a draft or request for the API; None if there is none, or the actor may not read it."""
     return None if finding is None else {"finding": asdict(finding)}
 
 
 def source_findings(info: RequestInfo, by: Actor) -> list[OriginFinding]:
-    """The open findings of the subjects that the request's source check names; no query if it names none."""
+    """Return the open findings of the subjects that the request's source check names; no query if it names none."""
     subjects = [str(check["subject"]) for check in info.checks if check.get("code") == SOURCE_DRIFT]
     if not subjects or not info.source:
         return []

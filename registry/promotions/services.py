@@ -1,4 +1,4 @@
-"""Requesting, reviewing and applying; what pages, dialects and tasks call."""
+"""Requesting, reviewing and applying: the calls of pages, dialects and tasks."""
 
 from registry.promotions.apply.execution import apply, claim_due, give_up, resume, schedule, unschedule
 from registry.promotions.environments.break_glass import close_break_glass, confirm_break_glass, open_break_glass

@@ -1,4 +1,4 @@
-"""Celery tasks. A message that is delivered twice does no harm."""
+"""The Celery tasks. All are idempotent."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from registry.promotions.board import readiness
 
 @shared_task(acks_late=True)
 def apply_one(request_id: int) -> None:
-    """Apply a scheduled request whose time has come, or do the steps of one that is applied elsewhere."""
+    """Apply a scheduled request that is due, or do the steps of one that is being applied remotely."""
     execution.apply_due(request_id=request_id)
 
 
 @shared_task
 def apply_due() -> None:
-    """Enqueue what is due, and what a worker that is gone has left."""
+    """Enqueue the due requests, and those whose worker is gone."""
     for request_id in execution.claim_due():
         apply_one.delay(request_id)
 
 
 @shared_task
 def refresh_outlooks() -> None:
-    """Work out for the board what is missing or old, as much as one run may."""
+    """Compute missing and stale answers for the board, up to the limit of one run."""
     readiness.refresh_outlooks()

@@ -1,8 +1,8 @@
-"""Applying approved requests, now or at a scheduled time: at once in a local registry, step by step by a worker elsewhere.
+"""Applying approved requests, now or on schedule: in one transaction locally, step by step by a worker elsewhere.
 
-The person who applies needs the right for every subject that is written. The plan is made again from the current state; if
-it changed, it is shown and not run. A scheduled run uses the plan, and the rights of the person who scheduled it, as they
-are at that time.
+The person who applies needs the permission for every subject that is written. The plan is built again from the current
+state; if it changed, it is shown and not applied. A scheduled run uses the plan, and the rights of the person who
+scheduled it, as they are at that time.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def apply(*, request_id: int, by: Actor) -> str:
 
 
 def apply_from(state: str, *, request_id: int, by: Actor) -> str:
-    """The same for a request in that state, `approved` or `scheduled`."""
+    """Return the same for a request in that state, `approved` or `scheduled`."""
     refuse_strangers(by)
     target = _target(request_id, by, state)
     fresh(target)
@@ -92,7 +92,7 @@ def _run(request_id: int, by: Actor, run: Callable[[PromotionRequest], str]) -> 
         failure.cause.message = failure.sentence
         raise failure.cause from failure
     except SchemadeskError:
-        raise  # it was refused before any step, and the caller gets the reason
+        raise  # refused before any step; the caller gets the reason
     except Exception as error:
         keep_failure(request_id, by, f"Unexpected error: {type(error).__name__}. See the log.")
         raise
@@ -166,7 +166,7 @@ def perform(*, request_id: int) -> str:
 
 
 def _target(request_id: int, by: Actor, state: str) -> Environment:
-    """The target of the request, for an actor who may apply it; checked before the remote is called."""
+    """Return the target of the request, for an actor who may apply it; checked before the remote is called."""
     with transaction.atomic():
         request = locked_for(request_id, by)
         require_apply(request, by)
@@ -184,7 +184,7 @@ def _refuse_other(request: PromotionRequest, state: str) -> None:
 
 
 def _force(request: PromotionRequest) -> str:
-    """The reason with which a registration overrides the level, "" if the level holds.
+    """Return the reason with which a registration overrides the level, "" if the level holds.
 
     Its author must still have the right to force versions there. Raises NotAllowed.
     """
@@ -253,7 +253,7 @@ def unschedule(*, request_id: int, by: Actor) -> str:
 
 
 def claim_due() -> list[int]:
-    """The requests for workers: scheduled ones that are due, and those whose worker is gone.
+    """Return the requests for workers: scheduled ones that are due, and those whose worker is gone.
 
     A scheduled request goes to one caller at a time; workers claim the others.
     """
@@ -281,7 +281,7 @@ def apply_due(*, request_id: int) -> str:
 
 
 def _apply_scheduled(row: PromotionRequest) -> str:
-    """Apply as the person who scheduled it, with their present rights. A failure is stored with the request, and notified."""
+    """Apply as the person who scheduled it, with their current rights; a failure is stored and notified."""
     by = actor_of_user(row.applied_by, door="task") if row.applied_by else _SCHEDULER
     try:
         return apply_from(PromotionRequest.SCHEDULED, request_id=row.pk, by=by)
@@ -293,7 +293,7 @@ def _apply_scheduled(row: PromotionRequest) -> str:
 
 
 def _lacking(row: PromotionRequest, by: Actor) -> str:
-    """That the person who scheduled it lost the right, by name, since others read it; "" for who still has it."""
+    """Return why the person who scheduled it can't apply it any more, naming them for others; "" if they can."""
     try:
         require_apply(row, by)
     except Forbidden:
@@ -305,7 +305,7 @@ def _lacking(row: PromotionRequest, by: Actor) -> str:
 
 
 def _open_time(request: PromotionRequest, at: datetime, *, move_on: bool) -> datetime:
-    """The time, or the first open one after it. Raises WrongState."""
+    """Return the time, or the first open one after it. Raises WrongState."""
     holding, free = first_open(request.target, at)
     if holding is None or any(FREEZE in overridden(review) for review in overrides_of(request)):
         return at

@@ -45,7 +45,7 @@ class StepResult:
 
 
 def in_words(step: PlanStep) -> str:
-    """The step as a short phrase, for the audit and messages."""
+    """Return the step as a short phrase, for the audit and messages."""
     if step.kind == "config":
         return f"config of {step.subject}"
     return f"{step.kind} {step.subject} version {step.target_version}"
@@ -246,7 +246,7 @@ class ApplyClaim:
                 raise ClaimLost
 
     def locked(self) -> PromotionRequest:
-        """The request's row, locked. Raises ClaimLost."""
+        """Return the request's row, locked. Raises ClaimLost."""
         request = locked(self.request_id)
         if request.claim_tag != self.tag or request.state != PromotionRequest.APPLYING:
             raise ClaimLost
@@ -254,7 +254,7 @@ class ApplyClaim:
 
 
 def is_claimed(request: PromotionRequest, now: datetime) -> bool:
-    """Whether a worker has claimed the request."""
+    """Return whether a worker has claimed the request."""
     return request.claim_until is not None and request.claim_until > now
 
 

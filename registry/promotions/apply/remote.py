@@ -167,7 +167,10 @@ class Remote:
         return StepResult(number, stored.schema_id, note)
 
     def _sent(self, step: PlanStep, subject: SubjectName) -> SentSchema:
-        """The schema to send. A missing contract means the latest version's, so an empty one is sent only if that has one."""
+        """Return the schema to send; an empty contract is sent only if the latest version has one.
+
+        That is because a missing contract means the latest version's.
+        """
         metadata, rule_set = step.metadata, step.rule_set
         if metadata == {} or rule_set == {}:
             latest = self.writer.version(subject, LATEST)
@@ -191,7 +194,7 @@ class Remote:
     def _resolved(
         self, version: VersionRecord, resolved: dict[_Place, ResolvedReference], above: tuple[_Place, ...]
     ) -> tuple[ResolvedReference, ...]:
-        """The references of a version at the remote, as the remote has them; each is resolved once."""
+        """Return the references of a version at the remote, as the remote has them; each is resolved once."""
         if len(above) > MAX_REFERENCE_DEPTH:
             raise InvalidReference(f"References are nested more than {MAX_REFERENCE_DEPTH} levels deep.")
         references = []
@@ -218,7 +221,7 @@ RUN: Final[Mapping[str, Callable[[Remote, PlanStep], StepResult]]] = {
 
 
 def with_numbers(step: PlanStep, numbers: Mapping[tuple[str, int], int]) -> PlanStep:
-    """The step, with the version numbers that the remote assigned in its references."""
+    """Return the step, with the version numbers that the remote assigned in its references."""
     references = tuple(
         Reference(ref.name, ref.subject, numbers.get((ref.subject, ref.version), ref.version))
         for ref in step.references
@@ -227,7 +230,7 @@ def with_numbers(step: PlanStep, numbers: Mapping[tuple[str, int], int]) -> Plan
 
 
 def _holds(actual: Any, expected: Any) -> bool:
-    """Whether `actual` contains everything in `expected`; servers may write or leave out empty values."""
+    """Return whether `actual` contains everything in `expected`; servers may write or leave out empty values."""
     if isinstance(expected, dict):
         values = actual if isinstance(actual, dict) else {}
         return all(_holds(values.get(name), value) for name, value in expected.items())
@@ -290,9 +293,9 @@ def require_apply(request: PromotionRequest, by: Actor) -> None:
 
 
 def _refuse_what_moved(request: PromotionRequest, rows: Sequence[ApplyStep]) -> None:
-    """Compare the remaining steps of an interrupted request with what was approved: the remote may have changed meanwhile.
+    """Compare the remaining steps of an interrupted request with the approved ones: the remote may have changed.
 
-    Raises PlanChanged, WrongState for a check that fails by now, NotFound for what was deleted.
+    Raises PlanChanged, WrongState for a check that fails now, NotFound for what was deleted.
     """
     left = [row for row in rows if row.state != ApplyStep.DONE]
     if not left:
@@ -305,7 +308,7 @@ def _refuse_what_moved(request: PromotionRequest, rows: Sequence[ApplyStep]) -> 
     for row in left:
         was = step_from(row.step)
         if row.started_at and was.kind == REPEAT:
-            continue  # once written it looks like a repetition that is still to do; its number tells them apart
+            continue  # a repetition that is written looks like one that isn't; only its number distinguishes them
         step = now.get((was.kind == CONFIG, was.subject, was.fingerprint))
         if step is None and was.kind == CONFIG:
             continue  # the subject has these settings already
@@ -335,7 +338,7 @@ def _is_same(was: PlanStep, now: PlanStep) -> bool:
 
 
 def written_steps(request: PromotionRequest) -> list[tuple[PlanStep, StepResult]]:
-    """The steps of a request that are done, with their results."""
+    """Return the steps of a request that are done, with their results."""
     return [
         (step_from(row.step), StepResult(row.version_number or 0, row.schema_id or 0, row.said))
         for row in request.steps.filter(state=ApplyStep.DONE).order_by("position")

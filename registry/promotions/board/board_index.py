@@ -26,7 +26,7 @@ EVERYTHING: Final = Extent((ExtentPart(),))
 
 @dataclass(frozen=True)
 class ReadableSubjects:
-    """What an actor may read in some environments: some of them whole, in the others the subjects that match patterns."""
+    """The subjects that an actor may read in some environments: everything in some, matching subjects in the others."""
 
     environments: Sequence[Environment]
     extent: Extent
@@ -38,11 +38,11 @@ class ReadableSubjects:
 
     @property
     def condition(self) -> str:
-        """SQL that tells whether the actor may read the subject `s` in a registry that they may not read whole."""
+        """SQL for whether the actor may read the subject `s` in a registry that isn't fully readable for them."""
         return f"s.id IN ({self._subjects[0]})" if self._subjects[0] else "false"
 
     def parameters(self) -> dict[str, Any]:
-        """The parameters of the queries."""
+        """Return the parameters of the queries."""
         return {
             "n": list(range(len(self.environments))),
             "last": len(self.environments) - 1,
@@ -53,7 +53,7 @@ class ReadableSubjects:
 
     @cached_property
     def _subjects(self) -> tuple[str, dict[str, Any]]:
-        """A query for the keys of those subjects, with named parameters; "" if there is no such registry."""
+        """A query for the keys of those subjects, with named parameters; "" if there are none."""
         partly = {row.registry.name for row in self.environments if not self.extent.has_all_of(row.registry.name)}
         parts = tuple(
             part for part in self.extent.parts if part.patterns and (part.registry in partly or not part.registry)
@@ -64,7 +64,7 @@ class ReadableSubjects:
         numbers = rows.filter(context__registry__name__in=partly).order_by().values("pk")
         sql, values = numbers.query.sql_with_params()
         names = [f"readable_{number}" for number in range(len(values))]
-        # doubled, a percent sign stays one when the whole query is given its own parameters
+        # a percent sign is doubled, because the whole query gets its own parameters later
         return sql.replace("%%", "%%%%") % tuple(f"%({name})s" for name in names), dict(zip(names, values, strict=True))
 
 
@@ -222,8 +222,9 @@ SELECT state.places::text, changed.context_name, changed.subject_name
 FROM (SELECT places FROM promotions_boardstate ORDER BY id LIMIT 1) state
 LEFT JOIN (SELECT DISTINCT context_name, subject_name FROM promotions_boardchange LIMIT %(most)s) changed ON true
 """
-#: A filter compares every version with its counterpart. The planner takes the few that it expects one by one, and they
-#: are tens of thousands: it is told to hash, and in memory. Of the blocked there are few, which it sees by itself.
+#: A filter compares every version with its counterpart. The planner expects few rows and would use nested loops for
+#: tens of thousands: these settings make it hash in memory. The filter `blocked` really has few rows and doesn't need
+#: them.
 _PLANNED: Final = "SET LOCAL enable_nestloop TO off; SET LOCAL work_mem TO '32MB'"
 _PLANNED_AS_EVER: Final = "SET LOCAL enable_nestloop TO DEFAULT; SET LOCAL work_mem TO DEFAULT"
 
@@ -237,7 +238,7 @@ def page_of(
     after: SubjectName,
     limit: int,
 ) -> tuple[list[SubjectName], int]:
-    """The names of a page, and how many there are on all pages; `frozen` are environments, `words` patterns."""
+    """Return the names of a page and the number on all pages; `frozen` are environments' keys."""
     parameters = {
         **readable.parameters(),
         **_pairs(readable.environments, frozen),
@@ -261,7 +262,7 @@ def page_of(
 
 
 def places_of(environments: Sequence[Environment]) -> list[list[int]]:
-    """The environments in order, as `BoardState.places` stores them."""
+    """Return the environments in order, as `BoardState.places` stores them."""
     return [[row.pk, row.registry_id] for row in environments]
 
 
@@ -273,7 +274,10 @@ def mark_rows(environments: Sequence[Environment], names: Sequence[SubjectName] 
 
 
 def _changed(readable: ReadableSubjects) -> list[SubjectName] | None:
-    """The subjects whose marks are stale; None if the marks don't help: the reader may not read all, or the order differs."""
+    """Return the subjects with stale marks; None if the marks are unusable.
+
+    That is so if the actor can't read everything, the order of environments differs, or too many subjects changed.
+    """
     if not readable.is_everything:
         return None
     with connection.cursor() as cursor:
@@ -290,7 +294,7 @@ def _named(names: Collection[SubjectName]) -> dict[str, list[str]]:
 
 
 def _head(tables: Collection[str], readable: ReadableSubjects, *, is_narrow: bool) -> str:
-    """The common tables, of the named subjects alone where it `is_narrow`."""
+    """Return the common tables; with `is_narrow` only of the named subjects."""
     of_here = _OF_HERE if is_narrow else ""
     needed = "".join(f", {_TABLES[name].format(of_here=of_here)}" for name in _TABLES if name in tables)
     return _HERE.format(readable=readable.condition, narrowed=_NARROWED if is_narrow else "") + needed
@@ -319,7 +323,7 @@ def _query_by_marks(
 
 
 def _conditions(filters: Collection[str]) -> tuple[set[str], str]:
-    """The tables that the filters need, and the query for (context, subject) of the rows that match all filters."""
+    """Return the tables that the filters need, and the query for (context, subject) of rows that match all filters."""
     choices = [_CHOICES[name] for name in FILTERS if name in filters]
     queries = [query for _, query in choices] or [_THERE]
     chosen = " INTERSECT ".join(queries) if len(queries) > 1 else f"{queries[0]} GROUP BY 1, 2"
@@ -327,7 +331,7 @@ def _conditions(filters: Collection[str]) -> tuple[set[str], str]:
 
 
 def _pairs(environments: Sequence[Environment], frozen: Collection[int]) -> Mapping[str, Any]:
-    """The other parameters of the filters: the pairs, by the position of their target."""
+    """Return the other parameters of the filters: the pairs, by the position of their target."""
     pairs = pairs_of(environments)
     numbers = [number for number, row in enumerate(environments) if row.pk in frozen]
     return {
@@ -361,7 +365,10 @@ WHERE kept.context_name = named.context AND kept.subject_name = named.subject
 
 
 def refresh_marks() -> int:
-    """Compute the marks of what changed since the last run; returns how many subjects. A second run at the same time does nothing."""
+    """Compute the marks of the subjects that changed since the last run, and return how many.
+
+    A concurrent second run does nothing.
+    """
     BoardState.objects.get_or_create(pk=1)
     with transaction.atomic():
         state = BoardState.objects.select_for_update(skip_locked=True).filter(pk=1).first()

@@ -1,6 +1,6 @@
 """Whether a version could be promoted now: yes, with an approval, or no, and why.
 
-The answers for the board are computed in advance, so that a board of thousands of subjects opens at once.
+The answers for the board are computed in advance, so that a board of thousands of subjects opens immediately.
 """
 
 from __future__ import annotations
@@ -35,15 +35,17 @@ ReadinessVerdict = Literal["yes", "needs approval", "no"]
 YES: Final = "yes"
 NEEDS_APPROVAL: Final = "needs approval"
 NO: Final = "no"
-#: requests of these states have what it takes
+#: an open request in one of these states is approved
 _APPROVED: Final = (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED)
 
 
 @dataclass(frozen=True)
 class Reason:
-    """One reason for the verdict. `code` is a check's, or one of `already-there`, `rolled-back`, `approval`, `approved`, `rights`, `order`.
+    """One reason for the verdict.
 
-    `rolled-back` means that the target has the schema and went back to an earlier one; `order` means that the environments are the wrong way round. `cure` says what would change the verdict.
+    `code` is that of a check, or `already-there`, `rolled-back`, `approval`, `approved`, `rights` or `order`.
+    `rolled-back`: the target went back from this schema to an earlier one; `order`: the target doesn't come after the
+    source. `cure` says what would change the verdict.
     """
 
     code: str
@@ -64,14 +66,14 @@ class Readiness:
     plan_hash: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The readiness as JSON values."""
+        """Return the readiness as JSON values."""
         return asdict(self)
 
 
 def can_promote(
     *, subject: SubjectName, source: str, target: str, by: Actor, version: int | str = "latest"
 ) -> Readiness:
-    """Whether the version could be promoted; `latest` is the newest that isn't quarantined.
+    """Return whether the version could be promoted; `latest` is the newest that isn't quarantined.
 
     Raises NotSignedIn, NotAllowed, RegistryNotFound, SubjectNotFound, VersionNotFound, InvalidVersion, InvalidInput.
     """
@@ -104,19 +106,19 @@ def _environments(source: str, target: str) -> tuple[Environment, Environment]:
     by_name = {row.registry.name: row for row in rows}
     origin, goal = (
         by_name.get(name) or get_environment(name) for name in (source, target)
-    )  # its error says what is missing
+    )  # get_environment's error says which one is missing
     return origin, goal
 
 
 def plan_of(origin: Environment, goal: Environment, subject: SubjectName, number: int) -> Plan:
-    """The plan of one version, without what has no influence on the verdict."""
+    """Return the plan of one version, without the parts that don't affect the verdict."""
     return make_plan(PromotionSpec(goal, (SpecItem(subject, number),), origin), thorough=False)
 
 
 def judged(
     plan: Plan, target: Environment, *, ignore: Iterable[str] = ()
 ) -> tuple[ReadinessVerdict, tuple[Reason, ...]]:
-    """The verdict of a plan, whoever asks; checks with a code in `ignore` don't count."""
+    """Return the verdict of a plan for any actor; checks with a code in `ignore` don't count."""
     if not plan.has_work:
         sentence = f"{target.registry.name} already has this schema as version {plan.steps[-1].target_version}."
         return YES, (Reason("already-there", sentence),)
@@ -140,7 +142,7 @@ def _reason(item: Check) -> Reason:
 
 
 def _approval(plan: Plan, target: Environment) -> Reason:
-    """How many approvals it needs, and from whom; a request without any approval is never approved."""
+    """Return how many approvals it needs, and from whom; a request without any approval is never approved."""
     written = [step.subject for step in plan.steps if step.writes]
     approvals = [
         f"{rule.count} from {_named(rule)}"
@@ -159,7 +161,7 @@ def _named(rule: ReviewRule) -> str:
 
 
 def latest_number(origin: Environment, subject: SubjectName, version: int | str = "latest") -> int:
-    """The number of the version; one query for `latest`. Whether a named number exists shows in the plan."""
+    """Return the number of the version; one query for `latest`. Whether a named number exists shows in the plan."""
     number = parse_version(version)
     if number is not None:
         return number
@@ -180,7 +182,7 @@ def latest_number(origin: Environment, subject: SubjectName, version: int | str 
 
 
 def _request(target: Environment, subject: SubjectName, plan: Plan) -> PromotionRequest | None:
-    """The open request for this schema in the target."""
+    """Return the open request for this schema in the target."""
     return (
         PromotionRequest.objects.filter(
             items__open_in=target,
@@ -204,7 +206,7 @@ def _with_request(
     verdict: ReadinessVerdict,
     reasons: tuple[Reason, ...],
 ) -> tuple[ReadinessVerdict, tuple[Reason, ...]]:
-    """The verdict, given an open request: it is yes if the request is approved for the present state of the target."""
+    """Return the verdict given an open request: yes if it is approved for the current state of the target."""
     if request is None:
         return verdict, reasons
     number = request.pk
@@ -233,7 +235,7 @@ def _with_request(
 
 
 def _passed_over(request: PromotionRequest) -> frozenset[str]:
-    """The codes of failing checks that the request's approvals override."""
+    """Return the codes of failing checks that the request's approvals override."""
     codes: frozenset[str] = frozenset()
     for review in request.reviews.filter(plan_hash=request.plan_hash, verdict=Review.APPROVE):
         codes |= overridden(review)
@@ -241,7 +243,7 @@ def _passed_over(request: PromotionRequest) -> frozenset[str]:
 
 
 def _rights(target: Environment, subject: SubjectName, by: Actor, request: PromotionRequest | None) -> Sequence[Reason]:
-    """Why the actor can't request it, if there is no request yet; that doesn't change the verdict."""
+    """Return why the actor can't request it, if there is no request yet; that doesn't change the verdict."""
     if request is not None:
         return ()
     registry = target.registry.name
@@ -290,9 +292,9 @@ WHERE place.id = outlook.source_id AND NOT EXISTS (
 
 
 def refresh_outlooks(*, most: int = MAX_SUBJECTS, seconds: float = MAX_SECONDS) -> int:
-    """Compute missing answers, then stale ones, within a time limit; returns how many. Answers for deleted subjects are removed.
+    """Compute missing answers, then stale ones, within a time limit; returns how many.
 
-    The board's marks are refreshed first.
+    Deletes the answers for deleted subjects. The board's marks are refreshed first.
     """
     refresh_marks()
     with connection.cursor() as cursor:
@@ -307,7 +309,7 @@ def work_out(
     most: int = MAX_SUBJECTS,
     seconds: float = MAX_SECONDS,
 ) -> int:
-    """The same for some subjects (None: all). What the time doesn't allow stays unknown until the next run."""
+    """Compute the answers for some subjects (None: all); those without time stay unknown until the next run."""
     pairs = pairs_of(environments)
     end, done = time.monotonic() + seconds, []
     for number, subject, basis in _stale(pairs, subjects, most):
@@ -321,7 +323,7 @@ def work_out(
 
 
 def environments_in_order() -> list[Environment]:
-    """All environments with their registries and rules, in promotion order; two queries."""
+    """Return all environments with their registries and rules, in promotion order; two queries."""
     return list(Environment.objects.select_related("registry").prefetch_related("review_rules").order_by("position"))
 
 
@@ -342,7 +344,7 @@ def _stale(
 
 
 def _worked_out(pair: EnvironmentPair, subject: SubjectName, basis: str) -> PromotionOutlook | None:
-    """The answer for the state after the fingerprint was taken; None for a subject that was deleted meanwhile."""
+    """Return the answer for the state after the fingerprint was taken; None if the subject was deleted meanwhile."""
     try:
         number = latest_number(pair.source, subject)
         plan = plan_of(pair.source, pair.target, subject, number)

@@ -1,6 +1,6 @@
 """A hash, computed by the database, of everything that a stored readiness answer depends on.
 
-One query tells which answers of a board are still fresh.
+One query finds the answers of a board that are still fresh.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class EnvironmentPair:
 
 
 def pairs_of(environments: Sequence[Environment]) -> list[EnvironmentPair]:
-    """Each environment with the next one."""
+    """Return each environment with the next one."""
     return [EnvironmentPair(source, target) for source, target in pairwise(environments)]
 
 
@@ -152,7 +152,7 @@ def basis_query(
 def bases(
     pairs: Sequence[EnvironmentPair], subjects: Sequence[SubjectName] | None = None
 ) -> Iterator[tuple[int, SubjectName, str]]:
-    """The rows of `basis_query`."""
+    """Return the rows of `basis_query`."""
     with connection.cursor() as cursor:
         cursor.execute(*basis_query(pairs, subjects))
         for number, context, subject, basis in cursor.fetchall():
@@ -160,7 +160,7 @@ def bases(
 
 
 def _digests(pairs: Sequence[EnvironmentPair]) -> list[str]:
-    """A digest of what concerns each pair as a whole: the target's rules, and configs and modes wider than a subject."""
+    """Return a digest per pair of its general inputs: the target's rules, and configs and modes wider than a subject."""
     registries = [pair.target.registry_id for pair in pairs]
     prefetch_related_objects([pair.target for pair in pairs], "review_rules")
     wide = {
@@ -180,7 +180,7 @@ def _digests(pairs: Sequence[EnvironmentPair]) -> list[str]:
 
 
 def _rules(environment: Environment) -> list[dict[str, Any]] | None:
-    """The rules in the form of `_grouped`, since stored answers contain that form in their hash."""
+    """Return the rules in the form of `_grouped`, since stored answers contain that form in their hash."""
     names = [column.attname for column in ReviewRule._meta.concrete_fields]
     rules = sorted(environment.review_rules.all(), key=lambda rule: rule.pk)
     return [{name: getattr(rule, name) for name in names} for rule in rules] or None

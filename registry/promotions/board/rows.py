@@ -53,14 +53,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class BoardCell:
-    """A subject in an environment, compared with the environment before it.
+    """A subject in an environment, compared with the previous environment.
 
-    `version` is the newest live one, 0 where there is none; it came `since`, and `standing` is what was decided of it.
-    `row` is its number in the database, and `live` has number and row of each live one, ascending.
-    `behind`: it lacks `wanted`, the version there that would be promoted, or was rolled back from it; then `rolled_back`
-    is its own number of that version, else 0. `id_differs`: the schema of `version` has another id there. `other_content`: version numbers that stand for
-    other schemas there. `verdict` is the answer to whether it could be promoted: "" where the question doesn't arise,
-    "unknown" where it wasn't worked out since something moved. `request` is the open request for it.
+    `version` is the newest live one, 0 if there is none, added at `since`; `standing` is its status. `row` is its
+    primary key, and `live` has number and primary key of each live version, ascending. `behind`: it lacks `wanted`, the
+    previous environment's version to promote, or was rolled back from it; then `rolled_back` is that version's number
+    here, else 0. `id_differs`: the schema of `version` has another id in the previous environment. `other_content`:
+    version numbers with other schemas there. `verdict` is the readiness: "" if there is nothing to promote, "unknown"
+    if it hasn't been computed since the last change. `request` is the open request for it.
     """
 
     place: str
@@ -92,7 +92,7 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class _Version:
-    """A live version of a subject of the page."""
+    """A live version of a subject on the page."""
 
     number: int
     fingerprint: str
@@ -103,7 +103,7 @@ class _Version:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether it may be promoted."""
+        """Whether it can be promoted."""
         return self.standing is None or self.standing.standing != VersionStanding.QUARANTINED
 
 
@@ -111,7 +111,7 @@ _LiveVersions = Mapping[tuple[int, SubjectName], Sequence[_Version]]
 
 
 def rows_of(environments: Sequence[Environment], subjects: Sequence[SubjectName], by: Actor) -> tuple[BoardRow, ...]:
-    """The rows of these subjects, with the cells that the actor may read; a constant number of queries."""
+    """Return the rows of these subjects, with the cells that the actor may read; a constant number of queries."""
     if not subjects:
         return ()
     versions = _live_versions(environments, subjects, by)
@@ -140,7 +140,7 @@ ORDER BY v.version
 
 
 def _live_versions(environments: Sequence[Environment], subjects: Sequence[SubjectName], by: Actor) -> _LiveVersions:
-    """The live versions of the page's subjects that the actor may read, ascending; one query."""
+    """Return the live versions of the page's subjects that the actor may read, ascending; one query."""
     readable = {
         (environment.registry_id, name.context, name.subject): (environment.pk, name)
         for environment in environments
@@ -327,11 +327,11 @@ def board_rows(
     limit: int = 50,
     rows: Sequence[Environment] | None = None,
 ) -> Board:
-    """A page of the subjects that the actor may read, by name, that contain all words of `text` and match all filters.
+    """Return a page of the subjects, by name, that the actor may read and that match all words and filters.
 
-    `blocked` uses the last stored answers; a cell whose state has changed since says `unknown`.
-    `after` comes from the previous page; `rows` are those of `environment_rows`, if the caller has read them already.
-    Raises NotSignedIn, NotAllowed, InvalidInput, InvalidName.
+    `blocked` uses the last stored answers; a cell whose state has changed since says `unknown`. `text` has words of the
+    name. `after` comes from the previous page; `rows` are those of `environment_rows`, if the caller has read them
+    already. Raises NotSignedIn, NotAllowed, InvalidInput, InvalidName.
     """
     if not may_somewhere(by, "schema.read"):
         require(by, "schema.read")
@@ -361,7 +361,7 @@ def board_rows(
 
 
 def _patterns(text: str) -> list[str]:
-    """An escaped LIKE pattern for each word."""
+    """Return an escaped LIKE pattern for each word."""
     if len(text) > MAX_TEXT or "\0" in text:
         raise InvalidInput(f"Search text can have at most {MAX_TEXT} characters and no NUL.")
     terms = text.split()[:MAX_WORDS]

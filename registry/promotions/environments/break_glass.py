@@ -108,7 +108,7 @@ def confirm_break_glass(*, break_glass_id: int, by: Actor, comment: str = "") ->
 
 
 def confirmer_refusal(environment: str, opened_by: int, by: Actor) -> str:
-    """Why the actor isn't a second person beside the one who opened break-glass, as sentences; "" if they are."""
+    """Return why the actor isn't a second person for this break-glass, as sentences; "" if they are."""
     if by.user_id is None:
         return "Sign in to do this."
     if is_same_person(by.user_id, opened_by):

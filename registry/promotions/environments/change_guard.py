@@ -37,10 +37,10 @@ MIRROR_DOOR: Final = "task"
 
 
 def keep_closed(action: str, registry: Registry, subject: str, by: Actor) -> bool:
-    """Whether the change may ignore READONLY: yes in a closed environment with break-glass, no in an open one.
+    """Return whether the change may ignore READONLY: yes in a closed environment with break-glass, no in an open one.
 
-    Break-glass ends by itself, whereas a changed mode would leave the environment writable.
-    Raises ReleaseRequired in a closed environment without break-glass.
+    Break-glass ends by itself, whereas a changed mode would leave the environment writable. Raises ReleaseRequired in a
+    closed environment without break-glass.
     """
     if _is_mirroring(registry, by) or not _is_closed(registry):
         return False
@@ -50,7 +50,7 @@ def keep_closed(action: str, registry: Registry, subject: str, by: Actor) -> boo
 
 
 def guard_result(registry: Registry, by: Actor) -> tuple[bool, bool]:
-    """Whether `keep_closed` would refuse this person, and whether it would let them ignore READONLY.
+    """Return whether `keep_closed` would refuse this person, and whether it would let them ignore READONLY.
 
     Has no side effects: it is for showing in advance what would be refused.
     """
@@ -69,7 +69,7 @@ def keep_clients(registry: Registry, action: str, values: Mapping[str, Any], sen
 
 
 def _is_closed(registry: Registry) -> bool:
-    """Whether it is a closed environment; runs for every registration, so without the ORM."""
+    """Return whether it is a closed environment; runs for every registration, so without the ORM."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT EXISTS (SELECT FROM promotions_environment WHERE registry_id = %s::bigint AND is_closed)",
@@ -80,7 +80,7 @@ def _is_closed(registry: Registry) -> bool:
 
 
 def _glass_of(registry: Registry, by: Actor) -> QuerySet[BreakGlass]:
-    """The person's open break-glass; none without the right to it."""
+    """Return the person's open break-glass; none without the right to it."""
     if by.user_id is None or not may(by, "registry.manage", registry=registry.name):
         return BreakGlass.objects.none()
     return BreakGlass.objects.filter(
@@ -89,7 +89,7 @@ def _glass_of(registry: Registry, by: Actor) -> QuerySet[BreakGlass]:
 
 
 def _is_mirroring(registry: Registry, by: Actor) -> bool:
-    """Whether the product itself updates the mirror of a remote; no person uses that channel."""
+    """Return whether the product itself updates the mirror of a remote; no person uses that channel."""
     return registry.kind == Registry.REMOTE and by.door == MIRROR_DOOR and by.user_id is None
 
 
@@ -116,7 +116,7 @@ def use_break_glass(action: str, registry: Registry, subject: str, by: Actor) ->
 
 
 def closed_refusal(action: str, registry: Registry, subject: str) -> str:
-    """The refusal of a direct change of a closed environment, as a sentence."""
+    """Return the refusal of a direct change of a closed environment, as a sentence."""
     query = urlencode({"target": registry.name} | ({"subject": subject} if subject else {}))
     return (
         f"Registry {registry.name} is a closed environment. Only a release can {ACTION_WORDS[action]}"
@@ -150,7 +150,7 @@ _PASSAGE: ContextVar[Passage | None] = ContextVar("passage", default=None)
 
 
 def current_passage() -> Passage | None:
-    """The approved change that is being made, or tried."""
+    """Return the approved change that is being made, or tried."""
     return _PASSAGE.get()
 
 
@@ -210,7 +210,7 @@ def tell_loosened(environment: Environment, sentence: str, *, by: Actor, **data:
 
 
 def loosened(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, ...]:
-    """The settings of `after` that loosen what `before` has, in order. Raises KeyError for another field."""
+    """Return the settings of `after` that loosen what `before` has, in order. Raises KeyError for another field."""
     return tuple(field for field, value in after.items() if SETTINGS[field].loosens(before[field], value))
 
 
@@ -221,7 +221,7 @@ _PLACE: Final = ("role", "registry", "subject_pattern")
 
 
 def facts_of(environment: Environment, action: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What the change replaces or depends on: settings by field, or lists of people and rights by kind."""
+    """Return what the change replaces or depends on: settings by field, or lists of people and rights by kind."""
     if action == "change":
         return {field: getattr(environment, field) for field in values}
     if action in CLIENT_ACTIONS:
@@ -231,7 +231,7 @@ def facts_of(environment: Environment, action: str, values: Mapping[str, Any]) -
 
 
 def outdated_reason(change: EnvironmentChange) -> str:
-    """Why an open change can't be approved, as a sentence: what it depends on has changed; "" if it can."""
+    """Return why an open change can't be approved, as a sentence: what it depends on changed; "" if it can."""
     if change.state != EnvironmentChange.OPEN:
         return ""
     now = facts_of(change.environment, change.action, change.values)
@@ -248,7 +248,7 @@ def outdated_reason(change: EnvironmentChange) -> str:
 
 
 def with_facts(sentence: str, action: str, facts: Mapping[str, Any]) -> str:
-    """The sentence of a change with the people and rights that it is about."""
+    """Return the sentence of a change with the people and rights that it is about."""
     if action == "change" or not facts:
         return sentence
     named = "; ".join(f"{kind}: {', '.join(names) or 'none'}" for kind, names in facts.items())
@@ -267,7 +267,7 @@ def _members(name: str) -> Facts:
 
 
 def _given_by(groups: Sequence[str]) -> Facts:
-    """What the members of these groups may do and own."""
+    """Return the roles and ownerships that these groups give their members."""
     grants = GroupGrant.objects.filter(group__name__in=groups).order_by("pk").values_list(*_PLACE)
     owned = Ownership.objects.filter(group__name__in=groups).order_by("pk").values_list("registry", "subject_pattern")
     return {"roles": _roles(grants), "ownerships": [place_words(*place) for place in owned]}
@@ -296,7 +296,7 @@ def _of_removed_group(values: Mapping[str, Any]) -> Facts:
 
 
 def _of_account(values: Mapping[str, Any]) -> Facts:
-    """What an account that is reactivated may do again."""
+    """Return the groups, roles and ownerships that a reactivated account would have again."""
     user = User.objects.filter(username=values["username"]).first()
     if user is None:
         return {}

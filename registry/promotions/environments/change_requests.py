@@ -43,7 +43,7 @@ from registry.subjects.versions.qualified_names import parse_subject
 
 REVIEW: Final = "promotion.review"
 PEOPLE: Final = "people.manage"
-#: of an environment
+#: the most open changes of an environment
 MAX_OPEN: Final = 50
 
 
@@ -149,10 +149,10 @@ def request_environment_change(
 
 @transaction.atomic
 def approve_environment_change(*, change_id: int, by: Actor, comment: str = "") -> None:
-    """Approve a change as a second person, and make it at once.
+    """Approve a change as a second person, and make it immediately.
 
-    Raises EnvironmentPartNotFound, NotAllowed, NotSignedIn, and WrongState if it is decided already, has nothing to do any
-    more, or its environment has changed since the request.
+    Raises EnvironmentPartNotFound, NotAllowed, NotSignedIn, and WrongState if it is decided already, has nothing to do
+    any more, or its environment has changed since the request.
     """
     change = _locked(change_id, by, REVIEW)
     row = change.environment
@@ -202,7 +202,7 @@ def withdraw_environment_change(*, change_id: int, by: Actor) -> None:
 
 
 def decision_refusal(environment: str, requested_by: int, by: Actor) -> str:
-    """Why the actor may not decide on a change that this account requested, as sentences; "" if they may."""
+    """Return why the actor may not decide on a change that this account requested, as sentences; "" if they may."""
     try:
         _require_decider(environment, requested_by, by)
     except SchemadeskError as error:
@@ -230,7 +230,7 @@ def _require_decider(environment: str, requested_by: int, by: Actor) -> None:
 
 
 def _locked(change_id: int, by: Actor, *actions: str) -> EnvironmentChange:
-    """An open change, with its environment locked before it. Raises EnvironmentPartNotFound, NotAllowed, WrongState."""
+    """Return an open change, after locking its environment. Raises EnvironmentPartNotFound, NotAllowed, WrongState."""
     refuse_strangers(by, *actions)
     rows = EnvironmentChange.objects.select_related("environment__registry", "requested_by")
     candidate = rows.filter(pk=change_id).first()
@@ -259,12 +259,12 @@ def _action(name: str) -> tuple[Callable[..., object], str, Mapping[str, type]]:
 
 
 def _place(right: str, environment: str, values: Mapping[str, Any]) -> dict[str, str]:
-    """Where the right is needed: people are managed everywhere."""
+    """Return where the permission is needed: people are managed globally."""
     return {} if right == PEOPLE else {"registry": environment, "subject": str(values.get("subject", ""))}
 
 
 def _checked(values: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:
-    """The arguments, each of the type that its service takes. Raises InvalidInput."""
+    """Return the arguments, each of the type that its service takes. Raises InvalidInput."""
     for name, value in values.items():
         if name not in types:
             raise InvalidInput(f"values can have {', '.join(types)}, not {str(name)[:40]!r}.", field="values")

@@ -45,7 +45,7 @@ class Window:
     reason: str = ""
 
     def has(self, moment: datetime) -> bool:
-        """Whether the moment is in the window."""
+        """Return whether the moment is in the window."""
         return self.starts_at <= moment < self.ends_at
 
 
@@ -108,7 +108,7 @@ Recurrence = Weekly | Monthly
 
 
 def windows_of(recurrence: Recurrence, since: datetime, until: datetime) -> Iterator[Window]:
-    """The windows that end after `since` and begin before `until`, in order."""
+    """Return the windows that end after `since` and begin before `until`, in order."""
     zone = ZoneInfo(recurrence.zone)
     for start, end in recurrence.edges(since.astimezone(zone).date()):
         window = Window(_first(start, zone), _last(end, zone))
@@ -119,7 +119,7 @@ def windows_of(recurrence: Recurrence, since: datetime, until: datetime) -> Iter
 
 
 def open_from(windows: Iterable[Window], moment: datetime) -> datetime:
-    """The first moment, from the given one on, that is in none of the windows."""
+    """Return the first moment, from the given one on, that is in none of the windows."""
     for window in sorted(windows):
         if window.has(moment):
             moment = window.ends_at
@@ -127,7 +127,7 @@ def open_from(windows: Iterable[Window], moment: datetime) -> datetime:
 
 
 def merged(windows: Sequence[Window], moment: datetime) -> Window | None:
-    """The union of the windows around that moment, with adjoining ones; None if it is in none.
+    """Return the union of the windows around that moment, with adjoining ones; None if it is in none.
 
     Its reason is that of the window that ends last.
     """
@@ -141,30 +141,30 @@ def merged(windows: Sequence[Window], moment: datetime) -> Window | None:
 
 @cache
 def zones() -> frozenset[str]:
-    """The names of the known time zones."""
+    """Return the names of the known time zones."""
     return frozenset(available_timezones())
 
 
 def _first(shown: datetime, zone: ZoneInfo) -> datetime:
-    """When the clocks of a zone first show this local time."""
+    """Return when the clocks of a zone first show this local time."""
     early, late = _readings(shown, zone)
     return early if early <= late else _skip(late, early, zone)
 
 
 def _last(shown: datetime, zone: ZoneInfo) -> datetime:
-    """When the clocks of a zone last show this local time."""
+    """Return when the clocks of a zone last show this local time."""
     early, late = _readings(shown, zone)
     return late if early <= late else _skip(late, early, zone)
 
 
 def _readings(shown: datetime, zone: ZoneInfo) -> tuple[datetime, datetime]:
-    """The first and second moment of this local time; in reverse order for a skipped one."""
+    """Return the first and second moment of this local time; in reverse order for a skipped one."""
     first, second = (shown.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
     return first, second
 
 
 def _skip(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
-    """The moment between the two at which the clocks jump, to the second."""
+    """Return the moment between the two at which the clocks jump, to the second."""
     offset = before.astimezone(zone).utcoffset()
     while after - before > timedelta(seconds=1):
         middle = before + (after - before) // 2
@@ -180,20 +180,20 @@ AHEAD: Final = timedelta(days=400)
 
 
 def recurrence_of(row: RecurringFreeze) -> Recurrence:
-    """The recurrence of a stored freeze."""
+    """Return the recurrence of a stored freeze."""
     if row.kind == RecurringFreeze.MONTHLY:
         return Monthly(row.zone, row.last_days or 1, row.from_time, row.to_time)
     return Weekly(row.zone, row.from_day or 0, row.from_time, row.to_day or 0, row.to_time)
 
 
 def next_window(row: RecurringFreeze, now: datetime) -> Window:
-    """The present window of a recurring freeze, or the next one."""
+    """Return the present window of a recurring freeze, or the next one."""
     window = next(windows_of(recurrence_of(row), now, now + AHEAD))
     return Window(window.starts_at, window.ends_at, row.reason)
 
 
 def window_of(environment: Environment, moment: datetime) -> Window | None:
-    """The freeze of an environment at that moment; no query if its freezes are prefetched."""
+    """Return the freeze of an environment at that moment; no query if its freezes are prefetched."""
     freezes, rules = environment.freeze_windows.all(), environment.recurring_freezes.all()
     return merged(list(windows_from(freezes, rules, moment)), moment)
 
@@ -210,7 +210,7 @@ def frozen_at(environments: Sequence[Environment], moment: datetime, *, are_read
 
 
 def first_open(environment: Environment, moment: datetime) -> tuple[Window | None, datetime]:
-    """The environment's freeze at that moment, and the first open moment from then on."""
+    """Return the environment's freeze at that moment, and the first open moment from then on."""
     windows = windows_by("environment_id", [environment.pk], moment)[environment.pk]
     return merged(windows, moment), open_from(windows, moment)
 
@@ -218,7 +218,7 @@ def first_open(environment: Environment, moment: datetime) -> tuple[Window | Non
 def windows_from(
     freezes: Iterable[FreezeWindow], rules: Iterable[RecurringFreeze], since: datetime
 ) -> Iterator[Window]:
-    """All windows that end after that moment."""
+    """Return all windows that end after that moment."""
     for row in freezes:
         if row.ends_at > since:
             yield Window(row.starts_at, row.ends_at, row.reason)
@@ -227,7 +227,7 @@ def windows_from(
             yield Window(window.starts_at, window.ends_at, rule.reason)
 
 
-#: what a freeze between two moments has, and a recurring one
+#: the columns of a one-time freeze, and of a recurring one
 _DATES: Final = ("starts_at", "ends_at")
 _RULE: Final = ("kind", "zone", "from_day", "from_time", "to_day", "to_time", "last_days")
 
@@ -239,7 +239,7 @@ def _nothing(model: type[Model], columns: Iterable[str]) -> list[Value]:
 
 
 def windows_by(place: str, values: Collection[Any], since: datetime) -> dict[Any, list[Window]]:
-    """The windows that end after that moment, by the environments' `place` (a column of a freeze); one query."""
+    """Return the windows that end after that moment, by the environments' `place` (a column of a freeze); one query."""
     freezes: dict[Any, list[FreezeWindow]] = {value: [] for value in values}
     rules: dict[Any, list[RecurringFreeze]] = {value: [] for value in values}
     there, shared = {f"{place}__in": values}, (place, "reason")
@@ -255,7 +255,7 @@ def windows_by(place: str, values: Collection[Any], since: datetime) -> dict[Any
     return {value: list(windows_from(freezes[value], rules[value], since)) for value in freezes}
 
 
-#: of an environment
+#: the most recurring freezes of an environment
 MAX_RECURRING: Final = 20
 MAX_LAST_DAYS: Final = 28
 MIDNIGHT: Final = time()
@@ -356,7 +356,7 @@ def _zone(name: str) -> str:
 
 
 def _clock(moment: time, field: str) -> time:
-    """A local time of the zone, to the minute. Raises InvalidInput."""
+    """Return a local time of the zone, to the minute. Raises InvalidInput."""
     if moment.tzinfo is not None:
         raise InvalidInput(
             f"{field} must be a time without an offset. It uses the time zone of the freeze.", field=field

@@ -1,4 +1,4 @@
-"""What the services of environments do first: check their arguments, lock the environment, refresh a remote one's mirror."""
+"""The first steps of environment services: check arguments, lock the environment, refresh a remote one's mirror."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_TEXT: Final = 2000
 
 
 def locked_environment(name: str, *, alone: bool = False) -> Environment:
-    """The environment of that name, locked until the transaction ends; `alone` also waits for changes of its registry.
+    """Return the environment, locked until the transaction ends; `alone` also waits for changes of its registry.
 
     The registry's policy lock comes first, as everywhere. Raises RegistryNotFound.
     """
@@ -36,7 +36,7 @@ def locked_environment(name: str, *, alone: bool = False) -> Environment:
 
 
 def readable(text: str, field: str, *, limit: int = MAX_TEXT) -> str:
-    """The stripped text. Raises InvalidInput for one that is empty, too long or can't be stored."""
+    """Return the stripped text. Raises InvalidInput for one that is empty, too long or can't be stored."""
     bare = text.strip()
     if not bare or len(bare) > limit:
         raise InvalidInput(f"{field} must have 1 to {limit} characters.", field=field)
@@ -46,7 +46,7 @@ def readable(text: str, field: str, *, limit: int = MAX_TEXT) -> str:
 
 
 def person(by: Actor) -> int:
-    """The actor's user id. Raises NotSignedIn for a program without an account."""
+    """Return the actor's user id. Raises NotSignedIn for a program without an account."""
     if by.user_id is None:
         raise NotSignedIn("Sign in to do this.")
     return by.user_id
@@ -59,14 +59,14 @@ def refuse_strangers(by: Actor, *actions: str) -> None:
 
 
 def one_of(value: str, field: str, choices: tuple[str, ...]) -> str:
-    """The value, if it is one of the choices. Raises InvalidInput."""
+    """Return the value, if it is one of the choices. Raises InvalidInput."""
     if value not in choices:
         raise InvalidInput(f"{field} must be one of {', '.join(choices)}.", field=field)
     return value
 
 
 def environment_part(model: type[Any], number: int, what: str, by: Actor) -> Any:
-    """A row that belongs to an environment, locked. Raises EnvironmentPartNotFound, NotSignedIn, NotAllowed."""
+    """Return a row that belongs to an environment, locked. Raises EnvironmentPartNotFound, NotSignedIn, NotAllowed."""
     refuse_strangers(by, MANAGE)
     rows = model.objects.select_related("environment__registry").filter(pk=number)
     row = rows.first()
@@ -86,7 +86,7 @@ PAUSE_SECONDS: Final = 0.2
 
 
 def is_remote(environment: Environment) -> bool:
-    """Whether the environment is a remote registry with a mirror here."""
+    """Return whether the environment is a remote registry with a mirror here."""
     return environment.registry.kind == Registry.REMOTE
 
 

@@ -31,13 +31,13 @@ from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, DEFAULT_MOD
 
 #: how long after its opening a second person can confirm break-glass
 CONFIRM_WITHIN: Final = timedelta(days=1)
-#: break-glass of an environment that is open or was never confirmed, newest first; the history has all
+#: break-glass of an environment that is open or was never confirmed, newest first; the history shows all
 SHOWN: Final = 50
 
 
 @dataclass(frozen=True)
 class ReviewRuleInfo:
-    """Whose approvals an environment needs besides its own number."""
+    """The approvals that an environment requires in addition to its number of reviews."""
 
     id: int
     subject_pattern: str
@@ -90,7 +90,7 @@ class RecurringFreezeInfo:
 
 @dataclass(frozen=True)
 class BreakGlassInfo:
-    """A use of break-glass. `is_red`: nobody confirmed it within a day, and nobody can any more."""
+    """A use of break-glass. `is_red`: nobody confirmed it within a day, so nobody can any more."""
 
     id: int
     environment: str
@@ -159,18 +159,18 @@ class EnvironmentInfo:
 
 
 def environment_rows() -> list[Environment]:
-    """All environments in promotion order, with what their infos and the board need; five queries."""
+    """Return all environments in promotion order, with what their infos and the board need; five queries."""
     return _rows(Environment.objects.all())
 
 
 def environment_infos(rows: Sequence[Environment] | None = None) -> list[EnvironmentInfo]:
-    """All environments in promotion order; `rows` are those of `environment_rows`, if the caller has read them already."""
+    """Return all environments in promotion order; `rows` are those of `environment_rows`, if read already."""
     now = time_travel.present()
     return [_info(row, now) for row in (environment_rows() if rows is None else rows)]
 
 
 def environment_info(name: str) -> EnvironmentInfo:
-    """One environment. Raises RegistryNotFound."""
+    """Return one environment. Raises RegistryNotFound."""
     rows = _rows(Environment.objects.filter(registry__name=name))
     if not rows:
         raise RegistryNotFound(f"'{name[:80]}' is not an environment.", registry=name[:255])
@@ -178,7 +178,7 @@ def environment_info(name: str) -> EnvironmentInfo:
 
 
 def break_glass_history(name: str, *, limit: int = 100) -> list[BreakGlassInfo]:
-    """All break-glass of an environment, newest first."""
+    """Return all break-glass of an environment, newest first."""
     rows = BreakGlass.objects.filter(environment__registry__name=name).select_related("opened_by", "confirmed_by")
     now = time_travel.present()
     return [_glass(row, name, now) for row in rows.order_by("-id")[:limit]]
@@ -290,7 +290,7 @@ class EnvironmentChangeInfo:
 
 
 def environment_changes(name: str, *, limit: int = 100) -> list[EnvironmentChangeInfo]:
-    """The last changes of an environment: pending ones first, then the newest."""
+    """Return the last changes of an environment: pending ones first, then the newest."""
     rows = EnvironmentChange.objects.filter(environment__registry__name=name).select_related(
         "environment__registry", "requested_by", "decided_by"
     )
@@ -299,7 +299,7 @@ def environment_changes(name: str, *, limit: int = 100) -> list[EnvironmentChang
 
 
 def info_of(row: EnvironmentChange) -> EnvironmentChangeInfo:
-    """The info of a change whose relations are joined."""
+    """Return the info of a change whose relations are joined."""
     outdated = outdated_reason(row)
     return row_info(
         EnvironmentChangeInfo,

@@ -79,9 +79,9 @@ def add_review_rule(
     name: str = "",
     count: int = 1,
 ) -> int:
-    """Require approvals of the owners, a role or an existing group, besides the environment's number; returns the rule's id.
+    """Require approvals of owners, a role or a group, in addition to the environment's number; returns the rule's id.
 
-    Raises RegistryNotFound, NotAllowed, InvalidInput, and WrongState for a rule that exists.
+    The group must exist. Raises RegistryNotFound, NotAllowed, InvalidInput, and WrongState for a rule that exists.
     """
     require(by, MANAGE, registry=environment)
     row = locked_environment(environment)

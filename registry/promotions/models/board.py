@@ -40,7 +40,7 @@ class PromotionOutlook(models.Model):
 class BoardSubject(models.Model):
     """A subject with a live version in some environment, and how its environments differ, as of the last run.
 
-    Bit n of `behind` is set if the environment at position n, from 0, lacks what the one before it has.
+    Bit n of `behind` is set if the environment at position n, from 0, lacks what the previous one has.
     """
 
     context_name = models.CharField(max_length=256, db_collation="C")

@@ -1,5 +1,6 @@
-"""What people decide outside of reviews: acknowledgements for declared clients, renamed fields, and accounts that belong
-to one person and count as one where a second person is needed.
+"""Decisions other than reviews: acknowledgements, renamed fields, and accounts that belong to one person.
+
+Accounts of one person count as one where a second person is needed.
 """
 
 from __future__ import annotations
@@ -10,15 +11,15 @@ from django.db.models.functions import MD5
 
 from registry.promotions.models.requests import PERSON, PromotionRequest
 
-#: as a qualified name of a subject and a client's name are at most
+#: the maximal lengths of a qualified subject name and a client's name
 MAX_SUBJECT = 1280
 MAX_CLIENT = 128
 
 
 class Acknowledgement(models.Model):
-    """Somebody knows what a plan does to a client of theirs; one of an earlier plan no longer counts.
+    """A contact's confirmation that they know what a plan does to a client; it counts only for that plan.
 
-    The client is named as the plan names it: it may be withdrawn later, and what was said of it stays.
+    It stores the client's name, because the client may be withdrawn later while the acknowledgement stays.
     """
 
     request = models.ForeignKey(PromotionRequest, on_delete=models.CASCADE, related_name="acknowledgements")
@@ -32,7 +33,7 @@ class Acknowledgement(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            # of the subject's digest: a name of many characters doesn't fit into an index
+            # of the subject's digest, because a long name doesn't fit into an index
             models.UniqueConstraint(
                 "request", MD5("subject"), "client", "plan_hash", name="one_acknowledgement_a_client_and_plan"
             ),
@@ -50,9 +51,9 @@ MAX_PATH = 1024
 
 
 class RenameDecision(models.Model):
-    """Whether a field of a subject that went and one that came are one field under two names, as somebody decided.
+    """A decision whether a removed and an added field of a subject are the same field, renamed.
 
-    It holds for every comparison, report and request of the subject, wherever the same pair is suspected.
+    It applies to every comparison, report and request of the subject that suspects this pair.
     """
 
     subject = models.ForeignKey("subjects.Subject", on_delete=models.CASCADE, related_name="+")
@@ -66,7 +67,7 @@ class RenameDecision(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            # of their digests: a path of many characters doesn't fit into an index
+            # of the paths' digests, because a long path doesn't fit into an index
             models.UniqueConstraint("subject", MD5("from_path"), MD5("to_path"), name="one_decision_a_rename"),
             models.CheckConstraint(
                 condition=~models.Q(from_path="") & ~models.Q(to_path="") & ~models.Q(from_path=models.F("to_path")),
@@ -79,9 +80,9 @@ class RenameDecision(models.Model):
 
 
 class SamePerson(models.Model):
-    """Two accounts of one person; `one` is the smaller number of the two.
+    """Two accounts of one person; `one` has the smaller id.
 
-    If `one` only added the account `other`, they count as one person in closed environments alone.
+    If `one` only created the account `other`, they count as one person only in closed environments.
     """
 
     one = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

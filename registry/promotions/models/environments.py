@@ -1,6 +1,4 @@
-"""Environments in the promotion order, with their rules, freezes and break-glass, and the changes that would loosen a
-closed environment and wait for a second person.
-"""
+"""Environments in promotion order, with rules, freezes and break-glass; and changes waiting for a second person."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ _DAY: Final = 24
 
 @dataclass(frozen=True)
 class EvidenceRule:
-    """What an environment asks of evidence: `hours` old at most (0: of any age), and whether there has to be any."""
+    """What an environment requires of evidence: at most `hours` old (0: any age), and whether it is required."""
 
     environment: str
     hours: int = 0
@@ -28,20 +26,20 @@ class EvidenceRule:
 
     @property
     def binds(self) -> bool:
-        """Whether anything is asked."""
+        """Whether it requires anything."""
         return bool(self.hours or self.required)
 
     @property
     def longest(self) -> str:
-        """The age, in words."""
+        """The age in words."""
         number, unit = (self.hours // _DAY, "day") if self.hours % _DAY == 0 else (self.hours, "hour")
         return f"{number} {unit}{'s' if number != 1 else ''}"
 
 
 class Environment(models.Model):
-    """A registry with its place in the promotion order. A closed one changes by releases and break-glass only.
+    """A registry with its position in the promotion order. A closed one changes only by releases and break-glass.
 
-    The registry may be a mirror of a remote one: plans are made from the mirror, and applying writes to the remote.
+    The registry may be a mirror: then plans are built from the mirror, and applying writes to the remote.
     """
 
     registry = models.OneToOneField("subjects.Registry", on_delete=models.CASCADE, related_name="environment")
@@ -73,12 +71,12 @@ class Environment(models.Model):
 
     @property
     def evidence_rule(self) -> EvidenceRule:
-        """What it asks of evidence from data; its registry should be joined."""
+        """The rule for evidence from data; the registry should be joined."""
         return EvidenceRule(self.registry.name, self.max_evidence_hours, self.evidence_required)
 
     @property
     def settings(self) -> dict[str, int]:
-        """The rules that people change, by field."""
+        """The rules that people can change, by field."""
         return {name: getattr(self, name) for name in SETTINGS}
 
 
@@ -95,7 +93,7 @@ def _fewer(before: Any, after: Any) -> bool:
 
 
 def _older(before: Any, after: Any) -> bool:
-    """For a limit in hours, where 0 means no limit."""
+    """Return whether a limit in hours is looser, where 0 means no limit."""
     return before not in (0, after) and (after == 0 or after > before)
 
 
@@ -106,7 +104,7 @@ class EnvironmentSetting(NamedTuple):
     loosens: Callable[[Any, Any], bool]
 
 
-#: field of `Environment` that people change → the setting
+#: field of `Environment` that people can change → the setting
 SETTINGS: Final[Mapping[str, EnvironmentSetting]] = {
     "is_closed": EnvironmentSetting("closed", _switched_off),
     "reviews_needed": EnvironmentSetting("approvals required", _fewer),
@@ -122,7 +120,7 @@ _SWITCH: Final = {True: "yes", False: "no"}
 
 
 def change_in_words(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """The settings of `after`, each with its old and its new value, for sentences."""
+    """Return the settings of `after`, each with its old and new value, for sentences."""
     return ", ".join(
         f"{SETTINGS[field].label}: {_in_words(before[field])} → {_in_words(value)}" for field, value in after.items()
     )
@@ -133,12 +131,12 @@ def _in_words(value: Any) -> str:
 
 
 def setting_type(name: str) -> type[int]:
-    """The type of a setting's values: bool or int."""
+    """Return the type of a setting's values: bool or int."""
     return bool if isinstance(Environment._meta.get_field(name), models.BooleanField) else int
 
 
 class ReviewRule(models.Model):
-    """Who has to approve, beside the environment's count: so many of the owners, of a role or of a group."""
+    """Required approvals in addition to the environment's count: how many by owners, a role or a group."""
 
     ANY, BREAKING = "any", "breaking"
     OWNERS, ROLE, GROUP = "owners", "role", "group"
@@ -170,7 +168,7 @@ class ReviewRule(models.Model):
 
 
 class FreezeWindow(models.Model):
-    """A time in which nothing is applied to an environment."""
+    """A period in which nothing is applied to an environment."""
 
     environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="freeze_windows")
     starts_at = models.DateTimeField()
@@ -189,10 +187,10 @@ class FreezeWindow(models.Model):
 
 
 class RecurringFreeze(models.Model):
-    """Times that come again in which nothing is applied, by the clocks of a time zone.
+    """Recurring periods in which nothing is applied, in a time zone.
 
-    Weekly: from a day (0 is Monday) and time to the next such day and time. Monthly: from a time of the so many last days
-    of a month to a time of the first day of the next one.
+    Weekly: from a day (0 is Monday) and time to the next given day and time. Monthly: from a time on the first of a
+    month's `last_days` to a time on the first day of the next month.
     """
 
     WEEKLY, MONTHLY = "weekly", "monthly"
@@ -231,9 +229,9 @@ class RecurringFreeze(models.Model):
 
 
 class BreakGlass(models.Model):
-    """An administrator's passage through a closed environment, for a short time and with a reason.
+    """An administrator's temporary access to a closed environment, with a reason.
 
-    A second person confirms that it was right; until then, and for good where nobody does within a day, it is red.
+    A second person confirms it within a day; until then, and permanently if nobody does, it is red.
     """
 
     environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="break_glass")
@@ -266,7 +264,7 @@ class BreakGlass(models.Model):
 
 
 class EnvironmentChange(models.Model):
-    """A change that loosens a closed environment's rules, with who asked for it and who decided.
+    """A change that loosens a closed environment's rules, with its requester and decider.
 
     `action` and `values` are a service and its arguments; `before` is what it changes or depends on (change_guard.py).
     """

@@ -1,6 +1,7 @@
 """Requests to promote between environments: items, labels, the stored plan, reviews, discussions, steps and releases.
 
-A stored plan may have been damaged by a disk or written by an old program; `readable_plan` makes it safe to read.
+A stored plan may be damaged by a disk fault or come from an old version of the program; `readable_plan` makes it safe
+to read.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ MAX_LABEL: Final = 40
 
 
 def clean_label(text: str) -> str:
-    """A label as it is kept and looked for: in small letters, without space around it. Raises InvalidInput."""
+    """Return a label as stored and searched: lower case, trimmed. Raises InvalidInput."""
     label = " ".join(text.split()).lower()
     if not label or len(label) > MAX_LABEL:
         raise InvalidInput(f"A label can have 1 to {MAX_LABEL} characters, not {len(label)}.", field="labels")
@@ -35,28 +36,29 @@ def clean_label(text: str) -> str:
 
 
 def written_labels(text: str) -> list[str]:
-    """The labels of a line that people write, with commas between them; what is empty is none."""
+    """Return the labels of a comma-separated line, without empty ones."""
     return [label.strip() for label in text.split(",") if label.strip()]
 
 
 def clean_labels(labels: Iterable[str]) -> list[str]:
-    """Labels in order, each once. Raises InvalidInput, also for too many."""
+    """Return the labels sorted, each once. Raises InvalidInput, also for too many."""
     cleaned = sorted({clean_label(label) for label in labels})
     if len(cleaned) > MAX_LABELS:
         raise InvalidInput(f"A request can have {MAX_LABELS} labels, not {len(cleaned)}.", field="labels")
     return cleaned
 
 
-#: the steps in SQL, none where they are no list; for a template of a Func
+#: the steps in SQL, none if they aren't a list; for a template of a Func
 STEPS: Final = (
     "CASE jsonb_typeof(%(expressions)s -> 'steps') WHEN 'array' THEN %(expressions)s -> 'steps' ELSE '[]' END"
 )
 
 
 def readable_plan(stored: Any) -> dict[str, Any]:
-    """A stored plan, or where it isn't one (a fault has damaged it) an empty one that says so: `unreadable` is true.
+    """Return a stored plan; if it is damaged, an empty one whose `unreadable` is true.
 
-    No list and no page fails because of one such request. Nothing is done by it: before that the plan is made again.
+    So no list and no page fails because of one damaged request. Nothing is applied from it, because the plan is built
+    again before.
     """
     return dict(stored) if _is_readable(stored) else {"steps": [], "checks": [], "unreadable": True}
 
@@ -76,15 +78,15 @@ PERSON = settings.AUTH_USER_MODEL
 
 
 class RequestQuerySet(VisibleQuerySet["PromotionRequest"]):
-    """Requests: visible with all their subjects at the target; a draft only to its requester."""
+    """Requests, which are visible if all their subjects at the target are; a draft only to its requester."""
 
     def visible_to(self, actor: Actor, action: str = READ) -> Self:
-        """The requests for whose subjects the actor may all do the action, and of drafts only their own."""
+        """Return the requests for which the actor may do the action on all subjects; of drafts only their own."""
         drafts = models.Q(state=PromotionRequest.DRAFT) & ~models.Q(requested_by_id=actor.user_id or 0)
         return self.exclude(drafts).covered_by(extent_of(actor, action))
 
     def covered_by(self, extent: Extent) -> Self:
-        """The requests whose subjects are all in the extent."""
+        """Return the requests whose subjects are all in the extent."""
         if extent.is_whole:
             return self
         name = qualified(models.F("context_name"), models.F("subject_name"))
@@ -95,21 +97,21 @@ class RequestQuerySet(VisibleQuerySet["PromotionRequest"]):
 
 
 class PromotionRequest(models.Model):
-    """One or more versions that somebody wants in an environment; `plan_hash` is what a review binds to.
+    """A request for one or more versions in an environment; a review binds to `plan_hash`.
 
-    `version`, the names, number and fingerprint are those of the first item, by which lists name the request.
+    `version`, the names, number and fingerprint are those of the first item, which lists show.
     """
 
     DRAFT, IN_REVIEW, APPROVED, SCHEDULED, APPLYING, APPLIED, REJECTED, WITHDRAWN, FAILED = (
         "draft", "in review", "approved", "scheduled", "applying", "applied", "rejected", "withdrawn", "failed",
     )  # fmt: skip
     STATES = (DRAFT, IN_REVIEW, APPROVED, SCHEDULED, APPLYING, APPLIED, REJECTED, WITHDRAWN, FAILED)
-    #: a failed one has written a part and can be resumed or given up
+    #: a failed request has written a part and can be resumed or given up
     OPEN_STATES = (DRAFT, IN_REVIEW, APPROVED, SCHEDULED, APPLYING, FAILED)
     CLOSED_STATES = (APPLIED, REJECTED, WITHDRAWN)
-    #: in these a plan is looked at again, and may move
+    #: states in which the plan is checked again and may change
     PLANNED_STATES = (IN_REVIEW, APPROVED, SCHEDULED)
-    #: in these nothing was written yet, so there are no steps and releases
+    #: states in which nothing was written yet, so there are no steps and releases
     UNWRITTEN_STATES = (DRAFT, *PLANNED_STATES)
 
     PROMOTE, PROPOSE, ROLL_BACK, ADOPT = "promote", "propose", "roll back", "adopt"
@@ -153,7 +155,7 @@ class PromotionRequest(models.Model):
     def from_db(
         cls, db: str | None, field_names: Collection[str], values: Collection[Any], **modes: Any
     ) -> PromotionRequest:
-        """The row, its plan readable: a damaged one is an empty one."""
+        """Return the row with a readable plan; a damaged plan becomes an empty one."""
         row = super().from_db(db, field_names, values, **modes)
         if "plan" in row.__dict__:
             row.plan = readable_plan(row.plan)
@@ -201,9 +203,9 @@ class PromotionRequest(models.Model):
 
 
 class RequestItem(models.Model):
-    """A version that a request carries, or a proposed text (`version_number` 0). What they refer to comes by the plan.
+    """A version or a proposed text (`version_number` 0) in a request. The plan adds what they refer to.
 
-    `open_in` is the target while the request is open: a schema is asked for once at a time.
+    `open_in` is the target while the request is open, so that a schema has only one open request there.
     """
 
     request = models.ForeignKey(PromotionRequest, on_delete=models.CASCADE, related_name="items")
@@ -234,9 +236,9 @@ class RequestItem(models.Model):
 
 
 class Review(models.Model):
-    """What one person decided about one plan; a review of an earlier plan no longer counts.
+    """One person's decision on one plan; a review of an earlier plan no longer counts.
 
-    `override` is the reason of an approval in spite of checks that fail and may be overridden.
+    `override` is the reason for an approval despite failed checks that can be overridden.
     """
 
     APPROVE, CHANGES, REJECT = "approve", "changes", "reject"
@@ -260,7 +262,7 @@ class Review(models.Model):
 
 
 class Thread(models.Model):
-    """A discussion of a request, anchored to a field of one of its subjects (both empty: to the request as a whole)."""
+    """A discussion of a request, anchored to a field of one of its subjects (both empty: to the whole request)."""
 
     request = models.ForeignKey(PromotionRequest, on_delete=models.CASCADE, related_name="threads")
     subject = models.CharField(max_length=1280, blank=True, help_text="the qualified name")
@@ -292,7 +294,7 @@ class Comment(models.Model):
 
 
 class ApplyStep(models.Model):
-    """A step of a plan that is being applied, kept before and after it is done: what a crash left is shown and resumed."""
+    """A step of a plan that is being applied, stored before and after it runs, so that it can be resumed after a crash."""
 
     WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
 
@@ -320,7 +322,7 @@ class ApplyStep(models.Model):
 
 
 class Release(models.Model):
-    """A version that an approved request made live in an environment, what it refers to included."""
+    """A version, or a version that it refers to, that an approved request made live in an environment."""
 
     environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="releases")
     request = models.ForeignKey(PromotionRequest, on_delete=models.PROTECT, related_name="releases")
@@ -347,7 +349,7 @@ class Release(models.Model):
 
 
 class Draft(models.Model):
-    """A schema that somebody writes, kept until it is proposed or thrown away; seen by its author alone."""
+    """A schema text in progress, kept until it is proposed or discarded; visible only to its author."""
 
     author = models.ForeignKey(PERSON, on_delete=models.CASCADE, related_name="+")
     registry = models.ForeignKey("subjects.Registry", on_delete=models.CASCADE, related_name="+")

@@ -25,9 +25,9 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 
 @dataclass(frozen=True)
 class Consumer:
-    """A client that a plan breaks; `people` are those whom its contact names, who acknowledge for it.
+    """A client that a plan breaks; `people` are those in its contact, who can acknowledge for it.
 
-    Without people, whoever may review the request acknowledges. `declared` is None if the declaration was withdrawn since.
+    Without people, anybody who may review the request can. `declared` is None if the declaration was withdrawn since.
     """
 
     hurt: AffectedClient
@@ -54,7 +54,7 @@ class Consumer:
 
 
 def consumers_of(info: RequestInfo) -> tuple[Consumer, ...]:
-    """The clients that the request's stored plan breaks; a constant number of queries, none if there are none."""
+    """Return the clients that the request's stored plan breaks; a constant number of queries, or none."""
     hurt = affected_clients(info.checks)
     if not hurt:
         return ()
@@ -63,7 +63,7 @@ def consumers_of(info: RequestInfo) -> tuple[Consumer, ...]:
 
 
 def consumers_of_row(request: PromotionRequest) -> tuple[Consumer, ...]:
-    """The same for a row whose target is joined."""
+    """Return the same for a row whose target is joined."""
     hurt = affected_clients(request.plan["checks"])
     if not hurt:
         return ()
@@ -93,7 +93,7 @@ def _consumers(
 
 
 def _able(people: Collection[int], registry: str, subjects: Sequence[str]) -> set[int]:
-    """Those who may read the request: nobody acknowledges what they can't read."""
+    """Return the people who may read the request: nobody acknowledges what they can't read."""
     grants = grants_of_roles((), people) if people else {}
     return {
         number
@@ -106,7 +106,10 @@ def _able(people: Collection[int], registry: str, subjects: Sequence[str]) -> se
 
 
 def _same_as(requester: int | None, people: Collection[int]) -> set[int]:
-    """The accounts of the requester, who can't acknowledge their own request; None if the environment allows it."""
+    """Return the accounts of the requester, who can't acknowledge their own request.
+
+    `requester` is None if the environment allows that.
+    """
     if requester is None or not people:
         return set()
     persons = persons_of({*people, requester})
@@ -120,9 +123,10 @@ MOST: Final = 20
 
 
 def pending_acknowledgements(by: Actor) -> dict[int, tuple[AffectedClient, ...]]:
-    """Request → the clients that an actor still has to acknowledge for, newest first; one query if there are none, else a constant number.
+    """Return request → the clients that the actor still has to acknowledge for, newest first.
 
-    As on the request's page, the client's contact must name the actor, who may read the request and isn't its requester.
+    One query if there are none, otherwise a constant number. As on the request's page, the client's contact must name
+    the actor, who may read the request and isn't its requester.
     """
     rows = _unacknowledged(by) if by.user_id is not None else []
     if not rows or by.user_id is None:
@@ -139,7 +143,7 @@ def pending_acknowledgements(by: Actor) -> dict[int, tuple[AffectedClient, ...]]
 
 
 def _unacknowledged(by: Actor) -> list[PromotionRequest]:
-    """The requests whose acknowledgement check doesn't pass, with only the part of the plan that names affected clients."""
+    """Return the requests with missing acknowledgements, with only the plan's checks of affected clients."""
     planned = PromotionRequest.objects.filter(state__in=PromotionRequest.PLANNED_STATES)
     newest = planned.visible_to(by).order_by("-pk").values("pk")[:LOOKED_AT]
     rows = PromotionRequest.objects.filter(pk__in=newest).alias(waits=_Waits(F("plan"))).filter(waits=True)
@@ -152,7 +156,7 @@ def _unacknowledged(by: Actor) -> list[PromotionRequest]:
 
 
 def _left(rows: Sequence[PromotionRequest]) -> dict[int, list[AffectedClient]]:
-    """The affected clients of each request for which nobody has acknowledged its plan."""
+    """Return the affected clients of each request for which nobody has acknowledged its plan."""
     hashes = {row.pk: row.plan_hash for row in rows}
     rows_of_requests = Acknowledgement.objects.filter(request__in=hashes, plan_hash__in=set(hashes.values()))
     acknowledged = {
@@ -170,7 +174,7 @@ def _left(rows: Sequence[PromotionRequest]) -> dict[int, list[AffectedClient]]:
 def _clients_naming(
     user_id: int, hurt_clients: Sequence[tuple[Registry, AffectedClient]]
 ) -> set[tuple[int, AffectedClient]]:
-    """The clients whose contact names the user, with their registry's key; one query per registry, and two."""
+    """Return the clients whose contact names the user, with their registry's key; one query per registry, and two."""
     subjects: dict[Registry, set[SubjectName]] = {}
     for registry, hurt in hurt_clients:
         subjects.setdefault(registry, set()).add(parse_subject(hurt.subject))
@@ -187,7 +191,7 @@ def _clients_naming(
 
 
 def _own_accounts(user_id: int, rows: Sequence[PromotionRequest]) -> set[int]:
-    """The accounts of this person among the requesters."""
+    """Return the accounts of this person among the requesters."""
     persons = persons_of({user_id, *(row.requested_by_id for row in rows)})
     return {number for number, person in persons.items() if person == persons.get(user_id)}
 

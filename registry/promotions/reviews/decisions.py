@@ -1,7 +1,7 @@
-"""Review decisions: approve, approve several at once, request changes, reject. An approval binds to the plan that was read.
+"""Review decisions: approve, bulk-approve, request changes, reject. An approval binds to the plan that was read.
 
 A review that requests changes blocks approval until its reviewer decides otherwise or the plan changes: no review of an
-earlier plan counts. A bulk approval approves each request by itself. It leaves out, with the reason, whatever breaks,
+earlier plan counts. A bulk approval approves each request separately. It leaves out, with the reason, whatever breaks,
 fails, warns, or has changed since it was read.
 """
 
@@ -56,7 +56,7 @@ _NOTHING_TO_SAY: Final = frozenset({PASS, SKIPPED})
 
 
 def why_alone(plan: Mapping[str, Any]) -> str:
-    """Why a request with this stored plan can't be part of a bulk approval, as a sentence; "" if it can."""
+    """Return why a request with this stored plan can't be part of a bulk approval, as a sentence; "" if it can."""
     if plan.get("unreadable"):
         return "Its stored plan can't be read. Run its checks again."
     if plan.get("breaking"):
@@ -93,13 +93,13 @@ def approve(
 ) -> str:
     """Approve the plan that the request shows; returns the state, `approved` once it has all approvals that it needs.
 
-    `plan_hash` is the plan that the approver has read. A breaking plan needs a comment, and so does one whose subject has
-    open breaks at the source. `override` is the reason to approve in spite of failing checks that may be overridden:
-    compatibility by somebody who may force versions, the others by any reviewer. `typed` is the subject's name, required
-    for a plan that breaks a closed environment. `only_safe` refuses a plan that breaks, fails or warns. An approved request
-    takes a further approval only with an `override` of a check that fails, such as a freeze.
-    Raises PlanHashRequired without a hash, PlanChanged (and keeps the new plan to be read) where it isn't what
-    would run now, WrongState, InvalidInput without a reason that is needed, NotAllowed, RemoteUnavailable.
+    `plan_hash` is the plan that the approver has read. A breaking plan needs a comment, and so does one whose subject
+    has open breaks at the source. `override` is the reason to approve despite failed checks that can be overridden:
+    compatibility by somebody who may force versions, the others by any reviewer. `typed` is the subject's name,
+    required for a plan that breaks a closed environment. `only_safe` refuses a plan that breaks, fails or warns. An
+    approved request accepts a further approval only with an `override` of a failed check, such as a freeze. Raises
+    PlanHashRequired without a hash, PlanChanged (and stores the new plan to be read) if it isn't the current plan,
+    WrongState, InvalidInput without a required reason, NotAllowed, RemoteUnavailable.
     """
     remark, reason = checked_text(comment, "comment"), checked_text(override, "reason")
 
@@ -131,7 +131,7 @@ def approve(
 
 
 def _open_at_source(request: PromotionRequest) -> str:
-    """The sentence about open breaks at the source; "" if there are none."""
+    """Return the sentence about open breaks at the source; "" if there are none."""
     checks = (check for check in request.plan["checks"] if check.get("code") == SOURCE_DRIFT)
     return next((str(check["sentence"]) for check in checks), "")
 
@@ -208,7 +208,7 @@ def _review(request: PromotionRequest, by: Actor, verdict: str, comment: str, ov
 
 
 def _override(request: PromotionRequest, by: Actor, reason: str) -> str:
-    """The override as it is stored: the reason and the overridden codes; "" if there is nothing to override.
+    """Return the override as it is stored: the reason and the overridden codes; "" if there is nothing to override.
 
     A freeze only prevents applying. Raises WrongState, InvalidInput, NotAllowed.
     """
@@ -265,7 +265,7 @@ def require_reviewer(request: PromotionRequest, by: Actor) -> None:
         )
 
 
-#: requests of one bulk approval; each makes its plan again
+#: the most requests of one bulk approval; each builds its plan again
 MOST_TOGETHER: Final = 50
 
 

@@ -5,10 +5,10 @@ rule of the environment a number by the people it names for the request's subjec
 of a group. One approval counts for every rule that names its author. People named by a rule may review with or without
 the right; the environment's number counts only those with the right.
 
-A person is an account: a database constraint allows one account per issuer and subject. An e-mail address is no identity,
-yet accounts with the same address count as one person, and so do accounts that an administrator linked, and in closed
-environments an added account with its maker's (linked_accounts.py): none of them
-reviews what another requested, and their approvals count once.
+A person is an account: a database constraint allows one account per issuer and subject. An e-mail address isn't an
+identity, but accounts with the same address count as one person. So do accounts that an administrator linked, and in
+closed environments an added account and its maker's (linked_accounts.py): none of them reviews what another requested,
+and their approvals count once.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ReviewNeeds:
     nobody_can: str = ""
     #: the accounts whose role there doesn't count, because one person alone gave it
     unconfirmed: Mapping[int, UnconfirmedAccount] = field(default_factory=dict, repr=False)
-    #: everybody whom the request's rules name, including the requester and those who have reviewed
+    #: everybody named by the request's rules, including the requester and those who have reviewed
     named_ids: frozenset[int] = field(default=frozenset(), repr=False)
 
     @property
@@ -95,7 +95,7 @@ class ReviewNeeds:
 
 
 def needed_for(request: PromotionRequest) -> ReviewNeeds:
-    """What one request needs, in a constant number of queries."""
+    """Return what one request needs, in a constant number of queries."""
     return needed_for_many([request])[request.pk]
 
 
@@ -104,17 +104,17 @@ def needed_for_many(
     rules: dict[int, list[ReviewRule]] | None = None,
     reviews: Iterable[Review] | None = None,
 ) -> dict[int, ReviewNeeds]:
-    """The same for many requests, by number; the number of queries depends only on the environments.
+    """Return the same for many requests, by number; the number of queries depends only on the environments.
 
-    `rules` are those of their environments, and `reviews` those of the requests with their reviewers, where the caller
-    has just read them.
+    `rules` are those of their environments, and `reviews` those of the requests with their reviewers, if the caller has
+    just read them.
     """
     people = _ReviewFacts(requests, rules, reviews)
     return {request.pk: people.needed(request) for request in requests}
 
 
 def written_subjects(request: PromotionRequest) -> list[str]:
-    """The qualified names of the subjects that the request's plan writes, or requests if it writes none."""
+    """Return the qualified names of the subjects that the request's plan writes, or requests if it writes none."""
     named = dict.fromkeys(
         str(step["subject"]) for step in request.plan["steps"] if step.get("kind", REGISTER) in WRITING
     )
@@ -122,7 +122,7 @@ def written_subjects(request: PromotionRequest) -> list[str]:
 
 
 def is_breaking(request: PromotionRequest) -> bool:
-    """Whether the request's plan breaks its target's level, or BACKWARD if the target's level is NONE."""
+    """Return whether the request's plan breaks its target's level, or BACKWARD if the target's level is NONE."""
     return bool(request.plan.get("breaking"))
 
 
@@ -156,7 +156,7 @@ class _ReviewFacts:
             self.reviews.setdefault(review.request_id, []).append(review)
 
     def needed(self, request: PromotionRequest) -> ReviewNeeds:
-        """What one request needs."""
+        """Return what one request needs."""
         subjects, registry = written_subjects(request), request.target.registry.name
         counting = [review for review in self.reviews.get(request.pk, ()) if review.plan_hash == request.plan_hash]
         approved = {r.reviewer_id: r.reviewer.get_username() for r in counting if r.verdict == Review.APPROVE}
@@ -190,7 +190,7 @@ class _ReviewFacts:
         )
 
     def _rule_parts(self, rule: ReviewRule, registry: str, subjects: Sequence[str]) -> Iterable[tuple[str, set[int]]]:
-        """The rule for the subjects that it matches: once for each distinct set of owners, else once."""
+        """Return the rule for the subjects that it matches: once for each distinct set of owners, else once."""
         matching = [name for name in subjects if name_pattern(rule.subject_pattern).allows(name)]
         if not matching:
             return
@@ -231,14 +231,17 @@ class _ReviewFacts:
 
     @staticmethod
     def _count(numbers: set[int], persons: Mapping[int, int]) -> int:
-        """How many people the accounts belong to; a deleted account counts as one."""
+        """Return how many people the accounts belong to; a deleted account counts as one."""
         return len({persons.get(number, number) for number in numbers})
 
     def _in_order(self, numbers: set[int]) -> tuple[Reviewer, ...]:
         return tuple(reviewer for number, reviewer in self.people.items() if number in numbers)
 
     def _able(self, request: PromotionRequest, registry: str, subjects: Sequence[str]) -> set[int]:
-        """Those who could approve if named: they may read it, didn't request it, and have an identity of the issuer."""
+        """Return the people who could approve if named: they may read it, didn't request it, and are identified.
+
+        Identified means that they have an identity of the issuer, if there is one.
+        """
         people = self._who_may("schema.read", registry, subjects)
         if settings.OIDC_ISSUER:
             people = people & self.identified
@@ -248,7 +251,7 @@ class _ReviewFacts:
         return {number for number in people if persons[number] != persons[request.requested_by_id]}
 
     def _who_may(self, action: str, registry: str, subjects: Sequence[str]) -> set[int]:
-        """Those with the right for all subjects; most have it for every subject, so only the rest is checked by subject."""
+        """Return the people with the right for all subjects; only those without it everywhere are checked by subject."""
         if (action, registry) not in self.covering:
             everywhere = {n for n, grants in self.grants.items() if _may(action, grants, registry, [""])}
             self.covering[action, registry] = everywhere, self.grants.keys() - everywhere
@@ -257,7 +260,7 @@ class _ReviewFacts:
 
 
 def barred_in(request: PromotionRequest, accounts: Mapping[int, UnconfirmedAccount]) -> dict[int, UnconfirmedAccount]:
-    """Those of the accounts whose role doesn't count for reviews; none unless the request's environment is closed."""
+    """Return the accounts whose role doesn't count for reviews; none unless the environment is closed."""
     if not request.target.is_closed:
         return {}
     registry = request.target.registry.name
@@ -285,7 +288,7 @@ class ReviewerFilter:
         return set(User.objects.filter(pk=self.user_id).values_list("groups__name", flat=True))
 
     def reviewable(self, requests: Sequence[PromotionRequest]) -> list[int]:
-        """The numbers of those that they can review, in the same order; one query per registry if a rule names owners.
+        """Return the numbers of those that they can review, in order; one query per registry if a rule names owners.
 
         The rows have `target_rules`.
         """
@@ -294,7 +297,7 @@ class ReviewerFilter:
         return [request.pk for request in requests if self.can(request)]
 
     def can(self, request: PromotionRequest) -> bool:
-        """Whether this person can review it, by right or by a rule; agrees with `ReviewNeeds.eligible`."""
+        """Return whether this person can review it, by right or by a rule; agrees with `ReviewNeeds.eligible`."""
         subjects, registry = written_subjects(request), request.target.registry.name
         if not self.may_approve or not _may("schema.read", self.grants, registry, subjects):
             return False
@@ -307,15 +310,15 @@ class ReviewerFilter:
         return any(self._is_named(rule, request, registry, subjects) for rule in self.rules.get(request.target_id, ()))
 
     def reviews_all_of(self, registry: str) -> bool:
-        """Whether they may read and review every request to the registry."""
+        """Return whether they may read and review every request to the registry."""
         return not self.unconfirmed and reviews_all(self.grants, registry)
 
     def may_review_in(self, registry: str) -> bool:
-        """Whether they may review some requests to the registry."""
+        """Return whether they may review some requests to the registry."""
         return any(grant.role in ACTIONS[REVIEW] and grant.registry in ("", registry) for grant in self.grants)
 
     def is_same(self, requester: int, *, is_closed: bool) -> bool:
-        """Whether the requester is this person, by any account, where the target is closed or open."""
+        """Return whether the requester is this person, by any account, in a closed or open environment."""
         persons = self.accounts.persons_in(is_closed=is_closed)
         return persons[requester] == persons.get(self.user_id)
 
@@ -334,7 +337,7 @@ class ReviewerFilter:
 
 
 def target_rules() -> ArraySubquery:
-    """The rules of a request's target, for `rules_in`, as a column of the request."""
+    """Return the rules of a request's target, for `rules_in`, as a column of the request."""
     columns = {name: name for name in ("id", "environment_id", *_RULE)}
     rules = ReviewRule.objects.filter(environment=OuterRef("target")).order_by("pk")
     return ArraySubquery(rules.values(rule=JSONObject(**columns)))
@@ -355,7 +358,7 @@ def _rules_of(environments: Iterable[int]) -> dict[int, list[ReviewRule]]:
 def _owners(
     requests: Sequence[PromotionRequest], rules: Mapping[int, Sequence[ReviewRule]]
 ) -> dict[tuple[str, str], Owners]:
-    """The owners of written subjects, if a rule needs them, by registry and subject; one query per registry."""
+    """Return the owners of written subjects, if a rule needs them, by registry and subject; one query per registry."""
     subjects_by_registry: dict[str, set[str]] = {}
     for request in requests:
         if any(rule.reviewers == ReviewRule.OWNERS for rule in rules.get(request.target_id, ())):
@@ -404,7 +407,7 @@ def _has_role(grants: Sequence[Grant], role: str, registry: str, subjects: Itera
 
 
 def grants_of_roles(roles: Iterable[str], people: Iterable[int]) -> dict[int, list[Grant]]:
-    """All grants of these roles, and all grants of these people, own or through groups, by person; one query."""
+    """Return all grants of these roles, and all grants of these people, own or through groups, by person; one query."""
     condition, numbers = Q(role__in=sorted(roles)), sorted(people)
     own = RoleGrant.objects.filter(condition | Q(user__in=numbers)).values_list("user", *_PLACE)
     through = GroupGrant.objects.filter(condition | Q(group__user__in=numbers), group__user__isnull=False)
@@ -429,16 +432,16 @@ AT_APPLYING: Final = frozenset({"acknowledged", "freeze", "threads"})
 
 
 def override_text(reason: str, codes: Iterable[str]) -> str:
-    """The text of an override as a review stores it."""
+    """Return the text of an override as a review stores it."""
     return f"{reason}{IN_SPITE_OF}{', '.join(sorted(set(codes)))}"
 
 
 def reason_of(review: Review) -> str:
-    """The reason of an override; empty if there is none."""
+    """Return the reason of an override; empty if there is none."""
     return review.override.rpartition(IN_SPITE_OF)[0]
 
 
 def overridden(review: Review) -> frozenset[str]:
-    """The codes of the checks that an approval overrides."""
+    """Return the codes of the checks that an approval overrides."""
     _, mark, codes = review.override.rpartition(IN_SPITE_OF)
     return frozenset(codes.split(", ")) if mark else frozenset()

@@ -1,16 +1,16 @@
 """Which accounts count as a second person: not those of the same person, nor those that one person alone let in.
 
-Accounts with one e-mail address belong to one person, and so do those that an administrator has linked. Whoever adds an
-account sees its first password, and could request with the one account and approve with the other. So in closed
+Accounts with one e-mail address belong to one person, and so do those that an administrator has linked. A person who
+adds an account sees its first password, and could request with one account and approve with the other. So in closed
 environments the two count as one person until somebody else confirms that they aren't, by unlinking them.
 
-Whoever opens break-glass could give a second account the right to review, confirm the break-glass with it, and approve
-their own changes. So what people were given within a day after a break-glass was opened and used doesn't count in a closed
-environment until it is confirmed, whoever gave it: by then another account could have the right to give, or the
-environment could be open. Roles to review that environment don't count however late they were given, since the other
-reviewers could have been removed under it. The first other reviewer, whom an administrator may add alone, otherwise counts
-after a day. Not affected are rights that another person approved, groups from the identity provider, and what programs on
-the server gave. The audit has who gave what and when, and the application can't change it.
+A person who opens break-glass could give a second account the right to review, confirm the break-glass with it, and
+approve their own changes. So rights given within a day after a break-glass was opened and used don't count in a closed
+environment until it is confirmed, whoever gave them: by that time another account could have the right to give, or the
+environment could be open. Roles to review that environment don't count however late they were given, because the other
+reviewers could have been removed under it. The first other reviewer, who can be added by an administrator alone,
+otherwise counts after a day. Not affected are rights that another person approved, groups from the identity provider,
+and rights given by programs on the server. The audit has who gave what and when, and the application can't change it.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from registry.promotions.models import SamePerson
 REVIEW: Final = "promotion.review"
 FIRST_WAITS: Final = timedelta(days=1)
 
-#: the events that one person alone caused in the day after a break-glass that is unconfirmed, those after that day by which
-#: somebody became a reviewer of its environment, and of the last day those by which the first other reviewer was added
+#: the events that one person alone caused: all within a day after an unconfirmed break-glass; later ones by which
+#: somebody became a reviewer of its environment; and those of the last day that added the first other reviewer
 _EVENTS: Final = """
     passages AS (
         SELECT g.id, r.name, g.opened_at AS since, g.opened_at + %s AS day_over
@@ -88,8 +88,8 @@ FROM rights r LEFT JOIN doubtful d
     ON d.kind = r.kind AND d.id = r.id OR d.kind = 'access_user_groups' AND d.id = r.membership
 WHERE r.user_id IS NOT NULL GROUP BY r.user_id HAVING bool_or(d.kind IS NOT NULL)
 """  # noqa: S608
-#: accounts that are linked, or were until one person alone unlinked them, and the former addresses of accounts; with the
-#: addresses of these accounts, through which they are connected with further ones
+#: accounts that are linked, or were until one person alone unlinked them, and the former addresses of accounts; with
+#: the addresses of these accounts, which connect them with further ones
 _LINKS: Final = f"""
 WITH {
     _EVENTS.format(
@@ -107,7 +107,7 @@ SELECT one_id, other_id, email, is_added FROM links
 UNION ALL SELECT id, NULL, email, false FROM access_user
 WHERE email <> '' AND id IN (SELECT one_id FROM links UNION ALL SELECT other_id FROM links)
 """  # noqa: S608
-#: accounts by name, the links, and whether there is a right at all that doesn't count, so that `_ACCOUNTS` is mostly spared;
+#: accounts by name, the links, and whether there is any right that doesn't count, so that `_ACCOUNTS` is rarely needed;
 #: identities (issuer, subject) are in allauth's table, which this package knows only by name
 _FACTS: Final = f"""
 SELECT (
@@ -120,7 +120,7 @@ EXISTS (WITH {_GIVEN} SELECT FROM events)
 
 
 def parameters() -> list[Any]:
-    """The parameters of a query with the events, in order."""
+    """Return the parameters of a query with the events, in order."""
     return [
         CONFIRM_WITHIN,
         timezone.now(),
@@ -130,7 +130,7 @@ def parameters() -> list[Any]:
         sorted(ACTIONS[REVIEW]),
         sorted(ACTIONS[REVIEW]),
         f"{LOOSENS}: change %",
-        f"_%{LOOSENS}: %",  # besides the approval, something in another environment that one person did alone
+        f"_%{LOOSENS}: %",  # besides the approval, one person alone loosened another environment
         "groups from the identity provider%",
         f"%{LOOSENS}: {FIRST_REVIEWER}%",
     ]
@@ -149,7 +149,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Accounts:
-    """Accounts by name. `persons` has for each a number that all accounts of its person share in a closed environment.
+    """Accounts by name. `persons` maps each to a number that all accounts of its person share in closed environments.
 
     `persons_when_open` is the same for open ones, where an added account isn't its maker's.
     """
@@ -164,7 +164,7 @@ class Accounts:
         return self.persons if is_closed else self.persons_when_open
 
     def unconfirmed(self) -> dict[int, UnconfirmedAccount]:
-        """The accounts, of all, with rights that don't count; a query only if there is one."""
+        """Return all accounts with rights that don't count; a query only if there is one."""
         return unconfirmed_accounts() if self.any_unconfirmed else {}
 
 
@@ -181,11 +181,11 @@ class UnconfirmedAccount:
     place: str
 
     def counts_in(self, registry: str) -> bool:
-        """Whether the account may review everything there without the right that doesn't count."""
+        """Return whether the account may review everything there without the right that doesn't count."""
         return reviews_all(self.grants, registry)
 
     def refusal(self, name: str, registry: str) -> str:
-        """Why the role of the account of that name doesn't count there, and what would help, as sentences."""
+        """Return why the role of the account with that name doesn't count there, and what would help, as sentences."""
         return f"The role of {name} in {registry} doesn't count for this. {self._reason}"
 
     @property
@@ -201,7 +201,7 @@ class UnconfirmedAccount:
 
 
 def unconfirmed_accounts() -> dict[int, UnconfirmedAccount]:
-    """The accounts with rights that don't count for decisions about closed environments; one query."""
+    """Return the accounts with rights that don't count for decisions on closed environments; one query."""
     with connection.cursor() as cursor:
         cursor.execute(_ACCOUNTS, parameters())
         rows = cursor.fetchall()
@@ -214,21 +214,21 @@ def unconfirmed_accounts() -> dict[int, UnconfirmedAccount]:
 
 
 def unconfirmed_reviewers(registry: str) -> dict[int, UnconfirmedAccount]:
-    """The accounts whose right to review a registry doesn't count; one query."""
+    """Return the accounts whose right to review a registry doesn't count; one query."""
     return {number: account for number, account in unconfirmed_accounts().items() if not account.counts_in(registry)}
 
 
 def reviews_all(grants: Sequence[Grant], registry: str) -> bool:
-    """Whether these roles allow reviewing everything in a registry."""
+    """Return whether these roles allow reviewing everything in a registry."""
     somebody = Actor("somebody", "task", grants=tuple(grants))
     return all(may(somebody, action, registry=registry) for action in ("schema.read", REVIEW))
 
 
 def accounts_of(numbers: Collection[int], joined: Sequence[int] = ()) -> Accounts:
-    """The existing accounts with these numbers, and which of them belong to one person; one query.
+    """Return the existing accounts with these numbers, and which of them belong to one person; one query.
 
-    `joined` are further accounts that count as one person. What one person alone took apart still counts together. Accounts
-    are also connected through others, which needn't be among those asked for.
+    `joined` are further accounts that count as one person. Accounts that one person alone unlinked still count
+    together. Accounts can also be connected through others, which needn't be in `numbers`.
     """
     with connection.cursor() as cursor:
         cursor.execute(_FACTS, [list(numbers), *parameters(), *parameters()])
@@ -267,13 +267,13 @@ def persons_of(numbers: Collection[int]) -> Mapping[int, int]:
 
 
 def is_same_person(one: int, other: int, *, is_closed: bool = True) -> bool:
-    """Whether two accounts belong to one person, in a closed environment or in an open one."""
+    """Return whether two accounts belong to one person, in a closed environment or in an open one."""
     persons = accounts_of((one, other)).persons_in(is_closed=is_closed)
     return one == other or persons[one] == persons[other]
 
 
 def link_in_words(one: int, other: int) -> str:
-    """Why two accounts count as one person, as a sentence."""
+    """Return why two accounts count as one person, as a sentence."""
     row = SamePerson.objects.filter(one__in=(one, other), other__in=(one, other), is_added=True).first()
     if row is None:
         return "Their accounts are linked or have the same email address."
@@ -284,7 +284,7 @@ def link_in_words(one: int, other: int) -> str:
 
 
 def link_added_account(user_id: int, by: Actor) -> None:
-    """Count a new account as its maker's in closed environments; a program on the server makes it for nobody."""
+    """Link a new account with its maker's in closed environments; a program on the server has no account to link."""
     if by.user_id is None:
         return
     SamePerson.objects.create(
@@ -300,7 +300,7 @@ def link_added_account(user_id: int, by: Actor) -> None:
 class SamePersonInfo:
     """A statement about two accounts: why, by whom and when.
 
-    If `one` only added the account `other`, the statement `is_added`, and counts in closed environments alone.
+    If `one` only added the account `other`, the statement `is_added`, and counts only in closed environments.
     """
 
     id: int
@@ -313,7 +313,7 @@ class SamePersonInfo:
 
 
 def same_person_statements() -> list[SamePersonInfo]:
-    """All statements, newest first; one query."""
+    """Return all statements, newest first; one query."""
     columns = ("id", "one__username", "other__username", "reason", "stated_by", "stated_at", "is_added")
     return [SamePersonInfo(*row) for row in SamePerson.objects.order_by("-pk").values_list(*columns)]
 
@@ -323,10 +323,10 @@ MANAGE = "people.manage"
 
 @transaction.atomic
 def state_same_person(*, one: str, other: str, reason: str, by: Actor) -> int:
-    """State that two accounts, by name, are one person wherever a second person is needed; returns the statement's number.
+    """State that two accounts, by name, are one person if a second person is needed; returns the statement's number.
 
-    Raises NotAllowed, NotSignedIn, InvalidInput, NotFound for a name that nobody has, WrongState where it is stated, and
-    SecondPersonRequired where it leaves nobody else to review for a closed environment.
+    Raises NotAllowed, NotSignedIn, InvalidInput, NotFound for an unknown name, WrongState if it is stated already, and
+    SecondPersonRequired if it leaves nobody else to review for a closed environment.
     """
     require(by, MANAGE)
     why = readable(reason, "reason")
@@ -348,10 +348,10 @@ def state_same_person(*, one: str, other: str, reason: str, by: Actor) -> int:
 
 @transaction.atomic
 def withdraw_same_person(*, statement_id: int, by: Actor) -> None:
-    """Withdraw a statement: the accounts count as two people again.
+    """Withdraw a statement, so that the accounts count as two people again.
 
-    Somebody else than the person who added an account confirms so, without a further person, that it is another person's.
-    Raises NotAllowed, NotSignedIn, NotFound, SecondPersonRequired.
+    If an account was added, somebody other than the person who added it can confirm alone that it belongs to another
+    person. Raises NotAllowed, NotSignedIn, NotFound, SecondPersonRequired.
     """
     require(by, MANAGE)
     row = SamePerson.objects.select_for_update().filter(pk=statement_id).first()
@@ -366,7 +366,7 @@ def withdraw_same_person(*, statement_id: int, by: Actor) -> None:
 
 
 def _is_second_person(first: int, by: Actor) -> bool:
-    """Whether the actor is certainly another person than that account's, with rights that count everywhere."""
+    """Return whether the actor is certainly another person than that account's, with rights that count everywhere."""
     if by.user_id is None or approval_refusal(by) or is_same_person(by.user_id, first):
         return False
     return unconfirmed_accounts().keys().isdisjoint((by.user_id,))

@@ -1,8 +1,8 @@
-"""The reviewers of an environment: who could approve, who may become or stay one, and when a review is due.
+"""The reviewers of an environment: who could approve, who can become or stay one, and when a review is due.
 
-In a closed environment nobody can add a reviewer, or remove the others, alone. While only the acting person could decide,
-there is no second person yet: the first one may be added, and the audit says so. Programs on the server (a command, a
-task) are allowed, since they can write the database anyway.
+In a closed environment nobody can add a reviewer, or remove the others, alone. While only the acting person could
+decide, there is no second person yet: the first one can be added, and the audit says so. Programs on the server (a
+command, a task) are allowed, because they can write the database anyway.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from registry.promotions.reviews.linked_accounts import (
     unconfirmed_reviewers,
 )
 
-#: people that a refusal names
+#: the most people that a refusal names
 _NAMED: Final = 5
 
 
 def keep_reviewers(change: RightsChange, by: Actor) -> None:
     """Raise SecondPersonRequired for a change of rights that needs another person's approval.
 
-    Every affected closed environment is asked, the last in the promotion order first.
+    Checks every affected closed environment, the last in promotion order first.
     """
     if by.user_id is None:
         return
@@ -63,10 +63,10 @@ def keep_reviewers(change: RightsChange, by: Actor) -> None:
 
 
 def _needs_approval(change: RightsChange, environment: Environment, acting: int, others: set[int]) -> bool:
-    """Whether one of the other reviewers of the environment has to approve the change.
+    """Return whether one of the other reviewers of the environment has to approve the change.
 
-    Without another one only break-glass remains for taking apart accounts that count as one person: else a sole reviewer
-    would make their own second person.
+    If there are none, unlinking accounts that count as one person needs break-glass: otherwise a sole reviewer could
+    make their own second person.
     """
     if not others:
         return bool(change.accounts) and _is_person_of_reviewer(change.accounts, environment)
@@ -79,7 +79,10 @@ def _needs_approval(change: RightsChange, environment: Environment, acting: int,
 
 
 def _approved_there_too(passage: Passage | None, environment: Environment) -> bool:
-    """Whether the approver of another environment may decide in this one too; in a trial, whether anybody may decide in both."""
+    """Return whether the approver of another environment can also decide in this one.
+
+    In a trial, return whether anybody can decide in both.
+    """
     if passage is None or passage.environment.pk == environment.pk:
         return False
     able = _deciders(environment.registry.name, passage.requester)
@@ -93,7 +96,7 @@ def _deciders(registry: str, requester: int) -> set[int]:
 
 
 def other_reviewers(registry: str, user_id: int, joined: Sequence[int] = ()) -> set[int]:
-    """The active accounts of other people who may review everything in the registry.
+    """Return the active accounts of other people who may review everything in the registry.
 
     `joined` are further accounts that count as one person.
     """
@@ -104,7 +107,7 @@ def other_reviewers(registry: str, user_id: int, joined: Sequence[int] = ()) -> 
 
 
 def _closed() -> Sequence[Environment]:
-    """The closed environments, last in the order first, locked, so that the answer stays true until the change is made."""
+    """Return the closed environments, last in order first, locked, so that the answer holds until the change is made."""
     rows = Environment.objects.filter(is_closed=True).select_related("registry").order_by("pk")
     return sorted(rows.select_for_update(of=("self",)), key=lambda row: -row.position)
 
@@ -130,7 +133,7 @@ def _widens(change: RightsChange, environment: Environment) -> bool:
 
 
 def _is_person_of_reviewer(accounts: Sequence[int], environment: Environment) -> bool:
-    """Whether one of these accounts, or another of the same person, may review something there."""
+    """Return whether one of these accounts, or another of the same person, may review something there."""
     able = {n for n, grants in grants_of_roles(ACTIONS[REVIEW], ()).items() if _reviews(grants, environment)}
     persons = persons_of({*able, *accounts})
     theirs = {persons[number] for number in accounts}
@@ -138,21 +141,21 @@ def _is_person_of_reviewer(accounts: Sequence[int], environment: Environment) ->
 
 
 def _reviews(grants: Iterable[Grant], environment: Environment) -> bool:
-    """Whether one of these grants allows reviewing something there."""
+    """Return whether one of these grants allows reviewing something there."""
     return any(grant.role in ACTIONS[REVIEW] and grant.registry in ("", environment.registry.name) for grant in grants)
 
 
 def _already(users: Sequence[int], environment: Environment) -> bool:
-    """Whether all of them may review everything there already, with roles that count."""
+    """Return whether all of them may review everything there already, with roles that count."""
     name = environment.registry.name
     able = bool(users) and all(reviews_all(grants_of(number), name) for number in users)
     return able and unconfirmed_reviewers(name).keys().isdisjoint(users)
 
 
 def second_person_refusal(registry: str, first: int, by: Actor) -> str:
-    """Why the actor isn't a second person beside the account that requested or opened something, as sentences; "" if they are.
+    """Return why the actor isn't a second person beside the first account, as sentences; "" if they are.
 
-    It is so if one of the two has only a role there that one person alone gave (linked_accounts.py).
+    They aren't if one of the two has only a role there that one person alone gave (linked_accounts.py).
     """
     accounts = unconfirmed_reviewers(registry)
     number = next((number for number in (by.user_id, first) if number in accounts), None)
@@ -166,10 +169,10 @@ def second_person_refusal(registry: str, first: int, by: Actor) -> str:
 
 @dataclass(frozen=True)
 class Approvers:
-    """The accounts with the right to review everything there, by name, and how many people they are.
+    """The accounts with the right to review everything there, by name, and how many people these are.
 
-    `is_enough` says whether they can approve a request of somebody else. Owners, roles and groups that a rule names depend
-    on a request's subjects, and aren't counted here.
+    `is_enough` says whether they can approve somebody else's request. Owners, roles and groups in rules depend on a
+    request's subjects, and aren't counted here.
     """
 
     names: tuple[str, ...]
@@ -183,7 +186,10 @@ class Approvers:
 
 
 def approvers_of(environment: EnvironmentInfo) -> Approvers:
-    """Who could approve there now: active, with the right for every subject and an identity of the issuer; three queries."""
+    """Return who could approve there now: active, identified, with the right for every subject; three queries.
+
+    Identified means that they have an identity of the issuer, if there is one.
+    """
     grants = grants_of_roles(ACTIONS[REVIEW], ())
     able = {number for number, accounts in grants.items() if reviews_all(accounts, environment.name)}
     if environment.is_closed:
@@ -198,7 +204,7 @@ def approvers_of(environment: EnvironmentInfo) -> Approvers:
 
 
 def shortages(environment: EnvironmentInfo) -> tuple[str, ...]:
-    """Which approvals too few people can give, as sentences: requests that need them can't be approved.
+    """Return which approvals too few people can give, as sentences: requests that need them can't be approved.
 
     For a rule about owners, these are the people who own any of its subjects. Whether one subject has enough of them
     depends on the request, which says so itself.
@@ -223,7 +229,7 @@ def _few(people: int) -> str:
 
 
 def _people_named(rule: ReviewRuleInfo, environment: EnvironmentInfo) -> int:
-    """How many people the rule names by a role, for whatever subjects, by a group, or as owners of what it matches."""
+    """Return how many people a rule names: by role (for any subjects), by group, or as owners of matching subjects."""
     if rule.reviewers == ReviewRule.OWNERS:
         numbers = _owners_within(rule.subject_pattern, environment.name)
     elif rule.reviewers == ReviewRule.GROUP:
@@ -241,7 +247,7 @@ def _people_named(rule: ReviewRuleInfo, environment: EnvironmentInfo) -> int:
 
 
 def _owners_within(pattern: str, registry: str) -> set[int]:
-    """The people who own subjects that the pattern may match, judged by what the patterns begin with."""
+    """Return the people who own subjects that the pattern may match, judged by the patterns' prefixes."""
     owned, prefix = ownerships_in(registry), _beginning(pattern)
     beginnings = ((_beginning(there), owner) for there, owner in owned.rules)
     owners = {owner for start, owner in beginnings if start.startswith(prefix) or prefix.startswith(start)}
@@ -249,7 +255,7 @@ def _owners_within(pattern: str, registry: str) -> set[int]:
 
 
 def _beginning(pattern: str) -> str:
-    """What a pattern has before its first wildcard."""
+    """Return the part of a pattern before its first wildcard."""
     return pattern.partition("*")[0].partition("?")[0]
 
 
@@ -266,7 +272,7 @@ _DAY: Final = timedelta(days=1)
 
 
 def worked(since: datetime, until: datetime) -> timedelta:
-    """The time between two moments, without Saturdays and Sundays (in UTC)."""
+    """Return the time between two moments, without Saturdays and Sundays (in UTC)."""
     start, end = since.astimezone(UTC), until.astimezone(UTC)
     if end <= start:
         return timedelta()
@@ -282,7 +288,7 @@ def worked(since: datetime, until: datetime) -> timedelta:
 
 
 def waits_long(since: datetime, now: datetime) -> bool:
-    """Whether a review that was requested then is overdue."""
+    """Return whether a review that was requested at that time is overdue."""
     return worked(since, now) > WAITS
 
 

@@ -79,7 +79,7 @@ class Command(BaseCommand):
 
 
 def lines_of(readiness: Readiness) -> Iterator[str]:
-    """The text for a terminal."""
+    """Return the text for a terminal."""
     yield f"{readiness.subject} version {readiness.version}, {readiness.source} → {readiness.target}: {readiness.verdict}"
     for reason in readiness.reasons:
         yield f"  {reason.code}: {reason.sentence}"
