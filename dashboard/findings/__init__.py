@@ -1,1 +1,1 @@
-"""The findings of scans: the list, the page of one with its evidence, and mutes."""
+"""The pages of findings: the list, a finding with its evidence, and mutes."""

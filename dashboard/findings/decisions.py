@@ -1,4 +1,4 @@
-"""The forms of decisions on findings, and the page of mutes: those there are, and what a new one would cover."""
+"""The forms of decisions on findings, and the page of mutes with a preview of a new one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PATTERNS: Final = {"rule": later("Rule"), "subject": later("Subject"), "location
 
 
 def still_blocking(registry: str) -> str:
-    """That breaks of a closed environment block even after one person's decision, as sentences; "" elsewhere."""
+    """Say that breaks in a closed environment still block after a decision; "" elsewhere."""
     if not decided_breaks_block(registry):
         return ""
     return gettext(
@@ -49,7 +49,7 @@ def still_blocking(registry: str) -> str:
 
 
 class AcknowledgeForm(ServiceForm):
-    """Takes note of a finding."""
+    """A form that acknowledges a finding."""
 
     service = staticmethod(services.acknowledge)
     label = later("Acknowledge")
@@ -63,14 +63,14 @@ class AcknowledgeForm(ServiceForm):
 
     @classmethod
     def of(cls, info: FindingInfo) -> AcknowledgeForm:
-        """The empty form for that finding."""
+        """Return the empty form for a finding."""
         form = cls()
         form.fields["reason"].help_text = still_blocking(info.registry) if info.severity == "break" else ""
         return form
 
 
 class AssignForm(ServiceForm):
-    """Gives a finding to somebody, or to nobody."""
+    """A form that assigns a finding to somebody, or to nobody."""
 
     service = staticmethod(services.assign)
     label = later("Assign")
@@ -81,20 +81,20 @@ class AssignForm(ServiceForm):
 
     @classmethod
     def of(cls, info: FindingInfo, actor: Actor) -> AssignForm:
-        """The form with who has that finding, else with the reader."""
+        """Return the form with the finding's present assignee, else with the reader."""
         form = cls(initial={"to": info.assigned_to or (actor.name if actor.user_id else "")})
         if info.assigned_to:
             form.fields["to"].help_text = gettext("Account name. Empty: nobody.")
         return form
 
     def message(self, **route: Any) -> str:
-        """What is said when it ran."""
+        """Return the message on success."""
         to = self.cleaned_data["to"]
         return gettext("Assigned to %(to)s.") % {"to": to} if to else gettext("Assigned to nobody.")
 
 
 class ReopenFindingForm(ServiceForm):
-    """Opens a finding again."""
+    """A form that reopens a finding."""
 
     service = staticmethod(services.reopen)
     label = later("Reopen finding")
@@ -102,7 +102,7 @@ class ReopenFindingForm(ServiceForm):
 
 
 class MuteForm(ServiceForm):
-    """Mutes findings by patterns."""
+    """A form that mutes findings by patterns."""
 
     service = staticmethod(services.mute)
     label = later("Mute")
@@ -117,7 +117,7 @@ class MuteForm(ServiceForm):
     until = EndOfDayField(label=later("Until"), help_text=later("Empty: until the mute is removed."))
 
     def message(self, **route: Any) -> str:
-        """What is said when it ran, with the number of open findings that it hides."""
+        """Return the message on success, with the number of open findings hidden."""
         hidden = services.hidden_by(self.result)
         return f"{self.success} {counted(hidden, 'It hides %(n)s open finding.', 'It hides %(n)s open findings.')}"
 
@@ -137,14 +137,14 @@ class MuteRow:
 
     @property
     def patterns(self) -> list[tuple[str, str]]:
-        """Its patterns with their labels."""
+        """The patterns with their labels."""
         named = ((label, getattr(self.info, name)) for name, label in PATTERNS.items())
         return [(label, pattern) for label, pattern in named if pattern]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MutePage(FormPage):
-    """The mutes, and the form of a new one. `preview` says how many findings it would cover; `covered` are some."""
+    """The mutes, and the form of a new one. `preview` says how many findings it would cover; `covered` are examples."""
 
     rows: tuple[MuteRow, ...]
     preview: str = ""
@@ -152,7 +152,7 @@ class MutePage(FormPage):
 
 
 def mute_form(data: Any, query: Mapping[str, str], actor: Actor) -> MuteForm:
-    """The form with what was sent, or with the patterns of the address. Raises NotAllowed."""
+    """Return the form as sent, or with the patterns in the URL. Raises NotAllowed."""
     form = MuteForm(data, initial=dict(query))
     names = registry_names(actor)
     require_extent(actor, "schema.read", registry=_given(form, "registry"))
@@ -163,7 +163,7 @@ def mute_form(data: Any, query: Mapping[str, str], actor: Actor) -> MuteForm:
 
 
 def mute_page(request: HttpRequest, form: MuteForm) -> MutePage:
-    """The mutes and the form, whose patterns are tried on the findings."""
+    """Return the mutes and the form, with a preview of its patterns."""
     actor, order, registry = page_actor(request), list_environments(), _registry(form)
     preview, covered = _preview(form, registry, actor)
     return MutePage(
@@ -200,7 +200,7 @@ def _registry(form: MuteForm) -> str:
 
 
 def _preview(form: MuteForm, registry: str, actor: Actor) -> tuple[str, list[FindingInfo]]:
-    """How many findings that aren't resolved the patterns cover, in words, and the first of them."""
+    """Say how many unresolved findings the patterns cover, and return the first ones."""
     pattern = MutePattern(*(_given(form, name) for name in PATTERNS))
     texts = (pattern.rule, pattern.subject, pattern.location)
     if not any(texts):

@@ -1,4 +1,4 @@
-"""The evidence of a finding as facts and tables, by the form of its rule."""
+"""The evidence of a finding as facts and tables, according to its rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dashboard.components.widgets import Fact
 from dashboard.findings.evidence_tables import NAMES, SHOWN_ROWS, EvidenceTable, cell, rows_table
 from registry.drift.evidence import UNREADABLE, fields_of_rule, value_types
 
-#: single values and lists of them, in the order of the page
+#: labels of values and of lists of values, in display order
 LABELS: Final = {
     "registry": later("Registry"),
     "topic": later("Topic"),
@@ -151,7 +151,7 @@ LABELS: Final = {
     "deletes": later("Deletes"),
     "topic_partitions": later("Topic partitions"),
 }
-#: names and texts of data, letter by letter
+#: names and texts from data, shown verbatim
 CODE: Final = frozenset(
     {
         "topic",
@@ -168,11 +168,11 @@ CODE: Final = frozenset(
         "schema",
     }
 )
-#: what another part of the page shows: the comparison of a variable, the notes of bars, the times of partitions
+#: values shown elsewhere on the page: a variable's comparison, notes of bars, times of partitions
 ELSEWHERE: Final = frozenset(
     {"old_schema", "new_schema", "ids_by_hour_spread", "ids_by_hour_earlier", "first_time", "last_time"}
 )
-#: lists of objects → title
+#: list of objects → title
 TITLES: Final = {
     "partitions": later("Where and when seen in the last scan"),
     "events": later("Where and when seen"),
@@ -187,7 +187,7 @@ TITLES: Final = {
     "versions": later("Versions"),
     "says": later("Comparison"),
 }
-#: what a list holds → its columns
+#: type of a list's items → its columns
 COLUMNS: Final = {
     value_types.PartitionRow: (
         (later("Partition"), "partition"),
@@ -230,23 +230,23 @@ COLUMNS: Final = {
         (later("At"), "registered_at"),
     ),
 }
-#: who says it, of `says`
+#: key of `says` → label
 SIDES: Final = {"table": later("the table"), "registered": later("the registry"), "events": later("the events")}
 
 
 def row_of(kind: Any) -> Any:
-    """What a list of objects holds; None of any other type."""
+    """Return the type of a list's items; None if they aren't objects."""
     inner = get_args(kind)[0] if get_origin(kind) is list else None
     return inner if is_typeddict(inner) else None
 
 
 def is_counted(kind: Any) -> bool:
-    """Whether it counts by name, and is drawn as bars."""
+    """Return whether the type is counts by name, shown as bars."""
     return get_origin(kind) is dict and get_args(kind)[1] is int
 
 
 def evidence_facts(rule: str, evidence: Mapping[str, Any]) -> tuple[Fact, ...]:
-    """The single values of a finding's evidence, with their labels."""
+    """Return the single values of a finding's evidence, with their labels."""
     kinds = fields_of_rule(rule) or dict.fromkeys(evidence)
     facts = [
         Fact(label=label, value=_text(key, evidence[key], kinds[key]), code=key in CODE)
@@ -272,12 +272,12 @@ def _text(key: str, value: Any, kind: Any) -> str:
 
 
 def cell_list(values: Sequence[Any]) -> str:
-    """Several values in one cell."""
+    """Format several values for one cell."""
     return ", ".join(map(cell, values))
 
 
 def evidence_tables(rule: str, evidence: Mapping[str, Any]) -> tuple[EvidenceTable, ...]:
-    """The lists in a finding's evidence: partitions with offsets, changes of a state variable, versions."""
+    """Return the lists in a finding's evidence: partitions with offsets, changes of a state variable, versions."""
     kinds = fields_of_rule(rule)
     tables = [
         _listed(key, str(title), row_of(kinds[key]), evidence[key], is_of_more=_is_of_more(kinds, evidence))
@@ -296,7 +296,10 @@ def _statement(what: str | list[str]) -> str:
 
 
 def _is_of_more(kinds: Mapping[str, Any], evidence: Mapping[str, Any]) -> bool:
-    """Whether positions and samples are of more messages than the finding is about: of a field all with its schema are."""
+    """Return whether positions and samples include messages that the finding isn't about.
+
+    For a field they include all messages with its schema.
+    """
     of_partitions = sum(row["messages"] for row in evidence.get("partitions", ()))
     return "field" in kinds and of_partitions > evidence.get("messages", of_partitions)
 
@@ -332,9 +335,9 @@ def _listed(
 
 
 def _spans(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
-    """Of each row the part of the whole time that it took: left edge and width in percent, at least 1 wide.
+    """Return each row's part of the total time: left edge and width in percent, at least 1 wide.
 
-    None where a time isn't known: beside the others such a row would look like one of no time.
+    Empty if a time is unknown, because that row would look like one without duration.
     """
     if not rows or any(row.get("first_time") is None or row.get("last_time") is None for row in rows):
         return ()
@@ -348,7 +351,7 @@ def _spans(rows: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, int], ...]:
 
 
 def _moment(milliseconds: int | None) -> str | None:
-    """A time in UTC; the number itself where no calendar has it, None where it isn't known."""
+    """Format a time in UTC; "… ms" if outside the calendar's range, None if unknown."""
     if milliseconds is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Tables of evidence: what a scan read, rows of JSON, counts by name as bars, and hours with their deployments."""
+"""Tables of evidence: what a scan read, rows of JSON, counts as bars, and hours with their deployments."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from django.utils.translation import gettext
 from dashboard.components.translation import counted, later
 
 SHOWN_ROWS = 50
-#: numbers that name something; a separator of thousands would spoil them
+#: numbers that are identifiers: they get no thousands separators
 NAMES = frozenset(
     {
         "partition", "start", "end", "first_offset", "last_offset", "offset", "schema_id", "operator", "version", "batch",
         "newer", "latest_in_use", "least", "batch_before", "batch_now", "task",
     }
 )  # fmt: skip
-#: columns that hold what stands in data, letter by letter
+#: columns with values from data, shown verbatim
 CODE = frozenset({"value"})
 
 
@@ -32,10 +32,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceTable:
-    """Facts as a table: one text a cell, in the order of the columns. `hidden_rows` are counted, not drawn.
+    """Facts as a table: one text per cell, in the order of the columns. `hidden_rows` counts the omitted ones.
 
     For a topic: partition, first and last offset, messages, times. For state: operator, variable, field, batch, rows.
-    `spans` are drawn behind the rows, where rows have a time: left edge and width in percent of the whole time.
+    `spans` are the rows' times as bars: left edge and width in percent of the total time.
     """
 
     title: str
@@ -48,7 +48,7 @@ class EvidenceTable:
 
     @property
     def drawn(self) -> tuple[tuple[tuple[tuple[Column, str], ...], tuple[int, int] | None], ...]:
-        """Each row as columns with their texts, and its span."""
+        """Return each row as columns with their texts, and its span."""
         spans = self.spans or (None,) * len(self.rows)
         return tuple(
             (tuple(zip(self.columns, row, strict=True)), span) for row, span in zip(self.rows, spans, strict=True)
@@ -57,9 +57,9 @@ class EvidenceTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """A value among others; `percent` of the largest, for the bar that is drawn beside the number.
+    """A count as a bar; `percent` is relative to the largest.
 
-    `marks` are the deployments of that hour.
+    `marks` are the deployments in that hour.
     """
 
     label: str
@@ -79,7 +79,7 @@ class BarTable:
 
 
 def read_tables(read: dict[str, Any]) -> tuple[EvidenceTable, ...]:
-    """What a scan read, as tables."""
+    """Return what a scan read, as tables."""
     tables = (
         rows_table(
             gettext("Positions"),
@@ -188,7 +188,7 @@ def read_tables(read: dict[str, Any]) -> tuple[EvidenceTable, ...]:
 
 
 def rows_table(title: str, rows: Any, columns: tuple[tuple[str, str], ...], *, note: str = "") -> EvidenceTable:
-    """Rows of JSON objects as a table: of the columns those that a row has; one is a number where all its values are."""
+    """Return JSON objects as a table; columns without values are omitted, and a column of integers is numeric."""
     columns = tuple((label, key) for label, key in columns if any(row.get(key) is not None for row in rows))
     kinds = [
         "number" if rows and all(isinstance(row.get(key), int) for row in rows) else "code" if key in CODE else "text"
@@ -207,13 +207,13 @@ def rows_table(title: str, rows: Any, columns: tuple[tuple[str, str], ...], *, n
 
 
 def cell(value: Any) -> str:
-    """A value as a cell shows it: a dash where there is none, numbers with separators of thousands."""
+    """Format a value for a cell: a dash for None, thousands separators in numbers."""
     if value is None:
         return "–"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)[:500]
 
 
-#: evidence that counts by name → title and what the names are
+#: evidence with counts by name → title, label of the names
 COUNTED: Final = {
     "ids_by_hour": (later("Messages by timestamp"), later("Hour (UTC)")),
     "ids_over_time": (later("Messages over time"), later("Seen by the scan of (UTC)")),
@@ -227,7 +227,7 @@ COUNTED: Final = {
     "by_reason": (later("Messages by reason"), later("Reason")),
     "by_reason_before": (later("Messages of earlier scans by reason"), later("Reason")),
 }
-#: those of them that are shown in order of time
+#: those that are in order of time
 IN_TIME: Final = frozenset({"ids_by_hour", "ids_over_time"})
 SHOWN_BARS: Final = 24
 
@@ -235,9 +235,10 @@ SHOWN_BARS: Final = 24
 def bar_tables(
     evidence: Mapping[str, Any], deployed: Mapping[str, Sequence[str]] | None = None
 ) -> tuple[BarTable, ...]:
-    """Counts by name as tables with bars; the largest has the longest.
+    """Return counts by name as tables with bars.
 
-    `deployed` is what was deployed by hour (as `ids_by_hour` names them): said in its hour, also in one without messages.
+    `deployed` has the deployments by hour (keys as in `ids_by_hour`): they are shown in their hour, even without
+    messages.
     """
     tables = []
     for key, (title, label) in COUNTED.items():
@@ -255,7 +256,7 @@ def bar_tables(
 
 
 def _bars(key: str, counts: Mapping[Any, Any], marks: Mapping[str, Sequence[str]]) -> tuple[tuple[Bar, ...], str]:
-    """The bars that are shown, and how many more there are."""
+    """Return the displayed bars, and a note about the omitted ones."""
     numbers = {str(name): number for name, number in counts.items() if isinstance(number, int)}
     most = max(numbers.values(), default=0)
     ordered = sorted(numbers.items(), key=lambda item: (key not in IN_TIME and -item[1], item[0]))
@@ -273,7 +274,7 @@ def _bars(key: str, counts: Mapping[Any, Any], marks: Mapping[str, Sequence[str]
 
 
 def _by_hour_note(evidence: Mapping[str, Any]) -> str:
-    """What the counts by hour rest on: scans tell the first and the last time of what they read, not each."""
+    """Say what the counts by hour are based on: scans record only the first and last time of what they read."""
     spread, earlier = evidence.get("ids_by_hour_spread", 0), evidence.get("ids_by_hour_earlier", 0)
     sentences = [gettext("Based on scanned messages.")]
     if spread:

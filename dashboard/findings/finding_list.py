@@ -1,4 +1,4 @@
-"""The findings that need a decision: the list, its rows, and its filters with their counts."""
+"""The list of findings, its rows, and its filters with their counts."""
 
 from __future__ import annotations
 
@@ -82,32 +82,32 @@ FILTERS: Final = {
 
 @dataclass(frozen=True)
 class FindingFilters:
-    """What the address asks for, each value by its name there; empty ones aren't in it."""
+    """The filters in the URL by their names there, without empty ones."""
 
     values: Mapping[str, str]
 
     @classmethod
     def of(cls, request: HttpRequest) -> FindingFilters:
-        """The filters of an address. Raises InvalidInput for a value that a filter doesn't have."""
+        """Read the filters from a URL. Raises InvalidInput for a value that a filter doesn't have."""
         form = request.GET.dict()
         if given_text(form, "state") == "open":
-            del form["state"]  # the same, as it is without a choice
+            del form["state"]  # open is the default
         values = read_filters(FILTERS.values(), form)
         if values["source"] and whole_number(values["source"]) is None:
             raise InvalidInput(gettext("“source” must be the number of a source."), field="source")
         return cls({name: value for name, value in values.items() if value})
 
     def get(self, name: str) -> str:
-        """One of them; empty where it isn't chosen."""
+        """Return the value of a filter; "" if not set."""
         return self.values.get(name, "")
 
     @property
     def is_resolving(self) -> bool:
-        """Whether those are asked for that an open request answers: no state of their own, so that the caller finds them."""
+        """Whether to list findings answered by an open request; the caller finds them, as this isn't a stored state."""
         return self.get("state") == "resolving"
 
     def arguments(self) -> dict[str, Any]:
-        """As the selector takes them."""
+        """Return the arguments for the selector."""
         state = self.get("state") or "open"
         return {
             "state": "" if state == "all" or self.is_resolving else state,
@@ -124,12 +124,12 @@ class FindingFilters:
         }
 
     def url(self, **changes: str) -> str:
-        """The list with these filters changed; an empty value takes one out."""
+        """Return the URL of the list with these filters changed; an empty value removes one."""
         return with_query(reverse("ui:findings"), {**self.values, **changes})
 
 
 def finding_search(chosen: FindingFilters, counts: OpenCounts) -> SearchBox:
-    """The search box and filters; numbers beside the choices are of open findings."""
+    """Return the search box and filters; the counts are of open findings."""
     found = {
         "kind": {badge.code: badge.look.word for badge in source_badges()},
         "registry": _found(counts.by(3), chosen.get("registry")),
@@ -154,19 +154,19 @@ def finding_search(chosen: FindingFilters, counts: OpenCounts) -> SearchBox:
 
 
 def _count(counts: Counter[str] | None, value: str) -> int | None:
-    """How many open findings have a value."""
+    """Return the number of open findings with a value."""
     return counts[value] if counts is not None and value else None
 
 
 def _found(counts: Counter[str], chosen: str) -> dict[str, str]:
-    """The values that open findings have, and the chosen one."""
+    """Return the values of open findings, and the selected one."""
     names = {name for name in counts if name} | ({chosen} if chosen else set())
     return {name: name for name in sorted(names)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """A state with how many are in it; `url` is the list of them, `current` whether that is what is shown."""
+    """A state with its count; `url` lists them, `current` says that the list shows them."""
 
     look: Shown | SourceBadge
     count: int
@@ -177,7 +177,7 @@ class Tally:
 def tallies(
     chosen: FindingFilters, name: str, looks: Iterable[Shown | SourceBadge], counts: Counter[str]
 ) -> tuple[Tally, ...]:
-    """Open findings by severity or by kind, each with the list that shows them; kinds without any are left out."""
+    """Return the counts of open findings by severity or kind, each with its list; kinds without any are omitted."""
     return tuple(
         Tally(
             look=look,
@@ -195,7 +195,7 @@ RESOLVED: Final = "resolved"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingRow:
-    """A finding in a list; `requests` are the open ones that answer it, `may_snooze` offers to acknowledge it in place."""
+    """A finding in a list; `requests` are open ones that answer it, `may_snooze` shows a form to acknowledge it."""
 
     info: FindingInfo
     environment: Environment
@@ -204,29 +204,29 @@ class FindingRow:
 
     @property
     def severity(self) -> Severity:
-        """How much it matters."""
+        """The severity."""
         return Severity.of(self.info.severity)
 
     @property
     def state(self) -> FindingState:
-        """Where it stands."""
+        """The state."""
         return FindingState.of(self.info.state)
 
     @property
     def sentence(self) -> str:
-        """The finding's sentence, which counts the last scan's messages: it says so where all scans saw more."""
+        """The finding's sentence, which counts the last scan's messages; it says so if all scans saw more."""
         if self.info.last_scan_count in (None, self.info.count):
             return self.info.sentence
         return gettext("In the last scan that saw it: %(sentence)s") % {"sentence": self.info.sentence}
 
     @property
     def kind(self) -> SourceBadge:
-        """What its source reads."""
+        """The kind of the source."""
         return source_badge(self.info.source_kind)
 
     @property
     def producer(self) -> str:
-        """What points to the producer; "" where nothing stands out."""
+        """The evidence that points to a producer; "" if there is none."""
         hint = self.info.producer_hint
         if hint is None:
             return ""
@@ -234,7 +234,7 @@ class FindingRow:
 
     @property
     def rebaselined(self) -> str:
-        """That it came up because a newer detector looked; "" for all others."""
+        """A note that a newer detector found it; "" for others."""
         if self.info.rebaselined_from is None:
             return ""
         return gettext("Re-baselined: found by detector %(detector)s; earlier scans used %(earlier)s.") % {
@@ -244,18 +244,18 @@ class FindingRow:
 
     @property
     def resolving(self) -> list[Link]:
-        """The requests."""
+        """Links to the requests."""
         return [Link(label=f"#{number}", url=reverse("ui:promotion", args=[number])) for number in self.requests]
 
 
 def finding_row(info: FindingInfo, order: list[str], requests: Iterable[int] = ()) -> FindingRow:
-    """A finding in a list; `requests` are the open ones that answer it, which a resolved one waits for no more."""
+    """Return a finding in a list; `requests` are open ones that answer it, ignored if it is resolved."""
     answers = () if info.state == RESOLVED else tuple(requests)
     return FindingRow(info=info, environment=environment_of(info.registry, order), requests=answers)
 
 
 def finding_origin(number: int | None, actor: Actor) -> FindingOrigin | None:
-    """The finding that a draft or a request answers; None where it is gone, or not the reader's to know of."""
+    """Return the finding that a draft or a request answers; None if it is gone or the reader may not read it."""
     finding = readable_findings([number], actor).get(number or 0)
     if finding is None:
         return None
@@ -273,10 +273,11 @@ MOST: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingList:
-    """Findings under their definition. `clean` says what was looked at and when where there is none, `next_scan_at` when
+    """The list of findings.
 
-    it is looked at again. Where nothing was scanned `clean` is "" and the page says "not scanned" instead of showing green. The tallies are of open findings. `refused` says why the reader may not
-    decide on several at once, which leads `back`.
+    If there are none, `clean` says what was scanned and when, and `next_scan_at` the next scan. If nothing was scanned,
+    `clean` is "" and the page says "not scanned" instead of showing green. The tallies count open findings. `refused`
+    says why the reader may not decide on several, which returns to `back`.
     """
 
     frame: Frame
@@ -297,7 +298,7 @@ class FindingList:
 
 
 def finding_list(request: HttpRequest) -> FindingList:
-    """Findings that the reader may read, filtered by the query; open ones that aren't muted unless told otherwise.
+    """Return the findings that the reader may read, filtered by the query; by default open and not muted.
 
     Raises NotAllowed.
     """

@@ -1,4 +1,4 @@
-"""One finding: its evidence, what to do, and what people decided."""
+"""The page of a finding: its evidence, remedies, and decisions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SHOWN_EVENTS: Final = 15
 READ_EVENTS: Final = 100
 SHOWN_COMMANDS: Final = 3
 MOST_MESSAGES: Final = 100
-#: columns of a finding whose change is worth a line → what is said
+#: columns of a finding whose changes are shown in the history → text
 TOLD: Final = {
     "state": later("state: %(value)s"),
     "severity": later("severity: %(value)s"),
@@ -67,7 +67,7 @@ TOLD: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryRow:
-    """A decision on a finding, or what a scan made of it, from the audit."""
+    """A decision on a finding, or a scan's change of it, from the audit."""
 
     event: AuditEntry
     what: tuple[str, ...]
@@ -83,13 +83,13 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingPage:
-    """One finding with its evidence, and the forms of decisions; each `…refused` says why the reader may not.
+    """A finding with its evidence, and the forms of decisions; each `…_refused` says why the reader may not.
 
-    `remedies` are what to do, one sentence each; `related` are links (the subject, the schema id's owner, the compare page).
-    `commands` fetch the messages. `propose_refused` is None where no schema is proposed for such a finding. `drafts` of the
-    reader and `requests` were begun from it; `released` are the versions that came of them. `affected` are the clients and
-    queries that it concerns; `before_after` is a state variable's value, of state findings. `observed` is the shape that the
-    data have against what is declared, `observed_note` what is to say of it and `observed_all_url` the page with all of it.
+    `remedies` are one sentence each; `related` are links (the subject, the schema id's owner, the compare page).
+    `commands` fetch the messages. `propose_refused` is None if no schema can be proposed for the finding. The reader's
+    `drafts` and `requests` were started from it; `released` are the resulting versions. `affected` are clients and
+    queries; `before_after` is a state variable's value, for findings in state. `observed` compares the data's shape
+    with the declared schema, `observed_note` is a note on it, and `observed_all_url` the page with all of it.
     """
 
     frame: Frame
@@ -121,17 +121,17 @@ class FindingPage:
 
     @property
     def propose_url(self) -> str:
-        """The editor with a schema that has what was seen; it is the reader's to correct and to submit."""
+        """The URL of the editor with a schema that fits the data, which the reader can correct and submit."""
         return f"{reverse('ui:propose')}?{urlencode({'from': f'finding:{self.finding.info.id}'})}"
 
     @property
     def remedies(self) -> list[str]:
-        """What to do."""
+        """The remedies."""
         return [part.strip() for part in self.finding.info.remedy.split("\n") if part.strip()]
 
 
 def finding_page(request: HttpRequest, finding_id: int, sent: ServiceForm | None = None) -> FindingPage:
-    """One finding; `sent` is a form that was refused. Raises FindingNotFound, NotSignedIn, NotAllowed."""
+    """Return the page of a finding; `sent` is a refused form. Raises FindingNotFound, NotSignedIn, NotAllowed."""
     actor = page_actor(request)
     info = selectors.get_finding(finding_id, by=actor)
     sees_source = may(actor, "schema.read", registry=info.registry)
@@ -180,7 +180,7 @@ def _is_under_way(request: RequestInfo) -> bool:
 
 
 def _hidden(actor: Actor, info: FindingInfo) -> tuple[Fact, ...]:
-    """Why samples that are there aren't shown."""
+    """Say why existing samples aren't shown."""
     if not info.samples_hidden:
         return ()
     reason = refusal(actor, "sample.read", registry=info.registry, subject=info.subject)
@@ -188,12 +188,12 @@ def _hidden(actor: Actor, info: FindingInfo) -> tuple[Fact, ...]:
 
 
 def _propose_refused(actor: Actor, problem: str) -> str:
-    """Why the reader can't get an editor with a schema that has what was seen; `problem` says why none can be made."""
+    """Say why the reader can't open the editor with a schema for the data; `problem` says why none can be made."""
     return problem or ("" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request"))
 
 
 def _released(answers: FindingRequests) -> tuple[Link, ...]:
-    """The versions that came of the requests."""
+    """Return the versions that resulted from the requests."""
     return tuple(
         Link(
             label=gettext("%(subject)s version %(version)s in %(target)s")
@@ -206,13 +206,13 @@ def _released(answers: FindingRequests) -> tuple[Link, ...]:
 
 
 def _mute_url(info: FindingInfo) -> str:
-    """The form that mutes findings like it."""
+    """Return the URL of the form that mutes similar findings."""
     patterns = {"registry": info.registry, "rule": info.rule, "subject": info.subject, "location": _pattern(info)}
     return f"{reverse('ui:mutes')}?{urlencode({name: value for name, value in patterns.items() if value})}"
 
 
 def _pattern(info: FindingInfo) -> str:
-    """Where findings like it are: its topic, with any partition and offset."""
+    """Return the location pattern of similar findings: the topic with any partition and offset."""
     return f"{info.topic}:*" if info.topic and info.location.startswith(f"{info.topic}:") else ""
 
 
@@ -252,13 +252,13 @@ def _related(
 
 
 def _versions(evidence: dict[str, Any]) -> tuple[int, int] | None:
-    """The version that was seen and the one it should be, where both are schemas of the subject."""
+    """Return the observed and the expected version, if both are schemas of the subject."""
     observed, newer = evidence.get("version"), evidence.get("newer") or evidence.get("latest_in_use")
     return (observed, newer) if isinstance(observed, int) and isinstance(newer, int) and observed != newer else None
 
 
 def _commands(info: FindingInfo, source: SourceInfo) -> tuple[Command, ...]:
-    """kcat's command for the first messages of each partition in the last scan; only for topics."""
+    """Return kcat commands for the first messages of each partition in the last scan; only for topics."""
     topic = str(info.evidence.get("topic") or info.topic)
     if not source.cluster or not topic:
         return ()
@@ -280,7 +280,7 @@ def _commands(info: FindingInfo, source: SourceInfo) -> tuple[Command, ...]:
 
 
 def _security(source: SourceInfo) -> list[str]:
-    """How kcat signs in; the password is the reader's to fill in."""
+    """Return kcat's options to authenticate; the reader fills in the password."""
     info = selectors.get_cluster(source.cluster)
     if info.security_protocol == "PLAINTEXT":
         return []
@@ -292,7 +292,7 @@ def _security(source: SourceInfo) -> list[str]:
 
 
 def _history(actor: Actor, info: FindingInfo) -> tuple[HistoryRow, ...]:
-    """Decisions and turns of a finding, newest first; that a scan saw it once more is none."""
+    """Return decisions and changes of state, newest first, without mere repetitions by scans."""
     if not may(actor, "audit.read", registry=info.registry, subject=info.subject):
         return ()
     chosen = AuditFilter(table="drift_finding", row_id=str(info.id))

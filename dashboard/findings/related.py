@@ -1,4 +1,4 @@
-"""What a finding is related to: affected clients and queries, deployments, suspected causes, and state."""
+"""Context of a finding: affected clients and queries, deployments, suspected causes, and state."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from registry.subjects.usage.clients import ClientInfo, clients_of
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-#: clients that are named; the page of the use has all
+#: number of clients to name; the usage page has all
 SHOWN_CLIENTS: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AffectedRow:
-    """A client or a query that a finding concerns; `seen_at` is of a client that wasn't heard of for long."""
+    """An affected client or query; `seen_at` is set for a client that wasn't seen for long."""
 
     name: str
     sentence: str
@@ -54,7 +54,7 @@ class AffectedRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Affected:
-    """Whom a finding concerns; `hidden` clients aren't named, `usage_url` leads to all of them."""
+    """The clients and queries that a finding affects; `hidden` clients aren't listed, `usage_url` lists all."""
 
     clients: tuple[AffectedRow, ...] = ()
     queries: tuple[AffectedRow, ...] = ()
@@ -64,9 +64,9 @@ class Affected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspected:
-    """Something that was done shortly before a finding began: how long before, in words, and where it is to be seen.
+    """A change shortly before a finding began, with the time before it, in words.
 
-    `url` is empty where it is nowhere to be seen, `elsewhere` says that it leads out of the product.
+    `url` is its page, or empty; `elsewhere` says that it is on another site.
     """
 
     before: str
@@ -77,7 +77,7 @@ class Suspected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspectedList:
-    """When a finding began, and what was done in the hour before, the nearest first."""
+    """The beginning of a finding, and the changes in the hour before, the latest first."""
 
     began: datetime
     rows: tuple[Suspected, ...]
@@ -85,7 +85,7 @@ class SuspectedList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeforeAfter:
-    """The value of a state variable before and after a batch, as DDL line by line; `batch` None where it isn't known."""
+    """The value of a state variable before and after a batch, as DDL line by line; `batch` is None if unknown."""
 
     variable: str
     batch: int | None
@@ -93,9 +93,9 @@ class BeforeAfter:
 
 
 def affected(info: FindingInfo, *, sees_queries: bool) -> Affected | None:
-    """Who reads the data, readers first, and the queries; None where neither a subject nor a topic is known.
+    """Return the clients, readers first, and the queries; None if neither the subject nor the topic is known.
 
-    A query belongs to its registry as a whole, so a reader of one subject alone doesn't see it.
+    A query belongs to a whole registry, so a reader of only a subject doesn't see it.
     """
     name = _subject(info)
     if name is None and not info.topic:
@@ -147,18 +147,18 @@ def _query(query: QueryReader) -> AffectedRow:
 
 
 HOUR: Final = timedelta(hours=1)
-#: deployments that an hour names
+#: deployments named per hour
 SHOWN_DEPLOYMENTS: Final = 3
 _FORM: Final = "%Y-%m-%d %H:%M"
 
 
 def deployed_by_hour(info: FindingInfo) -> Mapping[str, tuple[str, ...]]:
-    """Hour → what was deployed in it, from an hour before the first message on; no query without hours."""
+    """Return the deployments by hour, from an hour before the first message; no query without hours."""
     hours = sorted(filter(None, map(_moment, ByHour.of_evidence(info.evidence).counts)))
     if not hours:
         return {}
     concerned = DeploymentTarget(info.registry, info.subject, info.topic)
-    # A producer's clock may be thousands of years ahead; nothing is deployed later than now.
+    # A producer's clock can be thousands of years ahead; no deployment is later than now.
     until = min(hours[-1], timezone.now()) + HOUR
     labels: dict[str, list[str]] = {}
     for deployment in deployments_about(concerned, hours[0] - HOUR, until):
@@ -181,7 +181,9 @@ def _moment(hour: str) -> datetime | None:
 
 
 def observed(info: FindingInfo, actor: Actor, *, is_whole: bool = False) -> tuple[VersionComparison | None, str]:
-    """The schema that the data have against the newest one, without the text; or why there is none, "" if it is moot."""
+    """Compare the data's schema with the newest one, without the text; or say why that is impossible, "" if
+    irrelevant.
+    """
     subject = subject_of(info)
     if not subject or not can_propose(info) or not may(actor, "schema.read", registry=info.registry, subject=subject):
         return None, ""
@@ -189,7 +191,7 @@ def observed(info: FindingInfo, actor: Actor, *, is_whole: bool = False) -> tupl
         registry, name = get_registry(info.registry), parse_subject(subject)
         references = selectors.get_version(registry, name, "latest").schema.references
     except NotFound:
-        return None, ""  # nothing is declared yet
+        return None, ""  # no schema is registered yet
     try:
         proposed = propose_from(info)
         comparison = against_latest(
@@ -208,7 +210,7 @@ def observed(info: FindingInfo, actor: Actor, *, is_whole: bool = False) -> tupl
 
 
 def before_after(info: FindingInfo) -> BeforeAfter | None:
-    """The value of a state variable as two schemas had it; None where the evidence has none."""
+    """Return the value of a state variable in two schemas; None without evidence."""
     old, new = info.evidence.get("old_schema"), info.evidence.get("new_schema")
     if not old or not new:
         return None
@@ -220,9 +222,9 @@ def before_after(info: FindingInfo) -> BeforeAfter | None:
 
 
 def state_links(info: FindingInfo, actor: Actor) -> tuple[Link, ...]:
-    """The query, the variable, its two schemas and the check of a restart; none for other findings.
+    """Return links to the query, the variable, its two schemas and the restart check; none for other findings.
 
-    For those who may read all of the registry: a query is of no subject alone.
+    They are for readers of the whole registry, because a query doesn't belong to a subject.
     """
     number = query_of_source(info.source_id) if kind_of(info.source_kind).keeps_state else None
     if number is None:
@@ -259,7 +261,7 @@ def _of_variable(query: QueryInfo, variable: VariableInfo, evidence: dict[str, A
 
 
 def _is_same(one: str, other: str | None) -> bool:
-    """Whether two schemas say the same, however Spark wrote them."""
+    """Return whether two schemas are equal as JSON."""
     try:
         return other is not None and json.loads(one) == json.loads(other)
     except ValueError:
@@ -282,7 +284,7 @@ _SENTENCES: Final = {
 
 
 def suspected(info: FindingInfo) -> SuspectedList | None:
-    """What is suspected of a finding; None where nothing was done."""
+    """Return the suspected causes of a finding; None if there are none."""
     suspicions = suspicions_of(info.id)
     if not suspicions.found:
         return None
@@ -298,7 +300,7 @@ def _row(item: Suspicion, info: FindingInfo) -> Suspected:
 
 
 def _span(seconds: int) -> str:
-    minutes = seconds // 60  # as the finding's own sentence counts
+    minutes = seconds // 60  # like the finding's sentence
     if minutes < 1:
         return counted(max(0, seconds), "%(n)s second before", "%(n)s seconds before")
     return counted(minutes, "%(n)s minute before", "%(n)s minutes before")

@@ -1,4 +1,4 @@
-"""Pages of findings and the decisions on them, with their addresses."""
+"""Views of findings and of decisions on them, with their URLs."""
 
 from __future__ import annotations
 
@@ -29,35 +29,35 @@ MOST_AT_ONCE: Final = 200
 
 @require_safe
 def finding_list(request: HttpRequest) -> HttpResponse:
-    """What needs a decision; htmx gets the list alone."""
+    """Show the findings that need a decision; htmx gets only the list."""
     return render_page(request, "drift/findings.html", findings_table.finding_list(request), {"list": "list"})
 
 
 @require_safe
 def finding_page(request: HttpRequest, finding_id: int) -> HttpResponse:
-    """A finding with its evidence."""
+    """Show a finding with its evidence."""
     return render(request, "drift/finding.html", {"page": findings.finding_page(request, finding_id)})
 
 
 class FindingFormView(ServiceFormView):
-    """A decision on a finding: then its page, or the home page where it was made there."""
+    """A decision on a finding; it redirects to the finding, or to the home page if made there."""
 
     action = "finding.decide"
 
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page with the form's errors."""
+        """Show the page with the form's errors."""
         page = findings.finding_page(self.request, route["finding_id"], form)
         return render(self.request, "drift/finding.html", {"page": page}, status=form.status)
 
     def after(self, **route: Any) -> HttpResponse:
-        """The page that it was made on."""
+        """Redirect to the page with the form."""
         is_home = self.request.POST.get("next") == reverse("ui:home")
         return redirect("ui:home") if is_home else redirect("ui:finding", route["finding_id"])
 
 
 @require_POST
 def findings_decide(request: HttpRequest) -> HttpResponse:
-    """Acknowledge or assign all that were chosen; what couldn't be is named, the rest is done."""
+    """Acknowledge or assign all selected findings; report those that failed."""
     form = (AcknowledgeForm if request.POST.get("do") == "acknowledge" else AssignForm)(request.POST)
     numbers = [number for text in request.POST.getlist("finding") if (number := whole_number(text)) is not None]
     try:
@@ -77,7 +77,7 @@ def findings_decide(request: HttpRequest) -> HttpResponse:
 
 
 Counts = tuple[Callable[[int], str], Callable[[int], str]]
-#: what is said of those that were decided on, and of those that couldn't be
+#: messages for the findings that were decided, and for those that failed
 _ACKNOWLEDGED: Final[Counts] = (
     lambda number: counted(number, "%(n)s finding acknowledged.", "%(n)s findings acknowledged."),
     lambda number: counted(number, "%(n)s more couldn’t be acknowledged.", "%(n)s more couldn’t be acknowledged."),
@@ -89,7 +89,10 @@ _ASSIGNED: Final[Counts] = (
 
 
 def _decide_all(request: HttpRequest, numbers: Sequence[int], form: ServiceForm) -> None:
-    """Raises InvalidInput at the first, since that is about what was asked for and the same for all."""
+    """Decide on each finding.
+
+    Raises InvalidInput at the first, because it is about the input and would be the same for all.
+    """
     done, left = 0, []
     for number in numbers:
         try:
@@ -107,28 +110,28 @@ def _decide_all(request: HttpRequest, numbers: Sequence[int], form: ServiceForm)
 
 
 def _back(request: HttpRequest) -> str:
-    """The list as it was, if the form says so and it is a page of this site's findings."""
+    """Return the URL of the list in the form, if it is this site's list of findings."""
     back, base = request.POST.get("next", ""), reverse("ui:findings")
     is_ours = url_has_allowed_host_and_scheme(back, allowed_hosts=None) and back.partition("?")[0] == base
     return back if is_ours else base
 
 
 class MuteView(FormPageView):
-    """The mutes and the form of a new one, which says what it would cover."""
+    """The mutes, and the form of a new one with a preview."""
 
     action = "finding.mute"
     template = "drift/mutes.html"
 
     def make_form(self, data: Any, **route: Any) -> ServiceForm:
-        """The form with the patterns of the address. Raises NotAllowed."""
+        """Return the form with the patterns in the URL. Raises NotAllowed."""
         return decisions.mute_form(data, self.request.GET.dict(), page_actor(self.request))
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
-        """The page."""
+        """Return the page."""
         return decisions.mute_page(self.request, cast(MuteForm, form))
 
     def after(self, **route: Any) -> HttpResponse:
-        """The page again."""
+        """Redirect to the mutes."""
         return redirect("ui:mutes")
 
 

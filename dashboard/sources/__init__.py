@@ -1,1 +1,1 @@
-"""Sources, clusters and scans: their pages, their forms, and how much was scanned lately."""
+"""The pages of sources, clusters and scans, their forms, and the recent coverage of scans."""

@@ -1,4 +1,4 @@
-"""The forms that connect, change, test and remove a cluster."""
+"""The forms that connect, edit, test and remove a cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from registry.errors import Conflict
 
 
 class ClusterForm(ServiceForm):
-    """Connects a cluster."""
+    """A form that connects a cluster."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(services.connect_cluster)
     label = later("Connect")
@@ -60,37 +60,37 @@ class ClusterForm(ServiceForm):
     )
 
     def clean_ca_pem(self) -> str:
-        """Line ends as they are in files."""
+        """Return the certificate with Unix line endings."""
         return str(self.cleaned_data["ca_pem"]).replace("\r\n", "\n")
 
     def message(self, **route: Any) -> str:
-        """What is said when it ran."""
+        """Return the message on success."""
         return gettext("%(name)s connected.") % {"name": self.cleaned_data["name"]}
 
 
 class ClusterEditForm(ClusterForm):
-    """Changes a cluster, perhaps also its name."""
+    """A form that edits or renames a cluster."""
 
     service = staticmethod(services.update_cluster)
     label = later("Save")
 
     def arguments(self) -> dict[str, Any]:
-        """The new fields; `name` is the present one."""
+        """Return the new values; the target's `name` is the present name."""
         return {"rename" if name == "name" else name: value for name, value in self.cleaned_data.items()}
 
     def message(self, **route: Any) -> str:
-        """What is said when it ran."""
+        """Return the message on success."""
         return gettext("Saved.")
 
 
 class ClusterTestForm(ClusterForm):
-    """Tries a connection; the result is how many brokers and topics answer."""
+    """A form that tests a connection; the result is the number of brokers and topics."""
 
     service = staticmethod(services.try_cluster)
 
     @property
     def answer(self) -> str:
-        """What the cluster answered, in words."""
+        """The result in words."""
         if self.result is None:
             return ""
         brokers, topics = self.result
@@ -101,7 +101,7 @@ class ClusterTestForm(ClusterForm):
 
 
 class RemoveClusterForm(ServiceForm):
-    """Removes a cluster."""
+    """A form that removes a cluster."""
 
     service = staticmethod(services.remove_cluster)
     label = later("Remove cluster")

@@ -1,4 +1,4 @@
-"""How much of the sources was scanned lately, and what "no drift" is based on."""
+"""Coverage: how much of the sources was recently scanned, and what "no drift" is based on."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from dashboard.components.translation import counted, joined
 from dashboard.sources.labels import listed
 from registry.drift.selectors import LATELY, ScanInfo, SourceInfo, TopicCoverage
 
-#: of what couldn't be read, what is told one by one
+#: unreadable topics and sources that are listed
 MOST: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """A topic or source that couldn't be read, and why; `right` is a command that grants what is missing."""
+    """A topic or source that couldn't be read, and why; `right` is a command that grants the missing permission."""
 
     name: str
     reason: str
@@ -48,7 +48,7 @@ def _sources(sources: Sequence[SourceInfo], *, are_all: bool) -> str:
 
 
 def coverage_of(sources: Sequence[SourceInfo], topics: TopicCoverage | None = None) -> str:
-    """How much was really looked at, in one sentence; with `topics` those are counted instead of their sources."""
+    """Say how much was really scanned; with `topics`, topics are counted instead of their sources."""
     if not sources:
         return ""
     parts = []
@@ -80,7 +80,7 @@ def coverage_of(sources: Sequence[SourceInfo], topics: TopicCoverage | None = No
 
 
 def unreadable_of(sources: Sequence[SourceInfo], topics: TopicCoverage) -> tuple[Unreadable, ...]:
-    """What couldn't be read with its reason: topics with the right that is missing, and sources whose scan failed."""
+    """Return what couldn't be read with the reason: topics with missing permissions, and sources with a failed scan."""
     rows = [
         Unreadable(
             name=topic.name,
@@ -109,14 +109,14 @@ def unreadable_of(sources: Sequence[SourceInfo], topics: TopicCoverage) -> tuple
 
 
 def is_fresh(source: SourceInfo) -> bool:
-    """Whether the last scan that ended read something, and lately."""
+    """Return whether the last finished scan read something, and is recent."""
     scan = source.last_ended
     since = timezone.now() - LATELY
     return bool(scan and scan.verdict == "scanned" and scan.finished_at and scan.finished_at > since)
 
 
 def clean_of(scanned: Sequence[ScanInfo]) -> str:
-    """That nothing was found, in how much, and between which moments; "" where nothing was really scanned."""
+    """Say that nothing was found, in how much, and between which times; "" if nothing was really scanned."""
     if not scanned:
         return ""
     what = {"what": _looked_at(scanned), "when": _between(scanned)}
@@ -126,7 +126,7 @@ def clean_of(scanned: Sequence[ScanInfo]) -> str:
 
 
 def _looked_at(scanned: Sequence[ScanInfo]) -> str:
-    """Messages with their partitions, state variables with their rows; else the sources that were read."""
+    """Count messages with their partitions, and rows with their state variables; else the sources read."""
     messages, partitions, rows, variables = 0, 0, 0, 0
     for scan in scanned:
         read = scan.read or {}
@@ -153,7 +153,7 @@ def _variables(rows: int, variables: int) -> str:
 
 
 def _rows_of(read: dict[str, object], name: str) -> int:
-    """How many there were: those that are listed, and those that were left out of the list."""
+    """Return the number of items, both listed and omitted."""
     listed, left_out = read.get(name), read.get("left_out")
     more = left_out.get(name) if isinstance(left_out, dict) else 0
     return (len(listed) if isinstance(listed, list | tuple) else 0) + _number(more)
@@ -164,7 +164,7 @@ def _number(value: object) -> int:
 
 
 def _between(scanned: Sequence[ScanInfo]) -> str:
-    """From the first begin to the last end, the day said once."""
+    """Format the time from the first start to the last end."""
     begun = [scan.started_at or scan.finished_at for scan in scanned]
     first = min((at for at in begun if at), default=None)
     last = max((scan.finished_at for scan in scanned if scan.finished_at), default=None)

@@ -1,4 +1,4 @@
-"""The forms that add, change and remove sources, and that search for checkpoints."""
+"""The forms that add, edit and remove sources, and that search for checkpoints."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from registry.errors import Conflict
 from registry.streams.services import discover
 
 INTERVALS: Final = ("", "60", "300", "900", "3600", "21600", "86400")
-#: the names of FieldSet `bounds`
+#: the fields of FieldSet `bounds`
 BOUNDS: Final = (
     *("tail_messages", "window_seconds", "max_messages", "max_bytes", "max_seconds", "clean_scans"),
     "keep_samples",
@@ -39,25 +39,25 @@ BOUNDS: Final = (
 
 
 class PatternsField(LongTextField):
-    """Names or patterns of topics, one a line."""
+    """Names or patterns of topics, one per line."""
 
     def to_python(self, value: Any) -> Any:
-        """The lines that aren't empty."""
+        """Return the non-empty lines."""
         return [line.strip() for line in str(super().to_python(value)).splitlines() if line.strip()]
 
     def prepare_value(self, value: Any) -> Any:
-        """The lines."""
+        """Join the lines."""
         return value if isinstance(value, str) else "\n".join(value or ())
 
 
 class ScheduleField(forms.IntegerField):
-    """How often a source is scanned, in seconds; None on demand."""
+    """The scan interval of a source, in seconds; None for on demand."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(label=later("Scan"), required=False, initial=300, widget=forms.Select, **options)
 
     def get_bound_field(self, form: forms.BaseForm, field_name: str) -> forms.BoundField:
-        """The field, whose choices have its value."""
+        """Return the field, with its value among the choices."""
         bound = super().get_bound_field(form, field_name)
         chosen = str(bound.value() or "")
         values = INTERVALS if chosen in INTERVALS else (*INTERVALS, chosen)
@@ -72,7 +72,7 @@ def _interval(value: str) -> str:
 
 
 class YesNoField(forms.TypedChoiceField):
-    """One of two words, the first for true."""
+    """A choice of two words, the first for True."""
 
     def __init__(self, *, yes: str = later("yes"), no: str = later("no"), **options: Any) -> None:
         super().__init__(
@@ -84,7 +84,7 @@ class YesNoField(forms.TypedChoiceField):
         )
 
     def prepare_value(self, value: Any) -> Any:
-        """The choice of a value."""
+        """Return the choice for a value."""
         return {True: "yes", False: "no"}.get(value, value)
 
 
@@ -93,7 +93,7 @@ def _number(label: str, initial: int, help_text: str = "") -> forms.IntegerField
 
 
 def _add(*, kind: str, name: str = "", cluster: str = "", bootstrap: str = "", by: Actor, **values: Any) -> int:
-    """Add a source; topics without patterns are those of its name, and new servers are connected."""
+    """Add a source; without patterns, its name is the topic, and an unknown cluster is connected."""
     if kind_of(kind).connects:
         values.setdefault("include", [name])
         cluster = cluster or services.cluster_at(bootstrap=bootstrap, by=by)
@@ -101,7 +101,7 @@ def _add(*, kind: str, name: str = "", cluster: str = "", bootstrap: str = "", b
 
 
 class SourceForm(ServiceForm):
-    """Adds a source of a kind, which says which of the fields it has, and has fields of its own."""
+    """A form that adds a source; its kind determines the fields, and has fields of its own."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(_add)
     label = later("Add and scan")
@@ -179,11 +179,11 @@ class SourceForm(ServiceForm):
             self.initial.setdefault("cluster", "")
 
     def parts(self) -> Iterable[FormSection]:
-        """The form's sections."""
+        """Return the form's sections."""
         return map(self._part, self.kind.form_sets)
 
     def own_parts(self) -> Iterable[FormSection]:
-        """Those with the fields that the kind declares, without what every form may have."""
+        """Yield the sections with the kind's own fields."""
         for part in self.kind.form_sets:
             if own := tuple(item for item in part.fields if isinstance(item, SourceField)):
                 yield self._part(replace(part, fields=own))
@@ -198,18 +198,18 @@ class SourceForm(ServiceForm):
         return FormSection(later(part.title), names, later(part.note) if part.note else "", is_folded)
 
     def arguments(self) -> dict[str, Any]:
-        """The service's arguments: what was sent, but empty limits."""
+        """Return the service's arguments: submitted values without empty limits."""
         own = {item.in_form for item in self.kind.fields}
         sent = {name: value for name, value in self.cleaned_data.items() if name in self.data and name not in own}
         values = {name: value for name, value in sent.items() if value is not None or name == "every_seconds"}
         return values | self.config() | self.kind_argument()
 
     def kind_argument(self) -> dict[str, str]:
-        """The kind as it was sent, which may be none that there is."""
+        """Return the kind as sent, which may be unknown."""
         return {"kind": self.data.get("kind", "")}
 
     def config(self) -> dict[str, Any]:
-        """The values of the kind's own fields, under its name for them; none where none was filled in."""
+        """Return the values of the kind's own fields under its config name; empty if none was filled in."""
         fields = [item for item in self.kind.fields if item.in_form in self.fields]
         if not any(str(self.data.get(item.in_form, "")).strip() for item in fields):
             return {}
@@ -221,7 +221,7 @@ class SourceForm(ServiceForm):
 
 
 def _own_field(kind: SourceKind, item: SourceField) -> forms.Field:
-    """A field that the kind declares, by the type of its value."""
+    """Return a form field for a field that the kind declares, by the type of its value."""
     shown: dict[str, Any] = {"label": later(item.label), "help_text": later(item.help) if item.help else ""}
     if isinstance(item.default, bool):
         return YesNoField(initial=item.default, **shown)
@@ -232,7 +232,7 @@ def _own_field(kind: SourceKind, item: SourceField) -> forms.Field:
 
 
 class SourceEditForm(SourceForm):
-    """Changes how a source is scanned."""
+    """A form that edits how a source is scanned."""
 
     service = staticmethod(services.update_source)
     label = later("Save")
@@ -243,7 +243,7 @@ class SourceEditForm(SourceForm):
         super().__init__(data, kind=kind_of(source.kind), initial=_stored(source))
 
     def parts(self) -> Iterable[FormSection]:
-        """Of topics what is read of them, and the kind's own fields that can be changed."""
+        """Yield the topics to read, if any, and the kind's editable fields."""
         if self.source.cluster:
             yield FormSection(later("What to read"), ("include", "exclude"))
             yield FormSection(later("How"), ("context", "mode", "every_seconds"))
@@ -254,12 +254,12 @@ class SourceEditForm(SourceForm):
             yield from self.own_parts()
 
     def kind_argument(self) -> dict[str, str]:
-        """None: it stays."""
+        """Return nothing: the kind can't change."""
         return {}
 
 
 def _stored(source: SourceInfo) -> dict[str, Any]:
-    """A source's settings by the names of the form's fields."""
+    """Return a source's settings by the names of the form's fields."""
     names = ("context", "include", "exclude", "mode", "every_seconds", *BOUNDS)
     own = {
         item.in_form: source.config.get(item.name, getattr(source.store, item.name, item.default))
@@ -269,23 +269,23 @@ def _stored(source: SourceInfo) -> dict[str, Any]:
 
 
 class StoreForm(SourceForm):
-    """The object store of a checkpoint."""
+    """A form with the object store of a checkpoint."""
 
     def __init__(self, data: Any = None, **options: Any) -> None:
         super().__init__(data, kind=SOURCES["state_store"], **options)
 
     def parts(self) -> Iterable[FormSection]:
-        """The store's fields."""
+        """Return the store's fields."""
         return self.own_parts()
 
     def store(self) -> dict[str, Any] | None:
-        """The store that was given."""
+        """Return the store that was entered, or None."""
         store: dict[str, Any] | None = self.config().get("store")
         return store
 
 
 class DiscoverForm(StoreForm):
-    """Searches for checkpoints; the result is what was found."""
+    """A form that searches for checkpoints."""
 
     service = staticmethod(discover)
     label = later("Search")
@@ -298,21 +298,21 @@ class DiscoverForm(StoreForm):
         self.fields["path"].help_text = later_filled(text, checkpoint_places=checkpoint_places())
 
     def parts(self) -> Iterable[FormSection]:
-        """Where to search, and what each source is added with."""
+        """Return the section with the place and the values for new sources, and the store's fields."""
         return (FormSection(later("Where"), ("path", "registry", "every_seconds")), *self.own_parts())
 
     def arguments(self) -> dict[str, Any]:
-        """Where to search."""
+        """Return the place to search."""
         return {name: self.cleaned_data[name] for name in ("path", "registry")} | {"store": self.store()}
 
     @property
     def kept(self) -> Mapping[str, str]:
-        """What each checkpoint is added with."""
+        """The values for adding each checkpoint."""
         return {name: self.data[name] for name in self.fields if name in self.data and name != "path"}
 
 
 class RemoveSourceForm(ServiceForm):
-    """Removes a source."""
+    """A form that removes a source."""
 
     service = staticmethod(services.remove_source)
     label = later("Remove source")

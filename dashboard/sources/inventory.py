@@ -1,6 +1,6 @@
-"""What a source contains: its topics, filtered and paged, or the tables of a connector as its last scan read them.
+"""The content of a source: its topics, filtered and paged, or a connector's tables in its last scan.
 
-Of a connector also its tasks, its replication slot, and the checklist of a registry.
+For a connector also its tasks and replication slot; for a registry its checklist.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SHOW: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSide:
-    """What a topic's keys or values were found to be."""
+    """The subjects and naming strategies found for a topic's keys or values."""
 
     side: str
     strategies: str
@@ -49,14 +49,14 @@ class TopicSide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRow:
-    """A topic of a source that is compared with that registry."""
+    """A topic of a source, and the registry that it is compared with."""
 
     info: TopicInfo
     registry: str
 
     @property
     def keeps(self) -> str:
-        """What lets its data go, in words."""
+        """The retention in words."""
         topic = self.info
         if topic.compacted:
             return gettext("compacted")
@@ -70,7 +70,7 @@ class TopicRow:
 
     @property
     def read_to(self) -> str:
-        """Positions of the first partitions, and how many more there are."""
+        """The positions of the first partitions, and the number of others."""
         parts = [f"{number}@{offset}" for number, offset in sorted(self.info.positions.items())]
         shown = " ".join(parts[:SHOWN_PARTITIONS])
         if len(parts) <= SHOWN_PARTITIONS:
@@ -80,7 +80,7 @@ class TopicRow:
 
     @property
     def sides(self) -> list[TopicSide]:
-        """The sides that subjects were found on."""
+        """The sides for which subjects were found."""
         topic = self.info
         return [
             TopicSide(
@@ -97,7 +97,7 @@ class TopicRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicTable:
-    """The topics of a source, filtered and paged; `total` counts all that the cluster has."""
+    """The topics of a source, filtered and paged; `total` counts all topics of the cluster."""
 
     search: SearchBox
     rows: tuple[TopicRow, ...]
@@ -107,7 +107,7 @@ class TopicTable:
 
 
 def topic_table(request: HttpRequest, source: SourceInfo, topics: list[TopicInfo]) -> TopicTable:
-    """The topics that the query asks for."""
+    """Return the topics that match the query."""
     base = reverse("ui:source", args=[source.id])
     query, show = request.GET.get("q", "").strip(), chosen_value(request.GET, "show", SHOW)
     matches = [topic for topic in topics if query.lower() in topic.name.lower() and _is_shown(topic, show)]
@@ -176,7 +176,7 @@ SIDES: Final = {
 
 
 class TableState(Shown):
-    """How table, registered schema and events of a captured table stand to each other; UNKNOWN is never green."""
+    """Whether table, registered schema and events of a captured table agree; UNKNOWN is never green."""
 
     IN_STEP = ("in_step", "ok", "circle-check", later("In sync"))
     DRIFT = ("drift", "breaks", "octagon-x", later("Differ"))
@@ -194,7 +194,7 @@ class AdviceState(Shown):
 
 
 class TaskState(Shown):
-    """The state of a connector or of one of its tasks, as Kafka Connect tells it; OTHER is one that isn't known."""
+    """The state of a connector or task, as reported by Kafka Connect; OTHER is an unknown one."""
 
     RUNNING = ("RUNNING", "ok", "circle-check", later("Running"))
     PAUSED = ("PAUSED", "care", "clock", later("Paused"))
@@ -211,30 +211,30 @@ class TaskState(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturedTable:
-    """A captured table as its scan saw it: `read` is what that scan says of it."""
+    """A captured table; `read` has the scan's values."""
 
     read: Mapping[str, Any]
 
     @property
     def state(self) -> TableState:
-        """How its three sides stand."""
+        """The agreement of its three sides."""
         return TableState.of(str(self.read.get("state", "unknown")))
 
     @property
     def known_sides(self) -> str:
-        """The sides that are known."""
+        """The known sides in words."""
         return listed([SIDES.get(side, side) for side in self.read.get("known", ())])
 
     @property
     def behind(self) -> str:
-        """Which sides are behind; empty where none is."""
+        """The sides that are behind, in words; empty if none."""
         sides = [SIDES.get(side, side) for side in self.read.get("behind", ())]
         text = ngettext("%(sides)s is behind", "%(sides)s are behind", len(sides)) % {"sides": joined(sides)}
         return text if sides else ""
 
     @property
     def operations(self) -> list[tuple[str, int]]:
-        """What happened to its rows, with counts."""
+        """The operations on its rows, with counts."""
         events = self.read.get("events", {})
         counts = [(label, int(events.get(op, 0))) for op, label in OPERATIONS.items()]
         counts.append((gettext("tombstone"), int(self.read.get("tombstones", 0))))
@@ -244,7 +244,7 @@ class CapturedTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorView:
-    """A Debezium connector as a scan saw it, which ended at `read_at`: `read` is what that scan read."""
+    """A Debezium connector in a scan that ended at `read_at`; `read` has the scan's values."""
 
     read: Mapping[str, Any]
     read_at: datetime | None = None
@@ -256,27 +256,27 @@ class ConnectorView:
 
     @property
     def state(self) -> TaskState:
-        """Its state."""
+        """The connector's state."""
         return _task_state(self.info)
 
     @property
     def tasks(self) -> list[tuple[Mapping[str, Any], TaskState]]:
-        """Its tasks with their states."""
+        """The tasks with their states."""
         return [(task, _task_state(task)) for task in self.info.get("tasks", ())]
 
     @property
     def tables(self) -> list[CapturedTable]:
-        """The captured tables that are shown."""
+        """The captured tables to show."""
         return [CapturedTable(read=table) for table in self.read.get("tables", ())[:SHOWN_TABLES]]
 
     @property
     def tables_left_out(self) -> int:
-        """How many tables aren't shown."""
+        """The number of omitted tables."""
         return int(self.read.get("tables_left_out", 0) + max(0, len(self.read.get("tables", ())) - SHOWN_TABLES))
 
     @property
     def facts(self) -> list[Fact]:
-        """Its configuration."""
+        """The configuration."""
         info = self.info
         converters, skipped = info.get("converters", {}), info.get("skipped_operations", ())
         transforms = listing(map(_transform, info.get("transforms", ())))
@@ -296,7 +296,7 @@ class ConnectorView:
 
     @property
     def slot(self) -> list[Fact]:
-        """Its replication slot; nothing where that isn't known."""
+        """The replication slot; empty if unknown."""
         slot = self.read.get("slot")
         if not slot:
             return []
@@ -312,7 +312,7 @@ class ConnectorView:
 
     @property
     def slot_care(self) -> str:
-        """What is wrong with the slot; empty where nothing is."""
+        """The problem of the slot; empty if none."""
         slot = self.read.get("slot")
         if slot and slot.get("wal_status") == "lost":
             return gettext("The log that the slot needs was removed. The connector must take a new snapshot.")
@@ -324,7 +324,7 @@ class ConnectorView:
 
 
 def connector_of(scan: ScanInfo | None) -> ConnectorView | None:
-    """The connector as a scan of it saw it; None for a scan of something else."""
+    """Return the connector in a scan; None for a scan of another kind of source."""
     read = scan.read if scan else None
     return ConnectorView(read=read, read_at=scan.finished_at) if scan and read and "connector" in read else None
 
@@ -347,7 +347,7 @@ def _database(database: Mapping[str, Any] | None) -> str:
 
 
 def advice_of(scan: ScanInfo | None) -> list[tuple[AdviceState, Mapping[str, Any]]]:
-    """The checklist of a registry, what isn't followed first."""
+    """Return the checklist of a registry, items not followed first."""
     read = scan.read if scan else None
     lines = [(AdviceState.of(line["followed"]), line) for line in (read or {}).get("advice", ())]
     order = list(AdviceState)

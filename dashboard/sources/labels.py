@@ -1,4 +1,4 @@
-"""Labels of sources and scans: what was read and what wasn't, how far, and how a source is scanned."""
+"""Labels of sources and scans: what was read, what wasn't, the lag, and the schedule."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _UNITS: Final[tuple[tuple[int, Callable[[int], str]], ...]] = (
 
 
 def read_by(sources: int) -> str:
-    """Why a cluster that sources read can't be removed."""
+    """Say why a cluster with sources can't be removed."""
     return counted(
         sources, "%(n)s source reads it. Remove the source first.", "%(n)s sources read it. Remove the sources first."
     )
 
 
 def listed(names: list[str]) -> str:
-    """The first names, and how many more there are."""
+    """Join the first names, with the number of others."""
     shown = listing(names[:SHOWN])
     if len(names) <= SHOWN:
         return shown
@@ -51,13 +51,13 @@ def listed(names: list[str]) -> str:
 
 
 def lasting(seconds: int) -> str:
-    """A time in its largest whole unit: "5 minutes", "90 seconds", "1 day"."""
+    """Format a duration in its largest whole unit: "5 minutes", "90 seconds", "1 day"."""
     size, text_of = next((size, text_of) for size, text_of in _UNITS if seconds % size == 0)
     return text_of(seconds // size)
 
 
 def sized(number: int) -> str:
-    """Bytes as people read them."""
+    """Format a number of bytes."""
     value, unit = float(number), "B"
     for larger in ("KiB", "MiB", "GiB", "TiB"):
         if value < 1024:
@@ -67,14 +67,14 @@ def sized(number: int) -> str:
 
 
 def schedule_of(source: SourceInfo) -> str:
-    """When it is scanned."""
+    """Say when the source is scanned."""
     if not source.every_seconds:
         return gettext("on demand")
     return gettext("every %(time)s") % {"time": lasting(source.every_seconds)}
 
 
 def mode_of(source: SourceInfo) -> str:
-    """What of the topics a scan reads; empty for sources without topics."""
+    """Say which part of the topics a scan reads; empty for sources without topics."""
     if not source.cluster:
         return ""
     if source.mode == "tail":
@@ -87,7 +87,7 @@ def mode_of(source: SourceInfo) -> str:
 
 
 def patterns_of(source: SourceInfo) -> str:
-    """Which topics, by the patterns that were given."""
+    """Say which topics are read, by the patterns."""
     text = listed(list(source.include)) if source.include else gettext("all topics")
     return (
         gettext("%(text)s, without %(listed)s") % {"text": text, "listed": listed(list(source.exclude))}
@@ -97,7 +97,7 @@ def patterns_of(source: SourceInfo) -> str:
 
 
 def what_was_read(kind: str, scan: ScanInfo) -> str:
-    """What a finished scan of a source of that kind read, in words; empty before."""
+    """Say what a finished scan of a source of that kind read; empty for an unfinished one."""
     read = scan.read
     if read is None:
         return ""
@@ -116,7 +116,7 @@ def what_was_read(kind: str, scan: ScanInfo) -> str:
 
 
 def _nothing(read: dict[str, Any]) -> str:
-    """Why nothing was read: of topics that couldn't be read nobody knows whether there was something."""
+    """Say why nothing was read; unreadable topics may have had messages."""
     if names := _names(read.get("unreadable"), "topic"):
         return counted(
             len(names), "nothing read: %(n)s topic couldn’t be read", "nothing read: %(n)s topics couldn’t be read"
@@ -125,12 +125,12 @@ def _nothing(read: dict[str, Any]) -> str:
 
 
 def scan_state(scan: ScanInfo | None) -> ScanState:
-    """How a scan is drawn; a scan that read nothing is "not scanned"."""
+    """Return the state of a scan; one that read nothing is "not scanned"."""
     return ScanState.of(scan.verdict) if scan else ScanState.NEVER
 
 
 def scan_refusal(actor: Actor, source: SourceInfo) -> str:
-    """Why somebody may not scan a source now; empty if they may."""
+    """Say why somebody may not scan a source now; empty if they may."""
     reason = refusal(actor, "source.scan", registry=source.registry)
     if reason or not source.last_scan or not source.last_scan.unfinished:
         return reason
@@ -138,18 +138,18 @@ def scan_refusal(actor: Actor, source: SourceInfo) -> str:
 
 
 def source_badge(kind: str) -> SourceBadge:
-    """How a kind of source is drawn."""
+    """Return the badge of a kind of source."""
     declared = kind_of(kind)
     return SourceBadge(kind, Look("plain", declared.icon, gettext(declared.label)))
 
 
 def source_badges() -> tuple[SourceBadge, ...]:
-    """All kinds of source."""
+    """Return the badges of all kinds of source."""
     return tuple(map(source_badge, SOURCES))
 
 
 def _behind(behind: dict[str, Any]) -> str:
-    """How far the scans are behind, and when they will have caught up, as far as that can be told."""
+    """Say how far the scans are behind, and when they will catch up, if known."""
     sentence = counted(behind["offsets"], "The source is %(n)s message behind.", "The source is %(n)s messages behind.")
     if behind.get("falls_back"):
         return gettext(
@@ -166,7 +166,7 @@ def _behind(behind: dict[str, Any]) -> str:
 
 
 def notes_on(read: dict[str, Any]) -> tuple[str, ...]:
-    """What a scan left out or couldn't read, one sentence each."""
+    """Say what a scan omitted or couldn't read, one sentence each."""
     notes = []
     if reached := read.get("bound_reached"):
         notes.append(
@@ -233,7 +233,7 @@ def notes_on(read: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _unchecked(read: Mapping[str, Any]) -> Iterator[str]:
-    """What the scan read and didn't check, with how much that is."""
+    """Yield sentences on what the scan read but didn't check, with counts."""
     if number := read.get("not_decoded"):
         yield counted(
             number,

@@ -1,4 +1,4 @@
-"""Clusters and their sources, a source, a scan in progress."""
+"""The pages of clusters with their sources, of a source, and of a running scan."""
 
 from __future__ import annotations
 
@@ -55,28 +55,28 @@ class SourceRow:
 
     @property
     def kind(self) -> SourceBadge:
-        """How its kind is drawn."""
+        """The badge of its kind."""
         return source_badge(self.info.kind)
 
     @property
     def state(self) -> ScanState:
-        """Where its last scan stands."""
+        """The state of its last scan."""
         return scan_state(self.info.last_scan)
 
     @property
     def read(self) -> str:
-        """What its last scan read."""
+        """What its last scan read, in words."""
         return what_was_read(self.info.kind, self.info.last_scan) if self.info.last_scan else ""
 
     @property
     def scope(self) -> str:
-        """What of its cluster it reads."""
+        """The topics that it reads, in words."""
         topics = counted(self.info.topics, "%(n)s topic found", "%(n)s topics found")
         return f"{patterns_of(self.info)} · {topics}" if self.info.cluster else ""
 
     @property
     def how(self) -> str:
-        """Mode and schedule."""
+        """The mode and schedule in words."""
         return listing(filter(None, (mode_of(self.info), schedule_of(self.info))))
 
 
@@ -90,13 +90,13 @@ class SourceGroup:
 
     @property
     def shared(self) -> tuple[str, ...]:
-        """The reasons for which several rows can't be scanned, or the only one: said once below them."""
+        """The reasons why several rows, or the only one, can't be scanned: shown once below them."""
         reasons = Counter(row.refused for row in self.rows if row.refused)
         return tuple(reason for reason, rows in reasons.items() if rows > 1 or len(self.rows) == 1)
 
     @property
     def security(self) -> str:
-        """How the cluster is reached."""
+        """The security settings of the cluster, in words."""
         cluster = self.cluster
         if cluster is None:
             return ""
@@ -108,7 +108,7 @@ class SourceGroup:
 
     @property
     def in_use(self) -> str:
-        """Why the cluster can't be removed."""
+        """The reason why the cluster can't be removed; "" if it can."""
         return read_by(self.cluster.sources) if self.cluster and self.cluster.sources else ""
 
 
@@ -116,8 +116,8 @@ class SourceGroup:
 class SourceList:
     """The sources by cluster. `coverage` is one sentence ("214 of 230 topics scanned in 24 h; 3 unreadable: …").
 
-    `manage_refused` and `connect_refused` say why the reader may not add sources or connect clusters; `narrow` says what
-    somebody sees who may not read all.
+    `manage_refused` and `connect_refused` say why the reader may not add sources or connect clusters; `narrow` says
+    what is shown to a reader who may not read all registries.
     """
 
     frame: Frame
@@ -129,7 +129,7 @@ class SourceList:
 
 
 def source_list(request: HttpRequest) -> SourceList:
-    """The sources by cluster, of registries that the reader may read; `registry` in the query names whose."""
+    """Return the sources by cluster in registries that the reader may read; `registry` in the query filters them."""
     registry, actor = given_text(request.GET, "registry"), page_actor(request)
     extent = require_extent(actor, "schema.read", registry=registry)
     sources = selectors.list_sources(registry=registry, by=actor)
@@ -160,7 +160,7 @@ def _groups(sources: Iterable[SourceInfo], clusters: Iterable[ClusterInfo], acto
 
 
 def _narrow(extent: Extent) -> str:
-    """What whoever may not read every registry sees here, and whom to ask for more."""
+    """Say which sources a reader sees who may not read every registry, and whom to ask for more."""
     if extent.has_registries:
         return gettext("Only sources in registries that you can read are shown.")
     return gettext(
@@ -171,7 +171,7 @@ def _narrow(extent: Extent) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanRow:
-    """A scan of a source of that kind; `is_shown` above, `refused` says why the reader may not cancel it."""
+    """A scan; `is_shown` if the page shows its details; `refused` says why the reader may not cancel it."""
 
     info: ScanInfo
     kind: str
@@ -180,12 +180,12 @@ class ScanRow:
 
     @property
     def state(self) -> ScanState:
-        """Where it stands."""
+        """The state."""
         return scan_state(self.info)
 
     @property
     def took(self) -> str:
-        """How long it took."""
+        """The duration."""
         return "" if self.info.seconds is None else f"{self.info.seconds:.1f} s"
 
     @property
@@ -200,22 +200,22 @@ class ScanRow:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What it left out or couldn't read."""
+        """What it omitted or couldn't read."""
         return notes_on(self.info.read) if self.info.read else ()
 
     @property
     def problem(self) -> Problem | None:
-        """Why it failed."""
+        """The reason of its failure, if any."""
         cure = gettext("Findings of earlier scans don’t change.")
         return Problem(what=self.info.error, cure=cure) if self.info.error else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourcePage:
-    """One source: its facts, the scan that runs or ran last (or the one that was asked for), its topics and findings.
+    """A source: its facts, its latest scan (or the requested one), its topics and findings.
 
-    `connector` for a Debezium source, `advice` for a registry, `query` the number of a checkpoint's query. `scan_refused` and
-    `manage_refused` say why the reader may not scan or change it.
+    `connector` is set for a Debezium source, `advice` for a registry, `query` (a number) for a checkpoint.
+    `scan_refused` and `manage_refused` say why the reader may not scan or edit it.
     """
 
     frame: Frame
@@ -234,22 +234,22 @@ class SourcePage:
 
     @property
     def kind(self) -> SourceBadge:
-        """How its kind is drawn."""
+        """The badge of its kind."""
         return source_badge(self.info.kind)
 
     @property
     def state(self) -> ScanState:
-        """Where its last scan stands."""
+        """The state of its last scan."""
         return scan_state(self.info.last_scan)
 
     @property
     def is_older(self) -> bool:
-        """Whether the scan shown is not the newest."""
+        """Whether the page shows a scan other than the latest."""
         return bool(self.progress and self.info.last_scan and self.progress.info.id != self.info.last_scan.id)
 
 
 def source_crumbs(source: SourceInfo | None = None) -> tuple[Crumb, ...]:
-    """The steps to the page of a source."""
+    """Return the breadcrumbs to the page of a source."""
     top = (Crumb(label=gettext("Sources"), url=reverse("ui:sources")),)
     if source is None:
         return top
@@ -257,7 +257,7 @@ def source_crumbs(source: SourceInfo | None = None) -> tuple[Crumb, ...]:
 
 
 def source_page(request: HttpRequest, source_id: int) -> SourcePage:
-    """One source; `scan` in the query shows an older scan. Raises SourceNotFound, NotAllowed."""
+    """Return the page of a source; `scan` in the query shows an older scan. Raises SourceNotFound, NotAllowed."""
     actor = page_actor(request)
     source = selectors.get_source(source_id, by=actor)
     scans, order = selectors.list_scans(source_id, limit=SHOWN_SCANS), list_environments()
@@ -290,12 +290,12 @@ def source_page(request: HttpRequest, source_id: int) -> SourcePage:
 
 
 def scan_row(actor: Actor, scan: ScanInfo, source: SourceInfo) -> ScanRow:
-    """A scan that the reader may perhaps cancel."""
+    """Return a scan, with the reason if the reader may not cancel it."""
     return ScanRow(info=scan, kind=source.kind, refused=refusal(actor, "source.scan", registry=source.registry))
 
 
 def _asked_scan(request: HttpRequest, source: SourceInfo, scans: list[ScanInfo]) -> ScanInfo | None:
-    """The scan that the address asks for, else the newest. Raises SourceNotFound for one of another source."""
+    """Return the scan in the URL, else the latest. Raises SourceNotFound for a scan of another source."""
     number = whole_number(request.GET.get("scan", ""))
     if number is None:
         return source.last_scan

@@ -1,4 +1,4 @@
-"""Addresses of clusters, sources and scans."""
+"""URLs of clusters, sources and scans."""
 
 from __future__ import annotations
 

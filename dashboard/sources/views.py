@@ -1,4 +1,4 @@
-"""Pages of sources, scans and clusters."""
+"""Views of sources, scans and clusters."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ from registry.subjects.selectors import registry_names
 
 @require_safe
 def source_list(request: HttpRequest) -> HttpResponse:
-    """All clusters and sources with their last scans."""
+    """Show all clusters and sources with their last scans."""
     return render(request, "drift/sources.html", {"page": pages.source_list(request)})
 
 
 @require_safe
 def source_page(request: HttpRequest, source_id: int) -> HttpResponse:
-    """A source: its topics, its last scans, what they read, its findings; htmx gets the topics alone."""
+    """Show a source: its topics, its last scans with what they read, its findings; htmx gets only the topics."""
     return render_page(request, "drift/source.html", pages.source_page(request, source_id), {"topics": "topics"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFormPage(FormPage):
-    """The form of a source of a kind, which is chosen among `kinds` if it is new."""
+    """The form of a source; the kind of a new one is chosen among `kinds`."""
 
     kind: SourceBadge
     kinds: tuple[SourceBadge, ...] = ()
@@ -56,13 +56,13 @@ class SourceFormPage(FormPage):
 
 
 class SourceAddView(FormPageView):
-    """The form of a new source, which is scanned at once."""
+    """The form of a new source, which is then scanned immediately."""
 
     action = "source.manage"
     template = "drift/source_add.html"
 
     def make_form(self, data: Any, **route: Any) -> SourceForm:
-        """The form for the kind that is named."""
+        """Return the form for the given kind."""
         actor = page_actor(self.request)
         if actor.user_id is None:
             raise NotSignedIn(gettext("Sign in to add a source."))
@@ -74,7 +74,7 @@ class SourceAddView(FormPageView):
         return form
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
-        """The page with the kinds."""
+        """Return the page with the kinds."""
         kind = cast(SourceForm, form).kind
         return SourceFormPage(
             frame=_frame(self.request, gettext("Add a source")),
@@ -87,22 +87,22 @@ class SourceAddView(FormPageView):
         )
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page of the source, whose first scan is queued."""
+        """Queue the first scan and redirect to the source."""
         run_scan.delay_on_commit(services.queue_scan(source_id=form.result, by=page_actor(self.request)))
         return redirect("ui:source", form.result)
 
 
 class SourceEditView(FormPageView):
-    """The form of how a source is scanned."""
+    """The form that edits how a source is scanned."""
 
     template = "drift/source_add.html"
 
     def make_form(self, data: Any, **route: Any) -> SourceEditForm:
-        """The form with the source's settings. Raises SourceNotFound, NotAllowed."""
+        """Return the form with the source's settings. Raises SourceNotFound, NotAllowed."""
         return SourceEditForm(data, source=selectors.get_source(route["source_id"], by=page_actor(self.request)))
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
-        """The page of the form."""
+        """Return the page of the form."""
         source = cast(SourceEditForm, form).source
         lede = gettext("Patterns apply from the next scan. Excluded topics keep their findings and read positions.")
         return SourceFormPage(
@@ -115,17 +115,17 @@ class SourceEditView(FormPageView):
         )
 
     def after(self, **route: Any) -> HttpResponse:
-        """The source."""
+        """Redirect to the source."""
         return redirect("ui:source", route["source_id"])
 
 
 class SourceRemoveView(ConfirmView):
-    """What removing a source loses."""
+    """The confirmation of removing a source."""
 
     form_class = RemoveSourceForm
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
-        """The page. Raises SourceNotFound, NotAllowed."""
+        """Return the page. Raises SourceNotFound, NotAllowed."""
         actor = page_actor(self.request)
         source = selectors.get_source(route["source_id"], by=actor)
         positions = counted(
@@ -149,20 +149,20 @@ class SourceRemoveView(ConfirmView):
         )
 
     def after(self, **route: Any) -> HttpResponse:
-        """The list."""
+        """Redirect to the list."""
         return redirect("ui:sources")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundRow:
-    """A checkpoint that was found, and the number of the source that it is already."""
+    """A found checkpoint, and the number of the source that already reads it."""
 
     info: Found
     source: int | None = None
 
     @property
     def summary(self) -> str:
-        """What its query keeps."""
+        """The operators, state and batch of its query, in words."""
         checkpoint = self.info.checkpoint
         if checkpoint is None:
             return ""
@@ -177,14 +177,14 @@ class FoundRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoverPage(FormPage):
-    """The form that searches for checkpoints, and what was found."""
+    """The form that searches for checkpoints, and the result."""
 
     discovery: Discovery | None = None
     rows: tuple[FoundRow, ...] = ()
 
     @property
     def sentence(self) -> str:
-        """How much was found; empty where nothing was searched yet."""
+        """The result in words; empty before a search."""
         discovery = self.discovery
         if discovery is None:
             return ""
@@ -199,13 +199,13 @@ class DiscoverPage(FormPage):
 
 
 class DiscoverView(FormPageView):
-    """The checkpoints below a folder or an address, each with a form that adds it as a source."""
+    """The checkpoints below a path, each with a form that adds it as a source."""
 
     action = "source.manage"
     template = "drift/discover.html"
 
     def make_form(self, data: Any, **route: Any) -> DiscoverForm:
-        """The form that searches."""
+        """Return the search form."""
         actor = page_actor(self.request)
         if actor.user_id is None:
             raise NotSignedIn(gettext("Sign in to find checkpoints."))
@@ -214,7 +214,7 @@ class DiscoverView(FormPageView):
         return form
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
-        """The page with what was found."""
+        """Return the page with the result."""
         registry = str(form.data.get("registry", "")).strip()
         sources = selectors.checkpoint_sources(registry) if form.result else {}
         return DiscoverPage(
@@ -229,13 +229,13 @@ class DiscoverView(FormPageView):
         )
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page again."""
+        """Show the result."""
         return self.show(form)
 
 
 @require_POST
 def source_scan(request: HttpRequest, source_id: int) -> HttpResponse:
-    """Scan now; htmx gets the scan's progress, a browser without it the source's page."""
+    """Queue a scan; htmx gets its progress, other browsers are redirected to the source."""
     scan_id = services.queue_scan(source_id=source_id, by=page_actor(request))
     run_scan.delay_on_commit(scan_id)
     return _progress(request, scan_id) if getattr(request, "htmx", None) else redirect("ui:source", source_id)
@@ -243,13 +243,13 @@ def source_scan(request: HttpRequest, source_id: int) -> HttpResponse:
 
 @require_safe
 def scan_progress(request: HttpRequest, scan_id: int) -> HttpResponse:
-    """The part of a source's page that shows a scan: it asks for itself again while the scan runs."""
+    """Show the progress of a scan, a part of the source's page that reloads while the scan runs."""
     return _progress(request, scan_id, watched=True)
 
 
 @require_POST
 def scan_cancel(request: HttpRequest, scan_id: int) -> HttpResponse:
-    """End a scan; what earlier scans found stays."""
+    """Cancel a scan; findings of earlier scans are kept."""
     source_id = selectors.get_scan(scan_id, by=page_actor(request)).source_id
     try:
         tag = services.cancel_scan(scan_id=scan_id, by=page_actor(request))
@@ -263,7 +263,7 @@ def scan_cancel(request: HttpRequest, scan_id: int) -> HttpResponse:
 
 
 def _progress(request: HttpRequest, scan_id: int, *, watched: bool = False) -> HttpResponse:
-    """A scan as it stands; with the end of one that was `watched` the whole page is other, so it is loaded again."""
+    """Show the progress of a scan; when a `watched` one has ended, reload the whole page."""
     actor = page_actor(request)
     scan = selectors.get_scan(scan_id, by=actor)
     progress = pages.scan_row(actor, scan, selectors.get_source(scan.source_id))
@@ -275,7 +275,7 @@ def _progress(request: HttpRequest, scan_id: int, *, watched: bool = False) -> H
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPage(FormPage):
-    """The form of a cluster, which sources read already or not; `label` is its button, `answered` what a test of the connection found."""
+    """The form of a cluster; `is_read` if sources read it, `label` is its button, `answered` the result of a test."""
 
     label: str
     is_read: bool = False
@@ -283,18 +283,18 @@ class ClusterPage(FormPage):
 
 
 class ClusterFormView(FormPageView):
-    """The form of a cluster: it is tested, or kept once it answers."""
+    """The form of a cluster, which tests the connection, or saves the cluster if it answers."""
 
     action = "cluster.manage"
     template = "drift/cluster_form.html"
 
     @cached_property
     def cluster(self) -> ClusterInfo | None:
-        """The cluster that is changed. Raises ClusterNotFound."""
+        """The cluster to edit, if any. Raises ClusterNotFound."""
         return selectors.cluster_at(self.kwargs["cluster_id"]) if self.kwargs else None
 
     def make_form(self, data: Any, **route: Any) -> ClusterForm:
-        """The form that connects, changes or tests. Raises ClusterNotFound."""
+        """Return the form that connects, edits or tests. Raises ClusterNotFound."""
         actor = page_actor(self.request)
         if actor.user_id is None:
             raise NotSignedIn(gettext("Sign in to connect a cluster."))
@@ -304,12 +304,12 @@ class ClusterFormView(FormPageView):
         return kind(data, initial=asdict(self.cluster) if self.cluster else {})
 
     def target(self, **route: Any) -> dict[str, Any]:
-        """The cluster that is changed."""
+        """Return the cluster to edit."""
         is_test = self.request.POST.get("do") == "test"
         return {"name": self.cluster.name} if self.cluster and not is_test else {}
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
-        """The page of the form."""
+        """Return the page of the form."""
         info = self.cluster
         title = gettext("Edit %(info)s") % {"info": info.name} if info else gettext("Connect a cluster")
         return ClusterPage(
@@ -323,27 +323,27 @@ class ClusterFormView(FormPageView):
         )
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The answer of a test on the page, or the list."""
+        """Show the result of a test, or redirect to the list."""
         return self.show(form, **route) if isinstance(form, ClusterTestForm) else super().done(form, **route)
 
     def after(self, **route: Any) -> HttpResponse:
-        """The list."""
+        """Redirect to the list."""
         return redirect("ui:sources")
 
 
 class ClusterRemoveView(ConfirmView):
-    """What removing a cluster means."""
+    """The confirmation of removing a cluster."""
 
     action = "cluster.manage"
     form_class = RemoveClusterForm
 
     def target(self, **route: Any) -> dict[str, Any]:
-        """The cluster."""
+        """Return the cluster."""
         require(page_actor(self.request), "schema.read")
         return {"name": selectors.cluster_at(route["cluster_id"]).name}
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
-        """The page. Raises ClusterNotFound."""
+        """Return the page. Raises ClusterNotFound."""
         actor = page_actor(self.request)
         require(actor, "schema.read")
         info = selectors.cluster_at(route["cluster_id"])
@@ -362,7 +362,7 @@ class ClusterRemoveView(ConfirmView):
         )
 
     def after(self, **route: Any) -> HttpResponse:
-        """The list."""
+        """Redirect to the list."""
         return redirect("ui:sources")
 
 
