@@ -1,1 +1,1 @@
-"""Registries and their connections, archives of their contents, and their policy."""
+"""The pages of registries: their connections, archives of their contents, and their policy."""

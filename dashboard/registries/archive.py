@@ -1,4 +1,4 @@
-"""Archives of a registry's contents: export, import, and copies of what was deleted for good, to be restored."""
+"""Archives of a registry's contents: export, import, and restoring copies of permanently deleted versions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 
 class ImportFate(Shown):
-    """What becomes of a version when a copy is brought in."""
+    """The outcome for a version when a copy is imported."""
 
     CONFLICT = ("conflict", "breaks", "octagon-x", later("Can’t be imported"))
     LEFT = ("left", "care", "triangle-alert", later("Unchanged here"))
@@ -39,13 +39,15 @@ class ImportFate(Shown):
 
     @property
     def is_here(self) -> bool:
-        """Whether the version is there already."""
+        """Whether the version already exists."""
         return self in (ImportFate.LEFT, ImportFate.CHANGED, ImportFate.SAME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovingPage:
-    """The ways out of a registry and into it, and the files that aren't confirmed; `refused` says why not in."""
+    """The export and import of a registry, and uploaded files to confirm; `refused` says why the reader may not
+    import.
+    """
 
     frame: Frame
     registry: str
@@ -59,7 +61,7 @@ class MovingPage:
 
     @property
     def limits(self) -> str:
-        """What the form takes."""
+        """The limits of an import, in words."""
         return gettext(
             "At most %(sent)s MiB and %(versions)s versions to import. For larger files, use the command %(command)s."
         ) % {"sent": MAX_SENT // 2**20, "versions": f"{MOST:,}", "command": "import_registry"}
@@ -67,7 +69,7 @@ class MovingPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedPage:
-    """What was deleted for good and is kept still; `days` for how long, 0: nothing is kept."""
+    """The copies of permanently deleted versions; they are kept for `days`, 0: not at all."""
 
     frame: Frame
     registry: str
@@ -78,9 +80,9 @@ class DeletedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyPage:
-    """A copy with the plan of bringing it in, which `hidden` names for the button that confirms it.
+    """A copy with the plan of importing it, which `hidden` identifies for the confirm button.
 
-    `plan` is None where none could be made: then `problem` says why.
+    `plan` is None if it couldn't be made; `problem` says why.
     """
 
     frame: Frame
@@ -94,7 +96,7 @@ class CopyPage:
 
     @property
     def facts(self) -> list[Fact]:
-        """What is known of the copy."""
+        """The facts about the copy."""
         info = self.info
         who = gettext("Deleted by") if self.is_deleted else gettext("Uploaded by")
         facts = [
@@ -108,37 +110,37 @@ class CopyPage:
 
     @property
     def way_sentence(self) -> str:
-        """What the chosen way does."""
+        """The effect of the selected options."""
         return _way_sentence(self.ways, is_deleted=self.is_deleted)
 
     @property
     def verdict(self) -> ImportFate | None:
-        """What the plan comes to."""
+        """The worst outcome in the plan."""
         return _verdict(self.plan) if self.plan else None
 
     @property
     def sentence(self) -> str:
-        """The same in words."""
+        """The plan's outcome in words."""
         return _sentence(self.plan) if self.plan else ""
 
     @property
     def lines(self) -> list[tuple[Line, ImportFate]]:
-        """The first versions with what becomes of them."""
+        """The first versions with their outcomes."""
         return [(line, ImportFate.of(line.fate)) for line in self.plan.lines[:DRAWN]] if self.plan else []
 
     @property
     def more(self) -> int:
-        """How many versions aren't drawn."""
+        """The number of omitted versions."""
         return max(0, len(self.plan.lines) - DRAWN) if self.plan else 0
 
     @property
     def more_settings(self) -> int:
-        """How many other changes aren't drawn."""
+        """The number of omitted other changes."""
         return max(0, len(self.plan.settings) - DRAWN) if self.plan else 0
 
     @property
     def refused(self) -> str:
-        """Why the plan can't be confirmed, "" if it can."""
+        """The reason why the plan can't be confirmed; "" if it can."""
         if self.plan and self.plan.is_empty:
             return gettext("There is nothing to import.")
         if self.plan and self.plan.stops and not self.ways.only_missing and not self.is_deleted:
@@ -147,30 +149,30 @@ class CopyPage:
 
     @property
     def hidden(self) -> dict[str, str]:
-        """The plan and the way, for the form."""
+        """The plan and the options, for the form."""
         only, live = "missing" if self.ways.only_missing else "", "" if self.ways.live else "deleted"
         return {"plan": self.plan.digest if self.plan else "", "only": only, "as": live}
 
 
 ROWS: Final = 50
-#: versions, and other changes, that a plan draws
+#: versions and other changes shown of a plan
 DRAWN: Final = 100
 
 
 def copy_url(registry: str, number: int, **query: str) -> str:
-    """The address of a copy."""
+    """Return the URL of a copy."""
     base = reverse("ui:copy", args=[registry, number])
     return f"{base}?{urlencode(query)}" if query else base
 
 
 def asked_ways(request: HttpRequest) -> Ways:
-    """How the address or the form wants it."""
+    """Read the options from the URL or the form."""
     form = request.POST if request.method == "POST" else request.GET
     return Ways(only_missing=given_text(form, "only") == "missing", live=given_text(form, "as") != "deleted")
 
 
 def deleted_page(request: HttpRequest, registry: str) -> DeletedPage:
-    """A page of what was deleted for good. Raises RegistryNotFound, NotAllowed."""
+    """Return a page of permanently deleted versions. Raises RegistryNotFound, NotAllowed."""
     registry_row = get_registry(registry)
     before = whole_number(given_text(request.GET, "before"), digits=18)
     copies = deleted_copies(registry_row, by=page_actor(request), before=before, limit=ROWS + 1)
@@ -195,24 +197,24 @@ def deleted_page(request: HttpRequest, registry: str) -> DeletedPage:
 
 
 def newest_copy(registry: Registry, name: SubjectName, actor: Actor) -> CopyInfo | None:
-    """The newest copy of a subject that was deleted for good, for whoever may bring it back."""
+    """Return the newest copy of a permanently deleted subject, if the actor may restore it."""
     if not may(actor, RIGHTS[KeptCopy.DELETED], registry=registry.name, subject=name.qualified):
         return None
     return next(iter(deleted_copies(registry, by=actor, subject=name.qualified, limit=1)), None)
 
 
 def restore_label(copy: CopyInfo) -> str:
-    """What leads to a copy."""
+    """Return the label of the link to a copy."""
     return gettext("Restore until %(date)s …") % {"date": f"{copy.until:%Y-%m-%d}"}
 
 
 def moving_crumb(registry: str) -> Crumb:
-    """The step to the page of the ways out and in."""
+    """Return the breadcrumb of the export and import page."""
     return Crumb(label=gettext("Export and import"), url=reverse("ui:moving", args=[registry]))
 
 
 def copy_page(request: HttpRequest, registry: str, number: int) -> CopyPage:
-    """A copy and its plan. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
+    """Return a copy and its plan. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
     actor = page_actor(request)
     copy = open_copy(registry=registry, number=number, by=actor)
     row, ways, plan, problem = copy.row, asked_ways(request), None, None
@@ -257,7 +259,7 @@ def _way_sentence(ways: Ways, *, is_deleted: bool) -> str:
 
 
 def _verdict(plan: Plan) -> ImportFate:
-    """The worst that there is, of what would be done."""
+    """Return the worst outcome in the plan."""
     if plan.stops:
         return ImportFate.CONFLICT
     if plan.is_empty:
@@ -282,7 +284,7 @@ def _sentence(plan: Plan) -> str:
 
 
 def moving_page(request: HttpRequest, registry: str, *, error: str = "") -> MovingPage:
-    """The page, with what was wrong with a file that was sent. Raises RegistryNotFound."""
+    """Return the page, with the error of an uploaded file. Raises RegistryNotFound."""
     registry_row, actor = get_registry(registry), page_actor(request)
     subjects, versions = amounts_of(registry_row)
     return MovingPage(

@@ -1,4 +1,4 @@
-"""The registries, ours and remote ones, with how fresh their mirrors are, and the connection to a remote one."""
+"""The list of local and remote registries with their mirrors' freshness, and the connection of a remote one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from registry.subjects.remote.mirrors import (
 
 
 class RegistryState(Shown):
-    """Where a registry stands; one of ours is up as long as the page is."""
+    """The state of a registry; a local one is up whenever the page is."""
 
     OURS = ("ours", "ok", "circle-check", later("Local"))
     FRESH = ("fresh", "ok", "circle-check", later("In sync"))
@@ -46,7 +46,7 @@ class RegistryState(Shown):
 
 
 class StepState(Shown):
-    """How a step of a test ended, or what a server can."""
+    """The result of a test's step, or the availability of a server's capability."""
 
     OK = ("ok", "ok", "circle-check", later("OK"))
     FAILED = ("failed", "breaks", "octagon-x", later("Failed"))
@@ -58,10 +58,7 @@ class StepState(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryRow:
-    """A registry; `refused` says why the reader may not manage it, and `refresh` has its mirror read now.
-
-    `is_whole` says that they may read all of it.
-    """
+    """A registry; `refused` says why the reader may not manage it, and `refresh` syncs its mirror."""
 
     info: RegistryEntry
     environment: Environment
@@ -71,7 +68,7 @@ class RegistryRow:
 
     @property
     def state(self) -> RegistryState:
-        """Where it stands: what is wrong comes before what is under way."""
+        """The state: a running or queued sync comes first, then a problem."""
         mirror = self.info.mirror
         if mirror is None:
             return RegistryState.OURS
@@ -85,14 +82,14 @@ class RegistryRow:
 
     @property
     def every(self) -> str:
-        """How often its mirror is read."""
+        """The sync interval of its mirror, in words."""
         mirror = self.info.mirror
         return gettext("every %(time)s") % {"time": lasting(mirror.every_seconds)} if mirror else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistriesPage:
-    """All registries that the reader may see; `refused` says why they may not connect one."""
+    """The registries that the reader may see; `refused` says why they may not connect one."""
 
     frame: Frame
     rows: tuple[RegistryRow, ...]
@@ -100,7 +97,7 @@ class RegistriesPage:
 
 
 def registries_page(request: HttpRequest) -> RegistriesPage:
-    """All registries that the reader may read something of."""
+    """Return the registries in which the reader may read something."""
     actor, order = page_actor(request), list_environments()
     return RegistriesPage(
         frame=make_frame(request, title=gettext("Registries"), order=order),
@@ -135,7 +132,7 @@ CAPABILITIES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionPage(FormPage):
-    """The form that connects a registry or changes how it is reached, and what a test of that found."""
+    """The form that connects a registry or edits its connection, and the result of a test."""
 
     label: str
     registry: str = ""
@@ -148,7 +145,7 @@ class ConnectionPage(FormPage):
 
     @property
     def capabilities(self) -> list[tuple[str, StepState, str]]:
-        """What the server can."""
+        """The server's capabilities."""
         return (
             [(_name(can.name), _KNOWN[can.known], can.said) for can in self.tested.capabilities] if self.tested else []
         )
@@ -163,7 +160,7 @@ def _name(capability: str) -> str:
 
 
 def connection_page(request: HttpRequest, form: ServiceForm, registry: str = "") -> ConnectionPage:
-    """The form of a new registry, or of that mirror."""
+    """Return the form of a new registry, or of an existing mirror."""
     words = {"registry": registry}
     title = gettext("Connection of %(registry)s") % words if registry else gettext("Connect a registry")
     return ConnectionPage(
@@ -181,7 +178,7 @@ def _crumbs() -> tuple[Crumb, ...]:
 
 
 def disconnect_page(request: HttpRequest, form: ServiceForm, registry: str) -> ConfirmPage:
-    """What ending a mirror loses. Raises RegistryNotFound, NotAllowed, WrongState."""
+    """Return the confirmation of ending a mirror. Raises RegistryNotFound, NotAllowed, WrongState."""
     actor = page_actor(request)
     row = get_mirror(registry, actor, "registry.manage")
     entry = next(entry_row for entry_row in registries_for(actor) if entry_row.name == row.name)
@@ -205,7 +202,7 @@ def disconnect_page(request: HttpRequest, form: ServiceForm, registry: str) -> C
 
 
 class ConnectionForm(ServiceForm):
-    """Changes how a registry is reached."""
+    """A form that edits a registry's connection."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(update_remote_registry)
     label = later("Save")
@@ -233,7 +230,7 @@ class ConnectionForm(ServiceForm):
 
 
 class ConnectForm(ConnectionForm):
-    """Connects a registry; the result is its number."""
+    """A form that connects a registry; the result is its number."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(add_remote_registry)
     label = later("Connect")
@@ -241,7 +238,7 @@ class ConnectForm(ConnectionForm):
     name = CodeField(label=later("Name"), help_text=later("Its name here and in URLs."))
 
     def message(self, **route: Any) -> str:
-        """What is said when it ran."""
+        """Return the message on success."""
         return gettext("%(name)s is connected. The first sync has started.") % self.cleaned_data
 
 
@@ -255,25 +252,25 @@ class _TestForm(ConnectionForm):
             self.fields[name].required = False
 
     def arguments(self) -> dict[str, Any]:
-        """How the registry is reached."""
+        """Return the connection."""
         return {name: self.cleaned_data[name] for name in ("url", "user", "secret")}
 
 
 class TestConnectionForm(_TestForm):
-    """Tests how a registry is reached; the result is what the test found."""
+    """A form that tests a registry's connection."""
 
 
 class TestConnectForm(_TestForm, ConnectForm):
-    """Tests how a new registry would be reached."""
+    """A form that tests a new registry's connection."""
 
 
 class DisconnectForm(ServiceForm):
-    """Ends a mirror."""
+    """A form that ends a mirror."""
 
     service = staticmethod(remove_remote_registry)
     label = later("Disconnect registry")
     refusals = (Conflict,)
 
     def message(self, **route: Any) -> str:
-        """What is said when it ran."""
+        """Return the message on success."""
         return gettext("%(name)s was disconnected.") % {"name": route["registry"]}

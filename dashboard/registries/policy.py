@@ -1,4 +1,4 @@
-"""The policy page: what a registry, its contexts and its subjects hold versions to, exceptions first."""
+"""The policy page: the settings of a registry, its contexts and its subjects, exceptions first."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from registry.subjects.policy.registries import mirror_of
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
 
-#: setting → its label, and what a value of it says
+#: setting → label, and texts of its values
 SAID: Final[Mapping[str, tuple[str, Mapping[Any, str]]]] = {
     "normalize": (
         later("Normalize"),
@@ -62,7 +62,7 @@ SAID: Final[Mapping[str, tuple[str, Mapping[Any, str]]]] = {
     ),
     "validate_rules": (later("Rules"), {True: later("are checked"), False: later("aren’t checked")}),
 }
-#: those that are objects: that they are set is said, and the API has them
+#: settings that are objects: the page only says that they are set; the API has their values
 _OBJECTS: Final = {
     "default_metadata": later("Default metadata"),
     "override_metadata": later("Override metadata"),
@@ -73,58 +73,58 @@ _OBJECTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PolicyRow:
-    """A place of the tree."""
+    """A scope in the policy tree."""
 
     registry: str
     node: PolicyNode
 
     @property
     def name(self) -> str:
-        """The registry, the context or the subject."""
+        """The name of the registry, context or subject."""
         scope = self.node.scope
         return self.registry if scope is None else (scope.subject or scope.context)
 
     @property
     def url(self) -> str:
-        """Whose page it has: a subject's that is there; else ""."""
+        """The qualified name if the scope is an existing subject, else ""."""
         scope = self.node.scope
         return scope.qualified if scope and scope.subject and self.node.exists else ""
 
     @property
     def is_own_level(self) -> bool:
-        """Whether it sets its level itself."""
+        """Whether it has its own level."""
         return self.node.config.origin == self.node.kind
 
     @property
     def is_own_mode(self) -> bool:
-        """Whether it sets its mode itself."""
+        """Whether it has its own mode."""
         return self.node.mode.origin == self.node.kind and self.node.own_mode is not None
 
     @property
     def origin(self) -> str:
-        """Where its level comes from."""
+        """The origin of its level."""
         return _origin(self.node.config.origin, self.node.kind)
 
     @property
     def mode_origin(self) -> str:
-        """Where its mode comes from."""
+        """The origin of its mode."""
         return _origin(self.node.mode.origin, self.node.kind)
 
     @property
     def sentence(self) -> str:
-        """The level in full with its consequence."""
+        """The description of the level with the deployment order."""
         level = self.node.config.level
         return f"{LEVELS[level].description} {level_order(level)}."
 
     @property
     def mode_sentence(self) -> str:
-        """What the mode allows, unless it is the usual one."""
+        """What the mode allows; "" for an inherited default mode."""
         mode = self.node.mode.mode
         return "" if mode == DEFAULT_MODE and self.node.own_mode is None else MODE_SENTENCES[mode]
 
     @property
     def own(self) -> list[Fact]:
-        """The other settings that it has itself."""
+        """The scope's other own settings."""
         own, facts = self.node.own, []
         for name, (label, texts) in SAID.items():
             value = getattr(own, name, None)
@@ -137,7 +137,7 @@ class PolicyRow:
 
     @property
     def inheriting(self) -> str:
-        """How many subjects below it set nothing of their own."""
+        """The number of subjects in the scope without own settings, in words."""
         node = self.node
         if node.kind == "subject" or not node.subjects:
             return ""
@@ -150,18 +150,20 @@ class PolicyRow:
 
     @property
     def change_url(self) -> str:
-        """Where it is changed."""
+        """The URL to change it."""
         return f"{scoped_url('ui:policy', self.registry, self.node.scope, change='1')}#change"
 
     @property
     def what_if_url(self) -> str:
-        """Where another level is tried."""
+        """The URL to simulate another level."""
         return scoped_url("ui:what_if", self.registry, self.node.scope)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeForm:
-    """One of the two forms of a place: `part` names it, `reset` takes all of it back, and `why` not."""
+    """One of the two forms of a scope: `part` names it, `reset` removes its own settings, and `why` are reasons against
+    it.
+    """
 
     part: str
     form: ConfigForm | ModeForm
@@ -171,20 +173,20 @@ class ChangeForm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangePart:
-    """The place that is being changed: what counts there now, and its forms."""
+    """The scope to change: its present settings, and its forms."""
 
     row: PolicyRow
     forms: tuple[ChangeForm, ...]
 
     @property
     def hidden(self) -> dict[str, str]:
-        """The place, for its forms."""
+        """The scope, for its forms."""
         return scope_query(self.row.node.scope)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyPage:
-    """The policy of a registry; `is_first` on the first page of it."""
+    """The policy of a registry; `is_first` marks the first page."""
 
     frame: Frame
     registry: str
@@ -195,12 +197,12 @@ class PolicyPage:
 
     @property
     def rows(self) -> list[PolicyRow]:
-        """The registry, then the places with settings of their own."""
+        """The registry, then the scopes with their own settings."""
         return [PolicyRow(self.registry, node) for node in (self.tree.root, *self.tree.nodes)]
 
     @property
     def exceptions(self) -> str:
-        """How many places set something of their own."""
+        """The number of scopes with their own settings, in words."""
         total = self.tree.total
         if not total:
             return gettext("No context or subject has its own settings. All inherit.")
@@ -218,13 +220,13 @@ class PolicyPage:
 
     @property
     def next_url(self) -> str:
-        """The next page, "" on the last."""
+        """The URL of the next page, "" on the last."""
         base = reverse("ui:policy", args=[self.registry])
         return f"{base}?{urlencode({'cursor': self.tree.cursor})}" if self.tree.cursor else ""
 
 
 def policy_page(request: HttpRequest, registry: str) -> PolicyPage:
-    """The page; with `change` in the query also the forms of the place that it names. Raises InvalidName."""
+    """Return the page; with `change` in the query, also the forms of the scope that it names. Raises InvalidName."""
     registry_row = get_registry(registry)
     cursor = given_text(request.GET, "cursor")
     return PolicyPage(
@@ -254,7 +256,7 @@ def _origin(origin: str, kind: str) -> str:
 
 
 def asked_scope(form: Mapping[str, str]) -> SubjectName | None:
-    """The place that an address or a form names. Raises InvalidName."""
+    """Return the scope in a URL or a form. Raises InvalidName."""
     return scope_of(given_text(form, "context"), given_text(form, "subject"))
 
 

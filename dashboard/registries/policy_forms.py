@@ -1,4 +1,4 @@
-"""Scopes in addresses, and the forms that change a policy or simulate a level."""
+"""Scopes in URLs, and the forms that change a policy or simulate a level."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from registry.subjects.services import delete_config, delete_mode, set_config, s
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
 
 PROFILE_LABELS: Final = {"semantic": later("effects on data"), "confluent": later("the established rules")}
-#: what a mode allows
+#: mode → what it allows
 MODE_SENTENCES: Final = {
     "READWRITE": later("Versions can be registered."),
     "READONLY": later("Versions can be registered only by a release."),
@@ -37,7 +37,7 @@ _SWITCH: Final = {"true": True, "false": False}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhyNot:
-    """A reason why something can't be done: `code` as the API has it, what would change it, and where that is done."""
+    """A reason why something isn't possible: the API's `code`, the cure, and a link to it."""
 
     code: str
     sentence: str
@@ -47,7 +47,7 @@ class WhyNot:
 
 @dataclass(frozen=True, slots=True)
 class WhatIfForm:
-    """The form that tries a level at a place."""
+    """The form that simulates a level in a scope."""
 
     registry: str
     scope: SubjectName | None
@@ -56,25 +56,25 @@ class WhatIfForm:
 
     @property
     def hidden(self) -> dict[str, str]:
-        """The place."""
+        """The scope."""
         return scope_query(self.scope)
 
 
 class _PolicyForm(ServiceForm):
-    """A form of a place of the policy; what it refuses is said on the page that follows."""
+    """A form about a scope of the policy; the next page shows its errors."""
 
     refusals = (Conflict, InvalidInput, SubjectConfigNotFound, SubjectModeNotFound)
     title: ClassVar[str] = ""
     permission = "config.change"
 
     def message(self, **route: Any) -> str:
-        """What is said when it ran."""
+        """Return the message on success."""
         text = gettext("Done: the setting now applies to %(place_words)s.")
         return text % {"place_words": place_words(route["registry"], route["scope"])}
 
 
 class ConfigForm(_PolicyForm):
-    """Sets what it names; an empty setting is inherited again."""
+    """A form that changes the submitted settings; an empty one is inherited again."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(set_config)
     title = later("Settings")
@@ -90,7 +90,7 @@ class ConfigForm(_PolicyForm):
 
     @classmethod
     def of(cls, node: PolicyNode) -> ConfigForm:
-        """The form of a place with what it sets itself."""
+        """Return the form of a scope with its own settings."""
         own = {name: getattr(node.own, name, None) for name in cls.base_fields}
         switch = {None: "", True: "true", False: "false"}
         form = cls(initial={**own, "normalize": switch[own["normalize"]]}, key="_config")
@@ -104,7 +104,7 @@ class ConfigForm(_PolicyForm):
         return form
 
     def arguments(self) -> dict[str, Any]:
-        """What was sent; what wasn't stays as it is."""
+        """Return the submitted settings; others aren't changed."""
         values: dict[str, Any] = {name: value for name, value in self.cleaned_data.items() if name in self.data}
         unset = [name for name, value in values.items() if value == ""]
         if values.get("normalize"):
@@ -120,7 +120,7 @@ def _set_mode(*, mode: str, registry: str, subject: SubjectName | None, by: Acto
 
 
 class ModeForm(_PolicyForm):
-    """Sets the mode of a place."""
+    """A form that sets the mode of a scope."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(_set_mode)
     title = later("Allowed changes")
@@ -131,7 +131,7 @@ class ModeForm(_PolicyForm):
 
     @classmethod
     def of(cls, node: PolicyNode) -> ModeForm:
-        """The form of a place with its own mode."""
+        """Return the form of a scope with its own mode."""
         form = cls(initial={"mode": node.own_mode})
         offered = [name for name in MODES if name != FORWARD or node.kind == "registry"]
         inherits = _inherits(node, node.own_mode, node.mode.mode, node.mode.origin, DEFAULT_MODE)
@@ -140,19 +140,19 @@ class ModeForm(_PolicyForm):
 
 
 class ResetConfigForm(_PolicyForm):
-    """Takes back all settings of a place."""
+    """A form that removes all settings of a scope."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(delete_config)
     label = later("Reset to inherited")
 
     def message(self, **route: Any) -> str:
-        """What is said when it ran."""
+        """Return the message on success."""
         text = gettext("Reset: %(place_words)s inherits again.")
         return text % {"place_words": place_words(route["registry"], route["scope"])}
 
 
 class ResetModeForm(ResetConfigForm):
-    """Takes back the mode of a place."""
+    """A form that removes the mode of a scope."""
 
     service = staticmethod(delete_mode)
     permission = "mode.change"
@@ -163,27 +163,27 @@ def _offer(form: ServiceForm, name: str, values: Mapping[str, str], none: str = 
 
 
 def _inherits(node: PolicyNode, own: str | None, value: str, origin: str, usual: str) -> str:
-    """What counts where the place sets nothing, as far as is known without it."""
+    """Return the label of an unset value, with the inherited value if known."""
     if own is None and origin != node.kind:
         return later_filled(later("inherited (currently %(value)s)"), value=value)
     return later_filled(later("default (%(usual)s)"), usual=usual) if node.kind == "registry" else later("inherited")
 
 
 def scoped_url(page: str, registry: str, scope: SubjectName | None, **query: str) -> str:
-    """The address of a page about a registry, a context or a subject."""
+    """Return the URL of a page about a registry, a context or a subject."""
     parameters = {**query, **scope_query(scope)}
     return reverse(page, args=[registry]) + (f"?{urlencode(parameters)}" if parameters else "")
 
 
 def scope_query(scope: SubjectName | None) -> dict[str, str]:
-    """A place as the query has it."""
+    """Return a scope as query parameters."""
     if scope is None:
         return {}
     return {"subject": scope.qualified} if scope.subject else {"context": scope.context}
 
 
 def place_words(registry: str, scope: SubjectName | None) -> str:
-    """A place in words."""
+    """Describe a scope."""
     if scope is None:
         return gettext("registry %(registry)s") % {"registry": registry}
     if scope.subject:

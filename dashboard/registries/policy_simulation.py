@@ -1,4 +1,4 @@
-"""A compatibility level simulated on past versions of a registry, a context or a subject, and on open requests."""
+"""Simulates a compatibility level on past versions of a registry, context or subject, and on open requests."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from registry.subjects.policy.registries import mirror_of
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
 
-#: failing versions of a subject that are listed
+#: listed failing versions of a subject
 MAX_FAILING: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class TrialRow:
-    """What the level says of one subject."""
+    """The result for one subject."""
 
     info: SubjectTrial
 
     @property
     def sentence(self) -> str:
-        """How many of its changes would fail."""
+        """The number of its changes that would fail, in words."""
         return counted(
             self.info.judged,
             "%(failing)s of %(n)s change would fail. The current level is %(level)s.",
@@ -47,12 +47,12 @@ class TrialRow:
 
     @property
     def failing(self) -> tuple[FailingVersion, ...]:
-        """Those that are listed."""
+        """The failing versions to list."""
         return self.info.failing[:MAX_FAILING]
 
     @property
     def notes(self) -> list[str]:
-        """What wasn't looked at, and why."""
+        """What wasn't checked, and why."""
         trial = self.info
         notes = [
             gettext("Version %(version)s can’t be checked: %(sentence)s")
@@ -84,7 +84,7 @@ class TrialRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfOutcome:
-    """What came of it: on versions, and (None for a later part of the answer) on open requests."""
+    """The result: on versions, and (None on further pages) on open requests."""
 
     registry: str
     simulation: WhatIf
@@ -92,21 +92,21 @@ class WhatIfOutcome:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all was looked at."""
+        """Whether everything was checked."""
         simulation = self.simulation
         is_cut = simulation.cursor or simulation.stopped
         return not is_cut and all(item.is_whole for item in simulation.subjects)
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of it."""
+        """The worst verdict."""
         if self.simulation.failing:
             return Verdict.BREAKS
         return Verdict.OK if self.is_whole else Verdict.UNKNOWN
 
     @property
     def sentence(self) -> str:
-        """It in short."""
+        """The result in a sentence."""
         simulation = self.simulation
         judged = counted(simulation.transitions, "%(n)s existing change", "%(n)s existing changes")
         values = {"level": simulation.level, "judged": judged, "failing": f"{simulation.failing:,}"}
@@ -120,28 +120,28 @@ class WhatIfOutcome:
 
     @property
     def consequence(self) -> str:
-        """What the level asks for."""
+        """The requirements of the level."""
         level = self.simulation.level
         return f"{LEVELS[level].description} {level_order(level)}."
 
     @property
     def progress(self) -> str:
-        """How far it got."""
+        """How much was checked, in words."""
         return _progress(self.simulation)
 
     @property
     def requests_sentence(self) -> str:
-        """What it comes to on open requests."""
+        """The result on open requests, in words."""
         return _requests_said(self.under) if self.under else ""
 
     @property
     def rows(self) -> list[TrialRow]:
-        """The subjects of which there is more to tell than that all would pass."""
+        """The subjects with more to say than that all changes would pass."""
         return list(map(TrialRow, self.simulation.subjects))
 
     @property
     def next_url(self) -> str:
-        """Where it goes on, "" at the end."""
+        """The URL of the next page, "" on the last."""
         simulation = self.simulation
         if not simulation.cursor:
             return ""
@@ -151,7 +151,7 @@ class WhatIfOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfPage:
-    """A level tried on a place; `outcome` is None before one was chosen, `error` says what can't be tried."""
+    """A level simulated in a scope; `outcome` is None before a level is selected, `error` says what is invalid."""
 
     frame: Frame
     registry: str
@@ -162,7 +162,10 @@ class WhatIfPage:
 
 
 def what_if_page(request: HttpRequest, registry: str, scope: SubjectName | None) -> WhatIfPage:
-    """The page of `?level=FULL&subject=…`; without a level its form alone. Raises SubjectNotFound, RegistryNotFound."""
+    """Return the page of `?level=FULL&subject=…`; without a level only the form.
+
+    Raises SubjectNotFound, RegistryNotFound.
+    """
     registry_row = get_registry(registry)
     level, cursor = given_text(request.GET, "level").upper(), given_text(request.GET, "cursor")
     outcome, error = None, ""

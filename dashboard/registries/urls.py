@@ -1,4 +1,4 @@
-"""Addresses of registries: their connections, archives and policy."""
+"""URLs of registries: their connections, archives and policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of registries: connections, archives of their contents, and policy.
+"""Views of registries: connections, archives of their contents, and policy.
 
 Every button works without JavaScript.
 """
@@ -50,19 +50,19 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 @require_safe
 def registry_list(request: HttpRequest) -> HttpResponse:
-    """All registries, with how fresh their mirrors are."""
+    """Show all registries with the freshness of their mirrors."""
     if not may_somewhere(page_actor(request), "schema.read"):
         require(page_actor(request), "schema.read")
     return render(request, "registries/list.html", {"page": connections.registries_page(request)})
 
 
 class ConnectionView(FormPageView):
-    """The form of a new registry, or of a mirror: it is tested, or kept."""
+    """The form of a new registry or a mirror, which tests or saves the connection."""
 
     template = "registries/form.html"
 
     def make_form(self, data: Any, **route: Any) -> ConnectionForm:
-        """The form that connects, changes or tests. Raises RegistryNotFound, NotAllowed, WrongState."""
+        """Return the form that connects, edits or tests. Raises RegistryNotFound, NotAllowed, WrongState."""
         actor, is_test = page_actor(self.request), bool(data and data.get("do") == "test")
         if not route:
             require(actor, "registry.manage")
@@ -71,15 +71,15 @@ class ConnectionView(FormPageView):
         return (TestConnectionForm if is_test else ConnectionForm)(data, mirror=mirror)
 
     def target(self, **route: Any) -> dict[str, Any]:
-        """The mirror that is changed; none of a test."""
+        """Return the mirror to edit; nothing for a test."""
         return {"name": route["registry"]} if route and self.request.POST.get("do") != "test" else {}
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
-        """The page of the form."""
+        """Return the page of the form."""
         return connections.connection_page(self.request, form, **route)
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """What a test found, or the list, once a sync is queued."""
+        """Show the result of a test, or queue a sync and redirect to the list."""
         if isinstance(form, TestConnectionForm | TestConnectForm):
             return self.show(form, **route)
         number = request_sync(name=route["registry"], by=page_actor(self.request)) if route else form.result
@@ -88,46 +88,46 @@ class ConnectionView(FormPageView):
         return super().done(form, **route)
 
     def after(self, **route: Any) -> HttpResponse:
-        """The list."""
+        """Redirect to the list."""
         return redirect("ui:registries")
 
 
 class ConnectionTestView(ConnectionView):
-    """Tests the connection of a mirror as it is."""
+    """A test of a mirror's stored connection."""
 
     http_method_names = ["post", "options"]
 
     def make_form(self, data: Any, **route: Any) -> ConnectionForm:
-        """The form with what is stored. Raises RegistryNotFound, NotAllowed, WrongState."""
+        """Return the form with the stored connection. Raises RegistryNotFound, NotAllowed, WrongState."""
         mirror = mirror_of(get_mirror(route["registry"], page_actor(self.request), "registry.manage"))
         return TestConnectionForm(asdict(mirror) if mirror else {})
 
     def target(self, **route: Any) -> dict[str, Any]:
-        """Nothing but the address."""
+        """Return nothing: the form has the connection."""
         return {}
 
 
 class DisconnectView(ConfirmView):
-    """What ending a mirror loses."""
+    """The confirmation of ending a mirror."""
 
     form_class = DisconnectForm
 
     def target(self, **route: Any) -> dict[str, Any]:
-        """The mirror."""
+        """Return the mirror."""
         return {"name": route["registry"]}
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
-        """The page."""
+        """Return the page."""
         return connections.disconnect_page(self.request, form, **route)
 
     def after(self, **route: Any) -> HttpResponse:
-        """The list."""
+        """Redirect to the list."""
         return redirect("ui:registries")
 
 
 @require_POST
 def refresh(request: HttpRequest, registry: str) -> HttpResponse:
-    """Have a mirror read now; once, however often it is asked for."""
+    """Queue a sync of a mirror, unless one is queued or running."""
     number = request_sync(name=registry, by=page_actor(request))
     if number is None:
         messages.info(request, gettext("A sync of %(name)s is already running.") % {"name": registry})
@@ -141,14 +141,14 @@ def refresh(request: HttpRequest, registry: str) -> HttpResponse:
 
 @require_safe
 def moving(request: HttpRequest, registry: str) -> HttpResponse:
-    """The ways out of a registry and into it."""
+    """Show the export and import page of a registry."""
     require(page_actor(request), "schema.read", registry=registry)
     return render(request, "registries/moving.html", {"page": archive.moving_page(request, registry)})
 
 
 @require_POST
 def export(request: HttpRequest, registry: str) -> FileResponse:
-    """All that the registry holds, to be saved."""
+    """Download the whole registry."""
     require(page_actor(request), "schema.read", registry=registry)
     file = spooled_export(registry=registry, by=page_actor(request))
     return FileResponse(file, as_attachment=True, filename=f"{registry}.jsonl", content_type=MEDIA_TYPE)
@@ -156,7 +156,7 @@ def export(request: HttpRequest, registry: str) -> FileResponse:
 
 @require_POST
 def send(request: HttpRequest, registry: str) -> HttpResponse:
-    """Take a file and lead to its plan; nothing is brought in yet."""
+    """Upload a file and redirect to its plan; nothing is imported yet."""
     actor, file = page_actor(request), request.FILES.get("file")
     require(actor, RIGHTS[KeptCopy.SENT], registry=registry)
     try:
@@ -171,20 +171,20 @@ def send(request: HttpRequest, registry: str) -> HttpResponse:
 
 @require_safe
 def deleted(request: HttpRequest, registry: str) -> HttpResponse:
-    """What was deleted for good and is kept still."""
+    """Show the copies of permanently deleted versions."""
     require_extent(page_actor(request), RIGHTS[KeptCopy.DELETED], registry=registry)
     return render(request, "registries/deleted.html", {"page": archive.deleted_page(request, registry)})
 
 
 @require_safe
 def copy(request: HttpRequest, registry: str, copy_id: int) -> HttpResponse:
-    """A copy, and what bringing it in would do."""
+    """Show a copy and the plan of importing it."""
     return render(request, "registries/copy.html", {"page": archive.copy_page(request, registry, copy_id)})
 
 
 @require_safe
 def copy_file(request: HttpRequest, registry: str, copy_id: int) -> FileResponse:
-    """A copy as an export file, to be saved."""
+    """Download a copy as an export file."""
     file = io.BytesIO()
     name = write_copy(registry=registry, number=copy_id, file=file, by=page_actor(request))
     file.seek(0)
@@ -194,7 +194,7 @@ def copy_file(request: HttpRequest, registry: str, copy_id: int) -> FileResponse
 
 @require_POST
 def copy_bring(request: HttpRequest, registry: str, copy_id: int) -> HttpResponse:
-    """Do what the plan said that was confirmed."""
+    """Import a copy according to the confirmed plan."""
     ways = archive.asked_ways(request)
     try:
         done = bring_copy(
@@ -216,13 +216,13 @@ def copy_bring(request: HttpRequest, registry: str, copy_id: int) -> HttpRespons
 
 @require_POST
 def copy_forget(request: HttpRequest, registry: str, copy_id: int) -> HttpResponse:
-    """Remove a copy now."""
+    """Delete a copy now."""
     name = forget(registry=registry, number=copy_id, by=page_actor(request))
     messages.success(request, gettext("The copy of %(name)s was deleted.") % {"name": name[:200]})
     return redirect("ui:moving", registry)
 
 
-#: the two forms of a place by the page and the part that they are of
+#: (page, part) → form of a scope
 _POLICY_FORMS: Final[Mapping[tuple[str, str], type[ServiceForm]]] = {
     ("change", "config"): ConfigForm,
     ("change", "mode"): ModeForm,
@@ -234,14 +234,14 @@ _POLICY_FORMS: Final[Mapping[tuple[str, str], type[ServiceForm]]] = {
 @require_safe
 @travels
 def policy(request: HttpRequest, registry: str) -> HttpResponse:
-    """The tree of settings, and with `change` the forms of one place."""
+    """Show the tree of settings, and with `change` the forms of a scope."""
     require(page_actor(request), "schema.read", registry=registry)
     return render(request, "policy/policy.html", {"page": policy_page(request, registry)})
 
 
 @require_safe
 def what_if(request: HttpRequest, registry: str) -> HttpResponse:
-    """A level tried on the past; htmx gets the outcome alone."""
+    """Simulate a level on past versions; htmx gets only the result."""
     scope = asked_scope(request.GET)
     name = scope.qualified if scope and scope.subject else ""
     require(page_actor(request), "schema.read", registry=registry, subject=name)
@@ -252,34 +252,34 @@ def what_if(request: HttpRequest, registry: str) -> HttpResponse:
 
 
 class PolicyFormView(ServiceFormView):
-    """Sets or resets what a place holds versions to; what is refused is said on the page that follows."""
+    """Sets or resets the settings of a scope; the next page shows errors."""
 
     page = ""
 
     def post(self, request: HttpRequest, **route: Any) -> HttpResponse:
-        """Run the form of the place that it names. Raises NotSignedIn, NotAllowed, InvalidName."""
+        """Run the form for the scope that it names. Raises NotSignedIn, NotAllowed, InvalidName."""
         return super().post(request, scope=asked_scope(request.POST), **route)
 
     def make_form(self, data: Any, **route: Any) -> ServiceForm:
-        """The form of the part; settings where none is named."""
+        """Return the form of the part, by default of the settings."""
         part = "mode" if given_text(data, "part") == "mode" else "config"
         return _POLICY_FORMS[self.page, part](data)
 
     def check(self, actor: Actor, **route: Any) -> None:
-        """Refuse who may not change this part of the place."""
+        """Check that the actor may change this part of the scope."""
         scope: SubjectName | None = route["scope"]
         permission = self.make_form(self.request.POST).permission
         require(actor, permission, registry=route["registry"], subject=scope.qualified if scope else "")
 
     def target(self, **route: Any) -> dict[str, Any]:
-        """The place."""
+        """Return the scope."""
         return {"registry": route["registry"], "subject": route["scope"]}
 
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page with what was refused."""
+        """Redirect to the page with the errors."""
         messages.error(self.request, "; ".join(str(error) for errors in form.errors.values() for error in errors))
         return self.after(**route)
 
     def after(self, **route: Any) -> HttpResponse:
-        """The forms of the place again."""
+        """Redirect to the forms of the scope."""
         return redirect(f"{scoped_url('ui:policy', route['registry'], route['scope'], change='1')}#change")

@@ -1,1 +1,1 @@
-"""Streaming queries and their state: lists, variables, and the check before a restart."""
+"""The pages of streaming queries and their state: lists, variables, and the restart check."""

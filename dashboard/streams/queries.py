@@ -1,4 +1,4 @@
-"""The list of streaming queries, and one query with its operators and state variables."""
+"""The list of streaming queries, and the page of a query with its operators and state variables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from registry.streams.selectors import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetMeter:
-    """A limit of Spark's: what it counts, how much is used; `percent` is 0 to 100, `look` warns from 75 % on."""
+    """A limit in Spark: its label and usage; `percent` is 0 to 100, `look` warns from 75 %."""
 
     label: str
     used: int
@@ -48,9 +48,9 @@ DAMAGED: Final = Look("breaks", "octagon-x", later("Damaged"))
 EVOLVES: Final = Look("ok", "circle-check", later("Can evolve"))
 FIXED: Final = Look("unknown", "lock", later("Fixed"))
 REMOVED: Final = Look("unknown", "minus", later("Removed"))
-#: how Spark writes rows of state, as people call it
+#: Spark's encoding of state rows → label
 ENCODINGS: Final = {"avro": "Avro", "unsaferow": "UnsafeRow"}
-#: from the highest share down: the first that is reached counts, as the findings have it
+#: (minimum share, look), highest first, with the thresholds of findings
 _BUDGETS: Final = (
     (0.90, Look("breaks", "octagon-x", later("Nearly used up"))),
     (0.75, Look("care", "triangle-alert", later("Nearing the limit"))),
@@ -59,7 +59,7 @@ _BUDGETS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class QueryRow:
-    """A query with what is drawn of it; `budget` is its fullest one, None where its state can't evolve."""
+    """A query for display; `budget` is its fullest one, None if its state can't evolve."""
 
     info: QueryInfo
 
@@ -72,12 +72,12 @@ class QueryRow:
 
     @property
     def problems(self) -> list[Problem]:
-        """What couldn't be read."""
+        """The errors of reading its checkpoint."""
         return [Problem(what=text) for text in self.info.problems]
 
     @property
     def encoding(self) -> str:
-        """How its rows are written."""
+        """The encoding of its state rows."""
         return ENCODINGS.get(self.info.encoding, self.info.encoding)
 
     @property
@@ -87,7 +87,7 @@ class QueryRow:
 
     @property
     def inputs(self) -> list[Link]:
-        """The topics that are read, each with the subject of its messages where one is known."""
+        """The topics that it reads, each with the subject of its messages, if known."""
         return [
             Link(
                 label=f"{source.topic} → {source.subject.qualified}",
@@ -101,7 +101,7 @@ class QueryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryList:
-    """All queries that scans have found; `refused` is why the reader may not add a checkpoint."""
+    """All queries found by scans; `refused` says why the reader may not add a checkpoint."""
 
     frame: Frame
     rows: tuple[QueryRow, ...]
@@ -112,7 +112,7 @@ class QueryList:
 
 @dataclass(frozen=True, slots=True)
 class VariableRow:
-    """A state variable with what is drawn of it."""
+    """A state variable for display."""
 
     info: VariableInfo
 
@@ -125,13 +125,13 @@ class VariableRow:
 
     @property
     def kind(self) -> str:
-        """What kind of state it is, and whether entries expire."""
+        """The kind of state, and whether entries expire."""
         kind = self.info.kind.replace("_", " ")
         return gettext("%(kind)s with a time to live") % {"kind": kind} if self.info.ttl else kind
 
     @property
     def budget(self) -> BudgetMeter | None:
-        """How many versions it may still have."""
+        """The versions that it may still have."""
         return meter(self.info.budget)
 
 
@@ -146,7 +146,7 @@ class OperatorPanel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryPage:
-    """One query."""
+    """The page of a query."""
 
     frame: Frame
     query: QueryRow
@@ -155,7 +155,7 @@ class QueryPage:
 
 
 def query_list(request: HttpRequest) -> QueryList:
-    """All queries that scans have found, the fullest budget first. Raises NotAllowed."""
+    """Return all queries found by scans, the fullest budget first. Raises NotAllowed."""
     actor = page_actor(request)
     offset = min(whole_number(request.GET.get("offset", "")) or 0, MOST) // PAGE * PAGE
     require_extent(actor, "schema.read")
@@ -176,7 +176,7 @@ def query_list(request: HttpRequest) -> QueryList:
 
 
 def check_action(actor: Actor, path: str = "") -> Action:
-    """The way to the check of a plan."""
+    """Return the link to the restart check."""
     reason = refusal(actor, "state.check")
     url = reverse("ui:state_check_new")
     return Action(
@@ -189,7 +189,7 @@ def check_action(actor: Actor, path: str = "") -> Action:
 
 
 def meter(budget: BudgetInfo | None) -> BudgetMeter | None:
-    """A budget as it is drawn."""
+    """Convert a budget for display."""
     if budget is None:
         return None
     label = (
@@ -208,7 +208,7 @@ def meter(budget: BudgetInfo | None) -> BudgetMeter | None:
 
 
 def query_page(request: HttpRequest, query_id: int) -> QueryPage:
-    """One query. Raises NotFound, NotAllowed."""
+    """Return the page of a query. Raises NotFound, NotAllowed."""
     actor = page_actor(request)
     query = get_query(query_id, by=actor)
     variables = list_variables(query_id)
@@ -228,7 +228,7 @@ def query_page(request: HttpRequest, query_id: int) -> QueryPage:
 
 
 def crumbs() -> tuple[Crumb, ...]:
-    """The way to a query."""
+    """Return the breadcrumbs of a query."""
     return (Crumb(label=gettext("Queries"), url=reverse("ui:queries")),)
 
 

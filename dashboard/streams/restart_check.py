@@ -33,7 +33,7 @@ from registry.formats.policies.spark_state.rules import NO_ACTIONS
 from registry.streams.selectors import StateCheckInfo, get_state_check, list_state_checks
 from registry.streams.services import check_document, start_plan
 
-#: the verdict of a whole check
+#: verdict of a check → look
 VERDICT_LOOKS: Final = {
     "fine": Look("ok", "circle-check", later("Fine")),
     "loses data": Look("care", "triangle-alert", later("Loses data")),
@@ -41,7 +41,7 @@ VERDICT_LOOKS: Final = {
     "refused": Look("breaks", "octagon-x", later("Refused")),
     "not checked": Look("unknown", "circle-dashed", later("Not checked")),
 }
-#: the status of a variable
+#: status of a variable → look
 STATUS_LOOKS: Final = {
     "unchanged": Look("unknown", "check", later("Unchanged")),
     "added": Look("ok", "plus", later("Added")),
@@ -52,37 +52,37 @@ STATUS_LOOKS: Final = {
     "refused": Look("breaks", "octagon-x", later("Refused")),
     "not checked": Look("unknown", "circle-dashed", later("Not checked")),
 }
-#: the effect of one change
+#: effect of a change → look
 EFFECT_LOOKS: Final = {
     "note": Look("info", "info", later("Note")),
     "loses data": Look("care", "triangle-alert", later("Loses data")),
     "fails later": Look("breaks", "octagon-x", later("Fails later")),
     "refused": Look("breaks", "octagon-x", later("Refused")),
 }
-#: changes of one variable that a page draws
+#: displayed changes of a variable
 DRAWN_CHANGES: Final = 100
 UNKNOWN: Final = Look("unknown", "circle-dashed", later("Unknown"))
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedChange:
-    """One change of a variable, as reports have it: `path`, `message`, `why`, `rule`, `error`, `document` …"""
+    """A change of a variable as in the report: `path`, `message`, `why`, `rule`, `error`, `document` …"""
 
     info: Mapping[str, Any]
 
     @property
     def look(self) -> Look:
-        """Its effect."""
+        """The look of its effect."""
         return EFFECT_LOOKS.get(self.info["effect"], UNKNOWN)
 
     @property
     def remedy(self) -> str:
-        """What to do, "" for nothing."""
+        """The remedy; "" if none is needed."""
         return "" if self.info["remedy"] in NO_ACTIONS else str(self.info["remedy"])
 
     @property
     def reads(self) -> list[tuple[str, str]]:
-        """What rows written before read as, by language."""
+        """How rows written before are read, by language."""
         return sorted(self.info["reads"].items())
 
 
@@ -90,7 +90,7 @@ class ReportedChange:
 class ReportVariable:
     """A state variable in the report: `name`, `sentence`, `place`, `budget`, and `stored` and `planned` as DDL or None.
 
-    `drawn` is how many of its changes are drawn.
+    `drawn` is the number of displayed changes.
     """
 
     number: int
@@ -99,12 +99,12 @@ class ReportVariable:
 
     @property
     def anchor(self) -> str:
-        """Its place on the page."""
+        """The id of its section."""
         return f"v{self.number}"
 
     @property
     def kind(self) -> str:
-        """What kind of state it is, and how it is keyed."""
+        """The kind of state, and its key."""
         entry = self.info
         kind = gettext("%(kind)s with a time to live") % {"kind": entry["kind"]} if entry["ttl"] else entry["kind"]
         if entry["user_key"]:
@@ -113,7 +113,7 @@ class ReportVariable:
 
     @property
     def look(self) -> Look:
-        """Its status."""
+        """The look of its status."""
         return STATUS_LOOKS.get(self.info["status"], UNKNOWN)
 
     @property
@@ -123,23 +123,23 @@ class ReportVariable:
 
     @property
     def hidden_changes(self) -> int:
-        """How many changes aren't drawn, none worse than those that are."""
+        """The number of omitted changes, which are at most as severe."""
         return max(0, len(self.info["changes"]) - self.drawn)
 
     @property
     def is_kept(self) -> bool:
-        """Whether a built-in operator keeps it, so that nothing can be planned for it."""
+        """Whether it belongs to a built-in operator, so that it can't be planned."""
         return bool(self.info["status"] == "not checked")
 
     @property
     def is_changed(self) -> bool:
-        """Whether stored and planned schemas are worth to be shown side by side."""
+        """Whether stored and planned schemas differ."""
         return (self.info["stored"] or "") != (self.info["planned"] or "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetRow:
-    """A limit of Spark's: what it counts, how much is used before and after, and how full it then is (0 to 100)."""
+    """A limit in Spark: its label, usage before and after, and percentage then used."""
 
     label: str
     before: int
@@ -159,12 +159,12 @@ class StateReport:
 
     @property
     def look(self) -> Look:
-        """The verdict."""
+        """The look of the verdict."""
         return VERDICT_LOOKS.get(self.info.report["verdict"], UNKNOWN)
 
     @property
     def why_fixed(self) -> str:
-        """Why the state can't evolve, where a plan could change any of it."""
+        """The reason why the state can't evolve, if a plan could change any of it."""
         is_kept = all(variable.is_kept for variable in self.variables)
         return "" if is_kept else self.info.report["operator"]["why_fixed"] or ""
 
@@ -179,7 +179,7 @@ _EXAMPLE: Final = '{"variables": [{"name": "totals", "kind": "value", "value_sch
 
 
 class CheckForm(StoreForm):
-    """Checks a plan on a known checkpoint or on another one, with the object store of one that is in none of the sources."""
+    """A form that checks a plan for a known or another checkpoint, with the object store of the latter."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(check_document)
     label = later("Check")
@@ -214,47 +214,50 @@ class CheckForm(StoreForm):
             self.fields["path"].widget.attrs["required"] = True
 
     def parts(self) -> Iterable[FormSection]:
-        """The checkpoint and the plan, which the page draws itself, then the store's fields."""
+        """Return the checkpoint and the plan, which the page renders itself, and the store's fields."""
         return (FormSection("", ("checkpoint", "path", "plan")), *self.own_parts())
 
     def arguments(self) -> dict[str, Any]:
-        """The path that was typed, else the known one; line ends as they were typed. Raises InvalidInput without one."""
+        """Return the typed path, else the known one, and the plan with its line endings.
+
+        Raises InvalidInput without a path.
+        """
         values = self.cleaned_data
         checkpoint = values["path"] or values.get("checkpoint", "") or str(self.data.get("checkpoint", "")).strip()
         if not checkpoint:
             raise InvalidInput(gettext("Select a checkpoint, or give its folder."))
-        plan = values["plan"].replace("\r\n", "\n")  # places in it are counted
+        plan = values["plan"].replace("\r\n", "\n")  # errors give positions in it
         return {"checkpoint": checkpoint, "plan": plan, "store": self.store()}
 
     def add_service_error(self, error: SchemadeskError) -> None:
-        """The error with its place in the plan."""
+        """Add the error with its position in the plan."""
         self.add_error(None, error.placed)
 
 
 class LoadPlanForm(CheckForm):
-    """Reads the stored state of the checkpoint as a plan, which is the result."""
+    """A form that reads the checkpoint's stored state as a plan."""
 
     service = staticmethod(start_plan)
 
     def arguments(self) -> dict[str, Any]:
-        """The checkpoint alone."""
+        """Return only the checkpoint."""
         return {name: value for name, value in super().arguments().items() if name != "plan"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateCheckPage(FormPage):
-    """The form that checks a restart, and the last checks."""
+    """The form of a restart check, and the last checks."""
 
     recent: tuple[Link, ...] = ()
 
 
 def known_checkpoints() -> list[str]:
-    """The checkpoints that are sources."""
+    """Return the checkpoints that are sources."""
     return sorted({source.name for source in list_sources() if kind_of(source.kind).keeps_state})
 
 
 def check_page(request: HttpRequest, form: CheckForm) -> StateCheckPage:
-    """The form with what was sent."""
+    """Return the page with the form."""
     return StateCheckPage(
         frame=make_frame(request, title=gettext("Check a restart"), section=Section.SOURCES, crumbs=_crumbs()),
         form=form,
@@ -274,7 +277,7 @@ def _crumbs() -> tuple[Crumb, ...]:
 
 
 def report_page(request: HttpRequest, check_id: int) -> StateReport:
-    """The report of one check. Raises StateCheckNotFound."""
+    """Return the report of a check. Raises StateCheckNotFound."""
     info = get_state_check(check_id)
     report = info.report
     crumbs = (*_crumbs(), Crumb(label=gettext("Check a restart"), url=reverse("ui:state_check_new")))
@@ -289,7 +292,7 @@ def report_page(request: HttpRequest, check_id: int) -> StateReport:
 
 
 def _budgets(report: Mapping[str, Any]) -> Sequence[BudgetRow]:
-    """The fullest budgets of variables, and the one of schema files."""
+    """Return the fullest budgets of variables, and the one of schema files."""
     budgets = [
         (gettext("Value schemas of %(name)s") % {"name": e["name"]}, e["budget"])
         for e in report["variables"]

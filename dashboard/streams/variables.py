@@ -1,4 +1,4 @@
-"""One state variable: its timeline, the schemas of a version, what its rows hold, and two versions compared."""
+"""A state variable: its versions, the schemas of one, statistics of its rows, and a comparison of two versions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ NAMED_CHANGES: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaRow:
-    """A version of a variable's schemas; `look` is the worst of its changes from the version `before`, None for the first."""
+    """A version of a variable's schemas; `look` is the worst change since the version `before`, None for the first."""
 
     info: SchemaInfo
     before: int | None
@@ -52,23 +52,23 @@ class SchemaRow:
 
 @dataclass(frozen=True, slots=True)
 class FieldRow:
-    """A field of a variable's rows."""
+    """Statistics of a field in a variable's rows."""
 
     info: FieldInfo
 
     @property
     def held(self) -> int:
-        """In how many rows it has a value."""
+        """The number of rows with a value."""
         return self.info.rows - self.info.nulls
 
     @property
     def percent(self) -> int:
-        """In how many of a hundred rows it has a value."""
+        """The percentage of rows with a value."""
         return int(100 * self.info.filled)
 
     @property
     def range(self) -> str:
-        """Its smallest and its largest value, masked."""
+        """The minimum and maximum, masked."""
         ends = [limit for limit in (self.info.minimum, self.info.maximum) if limit is not None]
         if len(ends) == 2 and ends[0] != ends[1]:
             return gettext("%(first)s to %(last)s") % {"first": ends[0], "last": ends[1]}
@@ -76,15 +76,15 @@ class FieldRow:
 
     @property
     def size(self) -> str:
-        """How much it takes."""
+        """The size of its values."""
         return "" if self.info.bytes is None else sized(self.info.bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariablePage:
-    """One state variable with its timeline; `schemas` are (label, text) of the selected version.
+    """A state variable with its versions; `schemas` are (label, text) of the selected version.
 
-    `old` and `new` are the versions that are compared next.
+    `old` and `new` are the versions to compare by default.
     """
 
     frame: Frame
@@ -100,20 +100,20 @@ class VariablePage:
 
     @property
     def size(self) -> str:
-        """How much its rows take."""
+        """The size of its rows."""
         size = self.variable.info.bytes
         return "" if size is None else sized(size)
 
     @property
     def expiry(self) -> list[datetime | None]:
-        """When the first and the last of its rows expire; none where that isn't known."""
+        """The times when the first and the last row expire; empty if unknown."""
         expiry = self.variable.info.expiry
         return [_time(expiry.get(end)) for end in ("earliest", "latest")] if expiry else []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateComparePage:
-    """Two versions of a variable: what Spark makes of the change, then the Avro schemas that it derives from them."""
+    """Two versions of a variable: the effect of the change in Spark, and the Avro schemas that Spark derives."""
 
     frame: Frame
     query: QueryInfo
@@ -133,7 +133,7 @@ class StateComparePage:
 
 
 def variable_page(request: HttpRequest, query_id: int, variable_id: int) -> VariablePage:
-    """A variable; `version` in the query selects one of its versions. Raises NotFound, NotAllowed."""
+    """Return the page of a variable; `version` in the query selects a version. Raises NotFound, NotAllowed."""
     actor = page_actor(request)
     query = get_query(query_id, by=actor)
     variable = get_variable(query_id, variable_id)
@@ -161,12 +161,12 @@ def variable_page(request: HttpRequest, query_id: int, variable_id: int) -> Vari
 
 
 def query_crumb(query: QueryInfo) -> Crumb:
-    """The step to a variable's query."""
+    """Return the breadcrumb of a variable's query."""
     return Crumb(label=query.name, url=reverse("ui:query", args=[query.id]), code=True)
 
 
 def version_of(variable: VariableInfo, number: int | None) -> SchemaInfo:
-    """One version. Raises NotFound."""
+    """Return a version. Raises NotFound."""
     schema = next((candidate for candidate in variable.schemas if candidate.version == number), None)
     if schema is None:
         raise NotFound(
@@ -183,7 +183,7 @@ def _selected(variable: VariableInfo, number: str) -> SchemaInfo | None:
 
 
 def changes_between(variable: VariableInfo, old: SchemaInfo, new: SchemaInfo) -> tuple[StateChange, ...]:
-    """What Spark makes of the change of the value, worst first; nothing for what it has no name for."""
+    """Return the effects of the value's change in Spark, worst first; empty for an invalid schema."""
     try:
         changes = schema_changes(old.value_schema, new.value_schema, has_evolution=variable.encoding == "avro")
     except InvalidSchema:
@@ -192,7 +192,7 @@ def changes_between(variable: VariableInfo, old: SchemaInfo, new: SchemaInfo) ->
 
 
 def look_of(changes: Sequence[StateChange]) -> Look:
-    """The worst of the changes."""
+    """Return the look of the worst change."""
     worst = max((EFFECTS.index(change.effect) for change in changes), default=0)
     return EFFECT_LOOKS[EFFECTS[worst]] if worst else SAFE
 
@@ -237,7 +237,7 @@ def _schemas(version: SchemaInfo) -> list[tuple[str, str]]:
 
 
 def ddl(schema: str) -> str:
-    """A schema as DDL, a field a line; as it is where it isn't one."""
+    """Convert a schema to DDL, a field per line; return other text unchanged."""
     try:
         value: Any = json.loads(schema)
         return to_ddl(value) or gettext("(no fields)")
@@ -255,7 +255,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def compare_page(request: HttpRequest, query_id: int, variable_id: int) -> StateComparePage:
-    """The page of `?from=1&to=2`; without them the newest version and the one before. Raises NotFound, NotAllowed."""
+    """Return the page of `?from=1&to=2`, by default of the newest version and the previous one.
+
+    Raises NotFound, NotAllowed.
+    """
     query = get_query(query_id, by=page_actor(request))
     variable = get_variable(query_id, variable_id)
     numbers = [schema.version for schema in variable.schemas]
@@ -298,7 +301,7 @@ def compare_page(request: HttpRequest, query_id: int, variable_id: int) -> State
 
 
 def ddl_lines(version: SchemaInfo) -> str:
-    """Value and keys of a version as DDL, a column a line."""
+    """Return the keys and value of a version as DDL, a column per line."""
     value = fields_as_ddl(version.value_schema)
     keys = [gettext("key: %(ddl)s") % {"ddl": ddl(version.key_schema)}]
     if version.map_key_schema:
@@ -307,7 +310,7 @@ def ddl_lines(version: SchemaInfo) -> str:
 
 
 def fields_as_ddl(schema: str) -> list[str]:
-    """Each field of a struct as DDL; the text itself where it isn't a struct."""
+    """Return each field of a struct as DDL; other text unchanged."""
     try:
         return [ddl(json.dumps({"type": "struct", "fields": [field]})) for field in json.loads(schema)["fields"]]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -336,7 +339,7 @@ def _sentence(variable: VariableInfo, old: SchemaInfo, new: SchemaInfo, changes:
 def _avro(
     query: QueryInfo, variable: VariableInfo, old: SchemaInfo, new: SchemaInfo, *, is_whole: bool
 ) -> tuple[VersionComparison | None, Problem | None]:
-    """The comparison of the derived Avro schemas, as for a subject's versions; a problem where there is none."""
+    """Compare the derived Avro schemas like versions of a subject; return a problem if there are none."""
     for side in (old, new):
         if not side.avro_schema:
             return None, Problem(
@@ -361,7 +364,7 @@ def _avro(
         )
     limit = None if is_whole else MAX_CARDS
     shown = present_comparison(comparison, query.registry, query.registry, level="BACKWARD", limit=limit)
-    # The two sides are no versions of a subject: their addresses are the variable's own.
+    # The sides aren't versions of a subject: use the variable's URLs.
     url = reverse("ui:state_variable", args=[query.id, variable.id])
     sides = [
         replace(side, url=f"{url}?version={side.version}", schema_id=None, registered_at=None)
@@ -371,7 +374,7 @@ def _avro(
 
 
 def _as_version(query: QueryInfo, variable: VariableInfo, version: SchemaInfo) -> VersionInfo:
-    """A derived schema in the form that comparisons take; it has no number in any registry."""
+    """Return a derived schema as a version for the comparison; it has no number in any registry."""
     definition = DefinitionInfo(version.schema_id, ".", "AVRO", version.avro_schema, "", "", (), None, None)
     return VersionInfo(
         id=0,

@@ -1,4 +1,4 @@
-"""Pages of streaming queries and their state, and of checks of planned state before a restart."""
+"""Views of streaming queries and their state, and of restart checks."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from registry.streams.selectors import StateCheckInfo, get_state_check
 
 @require_safe
 def query_list(request: HttpRequest) -> HttpResponse:
-    """All queries, budgets at a glance."""
+    """Show all queries with their budgets."""
     return render(request, "streams/queries.html", {"page": queries.query_list(request)})
 
 
 @require_safe
 def query_page(request: HttpRequest, query_id: int) -> HttpResponse:
-    """One query with its operators and state variables."""
+    """Show a query with its operators and state variables."""
     return render(request, "streams/query.html", {"page": queries.query_page(request, query_id)})
 
 
 @require_safe
 def variable_page(request: HttpRequest, query_id: int, variable_id: int) -> HttpResponse:
-    """A state variable with its timeline."""
+    """Show a state variable with its versions."""
     page = variables.variable_page(request, query_id, variable_id)
     return render(request, "streams/variable.html", {"page": page})
 
 
 @require_safe
 def variable_compare(request: HttpRequest, query_id: int, variable_id: int) -> HttpResponse:
-    """Two versions of a state variable's schema."""
+    """Compare two versions of a state variable's schema."""
     page = variables.compare_page(request, query_id, variable_id)
     return render(request, "streams/compare.html", {"page": page})
 
@@ -54,12 +54,12 @@ _TYPES: Final = {
 
 
 class StateCheckView(FormPageView):
-    """The form; sent, it checks the plan and goes to the report, or fills in what the checkpoint holds now."""
+    """The form; on POST, it checks the plan and redirects to the report, or loads the checkpoint's present state."""
 
     template = "streams/check_new.html"
 
     def make_form(self, data: Any, **route: Any) -> CheckForm:
-        """The form of what is sent, of an earlier check, or of the address. Raises NotAllowed, StateCheckNotFound."""
+        """Return the form as sent, of an earlier check, or of the URL. Raises NotAllowed, StateCheckNotFound."""
         require(page_actor(self.request), "schema.read")
         known = restart_check.known_checkpoints()
         if data is not None:
@@ -75,12 +75,12 @@ class StateCheckView(FormPageView):
         return CheckForm(known=known, initial=initial)
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
-        """The page of the form."""
+        """Return the page of the form."""
         assert isinstance(form, CheckForm)
         return restart_check.check_page(self.request, form)
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The report, or the form with the plan that was read."""
+        """Redirect to the report, or show the form with the loaded plan."""
         if isinstance(form, LoadPlanForm):
             initial = {**self.request.POST.dict(), "plan": form.result}
             return self.show(CheckForm(known=restart_check.known_checkpoints(), initial=initial), **route)
@@ -89,14 +89,14 @@ class StateCheckView(FormPageView):
 
 @require_safe
 def check_page(request: HttpRequest, check_id: int) -> HttpResponse:
-    """The report of a check."""
+    """Show the report of a check."""
     require(page_actor(request), "schema.read")
     return render(request, "streams/check.html", {"page": restart_check.report_page(request, check_id)})
 
 
 @require_safe
 def check_export(request: HttpRequest, check_id: int) -> HttpResponse:
-    """The report as a file: JSON, Markdown or text."""
+    """Download the report as JSON, Markdown or text."""
     require(page_actor(request), "schema.read")
     kind = request.GET.get("format", "json")
     if kind not in _TYPES:

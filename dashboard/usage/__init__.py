@@ -1,1 +1,1 @@
-"""Which versions are in use, declared clients, pasted messages, and the wizard that retires a version."""
+"""The pages of versions in use, declared clients, decoding a message, and the wizard that retires a version."""

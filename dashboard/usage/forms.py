@@ -1,4 +1,4 @@
-"""Forms that declare a client, decode a message, and retire a version or a subject."""
+"""The forms that declare a client, decode a message, and retire a version or a subject."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from registry.subjects.usage.clients import declare_client
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, check_context
 
-#: what a client does → whether it reads, whether it writes
+#: access of a client → whether it reads, whether it writes
 _ACCESS: Final = {"reads": (True, False), "writes": (False, True), "both": (True, True)}
 LABELS: Final = {
     DEPRECATE: later("Deprecate"),
@@ -43,7 +43,7 @@ ENCODING_LABELS: Final = {
 
 
 class DeclareClientForm(ServiceForm):
-    """Declares a client; the result is whether it is new."""
+    """A form that declares a client; the result says whether it is new."""
 
     service = staticmethod(declare_client)
     label = later("Declare client")
@@ -57,7 +57,7 @@ class DeclareClientForm(ServiceForm):
         choices=(("reads", later("reads")), ("writes", later("writes")), ("both", later("reads and writes"))),
     )
     version = NameChoiceField(label=later("Version it was built with"), empty_label=later("newest at each start"))
-    fields = LongTextField(  # type: ignore[assignment]  # Django takes it out of the class
+    fields = LongTextField(  # type: ignore[assignment]  # Django removes it from the class
         label=later("Fields it uses"),
         rows=3,
         code=True,
@@ -69,11 +69,11 @@ class DeclareClientForm(ServiceForm):
     )
 
     def offer_versions(self, numbers: Iterable[int]) -> None:
-        """Offer these, the newest first."""
+        """Set the choices to these versions, newest first."""
         fill_choices([self], version=map(str, sorted(numbers, reverse=True)))
 
     def clean_version(self) -> int | None:
-        """The number; None for the newest."""
+        """Return the number; None for the newest."""
         text: str = self.cleaned_data["version"]
         number = whole_number(text, digits=10)
         if text and number is None:
@@ -81,30 +81,30 @@ class DeclareClientForm(ServiceForm):
         return number
 
     def clean_fields(self) -> list[str]:
-        """The paths."""
+        """Return the paths."""
         text: str = self.cleaned_data["fields"]
         return text.replace(",", "\n").splitlines()
 
     def arguments(self) -> dict[str, Any]:
-        """What it does as two answers."""
+        """Return the arguments, with the access as `reads` and `writes`."""
         values = dict(self.cleaned_data)
         reads, writes = _ACCESS[values.pop("does")]
         return {**values, "reads": reads, "writes": writes}
 
     def message(self, **route: Any) -> str:
-        """What is said when it ran."""
+        """Return the message on success."""
         text = gettext("%(name)s was declared.") if self.result else gettext("%(name)s was updated.")
         return text % self.cleaned_data
 
 
 class DecodeForm(ServiceForm):
-    """Decodes a message; the result is what it is."""
+    """A form that decodes a message."""
 
     service = staticmethod(decode_message)
     label = later("Decode")
     refusals = NOT_OF_RIGHTS
 
-    message = LongTextField(  # type: ignore[assignment]  # Django takes it out of the class
+    message = LongTextField(  # type: ignore[assignment]  # Django removes it from the class
         label=later("Message"),
         rows=8,
         code=True,
@@ -143,7 +143,7 @@ class DecodeForm(ServiceForm):
         fill_choices([self], registry=registries)
 
     def arguments(self) -> dict[str, Any]:
-        """The registry's row, the context, and what is usual. Raises RegistryNotFound, InvalidName."""
+        """Return the arguments: the registry's row, the context, and defaults. Raises RegistryNotFound, InvalidName."""
         values = dict(self.cleaned_data)
         return {
             "registry": get_registry(values["registry"]),
@@ -156,7 +156,9 @@ class DecodeForm(ServiceForm):
 
 
 class RetireForm(ServiceForm):
-    """One step to a version or a subject; `what` it is taken with, in words, and the name that is typed to confirm it."""
+    """A form of a step for a version or a subject; it takes `what` it is, in words, and the name to type as
+    confirmation.
+    """
 
     service = staticmethod(retire)
     choice: ClassVar[str]
@@ -170,17 +172,17 @@ class RetireForm(ServiceForm):
             self.fields["confirmed"].label = later_filled(later("Type %(qualified)s to confirm"), qualified=subject)
 
     def arguments(self) -> dict[str, Any]:
-        """The step with its fields."""
+        """Return the step with its fields."""
         return {"choice": self.choice, **self.cleaned_data}
 
 
 class DeprecateForm(RetireForm):
-    """Deprecates."""
+    """A form that deprecates."""
 
     choice = DEPRECATE
     tone = "primary"
 
-    message = LongTextField(  # type: ignore[assignment]  # Django takes it out of the class
+    message = LongTextField(  # type: ignore[assignment]  # Django removes it from the class
         label=later("Reason, and what to use instead"),
         help_text=later("Shown to readers in a header, to people on pages, and to owners in their inbox."),
     )
@@ -188,7 +190,7 @@ class DeprecateForm(RetireForm):
 
 
 class SoftDeleteForm(RetireForm):
-    """Deletes until it is restored."""
+    """A form that soft-deletes."""
 
     choice = SOFT
 
@@ -196,7 +198,7 @@ class SoftDeleteForm(RetireForm):
 
 
 class DeletePermanentlyForm(SoftDeleteForm):
-    """Deletes for good."""
+    """A form that deletes permanently."""
 
     choice = HARD
 
@@ -210,7 +212,7 @@ class DeletePermanentlyForm(SoftDeleteForm):
 
 
 class RestoreForm(RetireForm):
-    """Restores what was soft-deleted."""
+    """A form that restores soft-deleted versions."""
 
     choice = RESTORE
     tone = "primary"

@@ -1,4 +1,4 @@
-"""Which versions of a subject are in use, whether they can be retired, and the clients of its data."""
+"""The page of a subject's usage: versions in use, whether they can be retired, and clients."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from registry.subjects.usage.evidence import Evidence
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
 
-#: clients that the page lists
+#: clients on the page
 SHOWN: Final = 100
 SHOWN_TOPICS: Final = 50
 SHOWN_PARTITIONS: Final = 50
-#: topics of a version, and those that all rests on, that are seen without unfolding the others
+#: topics of a version, and scanned topics, shown before the rest is expanded
 TOPICS: Final = 6
 COVERED: Final = 12
 FRAMINGS: Final = {"id": later("schema id"), "guid": later("GUID"), "content_type": later("content type")}
@@ -37,18 +37,18 @@ FRAMINGS: Final = {"id": later("schema id"), "guid": later("GUID"), "content_typ
 
 @dataclass(frozen=True, slots=True)
 class TopicRow:
-    """Messages of a topic's side that name the version."""
+    """Messages in keys or values of a topic that name the version."""
 
     info: TopicUse
 
     @property
     def mark(self) -> str:
-        """What names the schema."""
+        """How messages name the schema."""
         return f"{FRAMINGS.get(self.info.framing, self.info.framing)} {self.info.mark}"
 
     @property
     def share(self) -> str:
-        """Its part of the topic's messages in words."""
+        """The share of the topic's messages, in words."""
         share = self.info.share
         if share is None:
             return gettext("unknown")
@@ -58,29 +58,29 @@ class TopicRow:
 
     @property
     def percent(self) -> int:
-        """The same for its bar."""
+        """The share for the bar."""
         return 0 if self.info.share is None else max(1, round(self.info.share * 100))
 
     @property
     def partitions(self) -> tuple[PartitionUse, ...]:
-        """Those that are drawn."""
+        """The partitions to show."""
         return self.info.partitions[:SHOWN_PARTITIONS]
 
     @property
     def hidden(self) -> int:
-        """How many partitions aren't drawn."""
+        """The number of omitted partitions."""
         return max(0, len(self.info.partitions) - SHOWN_PARTITIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageRow:
-    """A topic that the answer rests on."""
+    """A topic that the answer is based on."""
 
     info: Coverage
 
     @property
     def is_known(self) -> bool:
-        """Whether it was read wholly: every partition from its first offset on."""
+        """Whether it was read completely: every partition from its first offset."""
         topic = self.info
         if topic.problem or topic.gone_at is not None or topic.read_at is None:
             return False
@@ -88,7 +88,7 @@ class CoverageRow:
 
     @property
     def keeps(self) -> str:
-        """How long it keeps messages."""
+        """The retention in words."""
         retention = self.info.retention_ms
         if self.info.compacted:
             return gettext("compacted")
@@ -99,7 +99,7 @@ class CoverageRow:
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """A version: whether it can be retired, and the three kinds of evidence, kept apart."""
+    """A version: whether it can be retired, and the three kinds of evidence."""
 
     use: VersionUse
     retirement: Retirement
@@ -107,35 +107,35 @@ class VersionRow:
 
     @property
     def state(self) -> list[Evidence]:
-        """What the state of queries says."""
+        """The evidence from state of queries."""
         return [item for item in self.evidence if item.kind == "state"]
 
     @property
     def clients(self) -> list[Evidence]:
-        """What clients say."""
+        """The evidence from clients."""
         return [item for item in self.evidence if item.kind == "clients"]
 
     @property
     def topics_shown(self) -> list[TopicRow]:
-        """Those that are seen at once."""
+        """The topics that are always shown."""
         return list(map(TopicRow, self.use.topics[:TOPICS]))
 
     @property
     def topics_folded(self) -> list[TopicRow]:
-        """Those that are unfolded."""
+        """The topics that are collapsed."""
         return list(map(TopicRow, self.use.topics[TOPICS:SHOWN_TOPICS]))
 
     @property
     def topics_hidden(self) -> int:
-        """How many topics aren't drawn."""
+        """The number of omitted topics."""
         return max(0, len(self.use.topics) - SHOWN_TOPICS) + self.use.topics_hidden
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsagePage:
-    """The use of a subject's versions, the newest first, and its clients with the form for one more.
+    """The usage of a subject's versions, newest first, and its clients with a form to declare one.
 
-    `is_asked`: the clusters are asked what they hold now; else what the scans kept is all.
+    `is_asked`: the clusters were queried now; otherwise only scan results are used.
     """
 
     frame: Frame
@@ -148,7 +148,7 @@ class UsagePage:
 
     @property
     def versions(self) -> list[VersionRow]:
-        """The versions with what is known of them."""
+        """The versions with their evidence."""
         whole = self.retirement
         return [
             VersionRow(use, whole.versions[use.version], whole.evidence.get(use.version, ()))
@@ -157,23 +157,23 @@ class UsagePage:
 
     @property
     def coverage_shown(self) -> list[CoverageRow]:
-        """Those that are seen at once."""
+        """The topics that are always shown."""
         return list(map(CoverageRow, self.retirement.use.coverage[:COVERED]))
 
     @property
     def coverage_folded(self) -> list[CoverageRow]:
-        """Those that are unfolded."""
+        """The topics that are collapsed."""
         return list(map(CoverageRow, self.retirement.use.coverage[COVERED:]))
 
     @property
     def data_as_of(self) -> datetime | None:
-        """When the subject's topics that were read were last scanned, the one that waits longest; None without one."""
+        """The oldest of the last scan times of the subject's topics; None without a scan."""
         read = [topic for topic in self.retirement.use.coverage if topic.is_own and topic.read_at]
         return min((topic.checked_at for topic in read if topic.checked_at), default=None)
 
     @property
     def api(self) -> str:
-        """Where a program declares itself."""
+        """The API path where a program declares itself."""
         registry, subject = (
             quote(name, safe="") for name in (self.retirement.use.registry, self.retirement.use.subject)
         )
@@ -192,9 +192,9 @@ class UsagePage:
 
 
 def usage_page(request: HttpRequest, registry: str, subject: str, sent: DeclareClientForm | None = None) -> UsagePage:
-    """The use of a subject's versions; with `ask=1` the clusters are asked, some seconds at most each.
+    """Return the usage of a subject's versions; with `ask=1`, the clusters are queried, for a few seconds each.
 
-    `sent` is a form that was refused. Raises SubjectNotFound, RegistryNotFound.
+    `sent` is a refused form. Raises SubjectNotFound, RegistryNotFound.
     """
     registry_row, name, actor = get_registry(registry), parse_subject(subject), page_actor(request)
     is_asked = request.GET.get("ask") == "1"

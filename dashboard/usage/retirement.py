@@ -45,13 +45,13 @@ SHOWN: Final = 20
 
 
 def usage_url(registry: str, subject: str) -> str:
-    """The address of the page of a subject's use."""
+    """Return the URL of a subject's usage."""
     return subject_url(registry, subject, "usage")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetireStep:
-    """A step of the three; one without an address isn't reached yet."""
+    """One of the three steps; `url` is "" if it isn't reached yet."""
 
     label: str
     url: str = ""
@@ -60,7 +60,7 @@ class RetireStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetireEvidence:
-    """What is known of the use: the answer, the kinds of evidence, who refers to it, and the versions elsewhere."""
+    """The evidence: the answer, its kinds, referring versions, and the versions in other environments."""
 
     retirement: Retirement
     evidence: tuple[Evidence, ...]
@@ -73,13 +73,13 @@ class RetireEvidence:
 
     @property
     def look(self) -> Look:
-        """How the answer is drawn."""
+        """The look of the answer."""
         return Retire.of(self.retirement.answer).look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetireChoice:
-    """What can be done, what it brings about in a sentence, where it is done, and why not by the reader."""
+    """A choice: its button, its URL, its consequence in a sentence, and why the reader may not choose it."""
 
     button: str
     icon: str
@@ -91,7 +91,7 @@ class RetireChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadBack:
-    """What the registry says afterwards; the link leads to where it is taken back, "" where it can't be."""
+    """The state of the registry afterwards; `restore` undoes it, None if that is impossible."""
 
     headline: str
     good: bool
@@ -102,7 +102,7 @@ class ReadBack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetirePage:
-    """One step of the wizard: of its parts those that the step shows; `export` takes a copy of what will be deleted."""
+    """A step of the wizard, with the parts of that step; `export` downloads a copy of what will be deleted."""
 
     frame: Frame
     registry: str
@@ -123,13 +123,13 @@ class RetirePage:
 
     @property
     def problem(self) -> Problem | None:
-        """What was wrong with what the form had."""
+        """The error of the submitted form."""
         return self.form.problem if self.form and self.form.is_bound else None
 
 
 @dataclass(frozen=True)
 class RetirementTarget:
-    """What is to be retired, as it is now: `use` has the one version, or all of them."""
+    """The version or subject to retire; `use` has that version, or all of them."""
 
     registry: Registry
     name: SubjectName
@@ -139,7 +139,7 @@ class RetirementTarget:
 
     @property
     def what(self) -> str:
-        """The thing, in words."""
+        """The target in words."""
         return (
             gettext("the whole subject")
             if self.version is None
@@ -148,12 +148,12 @@ class RetirementTarget:
 
     @property
     def live(self) -> list[VersionUse]:
-        """What isn't deleted."""
+        """The versions that aren't deleted."""
         return [use for use in self.use if not use.deleted]
 
     @property
     def referrers(self) -> list[str]:
-        """Live versions that refer to it, those that would go along left out."""
+        """Live versions that refer to it, except those that would be retired with it."""
         named = {name: None for use in self.use for name in use.referrers}
         return [
             name for name in named if self.version is not None or name.rpartition(" version ")[0] != self.name.qualified
@@ -161,16 +161,16 @@ class RetirementTarget:
 
     @property
     def referrers_hidden(self) -> int:
-        """How many live versions refer to it that the reader may not read."""
+        """The number of referring live versions that the reader may not read."""
         return sum(use.referrers_hidden for use in self.use)
 
     @property
     def unshared(self) -> list[VersionUse]:
-        """The versions whose schema id nothing else of the registry has."""
+        """The versions whose schema id isn't used elsewhere in the registry."""
         return [use for use in self.use if not use.is_shared]
 
     def evidence(self) -> list[Evidence]:
-        """All of it: of messages, of state, of clients."""
+        """Return the evidence from messages, state and clients."""
         numbers = [use.version for use in self.use]
         data = data_evidence(self.registry, self.name, numbers)
         return [
@@ -178,14 +178,14 @@ class RetirementTarget:
         ]
 
     def url(self, step: str = "", **query: object) -> str:
-        """The address of a step."""
+        """Return the URL of a step."""
         base = subject_url(self.registry.name, self.name.qualified, "retire", version=self.version, **query)
         path, _, parameters = base.partition("?")
         return f"{path}{f'/{step}' if step else ''}{f'?{parameters}' if parameters else ''}"
 
 
 def retirement_target(request: HttpRequest, registry: str, subject: str) -> RetirementTarget:
-    """What the address names. Raises SubjectNotFound, VersionNotFound, RegistryNotFound, InvalidInput."""
+    """Return the target in the URL. Raises SubjectNotFound, VersionNotFound, RegistryNotFound, InvalidInput."""
     registry_row, name = get_registry(registry), parse_subject(subject)
     version_text = given_text(request.GET, "version")
     version = whole_number(version_text, digits=10) if version_text else None
@@ -199,7 +199,7 @@ def retirement_target(request: HttpRequest, registry: str, subject: str) -> Reti
 
 
 def evidence_page(request: HttpRequest, what: RetirementTarget) -> RetirePage:
-    """Step 1: what is known of the use."""
+    """Return step 1: the evidence."""
     return _page(
         request,
         what,
@@ -211,13 +211,13 @@ def evidence_page(request: HttpRequest, what: RetirementTarget) -> RetirePage:
 
 
 def choose_page(request: HttpRequest, what: RetirementTarget) -> RetirePage:
-    """Step 2: what can be done, with what each brings about."""
+    """Return step 2: the choices and their consequences."""
     actor = page_actor(request)
     return _page(request, what, "choose", choices=tuple(_choice(what, name, actor) for name in _possible(what)))
 
 
 def retire_form(what: RetirementTarget, choice: str, data: Any = None) -> RetireForm:
-    """The form of one choice. Raises InvalidInput for another choice."""
+    """Return the form of a choice. Raises InvalidInput for an unknown one."""
     if choice not in CHOICES:
         raise InvalidInput(
             gettext("%(choice)s is not an action. Choose one of %(choices)s.")
@@ -228,7 +228,7 @@ def retire_form(what: RetirementTarget, choice: str, data: Any = None) -> Retire
 
 
 def confirm_page(request: HttpRequest, what: RetirementTarget, form: RetireForm) -> RetirePage:
-    """Step 3: the form of one choice."""
+    """Return step 3: the form of a choice."""
     choice = form.choice
     return _page(
         request,
@@ -242,7 +242,7 @@ def confirm_page(request: HttpRequest, what: RetirementTarget, form: RetireForm)
     )
 
 
-# -- parts --------------------------------------------------------------------------------------------------------------
+# -- parts -------------------------------------------------------------------------------------------------------------
 
 
 def _page(request: HttpRequest, what: RetirementTarget, step: str, **parts: object) -> RetirePage:
@@ -262,7 +262,7 @@ def _page(request: HttpRequest, what: RetirementTarget, step: str, **parts: obje
 
 
 def retire_frame(request: HttpRequest, registry: Registry, name: SubjectName) -> Frame:
-    """The frame of every page of the wizard."""
+    """Return the frame of the wizard's pages."""
     return make_frame(
         request,
         title=gettext("Retire %(qualified)s") % {"qualified": name.qualified},
@@ -275,7 +275,7 @@ def retire_frame(request: HttpRequest, registry: Registry, name: SubjectName) ->
 
 
 def _scopes(what: RetirementTarget) -> tuple[Link, ...]:
-    """The other things that could be meant."""
+    """Return links to the other versions and to the whole subject."""
     base = what.retirement.use
     whole = (Link(label=gettext("the whole subject"), url=subject_url(base.registry, base.subject, "retire")),)
     links = tuple(
@@ -321,7 +321,7 @@ def _evidence(what: RetirementTarget, actor: Actor) -> RetireEvidence:
 
 
 def _possible(what: RetirementTarget) -> list[str]:
-    """What makes sense here: restoring for what is deleted, the rest in its order."""
+    """Return the applicable choices: restoring if something is deleted, then the others in order."""
     restorable = [RESTORE] if len(what.live) < len(what.use) else []
     return [*restorable, *([DEPRECATE, SOFT] if what.live else []), HARD]
 
@@ -338,7 +338,7 @@ def _choice(what: RetirementTarget, choice: str, actor: Actor) -> RetireChoice:
 
 
 def _refused(what: RetirementTarget, choice: str, actor: Actor) -> str:
-    """Why it can't be done, as the services would say; "" if it can."""
+    """Say why a choice isn't possible, like the services; "" if it is."""
     action, subject = RIGHTS[choice], what.name.qualified
     lacking = refusal(actor, action, registry=what.registry.name, subject=subject)
     if lacking:
@@ -357,7 +357,7 @@ def _refused(what: RetirementTarget, choice: str, actor: Actor) -> str:
 
 
 def _consequence(what: RetirementTarget, choice: str) -> str:
-    """What a choice brings about, in a sentence or two."""
+    """Describe the consequence of a choice."""
     ids = _ids(what.unshared)
     if choice == DEPRECATE:
         return gettext(

@@ -1,4 +1,4 @@
-"""What the registry has after a step of the retirement wizard, and the list of unused subjects."""
+"""The result of a step of the retirement wizard, and the list of unused subjects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from registry.subjects.selectors import get_schema
 from registry.subjects.versions.lookup import get_registry, get_subject
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-#: choice → what was done, and how a version is then
+#: choice → what was done, and the expected state of a version
 DONE: Final = {
     DEPRECATE: ("deprecated", later("is deprecated")),
     SOFT: (later("soft-deleted"), later("is soft-deleted")),
@@ -39,14 +39,14 @@ ORPHANS: Final = 50
 
 
 def done_url(registry: Registry, name: SubjectName, done: Retired) -> str:
-    """Where it is read back; of many the first are."""
+    """Return the URL of the result; it names only the first of many versions."""
     versions, ids = (",".join(map(str, numbers[:SHOWN])) for numbers in (done.versions, done.schema_ids))
     base = subject_url(registry.name, name.qualified, "retire", did=done.choice, versions=versions, ids=ids)
     return base.replace("/retire?", "/retire/done?", 1)
 
 
 def done_page(request: HttpRequest, registry: str, subject: str) -> RetirePage:
-    """What there is now of the versions and ids that the address names. Raises InvalidInput, RegistryNotFound."""
+    """Return the present state of the versions and ids in the URL. Raises InvalidInput, RegistryNotFound."""
     registry_row, name = get_registry(registry), parse_subject(subject)
     choice = given_text(request.GET, "did")
     numbers, ids = (_numbers(given_text(request.GET, field)) for field in ("versions", "ids"))
@@ -89,7 +89,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _states(registry: Registry, name: SubjectName) -> dict[int, str]:
-    """The subject's versions as they are in the registry now."""
+    """Return the present states of the subject's versions."""
     try:
         rows = get_subject(registry, name, deleted=True).versions.values_list(
             "version", "deleted_at", "standing__standing"
@@ -128,7 +128,7 @@ def _restore(request: HttpRequest, registry: Registry, name: SubjectName, number
 
 
 def _restore_copy(request: HttpRequest, registry: Registry, name: SubjectName) -> RetireChoice | None:
-    """The way to the newest copy that is kept of the subject, for whoever may go there."""
+    """Return the link to the subject's newest copy, if the reader may open it."""
     copy = newest_copy(registry, name, page_actor(request))
     if copy is None:
         return None
@@ -138,7 +138,7 @@ def _restore_copy(request: HttpRequest, registry: Registry, name: SubjectName) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrphansPage:
-    """The subjects of a registry that nothing is known to need, and what that rests on."""
+    """The unused subjects of a registry, and the basis of that conclusion."""
 
     frame: Frame
     registry: str
@@ -150,7 +150,7 @@ class OrphansPage:
 
 
 def orphans_page(request: HttpRequest, registry: Registry) -> OrphansPage:
-    """A page of them; filtered by nothing but the rights of the reader. Raises NotAllowed."""
+    """Return a page of unused subjects that the reader may read. Raises NotAllowed."""
     after = given_text(request.GET, "after")
     orphans = orphans_of(registry, by=page_actor(request), after=after, limit=ORPHANS)
     base = reverse("ui:orphans", args=[registry.name])

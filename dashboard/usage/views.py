@@ -1,4 +1,4 @@
-"""Pages of the use of versions, declared clients, pasted messages, and of retiring a version or a subject."""
+"""Views of versions in use, declared clients, decoding messages, and retiring a version or a subject."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MOST_CHARACTERS: Final = 200_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecodePage(FormPage):
-    """The form, and what the message is once one was pasted; `masked` says why personal data is left out."""
+    """The form, and the decoded message if one was sent; `masked` says why personal data is masked."""
 
     registry: str = ""
     result: DecodedMessage | None = None
@@ -46,32 +46,32 @@ class DecodePage(FormPage):
 
     @property
     def framing(self) -> str:
-        """What names the schema, in words."""
+        """How the message names its schema, in words."""
         return FRAMINGS.get(self.result.framing, "none") if self.result else ""
 
     @property
     def encoding(self) -> str:
-        """How the message was pasted, in words."""
+        """The text encoding of the pasted message, in words."""
         return ENCODING_LABELS.get(self.result.encoding, self.result.encoding) if self.result else ""
 
     @property
     def context(self) -> str:
-        """The context of its schema, unless that is the default one."""
+        """The context of its schema; "" for the default one."""
         return self.result.context if self.result and self.result.context != DEFAULT_CONTEXT else ""
 
     @property
     def has_value(self) -> bool:
-        """Whether there is a value: one that is null too."""
+        """Whether there is a value, possibly null."""
         return self.result is not None and (self.result.value is not None or not self.result.error)
 
     @property
     def value(self) -> str:
-        """The beginning of the value as JSON text."""
+        """The beginning of the value as JSON."""
         return self._text[:MOST_CHARACTERS]
 
     @property
     def is_cut(self) -> bool:
-        """Whether the value is longer than that."""
+        """Whether the value is longer."""
         return len(self._text) > MOST_CHARACTERS
 
     @property
@@ -86,12 +86,12 @@ class DecodePage(FormPage):
 
 @method_decorator(sensitive_post_parameters("message", "headers"), name="dispatch")
 class DecodeView(FormPageView):
-    """From a message to its schema and value; nothing of it is kept."""
+    """Decodes a message to its schema and value; nothing is stored."""
 
     template = "drift/decode.html"
 
     def make_form(self, data: Any, **route: Any) -> DecodeForm:
-        """The form of the registry that is asked for, else of the first one. Raises NotAllowed."""
+        """Return the form for the given registry, else for the first one. Raises NotAllowed."""
         actor = page_actor(self.request)
         names, given = registry_names(actor), data if data is not None else self.request.GET
         registry = given_text(given, "registry") or (names[0] if names else "")
@@ -99,7 +99,7 @@ class DecodeView(FormPageView):
         return DecodeForm(data, registries=names, initial={**self.request.GET.dict(), "registry": registry})
 
     def page(self, form: ServiceForm, **route: Any) -> DecodePage:
-        """The page with what the message is."""
+        """Return the page with the decoded message."""
         result, registry = form.result, form.cleaned_data.get("registry", "") if form.is_bound else ""
         is_masked = result is not None and result.masked
         return DecodePage(
@@ -112,45 +112,45 @@ class DecodeView(FormPageView):
         )
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page."""
+        """Show the result."""
         return self.show(form, **route)
 
 
 @require_safe
 def usage(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """Whether versions can be retired; htmx gets the answer alone, with what the clusters say now."""
+    """Show whether versions can be retired; htmx gets only the answer, after querying the clusters."""
     require(page_actor(request), "schema.read", registry=registry, subject=parse_subject(subject).qualified)
     return render_page(request, "subjects/usage.html", usage_page(request, registry, subject), {"usage": "usage"})
 
 
 class DeclareClientView(ServiceFormView):
-    """Declares a client, or changes what is said of one; what is refused stays in the form."""
+    """Declares or changes a client; a refused form keeps its input."""
 
     form_class = DeclareClientForm
 
     def check(self, actor: Actor, **route: Any) -> None:
-        """Refuse who may not declare clients of the subject."""
+        """Check that the actor may declare clients of the subject."""
         require(actor, ACTION, registry=route["registry"], subject=parse_subject(route["subject"]).qualified)
 
     def target(self, **route: Any) -> dict[str, Any]:
-        """The subject."""
+        """Return the subject."""
         return {"registry": route["registry"], "subject": parse_subject(route["subject"])}
 
     def post(self, request: HttpRequest, **route: Any) -> HttpResponse:
-        """Declare it, or lead to the form that requests it."""
+        """Declare the client, or redirect to the form that requests a second person's approval."""
         try:
             return super().post(request, **route)
         except SecondPersonRequired as error:
             return loosening_response(request, error)
 
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page of use with the form's errors."""
+        """Show the usage with the form's errors."""
         assert isinstance(form, DeclareClientForm)
         page = usage_page(self.request, route["registry"], route["subject"], form)
         return render(self.request, "subjects/usage.html", {"page": page}, status=422)
 
     def after(self, **route: Any) -> HttpResponse:
-        """The clients."""
+        """Redirect to the clients."""
         return _to_clients(**route)
 
 
@@ -160,7 +160,7 @@ def _to_clients(registry: str, subject: str) -> HttpResponse:
 
 @require_POST
 def client_withdraw(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """A client is gone; that it was withdrawn already is no error."""
+    """Withdraw a client; it is no error if it is already withdrawn."""
     name, client = parse_subject(subject), given_text(request.POST, "name")
     try:
         withdraw_client(registry=registry, subject=name, name=client, by=page_actor(request))
@@ -182,7 +182,7 @@ def _require_reader(request: HttpRequest, registry: str, subject: str) -> None:
 
 @require_safe
 def evidence(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """Step 1: what is known of the use."""
+    """Show step 1: the evidence."""
     _require_reader(request, registry, subject)
     page = pages.evidence_page(request, pages.retirement_target(request, registry, subject))
     return render(request, TEMPLATE, {"page": page})
@@ -190,19 +190,19 @@ def evidence(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
 
 @require_safe
 def choose(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """Step 2: what to do."""
+    """Show step 2: the choices."""
     _require_reader(request, registry, subject)
     page = pages.choose_page(request, pages.retirement_target(request, registry, subject))
     return render(request, TEMPLATE, {"page": page})
 
 
 class ConfirmRetirementView(FormPageView):
-    """Step 3: the form, and doing it."""
+    """Step 3: shows the form, and carries out the choice on POST."""
 
     template = TEMPLATE
 
     def dispatch(self, request: HttpRequest, *args: Any, **route: Any) -> HttpResponse:
-        """Refuse who may not read the subject; a sender needs the step's right too."""
+        """Check that the reader may read the subject, and on POST that they have the step's permission."""
         _require_reader(request, **route)
         if request.method == "POST":
             right = RIGHTS.get(given_text(request.GET, "do"), "version.delete")
@@ -212,33 +212,33 @@ class ConfirmRetirementView(FormPageView):
         return super().dispatch(request, *args, **route)  # type: ignore[return-value]
 
     def make_form(self, data: Any, **route: Any) -> RetireForm:
-        """The form of the step that the address names. Raises InvalidInput."""
+        """Return the form of the step in the URL. Raises InvalidInput."""
         return pages.retire_form(self.what, given_text(self.request.GET, "do"), data)
 
     def target(self, **route: Any) -> dict[str, Any]:
-        """The version or the subject."""
+        """Return the version or the subject."""
         return {"registry": route["registry"], "subject": self.what.name, "version": self.what.version}
 
     def page(self, form: ServiceForm, **route: Any) -> Any:
-        """The page of the step."""
+        """Return the page of the step."""
         assert isinstance(form, RetireForm)
         return pages.confirm_page(self.request, self.what, form)
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """Where it is read back."""
+        """Redirect to the result."""
         return redirect(retirement_result.done_url(self.what.registry, self.what.name, form.result))
 
 
 @require_safe
 def done(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """What there is now."""
+    """Show the present state after a step."""
     _require_reader(request, registry, subject)
     return render(request, TEMPLATE, {"page": retirement_result.done_page(request, registry, subject)})
 
 
 @require_safe
 def orphans(request: HttpRequest, registry: str) -> HttpResponse:
-    """The subjects that nothing is known to need."""
+    """Show the unused subjects."""
     refuse_strangers(page_actor(request))
     page = retirement_result.orphans_page(request, get_registry(registry))
     return render(request, "subjects/orphans.html", {"page": page})
