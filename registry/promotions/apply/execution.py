@@ -204,7 +204,6 @@ def _force(request: PromotionRequest) -> str:
 
 
 FARTHEST: Final = timedelta(days=90)
-#: code of the check that an approval may override
 _SCHEDULER: Final = system_actor("schedule")
 
 

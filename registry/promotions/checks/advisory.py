@@ -1,4 +1,4 @@
-"""Advisory checks of a plan: lint findings, a missing owner or description, and descriptions that come along.
+"""Advisory checks of a plan: lint findings, a missing owner or description, and descriptions that are promoted along.
 
 Advice never stops a promotion, voids an approval, or keeps a request out of a bulk approval. A description is copied if
 the target has none; it replaces an existing one only together with the subject's own settings. It is neither a step of
@@ -32,7 +32,7 @@ Notes = Sequence[Mapping[SubjectName, Note]]
 
 
 def notes_around(spec: PromotionSpec, plan: Plan) -> Notes:
-    """What is written about the subjects of the plan; one query."""
+    """Return the notes on the plan's subjects; one query."""
     registries = [spec.target.registry, *([spec.source.registry] if spec.source else [])]
     return notes_in(registries, {parse_subject(step.subject) for step in plan.steps})
 
@@ -40,7 +40,7 @@ def notes_around(spec: PromotionSpec, plan: Plan) -> Notes:
 def checks_of_care(
     target: Registry, subjects: Sequence[str], schemas: Mapping[str, ParsedSchema], notes: Notes
 ) -> list[Check]:
-    """One check each for lint findings, owners and descriptions, over all of these subjects; one query."""
+    """Return one check each for lint findings, owners and descriptions, over all of these subjects; one query."""
     return [_linted(subjects, schemas), _owned(target, subjects), _described(subjects, notes)]
 
 
@@ -92,7 +92,7 @@ PROMOTE: Final = "promote"
 
 
 def checks_of_notes(spec: PromotionSpec, plan: Plan, notes: Notes) -> list[Check]:
-    """What happens to the descriptions; no check if the source has none or the target has the same."""
+    """Return checks of what happens to the descriptions; none if the source has none or the target has the same."""
     if spec.kind != PROMOTE or spec.source is None:
         return []
     pairs = _pairs(plan.steps, *notes)
@@ -123,7 +123,7 @@ def _check(name: SubjectName, here: Note, there: Note, spec: PromotionSpec, *, e
 
 
 def carry_notes(request: PromotionRequest, steps: Iterable[PlanStep], by: Actor) -> None:
-    """Write the descriptions that come along, in the transaction that applies the request."""
+    """Write the descriptions that are promoted along, in the transaction that applies the request."""
     if request.kind != PROMOTE or request.source is None:
         return
     target = request.target.registry
@@ -146,7 +146,7 @@ def carry_notes(request: PromotionRequest, steps: Iterable[PlanStep], by: Actor)
 def _pairs(
     steps: Iterable[PlanStep], there: Mapping[SubjectName, Note], here: Mapping[SubjectName, Note]
 ) -> dict[SubjectName, tuple[Note, Note]]:
-    """The subjects whose description differs, with both descriptions; the target's may be empty."""
+    """Return the subjects whose description differs, with both descriptions; the target's may be empty."""
     names = sorted({parse_subject(step.subject) for step in steps}, key=lambda name: name.qualified)
     pairs = {name: (here[name], there.get(name, Note())) for name in names if name in here}
     return {

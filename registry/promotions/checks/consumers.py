@@ -27,7 +27,7 @@ CLIENTS: Final = "clients"
 
 
 def checks_of_clients(registry: Registry, subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> list[Check]:
-    """A check for each subject that has declared clients at the target; a constant number of queries.
+    """Return a check for each subject with declared clients at the target; a constant number of queries.
 
     Clients that haven't been seen for long don't count, and are mentioned separately.
     """
@@ -98,7 +98,7 @@ class AffectedClient:
 
 
 def affected_clients(checks: Iterable[Mapping[str, Any]]) -> tuple[AffectedClient, ...]:
-    """The clients that the plan breaks, from stored checks."""
+    """Return the clients that the plan breaks, from stored checks."""
     return tuple(
         AffectedClient(str(check.get("subject") or ""), str(name))
         for check in checks
@@ -114,9 +114,10 @@ def acknowledged_check(
     *,
     blocks: bool,
 ) -> list[Check]:
-    """Whether somebody has acknowledged the plan for each affected client; no check if there is none.
+    """Return the check of the acknowledgements for affected clients; none without affected clients.
 
-    `acknowledged` are the clients for which this plan was acknowledged, `voided` those for which only an earlier one was.
+    `acknowledged` are the clients for which this plan was acknowledged, `voided` those for which only an earlier one
+    was.
     """
     if not hurt:
         return []
@@ -145,7 +146,7 @@ _VERBS: Final = {"INSERT": "declared", "UPDATE": "changed", "DELETE": "withdrew"
 
 
 def clients_moved(registry: Registry, old: Mapping[str, Any], new: Plan, since: datetime) -> str:
-    """Who declared, changed or withdrew an affected client since a stored plan, as a sentence; "" if nobody did."""
+    """Return who declared, changed or withdrew an affected client since a stored plan, as a sentence; "" if nobody did."""
     before, after = (_bound_to(checks) for checks in (old["checks"], [check.to_dict() for check in new.checks]))
     for client in sorted({client for client, _ in before ^ after}):
         event = _last_change(registry, client, since)
@@ -157,7 +158,7 @@ def clients_moved(registry: Registry, old: Mapping[str, Any], new: Plan, since: 
 
 
 def _bound_to(checks: Sequence[Mapping[str, Any]]) -> set[tuple[AffectedClient, str]]:
-    """The affected clients of stored checks with what each declares."""
+    """Return the affected clients of stored checks with what each declares."""
     declared = {(str(check.get("subject") or ""), fact) for check in checks for fact in check.get("facts") or ()}
     return {
         (client, fact)
@@ -177,7 +178,7 @@ def _last_change(registry: Registry, client: AffectedClient, since: datetime) ->
 
 
 def with_rule(plan: Mapping[str, Any], *, blocks: bool) -> dict[str, Any]:
-    """A stored plan whose check has the verdict of the environment's present rule."""
+    """Return a stored plan whose check has the verdict of the environment's present rule."""
     return {**plan, "checks": [_ruled(check, blocks=blocks) for check in plan["checks"]]}
 
 
@@ -188,7 +189,7 @@ def _ruled(check: Mapping[str, Any], *, blocks: bool) -> Mapping[str, Any]:
 
 
 def consumers_check(spec: PromotionSpec, plan: Plan) -> list[Check]:
-    """The check for a plan that is otherwise complete; one query if a client is affected, else none."""
+    """Return the check for a plan that is otherwise complete; one query if a client is affected, else none."""
     hurt = affected_clients([check.to_dict() for check in plan.checks if check.concerned])
     if not hurt:
         return []
@@ -197,7 +198,7 @@ def consumers_check(spec: PromotionSpec, plan: Plan) -> list[Check]:
 
 
 def check_of(request: PromotionRequest) -> list[Check]:
-    """The same check for a request's stored plan; its target is joined."""
+    """Return the same check for a request's stored plan; its target must be joined."""
     hurt = affected_clients(request.plan["checks"])
     if not hurt:
         return []
@@ -207,13 +208,13 @@ def check_of(request: PromotionRequest) -> list[Check]:
 
 
 def counted_anew(request: PromotionRequest) -> dict[str, Any]:
-    """The stored plan of a request with the present state of that check."""
+    """Return the stored plan of a request with the present state of that check."""
     others = [check for check in request.plan["checks"] if check.get("code") != CONSUMERS]
     return {**request.plan, "checks": [*others, *(check.to_dict() for check in check_of(request))]}
 
 
 def _acknowledgements(request_id: int, plan_hash: str) -> tuple[set[AffectedClient], set[AffectedClient]]:
-    """The clients for which this plan was acknowledged, and those for which only another one was."""
+    """Return the clients for which this plan was acknowledged, and those for which only another one was."""
     rows = Acknowledgement.objects.filter(request_id=request_id).values_list("subject", "client", "plan_hash")
     acknowledged, voided = set[AffectedClient](), set[AffectedClient]()
     for subject, client, said_of in rows:

@@ -51,7 +51,7 @@ _CURE: Final = "Scan the topic again and run the checks again, or ask a reviewer
 
 
 def aged(check: Check, rule: EvidenceRule, now: datetime, *, has_versions: bool = True) -> Check:
-    """The check under the rule: stale if its evidence is too old, failing if required evidence is missing.
+    """Return the check under the rule: stale if its evidence is too old, failing if required evidence is missing.
 
     If the target has no version, no messages can have been written, so the rule doesn't apply.
     """
@@ -67,7 +67,7 @@ def aged(check: Check, rule: EvidenceRule, now: datetime, *, has_versions: bool 
 
 
 def with_age(plan: Mapping[str, Any], rule: EvidenceRule, now: datetime) -> dict[str, Any]:
-    """A stored plan with the present age of its evidence, which changes while the plan stays the same."""
+    """Return a stored plan with the present age of its evidence, which changes while the plan stays the same."""
     if not rule.hours:
         return dict(plan)
     return {**plan, "checks": [_aged_row(row, rule, now) for row in plan["checks"]]}
@@ -81,13 +81,13 @@ def _aged_row(row: Mapping[str, Any], rule: EvidenceRule, now: datetime) -> Mapp
 
 
 def too_old(plan: Mapping[str, Any], rule: EvidenceRule, now: datetime) -> str:
-    """The sentence of the first check of a stored plan whose evidence is too old by now; "" if there is none."""
+    """Return the sentence of a stored plan's first check whose evidence is too old now; "" if there is none."""
     rows = with_age(plan, rule, now)["checks"]
     return next((str(row["sentence"]) for row in rows if row.get("code") == EVIDENCE and row["verdict"] == STALE), "")
 
 
 def _too_old(as_of: str, sentence: str, rule: EvidenceRule, now: datetime) -> str:
-    """The sentence for evidence that is too old; "" for fresh evidence, and for none."""
+    """Return the sentence for evidence that is too old; "" for fresh or missing evidence."""
     if not rule.hours or not as_of:
         return ""
     scanned_at = datetime.fromisoformat(as_of).astimezone(UTC)
@@ -103,7 +103,7 @@ THREADS: Final = "threads"
 
 
 def threads_check(count: int, *, blocks: bool) -> list[Check]:
-    """The check for open discussions, none if all are resolved; it fails if the environment requires resolved discussions."""
+    """Return the check for open discussions, none if all are resolved; it fails if the environment requires that."""
     if not count:
         return []
     sentence = "1 unresolved discussion." if count == 1 else f"{count} unresolved discussions."
@@ -118,7 +118,7 @@ def threads_check(count: int, *, blocks: bool) -> list[Check]:
 
 
 def with_threads(plan: Mapping[str, Any], count: int, *, blocks: bool) -> dict[str, Any]:
-    """A stored plan with the present check of discussions, which change while the plan stays the same."""
+    """Return a stored plan with the present check of discussions, which change while the plan stays the same."""
     checks = [check for check in plan["checks"] if check.get("code") != THREADS]
     return {**plan, "checks": [*checks, *(check.to_dict() for check in threads_check(count, blocks=blocks))]}
 
@@ -127,19 +127,19 @@ FREEZE: Final = "freeze"
 
 
 def freezes_of(targets: Sequence[Environment], now: datetime, *, are_read: bool = False) -> dict[int, Check]:
-    """Environment → the failing check of its freeze, for those that are frozen at that moment; as `frozen_at` reads them."""
+    """Return environment → the failing check of its freeze, if it is frozen at that moment; as `frozen_at` reads them."""
     names = {target.pk: target.registry.name for target in targets}
     windows = frozen_at(targets, now, are_read=are_read)
     return {number: _freeze_check(names[number], window) for number, window in windows.items()}
 
 
 def with_freeze(plan: Mapping[str, Any], freeze: Check | None) -> dict[str, Any]:
-    """A stored plan with the present check of the target's freeze, which begins and ends while the plan stays the same."""
+    """Return a stored plan with the current check of the target's freeze, which changes while the plan stays the same."""
     checks = [check for check in plan["checks"] if check.get("code") != FREEZE]
     return {**plan, "checks": [*checks, *([freeze.to_dict()] if freeze else ())]}
 
 
-#: subjects of a plan whose evidence and dependants are read
+#: the most subjects of a plan whose evidence and dependants are read
 MAX_LOOKED_AT: Final = 20
 _DATA: Final[tuple[Kind, ...]] = ("data",)
 
@@ -147,7 +147,7 @@ _DATA: Final[tuple[Kind, ...]] = ("data",)
 def checks_around(
     spec: PromotionSpec, plan: Plan, items: Sequence[IncomingVersion], *, thorough: bool = True
 ) -> tuple[Check, ...]:
-    """All of these checks; `thorough` includes those that read evidence from data and try dependants."""
+    """Return all of these checks; `thorough` includes those that read evidence from data and try dependants."""
     target = spec.target
     adding = {step.subject: step for step in plan.steps if step.adds}
     checks = [*freezes_of([target], timezone.now()).values(), *_mirrored(target.registry), *_open_threads(spec)]
@@ -174,7 +174,7 @@ def _freeze_check(target: str, window: Window) -> Check:
 
 
 def _mirrored(registry: Registry) -> list[Check]:
-    """How fresh the mirror is that the plan for a remote registry is made from."""
+    """Return the check of how fresh the mirror of a remote registry is, which the plan is built from."""
     if registry.kind != Registry.REMOTE:
         return []
     name, cure = "mirror of the target", "Sync the mirror."
@@ -197,7 +197,7 @@ def _open_threads(spec: PromotionSpec) -> list[Check]:
 
 
 def _without_reviewers(request_id: int) -> list[Check]:
-    """A warning if nobody could approve the request as it is."""
+    """Return a warning if nobody could approve the request as it is."""
     request = PromotionRequest.objects.select_related("target__registry").get(pk=request_id)
     sentence = needed_for(request).nobody_can
     if not sentence:
@@ -207,7 +207,7 @@ def _without_reviewers(request_id: int) -> list[Check]:
 
 
 def _referrers(registry: Registry, adding: dict[str, PlanStep], schemas: dict[str, ParsedSchema]) -> list[Check]:
-    """For each subject that others at the target refer to: how many, to which versions, and what an update would break.
+    """Return a check per subject that others at the target refer to: how many, which versions, what an update breaks.
 
     The check names none of the referrers, because a reader of the request may not be allowed to read them.
     """
@@ -225,7 +225,7 @@ def _referrers(registry: Registry, adding: dict[str, PlanStep], schemas: dict[st
 
 
 def _referring(links: Sequence[tuple[str, int]]) -> str:
-    """How many subjects refer to which versions, from pairs of referring subject and version."""
+    """Return how many subjects refer to which versions, from pairs of referring subject and version."""
     subjects = len({subject for subject, _ in links})
     versions = sorted({version for _, version in links})
     return (
@@ -257,7 +257,7 @@ def _pinned(registry: Registry, names: Sequence[SubjectName]) -> dict[str, list[
 
 
 def _meets(registry: Registry, subject: SubjectName, schema: ParsedSchema) -> list[str]:
-    """How many dependants of the subject couldn't use the new schema."""
+    """Return how many dependants of the subject couldn't use the new schema, as sentences."""
     try:
         dependants = dependants_of(registry, subject, schema, schema_engine.references_of(schema))
     except SchemaTooCostly as error:
@@ -269,7 +269,7 @@ def _meets(registry: Registry, subject: SubjectName, schema: ParsedSchema) -> li
 def _data(
     target: Environment, plan: Plan, adding: dict[str, PlanStep], schemas: dict[str, ParsedSchema]
 ) -> list[Check]:
-    """Whether the promoted schema reads the existing messages, whichever versions the level compares with."""
+    """Return whether the promoted schema reads the existing messages, whichever versions the level compares with."""
     if not any(provider.kind == "data" for provider in hooks.version_evidence):
         return []
     rule, now = target.evidence_rule, timezone.now()
@@ -321,7 +321,7 @@ def _data_check(registry: Registry, plan: Plan, subject: str, schema: ParsedSche
 
 
 def _oldest_as_of(evidence: Iterable[Sequence[Evidence]]) -> str:
-    """The time of the oldest evidence, ISO 8601; "" if there is none."""
+    """Return the time of the oldest evidence, ISO 8601; "" if there is none."""
     times = [item.as_of for items in evidence for item in items if item.as_of is not None]
     return min(times).astimezone(UTC).isoformat(timespec="seconds") if times else ""
 
@@ -339,7 +339,7 @@ def _versions(registry: Registry, subject: SubjectName, numbers: Sequence[int]) 
 
 
 def _dropped(schema: ParsedSchema, history: Sequence[tuple[int, ParsedSchema]]) -> tuple[str, ...]:
-    """The paths of fields that the new schema no longer has, so that its readers don't get their values."""
+    """Return the paths of fields that the new schema no longer has, so that its readers don't get their values."""
     changes = (change for _, old in history for change in schema_engine.diff(old, schema))
     # A suspected rename is at its new name, and only the old one is in the data.
     paths = {

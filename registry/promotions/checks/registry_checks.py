@@ -52,7 +52,7 @@ class CompatibilityResult:
 
 
 def mode(subject: str, state: TargetState, step: PlanStep, *, can_bring_id: bool) -> Check:
-    """Whether the target's mode allows the step to write."""
+    """Check whether the target's mode allows the step to write."""
     name = f"mode of {subject}"
     if step.kind == ADOPT:
         return Check("mode", name, PASS, "Nothing is written, because the version already exists.", subject=subject)
@@ -74,7 +74,7 @@ def mode(subject: str, state: TargetState, step: PlanStep, *, can_bring_id: bool
 
 
 def references(item: IncomingVersion, step: PlanStep, target: Target) -> list[Check]:
-    """Whether the target will have what the step refers to; no check for a schema without references."""
+    """Check whether the target will have what the step refers to; no check for a schema without references."""
     name = f"references of {item.subject}"
     if item.problem:
         cure = "Register or promote the referenced schemas first, or change the references."
@@ -91,7 +91,7 @@ def references(item: IncomingVersion, step: PlanStep, target: Target) -> list[Ch
 
 
 def well_formed(item: IncomingVersion, schema: ParsedSchema, state: TargetState) -> list[Check]:
-    """Whether the target accepts the text as a new schema, which an import into the source may have bypassed.
+    """Check whether the target accepts the text as a new schema, which an import into the source may have bypassed.
 
     No check for a text that it accepts.
     """
@@ -107,7 +107,7 @@ def well_formed(item: IncomingVersion, schema: ParsedSchema, state: TargetState)
 
 
 def standing(item: IncomingVersion, step: PlanStep) -> list[Check]:
-    """Whether the version may be promoted by its standing; adopting is the way out of quarantine."""
+    """Check whether the version's status allows promoting it; adopting is the way out of quarantine."""
     if not step.adds or not item.version:
         return []
     name = f"status of {item.subject}"
@@ -121,7 +121,7 @@ def standing(item: IncomingVersion, step: PlanStep) -> list[Check]:
 def compatibility(
     subject: str, schema: ParsedSchema, state: TargetState, metadata: Contract | None
 ) -> CompatibilityResult:
-    """Whether the schema passes the target's level against every version that the level compares with."""
+    """Check the schema against every version that the target's level compares with."""
     name = f"compatibility of {subject}"
     history = compared_with(state, metadata)
     if not history:
@@ -168,7 +168,7 @@ def _compatibility_check(name: str, subject: str, state: TargetState, report: Re
 
 
 def hazards_in_words(report: Report) -> str:
-    """The end of a sentence about a report that passes: what its hazards do to values, or what else to review."""
+    """Return the end of a sentence about a passing report: what its hazards do to values, or what else to review."""
     changing = [item for item in report.hazards if item.severity == "value loss"]
     shown = changing or report.hazards
     if not shown:
@@ -180,7 +180,7 @@ def hazards_in_words(report: Report) -> str:
 
 
 def cure_of(items: Sequence[ReportItem]) -> str:
-    """The first remedy, as a sentence; "" if there is none."""
+    """Return the first remedy, as a sentence; "" if there is none."""
     remedy = next((item.remedy for item in items if item.remedy), "")
     return f"{remedy[:1].upper()}{remedy[1:].rstrip('.')}." if remedy else ""
 
@@ -190,7 +190,7 @@ def _break_location(item: ReportItem) -> str:
 
 
 def compared_with(state: TargetState, metadata: Contract | None) -> list[tuple[int, ParsedSchema]]:
-    """The versions that a new one is compared with: all, or those of its compatibility group."""
+    """Return the versions that a new one is compared with: all, or those of its compatibility group."""
     group = state.settings.compatibility_group
     rows: Sequence[TargetVersion] = state.history
     if group:
@@ -199,7 +199,7 @@ def compared_with(state: TargetState, metadata: Contract | None) -> list[tuple[i
 
 
 def policy(subject: str, schema: ParsedSchema, state: TargetState, metadata: Contract | None) -> list[Check]:
-    """The verdict of the target's schema policy; no check if it has none."""
+    """Return the verdict of the target's schema policy; no check if it has none."""
     if state.policy == NO_POLICY:
         return []
     report = schema_engine.check_policy(state.policy, schema, compared_with(state, metadata))
@@ -214,7 +214,7 @@ def policy(subject: str, schema: ParsedSchema, state: TargetState, metadata: Con
 
 
 def reserved_fields(subject: str, schema: ParsedSchema, state: TargetState, metadata: Contract | None) -> list[Check]:
-    """Whether reserved fields stay reserved and unused, if the target's config requires it."""
+    """Check whether reserved fields stay reserved and unused, if the target's config requires it."""
     if not state.settings.validate_fields:
         return []
     name, before = f"reserved fields of {subject}", state.history[-1].metadata if state.history else None
@@ -231,7 +231,7 @@ def reserved_fields(subject: str, schema: ParsedSchema, state: TargetState, meta
 
 
 def not_undone(item: IncomingVersion, state: TargetState, step: PlanStep) -> Check:
-    """What a roll back does not undo."""
+    """Return the check that says what a rollback doesn't undo."""
     later = [version.version for version in state.history if version.version > item.version]
     sentence = (
         f"Version {item.version} becomes current again as version {step.target_version}. Not undone:"
@@ -242,7 +242,7 @@ def not_undone(item: IncomingVersion, state: TargetState, step: PlanStep) -> Che
 
 
 def config(subject: str, state: TargetState, changes: Mapping[str, Any]) -> Check:
-    """What the promoted config changes at the target, after the versions are registered."""
+    """Check what the promoted config changes at the target, after the versions are registered."""
     name = f"config of {subject}"
     if not changes:
         return Check("config", name, PASS, "The target already has these settings.", subject=subject)
@@ -256,7 +256,7 @@ def config(subject: str, state: TargetState, changes: Mapping[str, Any]) -> Chec
 
 
 def _weakens(before: str, after: str) -> bool:
-    """Whether the new level allows what the old one forbids."""
+    """Return whether the new level allows what the old one forbids."""
     old, new = levels.LEVELS[before], levels.LEVELS[after]
     scopes = ("none", "latest", "all")
     return not set(old.directions) <= set(new.directions) or scopes.index(new.scope) < scopes.index(old.scope)
@@ -266,7 +266,7 @@ _ON_APPLY: Final = "They are assigned when the request is applied."
 
 
 def ids(steps: Sequence[PlanStep]) -> list[Check]:
-    """How the target's schema ids compare with the source's, if there is a source."""
+    """Check how the target's schema ids compare with the source's, if there is a source."""
     brought = [step for step in steps if step.source_id is not None and step.kind != REPEAT]
     if not brought:
         return []
@@ -287,7 +287,7 @@ def ids(steps: Sequence[PlanStep]) -> list[Check]:
 
 
 def something_to_do(steps: Sequence[PlanStep], newest: Mapping[str, int]) -> Check:
-    """Whether the plan does anything; `newest` has the newest version of each subject at the target."""
+    """Check whether the plan does anything; `newest` has the newest version of each subject at the target."""
     if any(step.writes for step in steps):
         return Check("something-to-do", "promotion", PASS, "Not yet in the target.")
     sentence = "The target already has everything in this request."

@@ -36,7 +36,7 @@ _Key = tuple[SubjectName, int]
 
 
 def spec_of(request: PromotionRequest) -> PromotionSpec:
-    """The spec of a stored request; one from before requests had items is for the version that it names."""
+    """Return the spec of a stored request; a request from before items existed is for the version that it names."""
     rows = list(request.items.order_by("position")) if request.pk else []
     items = [
         SpecItem(
@@ -64,11 +64,11 @@ def _references(stored: Iterable[Mapping[str, object]]) -> tuple[Reference, ...]
 
 
 def make_plan(spec: PromotionSpec, *, thorough: bool = True, rows: Sequence[SchemaVersion] = ()) -> Plan:
-    """The plan for the requested versions and everything they refer to; the order of the items doesn't matter.
+    """Return the plan for the requested versions and everything they refer to; the order of the items doesn't matter.
 
-    `rows` are the items' versions, where `planned_versions` has just read them.
-    Without `thorough`, what isn't part of the hash is left out: evidence from data, and what dependants would break.
-    Raises SubjectNotFound, VersionNotFound, InvalidInput, InvalidSchema.
+    `rows` are the items' versions, if `planned_versions` has just read them. Without `thorough`, it lacks what isn't
+    part of the hash: evidence from data, and what dependants would break. Raises SubjectNotFound, VersionNotFound,
+    InvalidInput, InvalidSchema.
     """
     if not spec.items:
         raise InvalidInput("Name at least one version.")
@@ -93,7 +93,10 @@ def make_plan(spec: PromotionSpec, *, thorough: bool = True, rows: Sequence[Sche
 
 
 def planned_versions(registry: Registry) -> QuerySet[SchemaVersion]:
-    """The versions of a registry with what a plan reads of each, and the newest live version of its subject."""
+    """Return a registry's versions with what a plan reads of each, and their subject's newest trusted live version.
+
+    Trusted means not quarantined.
+    """
     live = SchemaVersion.objects.filter(subject=OuterRef("subject"), deleted_at=None)
     newest = live.exclude(standing__standing=VersionStanding.QUARANTINED).order_by("-version")
     rows = SchemaVersion.objects.filter(subject__context__registry=registry)
@@ -102,12 +105,12 @@ def planned_versions(registry: Registry) -> QuerySet[SchemaVersion]:
 
 
 def newest_of(row: SchemaVersion) -> int:
-    """The newest live version of the subject of a row of `planned_versions`; 0 if there is none."""
+    """Return the subject's newest trusted live version, for a row of `planned_versions`; 0 if there is none."""
     return getattr(row, "newest", None) or 0
 
 
 def _versions(spec: PromotionSpec, known: Sequence[SchemaVersion]) -> list[IncomingVersion]:
-    """The versions as their registry has them: the source, or (roll back, adopt) the target."""
+    """Return the versions as their registry has them: the source, or (roll back, adopt) the target."""
     environment = spec.source or spec.target
     keys = {(item.subject, item.version) for item in spec.items}
     promotes = spec.kind == PROMOTE
@@ -150,9 +153,9 @@ def _standing(row: SchemaVersion) -> str:
 def _with_references(
     registry: Registry, keys: Collection[_Key], known: Sequence[SchemaVersion], *, follow: bool
 ) -> tuple[dict[_Key, SchemaVersion], dict[_Key, VersionInfo], ReferenceGraph]:
-    """The requested versions and, with `follow`, everything they refer to, with what refers to what.
+    """Return the requested versions and, with `follow`, everything they refer to, with the graph of references.
 
-    Two queries per depth of references, without the versions that are known.
+    Two queries per level of references, without the versions that are known.
     """
     graph: ReferenceGraph | None = None
     rows_by_key: dict[_Key, SchemaVersion] = {}
@@ -164,7 +167,7 @@ def _with_references(
         rows_by_key |= rows
         if len(rows_by_key) > MAX_VERSIONS:
             raise InvalidInput(f"It refers to more than {MAX_VERSIONS} versions. Promote those first.")
-        # the first level's graph has all that it leads to
+        # the first level's graph contains everything that it refers to
         graph = graph or read_graph({row.schema_id for row in rows.values()})
         here = dict(zip(rows, infos_of(list(rows.values()), graph.references()), strict=True))
         infos |= here
@@ -179,7 +182,7 @@ def _with_references(
 
 
 def _rows(registry: Registry, keys: Collection[_Key], *, deleted: bool) -> dict[_Key, SchemaVersion]:
-    """The versions of those keys, with what `infos_of` and the standing need; references may be to soft-deleted ones."""
+    """Return the versions with those keys, with what `infos_of` and the status need; may include soft-deleted ones."""
     rows = planned_versions(registry).filter(
         subject__context__name__in={name.context for name, _ in keys},
         subject__name__in={name.subject for name, _ in keys},
@@ -213,7 +216,7 @@ def _qualified(reference: Reference, referrer: SubjectName) -> str:
 
 
 def _faithful_text(registry: Registry, info: VersionInfo) -> str:
-    """The text as it was submitted if it means what is stored; the stored text if normalizing changed the meaning."""
+    """Return the submitted text if it means what is stored; the stored text if normalization changed the meaning."""
     if info.submitted == info.schema.text:
         return info.submitted
     targets = resolve_references(registry, info.schema.references, context=info.subject.context, deleted=True)
@@ -223,7 +226,7 @@ def _faithful_text(registry: Registry, info: VersionInfo) -> str:
 
 
 def _proposed(spec: PromotionSpec, spoken: Settings) -> list[IncomingVersion]:
-    """The proposed texts with their references as they are at the target now. Raises InvalidSchema."""
+    """Return the proposed texts with their references as they are at the target now. Raises InvalidSchema."""
     proposals = []
     for item in spec.items:
         if item.text is None:
@@ -235,7 +238,7 @@ def _proposed(spec: PromotionSpec, spoken: Settings) -> list[IncomingVersion]:
 
 
 def _proposal(target: Environment, subject: SubjectName, text: ItemText, *, is_new: bool) -> IncomingVersion:
-    """A proposed text; if a reference doesn't resolve (any more) it has no schema, and `problem` says so."""
+    """Return a proposed text; if a reference doesn't resolve (any more) it has no schema, and `problem` says so."""
     bare = IncomingVersion(subject.qualified, 0, None, text.text, text.schema_type, text.references)
     try:
         targets = resolve_references(target.registry, text.references, context=subject.context)

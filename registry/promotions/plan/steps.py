@@ -1,6 +1,6 @@
 """The steps of a plan: from the requested items and the target's state, in dependency order, with their checks. Pure.
 
-Schema ids are an expectation, since an unrelated registration may come first.
+Schema ids are only expected, because an unrelated registration may come first.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from registry.subjects.versions.schema_identity import identify
 
 
 class IdBook:
-    """The ids in the target's contexts, as the steps of a plan take theirs one after another."""
+    """The ids in the target's contexts, as the steps of a plan use them up one after another."""
 
     def __init__(self, contexts: Mapping[str, Ids], *, is_mirror: bool = False) -> None:
         self._is_mirror = is_mirror
@@ -59,11 +59,14 @@ class IdBook:
         self._stands_for = {name: dict(ids.identity_of) for name, ids in contexts.items()}
 
     def is_free_for(self, context: str, schema_id: int, identity: str) -> bool:
-        """Whether the id is unused there, or belongs to this definition."""
+        """Return whether the id is unused there, or belongs to this definition."""
         return self._stands_for.get(context, {}).get(schema_id, identity) == identity
 
     def expect(self, context: str, identity: str, source_id: int | None, mode: str) -> tuple[int | None, IdOutlook]:
-        """The id that a definition will get, and how it compares with the source's; a remote registry's next id is unknown."""
+        """Return the id that a definition will get, and how it compares with the source's.
+
+        The next id of a remote registry is unknown.
+        """
         ids, taken = self._ids_by_identity.setdefault(context, {}), self._stands_for.setdefault(context, {})
         if mode in MODES_WITH_IDS:
             if source_id is None or not self.is_free_for(context, source_id, identity):
@@ -80,7 +83,7 @@ class IdBook:
 
 
 def compared(expected: int | None, source_id: int | None) -> IdOutlook:
-    """How an id at the target compares with the source's."""
+    """Compare an id at the target with the source's."""
     if expected is None or source_id is None:
         return UNKNOWN_ID
     return SAME_ID if expected == source_id else OTHER_ID
@@ -91,13 +94,13 @@ _BRINGS: Mapping[str, Kind] = {"promote": REGISTER, "propose": REGISTER, "roll b
 
 
 def in_order(versions: Iterable[IncomingVersion]) -> list[IncomingVersion]:
-    """Each version after everything it refers to, the versions of a subject ascending; the input order doesn't matter."""
+    """Sort versions after everything they refer to, those of a subject ascending; the input order doesn't matter."""
     items = {item.key: item for item in versions}
     needs = {key: {need for need in item.needs if need in items} for key, item in items.items()}
     before = {key: {other} for other, key in pairwise(sorted(items)) if other[0] == key[0]}
     ascending = {key: required | before.get(key, set()) for key, required in needs.items()}
     ordered = _sorted(ascending)
-    if ordered is None:  # imported numbers may run against the references; then the references decide alone
+    if ordered is None:  # imported numbers may contradict the references; then only the references count
         ordered = _sorted(needs)
     if ordered is None:
         raise ValueError("references form a cycle, which a registry rejects")
@@ -105,7 +108,7 @@ def in_order(versions: Iterable[IncomingVersion]) -> list[IncomingVersion]:
 
 
 def _sorted(needs: Mapping[tuple[str, int], set[tuple[str, int]]]) -> list[tuple[str, int]] | None:
-    """The keys, each after those that it needs, by name where several are possible; None for a cycle."""
+    """Return the keys, each after those it needs, by name if several are possible; None for a cycle."""
     sorter = TopologicalSorter(needs)
     try:
         sorter.prepare()
@@ -122,7 +125,7 @@ def _sorted(needs: Mapping[tuple[str, int], set[tuple[str, int]]]) -> list[tuple
 
 
 def plan_steps(kind: str, versions: Iterable[IncomingVersion], target: Target) -> Plan:
-    """The plan that brings the versions to the target."""
+    """Return the plan that brings the versions to the target."""
     making = _PlanBuilder(kind, target)
     for item in in_order(versions):
         making.add(item)
@@ -163,7 +166,7 @@ class _PlanBuilder:
             self._configure(item, state)
 
     def plan(self) -> Plan:
-        """The finished plan."""
+        """Return the finished plan."""
         steps = (*self.steps, *self.configs)
         self.checks += say.ids(self.steps)
         newest = {name: state.history[-1].version for name, state in self.target.subjects.items() if state.history}
@@ -172,7 +175,7 @@ class _PlanBuilder:
         return Plan(steps, tuple(self.checks), self.reports, states, breaking=self.breaking, kind=self.kind)
 
     def _step(self, item: IncomingVersion, state: TargetState) -> tuple[PlanStep, str]:
-        """The step, and the identity of the schema that it adds ("" for one that adds none)."""
+        """Return the step, and the identity of the schema that it adds ("" for one that adds none)."""
         references = self._renumbered(item)
         bare = PlanStep(
             NONE,
@@ -219,7 +222,7 @@ class _PlanBuilder:
             self.reports[item.subject] = judged.report
         checks += say.policy(item.subject, item.schema, state, metadata)
         checks += say.reserved_fields(item.subject, item.schema, state, metadata)
-        # a rollback repeats a text as it is, so a change of the text is no cure
+        # a rollback repeats a text unchanged, so changing the text isn't a cure
         self.checks += [replace(check, cure="") for check in checks] if step.kind == REPEAT else checks
         if step.kind == REPEAT:
             self.checks.append(say.not_undone(item, state, step))
@@ -242,7 +245,7 @@ class _PlanBuilder:
 
 
 def _existing(kind: Kind, item: IncomingVersion, state: TargetState) -> TargetVersion | None:
-    """The live version of the target that makes the step unnecessary, or that an adoption is of."""
+    """Return the target's live version that makes the step unnecessary, or that is adopted."""
     if kind == ADOPT:
         return next((version for version in state.history if version.version == item.version), None)
     if kind == REPEAT:
@@ -261,7 +264,7 @@ def _existing(kind: Kind, item: IncomingVersion, state: TargetState) -> TargetVe
 
 
 def _same(item: IncomingVersion, version: TargetVersion, state: TargetState) -> bool:
-    """Whether the version has the contract that the incoming one would get; an item without a contract accepts any."""
+    """Return whether the version has the contract that the incoming one would get; without a contract, any does."""
     if item.metadata is None and item.rule_set is None:
         return True
     metadata, rule_set = _merged(item, state)
@@ -269,7 +272,7 @@ def _same(item: IncomingVersion, version: TargetVersion, state: TargetState) -> 
 
 
 def _contract(item: IncomingVersion, step: PlanStep, state: TargetState) -> tuple[Contract | None, Contract | None]:
-    """The metadata and rule set that are stored with the new version, as a registration at the target makes them."""
+    """Return the metadata and rule set stored with the new version, as a registration at the target makes them."""
     metadata, rule_set = _merged(item, state)
     if state.mode not in MODES_WITH_IDS and (step.kind == REPEAT or version_in(metadata) is not None):
         metadata = with_version(metadata, step.target_version)

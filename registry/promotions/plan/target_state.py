@@ -50,7 +50,7 @@ _COLUMNS = (
 _Subjects = Mapping[Registry, Collection[SubjectName]]
 
 
-#: what `spoken_in` gives
+#: the result of `spoken_in`
 Settings = Mapping[tuple[int, SubjectName], Spoken]
 
 
@@ -71,7 +71,7 @@ def target_of(
     *,
     releases: bool = False,
 ) -> Target:
-    """The environment's state of all incoming subjects, parsed as far as the levels there need it.
+    """Return the environment's state of all incoming subjects, parsed as far as the levels there need it.
 
     With `releases` each version says whether it was released. `spoken` are the subjects' settings, if they are known.
     """
@@ -102,13 +102,13 @@ def target_of(
 
 
 def states_of(subjects: _Subjects) -> dict[Registry, dict[str, TargetState]]:
-    """The states of subjects without parsed schemas: enough to see whether anything has changed. Two queries."""
+    """Return the states of subjects without parsed schemas: enough to see whether anything has changed. Two queries."""
     states = _states(_rows(subjects))
     return {registry: {name.qualified: state for name, state in of.items()} for registry, of in states.items()}
 
 
 def named_in(names: Iterable[SubjectName], prefix: str) -> Q:
-    """The condition that a row belongs to one of these subjects; `prefix` is the path to its subject."""
+    """Return the condition that a row belongs to one of these subjects; `prefix` is the path to its subject."""
     condition = Q(pk__in=())
     for name in names:
         condition |= Q(**{f"{prefix}context__name": name.context, f"{prefix}name": name.subject})
@@ -116,7 +116,7 @@ def named_in(names: Iterable[SubjectName], prefix: str) -> Q:
 
 
 def _rows(subjects: _Subjects) -> dict[Registry, dict[SubjectName, list[_Row]]]:
-    """Every version of the subjects of each registry, deleted ones too, ascending."""
+    """Return every version of the subjects of each registry, deleted ones too, ascending."""
     rows: dict[Registry, dict[SubjectName, list[_Row]]] = {
         registry: {name: [] for name in names} for registry, names in subjects.items()
     }
@@ -165,7 +165,7 @@ def _state(registry: Registry, versions: Sequence[_Row], spoken: Spoken) -> Targ
 
 
 def _named(state: TargetState, rows: Sequence[_Row]) -> list[int]:
-    """The keys of the schemas that the level, a compatibility group or a policy compares with."""
+    """Return the keys of the schemas that the level, a compatibility group or a policy compares with."""
     live = [row.schema_pk for row in rows if row.is_live]
     names_all = LEVELS[state.level].scope == "all" or state.settings.compatibility_group or state.policy != NO_POLICY
     return live if names_all else live[-1:]
@@ -191,7 +191,7 @@ def _released(environment: Environment, names: Collection[SubjectName]) -> froze
 
 
 def _ids(registry: Registry, names: Collection[SubjectName], versions: Sequence[IncomingVersion]) -> dict[str, Ids]:
-    """The next ids of the contexts, and the existing ids and definitions that the plan may reuse."""
+    """Return the next ids of the contexts, and the existing ids and definitions that the plan may reuse."""
     contexts = {name.context for name in names}
     matters = Q(schemas__fingerprint__in={item.schema.fingerprint if item.schema else "" for item in versions})
     matters |= Q(schemas__schema_id__in={item.source_id for item in versions if item.source_id is not None})
@@ -211,13 +211,13 @@ def _ids(registry: Registry, names: Collection[SubjectName], versions: Sequence[
 
 #: part of a stored state → its name in sentences
 _WORDS = {"level": "level", "mode": "mode", "profile": "profile", "policy": "policy"}
-#: what `stale` says of a requested version that was deleted at its source
+#: the end of `stale`'s sentence for a requested version that was deleted at its source
 GONE = "no longer exists"
 _OLD_PLAN = "The plan was made by an earlier release of Schemadesk. Run the checks again."
 
 
 def stale(request: PromotionRequest) -> str:
-    """What has changed since the request's plan was made, as a sentence; "" if nothing. Two queries.
+    """Return what has changed since the request's plan was built, as a sentence; "" if nothing. Two queries.
 
     The request's environments should be joined already. The plan of a closed request is never stale.
     """
@@ -236,7 +236,7 @@ def stale(request: PromotionRequest) -> str:
 
 
 def what_moved(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> str:
-    """The first difference between a target's former and present state, as the start of a sentence; "" if none."""
+    """Return the first difference between a target's old and current state, as a sentence's start; "" if none."""
     return next(_movements(before, now), "")
 
 
@@ -273,7 +273,7 @@ def _steps_from_source(request: PromotionRequest) -> list[PlanStep]:
 
 
 def _moved_at_source(source: Registry, steps: Sequence[PlanStep], states: Mapping[str, TargetState]) -> str:
-    """What has changed at the source: a version was deleted, has another standing, or its subject has other settings."""
+    """Return what has changed at the source: a version was deleted, or a status or settings have changed."""
     for step in steps:
         state = states[step.subject]
         if step.kind == CONFIG:
@@ -305,9 +305,9 @@ Line = Sequence[tuple[int, str]]
 
 
 def rolled_back_from(before: Line, here: Line, version: int) -> int:
-    """The target's number of the source's version that the target had and went back from; 0 if it didn't go back.
+    """Return the target's number of a version of the source that it went back from; 0 if it didn't go back.
 
-    It went back if its newest schema is one that the source had before that version, and not since.
+    It went back if the source had the target's newest schema before that version, and not since.
     """
     last = {fingerprint: number for number, fingerprint in before}
     wanted = dict(before).get(version)
@@ -327,7 +327,7 @@ class WentBack:
 
     @property
     def sentence(self) -> str:
-        """What is there, as a sentence."""
+        """The current state, as a sentence."""
         there = f"{self.target} has this schema as version {self.version}, but was rolled back"
         return f"{there}: its newest version {self.newest} has an earlier schema."
 
@@ -340,7 +340,7 @@ class WentBack:
 
 
 def went_back(source: Environment, target: Environment, subject: SubjectName, version: int) -> WentBack | None:
-    """Whether the target was rolled back from that version of the source; one query."""
+    """Return whether the target was rolled back from that version of the source, and how; one query."""
     rows = SchemaVersion.objects.filter(
         subject__context__registry__in=(source.registry_id, target.registry_id),
         subject__context__name=subject.context,

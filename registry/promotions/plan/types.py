@@ -73,12 +73,12 @@ ADVICE: Final = frozenset({"lint", "owners", "descriptions"})
 WEIGHTLESS: Final = ADVICE | {NEWER}
 #: report items that a stored plan keeps for each subject
 MAX_ITEMS_KEPT: Final = 50
-#: what a sentence names before "and … more"
+#: the most things that a sentence names before "and … more"
 NAMED: Final = 5
 
 
 def listed(names: Sequence[str], between: str = ", ") -> str:
-    """The first names, and how many more there are."""
+    """Return the first names, and how many more there are."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return between.join(names[:NAMED]) + more
 
@@ -103,7 +103,7 @@ class SpecItem:
 
 @dataclass(frozen=True)
 class PromotionSpec:
-    """What is to be promoted where; `kind` is one of `PromotionRequest.KINDS`, `request_id` is 0 before there is a request.
+    """What to promote where; `kind` is one of `PromotionRequest.KINDS`, `request_id` is 0 if there is no request yet.
 
     `answers` is the number of the drift finding that it answers.
     """
@@ -122,9 +122,9 @@ class IncomingVersion:
     """A version or text to bring to the target, with its references as written.
 
     `needs` has the (qualified subject, version) at the source for each reference, which the plan translates to the
-    target's number; it is empty if the references are the target's already. `requested` is False for a version that comes
-    along because others refer to it. `metadata` None keeps the previous version's. `standing` is empty for a version
-    that may be used. `newest` is the subject's newest live version at the source; 0 for a text.
+    target's number; it is empty if the references are the target's already. `requested` is False for a version that is
+    included because others refer to it. `metadata` None keeps the previous version's. `standing` is the status, "" if
+    active. `newest` is the subject's newest live version at the source that isn't quarantined; 0 for a text.
     """
 
     subject: str
@@ -181,7 +181,7 @@ class TargetState:
     own: OwnConfig | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The part that the hash covers, as JSON values."""
+        """Return the part that the hash covers, as JSON values."""
         return {
             "level": self.level,
             "mode": self.mode,
@@ -248,11 +248,11 @@ class PlanStep:
         return self.kind in ADDING
 
     def to_dict(self) -> dict[str, Any]:
-        """The step as JSON values."""
+        """Return the step as JSON values."""
         return asdict(self)
 
     def hashed(self) -> dict[str, Any]:
-        """The part that the hash covers: all but the ids."""
+        """Return the part that the hash covers: all but the ids."""
         return {name: value for name, value in self.to_dict().items() if name not in _UNHASHED}
 
 
@@ -260,7 +260,7 @@ _UNHASHED: Final = frozenset({"source_id", "expected_id", "id_outlook"})
 
 
 def step_from(stored: Mapping[str, Any]) -> PlanStep:
-    """The step that `Step.to_dict` wrote."""
+    """Return the step that `Step.to_dict` wrote."""
     names = {item.name for item in fields(PlanStep)}
     values = {name: value for name, value in stored.items() if name in names}
     references = tuple(Reference(**reference) for reference in stored.get("references", ()))
@@ -292,7 +292,7 @@ class Check:
     facts: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The check as JSON values."""
+        """Return the check as JSON values."""
         return asdict(self)
 
 
@@ -327,7 +327,7 @@ class Plan:
         return any(step.writes for step in self.steps)
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON values, as the request stores it."""
+        """Return the plan as JSON values, as the request stores it."""
         return {
             "kind": self.kind,
             "steps": [step.to_dict() for step in self.steps],
@@ -338,7 +338,7 @@ class Plan:
         }
 
     def hashed(self) -> dict[str, Any]:
-        """What the hash covers."""
+        """Return what the hash covers."""
         return {
             "kind": self.kind,
             "steps": [step.hashed() for step in self.steps],
@@ -368,11 +368,11 @@ def _stored_report(report: Report) -> dict[str, Any]:
 
 
 def settings_dict(settings: OwnConfig | None) -> dict[str, Any]:
-    """The settings that are set, as JSON values."""
+    """Return the settings that are set, as JSON values."""
     values = asdict(settings) if settings else {}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def steps_of(stored: Mapping[str, Any]) -> tuple[PlanStep, ...]:
-    """The steps of a plan that `Plan.to_dict` wrote."""
+    """Return the steps of a plan that `Plan.to_dict` wrote."""
     return tuple(step_from(step) for step in stored["steps"])

@@ -1,6 +1,6 @@
-"""Discussions, labels and acknowledgements of a request. None of them changes what is decided.
+"""Discussions, labels and acknowledgements of a request. None of them is a decision.
 
-A discussion is anchored to a field of one of the request's subjects, or to the request as a whole. The contact of an
+A discussion is anchored to a field of one of the request's subjects, or to the whole request. The contact of an
 affected client acknowledges the plan, and may withdraw that until the plan is being applied.
 """
 
@@ -39,16 +39,16 @@ from registry.promotions.reviews.eligibility import REVIEW, needed_for, written_
 from registry.subjects.versions.qualified_names import SubjectName
 
 MAX_THREADS: Final = 200
-#: of a request, in all its discussions
+#: the most comments of a request, in all its discussions
 MAX_COMMENTS: Final = 1000
 MAX_PATH: Final = 1024
 _EMPTY: Final = "Enter a comment."
 
 
 def open_thread(*, request_id: int, by: Actor, text: str, subject: str = "", path: str = "") -> int:
-    """Start a discussion, which every reader of the request may; returns its number.
+    """Start a discussion, which every reader of the request may do; returns its number.
 
-    `subject` is a qualified name of the plan, `path` a field as the diff names it; both empty: the request as a whole.
+    `subject` is a qualified name of the plan, `path` a field as the diff names it; both empty: the whole request.
     Raises InvalidInput, WrongState for a closed request or too many discussions, NotSignedIn, NotAllowed.
     """
     with transaction.atomic():
@@ -61,7 +61,7 @@ def open_thread(*, request_id: int, by: Actor, text: str, subject: str = "", pat
 
 
 def _refuse_unknown_field(request: PromotionRequest, subject: str, field: str) -> None:
-    """Refuse a subject or field that the plan doesn't have; without a lock, since comparing may take a while."""
+    """Refuse a subject or field that the plan doesn't have; without a lock, because comparing may take a while."""
     if not subject:
         return
     if subject not in _subjects(request):
@@ -85,7 +85,7 @@ def _refuse_unknown_field(request: PromotionRequest, subject: str, field: str) -
 @transaction.atomic
 def _open(request_id: int, by: Actor, comment: str, subject: str, field: str) -> int:
     request = _request(request_id, by)
-    if subject and subject not in _subjects(request):  # there is a new plan meanwhile
+    if subject and subject not in _subjects(request):  # the plan has changed meanwhile
         raise InvalidInput(f"{subject[:200]} is no longer part of request {request.pk}.", field="subject")
     if request.threads.count() >= MAX_THREADS:
         raise WrongState(
@@ -120,7 +120,7 @@ def resolve(*, thread_id: int, by: Actor) -> None:
 
 @transaction.atomic
 def reopen(*, thread_id: int, by: Actor) -> None:
-    """Reopen a discussion; the same people may. Raises WrongState, NotAllowed."""
+    """Reopen a discussion, as the people who can resolve it. Raises WrongState, NotAllowed."""
     request, thread = _thread(thread_id, by)
     _require_part(request, thread, by)
     if thread.resolved_at is None:
@@ -131,7 +131,7 @@ def reopen(*, thread_id: int, by: Actor) -> None:
 
 
 def _request(request_id: int, by: Actor) -> PromotionRequest:
-    """The request, locked, for an actor who may take part: the right to read is enough, a read-only token isn't."""
+    """Return the request, locked, for an actor who may take part: they need to read it, without a read-only token."""
     request = locked_for(request_id, by)
     person(by)
     registry = request.target.registry.name
@@ -178,7 +178,7 @@ def _subjects(request: PromotionRequest) -> set[str]:
 
 
 def request_subject(request: PromotionRequest) -> str:
-    """The qualified name of the first subject."""
+    """Return the qualified name of the first subject."""
     return SubjectName(request.context_name, request.subject_name).qualified
 
 
@@ -217,12 +217,12 @@ MAX_NOTE: Final = 2_000
 
 
 def acknowledge(*, request_id: int, subject: str, client: str, by: Actor, plan_hash: str, note: str = "") -> bool:
-    """Acknowledge the request's plan for an affected client; False if somebody has done so already.
+    """Acknowledge the request's plan for an affected client; returns False if somebody has done so already.
 
-    `plan_hash` is the plan that was read. The people whom the client's contact names may acknowledge; if it names nobody
-    who could, whoever may review the request. The requester may not, unless the target allows own approvals.
-    Raises PlanHashRequired, PlanChanged (and stores the new plan) if the plan isn't current, ClientNotFound for a client
-    that the plan doesn't break, WrongState, InvalidInput, NotAllowed, NotSignedIn, RequestNotFound.
+    `plan_hash` is the plan that was read. The people in the client's contact may acknowledge; if it names nobody who
+    could, anybody who may review the request. The requester may not, unless the target allows own approvals. Raises
+    PlanHashRequired, PlanChanged (and stores the new plan) if the plan isn't current, ClientNotFound for a client that
+    the plan doesn't break, WrongState, InvalidInput, NotAllowed, NotSignedIn, RequestNotFound.
     """
     remark, hurt, is_new = checked_text(note, "note", longest=MAX_NOTE), AffectedClient(subject, client), [True]
 
@@ -247,10 +247,10 @@ def acknowledge(*, request_id: int, subject: str, client: str, by: Actor, plan_h
 
 @transaction.atomic
 def take_back(*, request_id: int, subject: str, client: str, by: Actor) -> bool:
-    """Withdraw one's acknowledgement of the request's plan for a client; False if there is none.
+    """Withdraw one's own acknowledgement of the request's plan for a client; returns False if there is none.
 
     Its author may withdraw it even if the client's contact no longer names them. The audit keeps both. Approvers are
-    notified, since their approval may rely on it. Raises WrongState, NotAllowed, NotSignedIn, RequestNotFound.
+    notified, because their approval may rely on it. Raises WrongState, NotAllowed, NotSignedIn, RequestNotFound.
     """
     request, hurt = locked_for(request_id, by), AffectedClient(subject, client)
     user_id = person(by)

@@ -1,4 +1,4 @@
-"""Drafts of schemas: saved as written, valid or not, and visible to their author alone."""
+"""Drafts of schemas: saved as written, valid or not, and visible only to their author."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class DraftInfo:
 
     @property
     def state(self) -> str:
-        """The state of the draft, which a later save can name as the one that was read."""
+        """The state of the draft, which a later save can pass as the one that was read."""
         return self.changed_at.isoformat()
 
 
 def list_drafts(
     user_id: int, *, registry: str = "", subject: SubjectName | None = None, finding: int | None = None
 ) -> list[DraftInfo]:
-    """A person's drafts without their texts, last changed first; one query, a hundred at most.
+    """Return a person's drafts without their texts, last changed first; one query, a hundred at most.
 
     `finding` is the drift finding that they answer.
     """
@@ -67,7 +67,7 @@ def list_drafts(
 
 
 def get_draft(draft_id: int, *, user_id: int) -> DraftInfo:
-    """One draft of a person. Raises DraftNotFound, also for somebody else's draft."""
+    """Return one draft of a person. Raises DraftNotFound, also for somebody else's draft."""
     row = Draft.objects.filter(pk=draft_id, author_id=user_id).select_related("registry").first()
     if row is None:
         raise DraftNotFound(f"You don't have a draft {draft_id}.", draft=draft_id)
@@ -107,15 +107,14 @@ def save_draft(
     again_of: int | None = None,
     state_read: str | None = None,
 ) -> int:
-    """Save an unfinished schema, in place of the earlier draft of the subject; returns its number.
+    """Save an unfinished schema, replacing the earlier draft of the subject; returns its number.
 
     `state_read` is the state of the draft that the writer had read (`DraftInfo.state`), empty for none; None overwrites
-    any state.
-
-    The text isn't parsed, since a draft may be incomplete. It is limited to the size of a schema, and a person to a hundred
-    drafts. `reason`, `finding` and `again_of` become those of the request; `finding` is a drift finding that the author
-    may read, `again_of` a rejected or withdrawn request for the same subject there. Raises InvalidInput, SchemaTooLarge,
-    WrongState, NotAllowed, NotSignedIn, RegistryNotFound, FindingNotFound, DraftChanged, and what `require_earlier` raises.
+    any state. The text isn't parsed, because a draft may be incomplete. It is limited to the size of a schema, and a
+    person to a hundred drafts. `reason`, `finding` and `again_of` become those of the request; `finding` is a drift
+    finding that the author may read, `again_of` a rejected or withdrawn request for the same subject there. Raises
+    InvalidInput, SchemaTooLarge, WrongState, NotAllowed, NotSignedIn, RegistryNotFound, FindingNotFound, DraftChanged,
+    and the errors of `require_earlier`.
     """
     target = get_registry(registry)
     require(by, "promotion.request", registry=target.name, subject=subject.qualified)
@@ -185,7 +184,7 @@ def _refuse_changed(there: Draft | None, state_read: str, subject: SubjectName) 
 
 
 def _moment(text: str) -> datetime | None:
-    """The time in an ISO 8601 text; None for any other text."""
+    """Return the time in an ISO 8601 text; None for any other text."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:

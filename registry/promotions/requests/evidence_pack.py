@@ -1,4 +1,4 @@
-"""Everything an auditor needs of one request, as one JSON value: what it changed, who approved, and proof of the result.
+"""Everything an auditor needs about one request, as one JSON value: changes, approvals, and proof of the result.
 
 The proof has two parts. What is registered now is compared with what was approved. And the audit events of the request
 come with their seals, each with its text and the previous seal, so that a reader can compute the seals again.
@@ -37,7 +37,7 @@ from registry.subjects.versions.lookup import get_registries
 from registry.subjects.versions.versions import version_infos
 
 FORMAT: Final = 1
-#: schemas whose differences are in a pack; beyond that only the texts
+#: the most schemas whose differences are in a pack; beyond that only the texts
 MAX_COMPARED: Final = 50
 MAX_EVENTS: Final = 2_000
 #: codes of the checks with evidence from data, Spark state, dependants and clients at the target
@@ -47,7 +47,7 @@ _SEAL: Final = "SHA-256 of the seal before it with the event's text behind it, i
 
 
 def evidence_of(request_id: int, by: Actor) -> dict[str, Any]:
-    """The pack of a request that the actor may read. Raises NotSignedIn, NotAllowed, RequestNotFound."""
+    """Return the pack of a request that the actor may read. Raises NotSignedIn, NotAllowed, RequestNotFound."""
     info = readable_request(request_id, by)
     steps = [step_from(stored) for stored in info.plan["steps"] if "kind" in stored]
     return {
@@ -102,7 +102,7 @@ def _request(info: RequestInfo, by: Actor) -> dict[str, Any]:
 
 
 def _changes(info: RequestInfo, steps: Iterable[PlanStep], by: Actor) -> list[dict[str, Any]]:
-    """For each written schema the differences from the target's former version, and the findings in both directions."""
+    """Return, for each written schema, the differences from the target's former version, and findings both ways."""
     adding = [step for step in steps if step.adds or step.kind == ADOPT]
     return [
         {
@@ -163,7 +163,7 @@ def _may_read(by: Actor, registry: str, subject: str) -> bool:
 
 
 def _read_back(info: RequestInfo) -> list[dict[str, Any]]:
-    """Each release compared with what is registered now, by fingerprint."""
+    """Return each release compared with what is registered now, by fingerprint."""
     rows = list(Release.objects.filter(request_id=info.id).select_related("released_by").order_by("pk"))
     ids = [row.version_id for row in rows if row.version_id is not None]
     versions = list(SchemaVersion.objects.filter(pk__in=ids))
@@ -188,7 +188,7 @@ def _proof(row: Release, now: Any) -> dict[str, Any]:
 
 
 def _audit(info: RequestInfo, by: Actor) -> dict[str, Any]:
-    """The audit events of the request and its parts, with what their seals are computed from, and the chain's head."""
+    """Return the audit events of the request and its parts, with the inputs of their seals, and the chain's head."""
     withheld = refusal(by, "audit.read")
     if withheld:
         return {"withheld": withheld, "events": [], "head": None, "seal": _SEAL}
@@ -203,7 +203,7 @@ def _audit(info: RequestInfo, by: Actor) -> dict[str, Any]:
 
 
 def _rows(request_id: int) -> Mapping[str, list[int]]:
-    """The keys of the request, its parts and the versions that it released, by table; one query."""
+    """Return the keys of the request, its parts and released versions, by table; one query."""
     parts = [_keys(model, model._default_manager.filter(request_id=request_id)) for model in _PARTS]
     comments = _keys(Comment, Comment.objects.filter(thread__request_id=request_id))
     released = Release.objects.filter(request_id=request_id, version__isnull=False)
@@ -214,7 +214,7 @@ def _rows(request_id: int) -> Mapping[str, list[int]]:
 
 
 def _keys(model: type[Model], rows: QuerySet[Any], key: str = "pk") -> QuerySet[Any, tuple[str, int]]:
-    """The name of the model's table with each key."""
+    """Return the name of the model's table with each key."""
     keys: QuerySet[Any, tuple[str, int]] = (
         rows.order_by().annotate(table=Value(model._meta.db_table), key=F(key)).values_list("table", "key")
     )

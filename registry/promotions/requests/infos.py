@@ -124,12 +124,13 @@ class StepInfo:
 
 @dataclass(frozen=True)
 class RequestInfo:
-    """A request with its stored plan, made at `planned_at`. `moved` is what voided earlier approvals.
+    """A request with its stored plan, built at `planned_at`. `moved` is what voided earlier approvals.
 
-    `stale` says what has changed since the plan was made, "" if nothing has. In a list the plan's steps have no texts,
-    `stale`, `threads`, `acknowledgements` and `steps` are empty, and `open_threads` counts the open discussions. `needed`
-    is empty for a closed request. `finding` is the number of the drift finding that it answers; `readable_findings` checks
-    who may read it. `again_of` is the request that it resubmits; `resubmissions_of` checks likewise.
+    `stale` says what has changed since the plan was built, "" if nothing has. In a list the plan's steps have no texts,
+    `stale`, `threads`, `acknowledgements` and `steps` are empty, and `open_threads` counts the open discussions.
+    `needed` is empty for a closed request. `finding` is the number of the drift finding that it answers;
+    `readable_findings` checks who may read it. `again_of` is the request that it resubmits; `resubmissions_of` checks
+    who may read that.
     """
 
     id: int
@@ -169,7 +170,7 @@ class RequestInfo:
 
     @property
     def others(self) -> int:
-        """The number of requested subjects beside the first."""
+        """The number of requested subjects in addition to the first."""
         return max(0, len(self.items) - 1)
 
     @property
@@ -221,7 +222,7 @@ class RequestInfo:
 
 
 def infos_of(rows: Sequence[PromotionRequest], environments: Sequence[Environment] = ()) -> list[RequestInfo]:
-    """The infos of rows that were fetched with everything they show.
+    """Return the infos of rows that were fetched with everything they show.
 
     `environments` are those of `environment_rows`, whose freezes needn't be read again.
     """
@@ -275,9 +276,10 @@ def _info(row: PromotionRequest, needed: ReviewNeeds, freeze: Check | None) -> R
 
 
 def _plan(row: PromotionRequest, freeze: Check | None) -> dict[str, Any]:
-    """The stored plan; for an open request, with the present state of what changes while the plan stays the same.
+    """Return the stored plan; for an open request, with the current state of what isn't part of its hash.
 
-    That is its target's freeze, its discussions, the age of its evidence, and whether affected clients must be acknowledged.
+    That is its target's freeze, its discussions, the age of its evidence, and whether affected clients must be
+    acknowledged.
     """
     plan: dict[str, Any] = row.plan
     if row.state in PromotionRequest.CLOSED_STATES:

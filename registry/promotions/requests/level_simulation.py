@@ -26,13 +26,13 @@ from registry.subjects.policy.effective_policy import ORIGINS, EffectiveConfig, 
 from registry.subjects.versions.parsed_schemas import parse_schema, parser_of, resolve_references
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-#: requests that are examined, newest first
+#: the most requests that are examined, newest first
 MAX_REQUESTS: Final = 50
 SECONDS: Final = 2.0
-#: requests that wait to be decided or applied, and add versions
+#: requests in these states wait for a decision or for being applied
 _STATES: Final = (PromotionRequest.IN_REVIEW, PromotionRequest.APPROVED, PromotionRequest.SCHEDULED)
 _KINDS: Final = (PromotionRequest.PROMOTE, PromotionRequest.PROPOSE, PromotionRequest.ROLL_BACK)
-#: bytes of schema texts that are read from the target
+#: the most bytes of schema texts that are read from the target
 _MAX_BYTES: Final = 16_000_000
 
 
@@ -48,9 +48,9 @@ class ChangedRequest:
 
 @dataclass(frozen=True)
 class RequestsUnder:
-    """Of `total` open requests in the scope, `looked_at` were judged; `changed` have another verdict under the level.
+    """Of `total` open requests in the scope, `looked_at` were checked; `changed` have another verdict under the level.
 
-    `stopped` says why some were not judged.
+    `stopped` says why some weren't checked.
     """
 
     total: int
@@ -62,7 +62,7 @@ class RequestsUnder:
 def requests_under(
     registry: Registry, level: str, scope: SubjectName | None = None, *, by: Actor, seconds: float = SECONDS
 ) -> RequestsUnder:
-    """The open requests to a registry whose verdict a level at a scope would change, of those that the actor may read.
+    """Return the open requests to a registry, readable for `by`, whose verdict a level at a scope would change.
 
     A constant number of queries, except for proposals that refer to other subjects. Raises InvalidCompatibility.
     """
@@ -128,7 +128,7 @@ class _OpenRequest:
     steps: tuple[_AddedVersion, ...]
 
     def may_be_read(self, by: Actor, registry: Registry) -> bool:
-        """Whether the actor may read all of its subjects."""
+        """Return whether the actor may read all of its subjects."""
         names = {step.subject.qualified for step in self.steps}
         return all(may(by, "schema.read", registry=registry.name, subject=name) for name in names)
 
@@ -152,7 +152,7 @@ class _ComparedVersion:
 
 @dataclass
 class _LevelSimulation:
-    """The target's state of all requested subjects, read at once; schemas are parsed when they are compared."""
+    """The target's state of all requested subjects, read together; schemas are parsed when they are compared."""
 
     registry: Registry
     level: Level
@@ -173,7 +173,7 @@ class _LevelSimulation:
         self.proposed = {(row.request_id, SubjectName(row.context_name, row.subject_name)): row for row in rows}
 
     def change_of(self, request: _OpenRequest) -> ChangedRequest | None:
-        """The change for a request, None if there is none. Raises InvalidSchema, InvalidReference, Unavailable."""
+        """Return the change for a request, or None. Raises InvalidSchema, InvalidReference, Unavailable."""
         now, under = self._first_break(request, under=False), self._first_break(request, under=True)
         if (now is None) == (under is None):
             return None
@@ -190,7 +190,7 @@ class _LevelSimulation:
         return ChangedRequest(request.number, step.subject.qualified, now is None, sentence)
 
     def _first_break(self, request: _OpenRequest, *, under: bool) -> tuple[_AddedVersion, Report] | None:
-        """The first step that fails its level: the effective one or (`under`) the simulated one in its scope."""
+        """Return the first step that fails its level: the effective one or (`under`) the simulated one in its scope."""
         added: dict[SubjectName, list[_ComparedVersion]] = {}
         for step in request.steps:
             spoken = self.spoken[step.subject]
@@ -218,7 +218,7 @@ class _LevelSimulation:
         return None
 
     def _counts(self, subject: SubjectName, config: EffectiveConfig) -> bool:
-        """Whether a level that is set at the scope would be the effective one for a subject."""
+        """Return whether a level that is set at the scope would be the effective one for a subject."""
         if self.scope is None:
             return ORIGINS.index(config.origin) >= ORIGINS.index("registry")
         if self.scope.context != subject.context:
@@ -228,7 +228,7 @@ class _LevelSimulation:
         return ORIGINS.index(config.origin) >= ORIGINS.index("context")
 
     def _schema_of(self, request: _OpenRequest, step: _AddedVersion) -> Callable[[], ParsedSchema]:
-        """A function that returns the schema of a step, registered somewhere or proposed."""
+        """Return a function that returns the schema of a step, registered somewhere or proposed."""
         registered = self.registered.get(step.fingerprint)
         item = self.proposed.get((request.number, step.subject))
         if registered is not None:
@@ -243,7 +243,7 @@ class _LevelSimulation:
         return parse_schema(item.schema_type, item.text, tuple(reference for reference, _ in targets), is_new=False)
 
     def _read_versions(self, names: Iterable[SubjectName]) -> dict[SubjectName, list[_ComparedVersion]]:
-        """The newest live versions of the subjects at the target; comparing with those over the size limit fails."""
+        """Return the newest live versions of the subjects at the target; comparing with too large ones fails."""
         condition = Q(pk__in=())
         for name in names:
             condition |= Q(context__name=name.context, name=name.subject)
@@ -273,7 +273,7 @@ def _later(parse: Callable[[Schema], ParsedSchema], row: Schema) -> Callable[[],
 
 
 def _too_much(name: SubjectName) -> _ComparedVersion:
-    """A stand-in for versions that weren't read; comparing with it raises InvalidSchema."""
+    """Return a stand-in for versions that weren't read; comparing with it raises InvalidSchema."""
 
     def refuse() -> ParsedSchema:
         raise InvalidSchema(f"{name.qualified} has too many versions to check")

@@ -22,7 +22,7 @@ from registry.promotions.requests.selectors import list_requests
 from registry.subjects.models import SchemaReference, SchemaVersion
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-#: rows of other requests that are read, and subjects of this one that are searched for
+#: limits: rows of other requests that are read, and subjects of this one that are searched for
 _LINKED_ROWS: Final = 500
 _SUBJECTS: Final = 100
 _STATES: Final = tuple(state for state in PromotionRequest.OPEN_STATES if state != PromotionRequest.DRAFT)
@@ -35,7 +35,7 @@ class LinkedRequest:
     """An open request to the same environment that is linked with this one; `subject` and `version` name it.
 
     `brings` are the qualified names that it brings and this one refers to; empty for a request that refers to what this
-    one brings. `along` means that this one brings them itself too, so that it need not wait.
+    one brings. `along` means that this one also brings them itself, so that it need not wait.
     """
 
     id: int
@@ -52,7 +52,7 @@ class LinkedRequest:
 
 
 def linked_requests(info: RequestInfo, by: Actor) -> tuple[LinkedRequest, ...]:
-    """The requests linked with an open one that the actor may read, those that go first in front; one query."""
+    """Return the readable requests linked with an open one, those that have to go first in front; one query."""
     if not info.is_open:
         return ()
     taken, missing = _taken_along(info), _missing(info)
@@ -67,7 +67,7 @@ def linked_requests(info: RequestInfo, by: Actor) -> tuple[LinkedRequest, ...]:
 def _rows(
     info: RequestInfo, taken: Sequence[_Key], missing: Sequence[tuple[str, str]], keys: Sequence[_Key]
 ) -> list[RequestItem]:
-    """All items of the linked requests."""
+    """Return all items of the linked requests."""
     brought = _any(Q(context_name=c, subject_name=s, fingerprint=f) for c, s, f in taken)
     brought |= _any(Q(context_name=c, subject_name=s) for c, s in missing)
     mine = _any(
@@ -85,7 +85,7 @@ def _rows(
 
 
 def _any(conditions: Iterable[Q]) -> Q:
-    """The disjunction of the conditions; false if there is none."""
+    """Return the disjunction of the conditions; false if there are none."""
     combined = Q(pk__in=())
     for condition in conditions:
         combined |= condition
@@ -93,13 +93,13 @@ def _any(conditions: Iterable[Q]) -> Q:
 
 
 def _taken_along(info: RequestInfo) -> list[_Key]:
-    """What the plan writes because a requested version refers to it."""
+    """Return the schemas that the plan writes because a requested version refers to them."""
     steps = [step for step in info.plan["steps"] if step.get("kind") in WRITING and step.get("asked") is False]
     return [(*_name(step["subject"]), str(step.get("fingerprint") or "")) for step in steps[:_SUBJECTS]]
 
 
 def _missing(info: RequestInfo) -> list[tuple[str, str]]:
-    """The references of proposed texts whose reference check fails, since the target lacks them."""
+    """Return the references of proposed texts whose reference check fails because the target lacks them."""
     failing = {check.get("subject") for check in info.checks if _lacks_references(check)}
     names = []
     for item in info.items:
@@ -118,7 +118,7 @@ def _name(text: Any, context: str = ".") -> tuple[str, str]:
 
 
 def _may_see(items: Sequence[RequestItem], target: str, by: Actor) -> bool:
-    """Whether the actor may read all its subjects at the target, as in `may_see`."""
+    """Return whether the actor may read all its subjects at the target, as in `may_see`."""
     names = (SubjectName(item.context_name, item.subject_name).qualified for item in items)
     return all(may(by, "schema.read", registry=target, subject=name) for name in names)
 
@@ -137,7 +137,7 @@ def _linked(items: Sequence[RequestItem], taken: Sequence[_Key], missing: Sequen
     )
 
 
-#: rows of requests that are read for a list of findings
+#: the most rows of requests that are read for a list of findings
 _ANSWER_ROWS: Final = 2000
 _OPEN: Final = tuple(state for state in PromotionRequest.OPEN_STATES if state != PromotionRequest.DRAFT)
 
@@ -151,7 +151,7 @@ class FindingRequests:
 
 
 def requests_for_finding(finding_id: int, by: Actor) -> FindingRequests:
-    """The drafts and requests for a finding, which the actor must be allowed to read; a constant number of queries."""
+    """Return the drafts and requests for a finding that the actor may read; a constant number of queries."""
     drafts = list_drafts(by.user_id, finding=finding_id) if by.user_id is not None else []
     return FindingRequests(tuple(drafts), tuple(list_requests(finding=finding_id, by=by)))
 
@@ -182,9 +182,9 @@ def resolving(by: Actor, findings: Collection[int] | None = None) -> dict[int, t
 
 
 def finding_behind(environment: Environment, rows: Sequence[SchemaVersion]) -> int | None:
-    """The drift finding that the releases of these versions answered; one query.
+    """Return the drift finding that the releases of these versions answered; one query.
 
-    None if there is none, or several: a request answers one. The caller checks who may read it.
+    None if there is none, or several: a request answers only one. The caller checks who may read it.
     """
     keys = {(row.subject.context.name, row.subject.name, row.version, row.schema.fingerprint) for row in rows}
     released = Release.objects.filter(
@@ -198,16 +198,16 @@ def finding_behind(environment: Environment, rows: Sequence[SchemaVersion]) -> i
 
 
 def _fails(plan: F) -> Func:
-    """Whether a check of the stored plan fails, the freeze aside."""
+    """Return whether a check of the stored plan fails, ignoring freezes."""
     failing = Value(f'$.checks[*] ? (@.verdict == "{FAIL}" && @.code != "{FREEZE}")')
     template = "jsonb_path_exists(%(expressions)s::jsonpath)"
     return Func(plan, failing, template=template, output_field=BooleanField())
 
 
 def pending_subjects() -> dict[SubjectName, bool]:
-    """The subjects of all open requests except drafts, and whether one of them is breaking or has a failing check; one query.
+    """Return the subjects of all open requests except drafts, with whether one is breaking or has a failing check.
 
-    A freeze doesn't count: it is about the target, and the stored plan doesn't know whether it has ended.
+    One query. A freeze doesn't count: it concerns the target, and the stored plan doesn't know whether it has ended.
     """
     states = [state for state in PromotionRequest.OPEN_STATES if state != PromotionRequest.DRAFT]
     fails = Q(request__plan__breaking=True) | Q(_fails(F("request__plan")))
@@ -231,7 +231,7 @@ class DecisionInfo:
 
 
 def last_decision(by: Actor) -> DecisionInfo | None:
-    """The last closed request that `by` may read, among the last twenty; one query."""
+    """Return the last closed request that `by` may read, among the last twenty; one query."""
     rows = (
         PromotionRequest.objects.filter(closed_at__isnull=False)
         .select_related("target__registry")

@@ -31,7 +31,7 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 APPLY: Final = "promotion.apply"
 FORCE: Final = "version.force"
-#: discussions that are listed one by one
+#: the most discussions that are listed one by one
 _NAMED: Final = 5
 _APPROVED: Final = (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED)
 _ASKING: Final = "promotion.request"
@@ -40,11 +40,11 @@ _ASK: Final = "Ask a person with this role, or ask an admin for the role."
 
 @dataclass(frozen=True)
 class Condition(Reason):
-    """A failing condition. `subject` is the affected one, "" for the request as a whole.
+    """A failing condition. `subject` is the affected one, "" for the whole request.
 
-    `code` is a check's, or one of `state`, `rights`, `own-request`, `unconfirmed-role`, `sign-in`, `reviewed`, `stale`, `approval`.
-    `passable` means that an approver may override it with a reason. `url` is where to fix it, if that is on the request's
-    own page.
+    `code` is that of a check, or `state`, `rights`, `own-request`, `unconfirmed-role`, `sign-in`, `reviewed`, `stale`
+    or `approval`. `passable` means that an approver can override it with a reason. `url` is where to fix it, if that is
+    on the request's own page.
     """
 
     subject: str = ""
@@ -53,12 +53,12 @@ class Condition(Reason):
 
 
 def reasons_of(info: RequestInfo, by: Actor) -> dict[str, tuple[Condition, ...]]:
-    """Action → the conditions that fail for the actor; empty if the action is possible."""
+    """Return action → the conditions that fail for the actor; empty if the action is possible."""
     return {name: ask(info, by) for name, ask in ASKED.items()}
 
 
 def approving(info: RequestInfo, by: Actor) -> tuple[Condition, ...]:
-    """All failing conditions of an approval by the actor; of an approved request one that overrides what fails."""
+    """Return the failing conditions of an approval by the actor; for an approved request, of one that overrides checks."""
     if info.state in _APPROVED and any(check.get("overridable") for check in info.failing):
         failing = [check for check in info.failing if check.get("overridable")]
         return (*_as_reviewer(info, by), *_sign_in(by), *_moved(info), *_checks(info, by, failing))
@@ -80,12 +80,12 @@ def approving(info: RequestInfo, by: Actor) -> tuple[Condition, ...]:
 
 
 def applying(info: RequestInfo, by: Actor) -> tuple[Condition, ...]:
-    """All failing conditions of applying the request now."""
+    """Return all failing conditions of applying the request now."""
     return (*_not_approved(info), *_rights(info, by, APPLY, _touched(info)), *_moved(info), *_failing(info))
 
 
 def scheduling(info: RequestInfo, by: Actor) -> tuple[Condition, ...]:
-    """All failing conditions of scheduling the request; its checks are evaluated when it is applied."""
+    """Return all failing conditions of scheduling the request; its checks are evaluated when it is applied."""
     return (*_unscheduled(info), *_rights(info, by, APPLY, _touched(info)))
 
 
@@ -98,24 +98,24 @@ ASKED: Final[Mapping[str, Callable[[RequestInfo, Actor], tuple[Condition, ...]]]
 
 
 def written(info: RequestInfo) -> list[str]:
-    """The subjects that the plan writes, or the request's first subject if it writes none."""
+    """Return the subjects that the plan writes, or the request's first subject if it writes none."""
     steps = (step for step in info.plan["steps"] if step.get("kind", REGISTER) in WRITING)
     return list(dict.fromkeys(str(step["subject"]) for step in steps)) or [info.subject.qualified]
 
 
 def refused(actor: Actor, right: str, info: RequestInfo, subjects: Iterable[str]) -> str:
-    """Why the actor lacks the right for one of the subjects at the target; "" if they have it for all."""
+    """Return why the actor lacks the right for one of the subjects at the target; "" if they have it for all."""
     reasons = (refusal(actor, right, registry=info.target, subject=subject) for subject in subjects)
     return next(filter(None, reasons), "")
 
 
 def review_of(info: RequestInfo, by: Actor) -> ReviewInfo | None:
-    """The actor's review of the present plan."""
+    """Return the actor's review of the present plan."""
     return next((review for review in info.reviews if review.counts and review.reviewer_id == by.user_id), None)
 
 
 def no_reviewer(info: RequestInfo, by: Actor) -> Condition | None:
-    """Why the actor can't review the request; None if they can."""
+    """Return why the actor can't review the request; None if they can."""
     lacking = refused(by, REVIEW, info, written(info))
     if by.user_id is None:
         return Condition("rights", lacking or "Sign in to review it.", "Sign in.")
@@ -136,7 +136,7 @@ def no_reviewer(info: RequestInfo, by: Actor) -> Condition | None:
 
 
 def no_speaker(info: RequestInfo, consumer: Consumer, by: Actor) -> str:
-    """Why the actor can't acknowledge the request for an affected client, as a sentence; "" if they can."""
+    """Return why the actor can't acknowledge the request for an affected client, as a sentence; "" if they can."""
     if info.state not in PromotionRequest.PLANNED_STATES:
         return f"The request is {info.state}, so it can no longer be acknowledged."
     if by.user_id is None:
@@ -150,7 +150,7 @@ def no_speaker(info: RequestInfo, consumer: Consumer, by: Actor) -> str:
 
 
 def _who_could(info: RequestInfo) -> str:
-    """Who could approve it, as a sentence; if nobody could, why."""
+    """Return who could approve it, as a sentence; if nobody could, why."""
     if info.needed.nobody_can:
         return info.needed.nobody_can
     names = [one.username for one in info.needed.eligible]
@@ -185,7 +185,7 @@ def _moved(info: RequestInfo) -> Iterator[Condition]:
 
 
 def _checks(info: RequestInfo, by: Actor, blocking: Iterable[Mapping[str, Any]]) -> Iterator[Condition]:
-    """The failing checks; only somebody who may force versions can override compatibility."""
+    """Yield the failing checks; only somebody who may force versions can override compatibility."""
     for check in blocking:
         subject = str(check.get("subject") or "")
         passable = bool(check.get("overridable"))
@@ -196,7 +196,7 @@ def _checks(info: RequestInfo, by: Actor, blocking: Iterable[Mapping[str, Any]])
 
 
 def _failing(info: RequestInfo) -> Iterator[Condition]:
-    """The failing checks that no approval overrides: applying can't override them."""
+    """Yield the failing checks that no approval overrides: applying can't override them."""
     for check in info.failing:
         if check.get("code") == THREADS and info.threads:
             yield from _open_threads(info)
@@ -207,7 +207,7 @@ def _failing(info: RequestInfo) -> Iterator[Condition]:
 
 
 def _open_threads(info: RequestInfo) -> Iterator[Condition]:
-    """Each discussion that has to be resolved, with its address."""
+    """Yield each discussion that has to be resolved, with its URL."""
     threads = [thread for thread in info.threads if thread.is_open]
     for number, thread in enumerate(threads[:_NAMED]):
         anchor = f"{thread.path} of {thread.subject}" if thread.path else thread.subject or "the whole request"
@@ -224,7 +224,7 @@ def _open_threads(info: RequestInfo) -> Iterator[Condition]:
 
 
 def _condition(check: Mapping[str, Any], *, passable: bool = False, cure: str = "", url: str = "") -> Condition:
-    """A failing check as a condition; `cure` says why the actor may not override it."""
+    """Return a failing check as a condition; `cure` says why the actor may not override it."""
     cures = [str(check.get("cure") or ""), override_advice(check), cure]
     return Condition(
         code=str(check.get("code") or check["name"]),
@@ -255,7 +255,7 @@ def _unscheduled(info: RequestInfo) -> Iterator[Condition]:
 
 
 def _rights(info: RequestInfo, by: Actor, right: str, subjects: Iterable[str]) -> Iterator[Condition]:
-    """Each missing right, without repeating a sentence."""
+    """Yield each missing right, without repeating a sentence."""
     sentences = set()
     for subject in subjects:
         sentence = refusal(by, right, registry=info.target, subject=subject)
@@ -265,7 +265,7 @@ def _rights(info: RequestInfo, by: Actor, right: str, subjects: Iterable[str]) -
 
 
 def _touched(info: RequestInfo) -> Iterable[str]:
-    """The requested subjects and the written ones."""
+    """Return the requested subjects and the written ones."""
     return dict.fromkeys((*(item.subject.qualified for item in info.items), *written(info)))
 
 
@@ -275,7 +275,7 @@ MODE: Final = "mode.change"
 
 @dataclass(frozen=True)
 class SettingsPreconditions:
-    """What decides whether a person may change settings of a registry, for any number of scopes without further queries."""
+    """The facts that decide whether a person may change a registry's settings, for any scope without further queries."""
 
     registry: Registry
     by: Actor
@@ -283,7 +283,7 @@ class SettingsPreconditions:
     passes: bool
 
     def reasons(self, action: str, scope: SubjectName | None, mode: str) -> tuple[Reason, ...]:
-        """The failing conditions at a scope with this effective mode; empty if the service would make the change.
+        """Return the failing conditions at a scope with this mode; empty if the service would make the change.
 
         The codes are `rights`, `closed-environment`, `mode` and `mode-mutability`.
         """
@@ -300,7 +300,7 @@ class SettingsPreconditions:
         if self.is_closed:
             sentence = closed_refusal(action, self.registry, subject)
             reasons.append(Reason("closed-environment", sentence, "Request a promotion that includes the settings."))
-        # a release, which a closed environment asks for, passes READONLY
+        # a closed environment requires a release, which passes READONLY
         if action == CONFIG and change_guard.stops(mode, passes=self.passes or self.is_closed):
             sentence = f"The mode is {mode}, in which settings can't be changed."
             reasons.append(Reason("mode", sentence, self._mode_cure()))
@@ -313,6 +313,6 @@ class SettingsPreconditions:
 
 
 def settings_preconditions(registry: Registry, by: Actor) -> SettingsPreconditions:
-    """The preconditions of changes of a registry's settings by the actor; at most two queries."""
+    """Return the preconditions of changes of a registry's settings by the actor; at most two queries."""
     is_closed, passes = guard_result(registry, by)
     return SettingsPreconditions(registry, by, is_closed, passes)

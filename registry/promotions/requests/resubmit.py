@@ -1,7 +1,7 @@
-"""Requests made from what exists: resubmission, roll back, adoption of an unapproved version; and a preview of a plan.
+"""Requests from existing ones or versions: resubmission, rollback, adoption of an unapproved version; and previews.
 
-A roll back removes nothing, since versions have consumers and messages: an earlier version becomes current again under a
-new number. It is subject to the target's level and reviews, and its plan says what it doesn't undo.
+A rollback deletes nothing, because versions have consumers and messages: an earlier version becomes current again under
+a new number. It is subject to the target's level and reviews, and its plan says what it doesn't undo.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def request_adoption(
 ) -> int:
     """Request the review of a version that is in the environment already; returns the request's number.
 
-    Applying the approved request records the missing release; nothing is registered. `reason` says how the version
-    came there. Raises WrongState for a version that came by a request or needs none, InvalidInput without a
-    reason, RegistryNotFound, SubjectNotFound, VersionNotFound, InvalidVersion, NotAllowed, NotSignedIn.
+    Applying the approved request records the missing release; nothing is registered. `reason` says how the version was
+    added. Raises WrongState for a version that was added by a request or needs none, InvalidInput without a reason,
+    RegistryNotFound, SubjectNotFound, VersionNotFound, InvalidVersion, NotAllowed, NotSignedIn.
     """
     goal = get_environment(environment)
     require_requester(goal, [subject], by)
@@ -72,10 +72,10 @@ def request_adoption(
 def request_roll_back(
     *, environment: str, subject: SubjectName, version: int | str, by: Actor, reason: str, again_of: int | None = None
 ) -> int:
-    """Request that an earlier version of a subject becomes current again in an environment; returns the request's number.
+    """Request that an earlier version of a subject becomes current again in an environment; returns the number.
 
-    Raises InvalidInput without a reason and for a subject without a name, WrongState for the current version and for one
-    that is requested already, SubjectNotFound, VersionNotFound, InvalidVersion, NotAllowed, NotSignedIn.
+    Raises InvalidInput without a reason and for a subject without a name, WrongState for the current version and for
+    one that is requested already, SubjectNotFound, VersionNotFound, InvalidVersion, NotAllowed, NotSignedIn.
     """
     checked_text(reason, "reason", needed="Enter a reason. Reviewers need to know what went wrong.")
     if not subject.subject:
@@ -97,7 +97,7 @@ def ask_again(*, request_id: int, by: Actor, reason: str = "") -> int:
     """Resubmit a rejected or withdrawn request, with its labels, and with its reason unless one is given.
 
     Returns the new request's number. Rights and the plan are evaluated again. Raises WrongState for a request that was
-    neither rejected nor withdrawn, and if a version has another schema since; and what its kind of request raises.
+    neither rejected nor withdrawn, and if a version has another schema now; and the errors of its kind of request.
     """
     info = readable_request(request_id, by)
     if info.state not in AGAIN:
@@ -170,14 +170,14 @@ class RequestSummary:
 
 @dataclass(frozen=True)
 class Resubmissions:
-    """The request that this one resubmits, None if there is none that the reader may see, and its own resubmissions."""
+    """The request that this one resubmits, None if there is no readable one; and its own resubmissions."""
 
     earlier: RequestSummary | None = None
     later: tuple[RequestSummary, ...] = ()
 
 
 def resubmissions_of(infos: Sequence[RequestInfo], by: Actor) -> Mapping[int, Resubmissions]:
-    """Request → its resubmissions that the actor may read; one query, none if there can't be any."""
+    """Return request → its resubmissions that the actor may read; one query, none if there can't be any."""
     before = {info.again_of for info in infos if info.again_of}
     ended = [info.id for info in infos if info.state in _ENDED]
     if not before and not ended:
@@ -197,9 +197,9 @@ def resubmissions_of(infos: Sequence[RequestInfo], by: Actor) -> Mapping[int, Re
 def preview_promotion(
     *, source: str, target: str, items: Sequence[ItemKey], by: Actor, with_config: bool = False
 ) -> Plan:
-    """The plan that a request for these versions would have now.
+    """Return the plan that a request for these versions would have now.
 
-    Raises InvalidInput for an order or a set that doesn't fit, SubjectNotFound, VersionNotFound, InvalidVersion,
+    Raises InvalidInput for a wrong order or set of items, SubjectNotFound, VersionNotFound, InvalidVersion,
     RegistryNotFound, NotAllowed, NotSignedIn.
     """
     for name, _ in items:
@@ -230,9 +230,10 @@ def preview_proposal(
     references: Sequence[Reference] = (),
     finding: int | None = None,
 ) -> Plan:
-    """The plan that would register a text as the next version of a subject of the target; `finding` is what it answers.
+    """Return the plan that would register a text as the next version of a subject of the target.
 
-    Raises InvalidSchema, InvalidReference, RegistryNotFound, InvalidInput, NotAllowed, NotSignedIn.
+    `finding` is the one that it answers. Raises InvalidSchema, InvalidReference, RegistryNotFound, InvalidInput,
+    NotAllowed, NotSignedIn.
     """
     require(by, "schema.read", registry=target, subject=subject.qualified)
     goal = get_environment(target)

@@ -1,7 +1,7 @@
-"""What a step of a request changes in a schema, and decisions on whether fields were renamed.
+"""The changes of a schema by a request's step, and decisions on whether fields were renamed.
 
-A step is compared with the version that the target had when the plan was made. Whoever may describe the subject decides
-on renames; a decision changes no schema.
+A step is compared with the version that the target had when the plan was built. People who may describe the subject
+decide on renames; a decision changes no schema.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from registry.subjects.versions.versions import joined_row
 def compare_step(
     info: RequestInfo, step: PlanStep, registries: Mapping[str, Registry]
 ) -> selectors.ProvedComparison | None:
-    """The comparison of a step that adds or adopts a version; None if the target had no version.
+    """Return the comparison of a step that adds or adopts a version; None if the target had no version.
 
     `registries` has the source and the target by name. Raises NotFound if one of the two has been deleted since.
     """
@@ -54,7 +54,7 @@ def compare_step(
 
 
 def paths_of(info: RequestInfo, step: PlanStep) -> frozenset[str]:
-    """The paths that a discussion of a step's subject can refer to: the fields of both sides, and the changed paths.
+    """Return the paths that a discussion of a step's subject can refer to: fields of both sides, and changed paths.
 
     A side that was deleted or can't be parsed has none; schemas that are too costly to compare have only their fields.
     """
@@ -72,13 +72,13 @@ def paths_of(info: RequestInfo, step: PlanStep) -> frozenset[str]:
 
 
 def _schema_before(info: RequestInfo, step: PlanStep) -> ParsedSchema | None:
-    """The newest schema that the target had of the subject."""
+    """Return the newest schema that the target had of the subject."""
     versions = versions_before(info, step)
     return _stored(info.target, step, versions[-1]) if versions else None
 
 
 def _coming(info: RequestInfo, step: PlanStep) -> ParsedSchema | None:
-    """The schema that the step would bring, or that exists already."""
+    """Return the schema that the step would bring, or that exists already."""
     if step.kind not in ADDING or step.kind == REPEAT:
         return _stored(info.target, step, step.source_version if step.kind == REPEAT else step.target_version)
     if step.source_version:
@@ -109,7 +109,7 @@ class NewSchema:
 
 
 def new_schema(info: RequestInfo, step: PlanStep) -> NewSchema:
-    """The whole schema of a step; without fields if it can't be parsed or was deleted since."""
+    """Return the whole schema of a step; without fields if it can't be parsed or was deleted since."""
     schema = _coming(info, step)
     return NewSchema(step.text, step.schema_type, step.references, _outline(schema) if schema else ())
 
@@ -118,23 +118,23 @@ def _outline(schema: ParsedSchema) -> tuple[OutlineField, ...]:
     try:
         return schema_engine.outline(schema)
     except SchemaTooCostly:
-        return ()  # its text is shown all the same, so that the request can be read and rejected
+        return ()  # its text is still shown, so that the request can be read and rejected
 
 
 def places_of(info: RequestInfo, step: PlanStep) -> tuple[str, str]:
-    """The registries of the old and of the new side."""
+    """Return the registries of the old and of the new side."""
     comes = info.source if step.kind not in (REPEAT, ADOPT) and step.source_version and info.source else info.target
     return info.target, comes
 
 
 def state_before(info: RequestInfo, step: PlanStep) -> dict[str, object]:
-    """The target's state of the step's subject when the plan was made; empty in plans of earlier releases."""
+    """Return the target's state of the step's subject when the plan was built; empty in plans of earlier releases."""
     state: dict[str, object] = info.plan.get("target", {}).get(step.subject, {})
     return state
 
 
 def versions_before(info: RequestInfo, step: PlanStep) -> list[int]:
-    """The versions that the target had, ascending; for a plan of an earlier release, those that it has now."""
+    """Return the versions that the target had, ascending; for a plan of an earlier release, those that it has now."""
     state = info.plan.get("target", {}).get(step.subject)
     if state is None:
         try:
@@ -160,7 +160,7 @@ class RenameInfo:
 
 
 def renames_of(registry: Registry, subject: SubjectName) -> list[RenameInfo]:
-    """The decisions of a subject in a registry, oldest first; one query."""
+    """Return the decisions of a subject in a registry, oldest first; one query."""
     return _infos([registry.name], subject)
 
 
@@ -182,7 +182,7 @@ def _infos(registries: Collection[str], subject: SubjectName) -> list[RenameInfo
 
 ACTION: Final = "subject.describe"
 MAX_REASON: Final = 2_000
-#: of a subject
+#: the most decisions of a subject
 MAX_DECISIONS: Final = 500
 
 
@@ -190,9 +190,10 @@ MAX_DECISIONS: Final = 500
 def decide_rename(
     *, registry: str, subject: SubjectName, from_path: str, to_path: str, is_rename: bool, by: Actor, reason: str = ""
 ) -> bool:
-    """Decide whether one field is another under a new name; replaces an earlier decision. False if nothing changed.
+    """Decide whether one field is another under a new name; replaces an earlier decision.
 
-    Raises NotAllowed, RegistryNotFound, SubjectNotFound, InvalidInput, and WrongState for too many of them.
+    Returns False if nothing changed. Raises NotAllowed, RegistryNotFound, SubjectNotFound, InvalidInput, and WrongState
+    for too many decisions.
     """
     require(by, ACTION, registry=registry, subject=subject.qualified)
     old, new = _path(from_path, "from_path"), _path(to_path, "to_path")
@@ -218,7 +219,7 @@ def decide_rename(
 
 @transaction.atomic
 def undecide_rename(*, registry: str, subject: SubjectName, from_path: str, to_path: str, by: Actor) -> bool:
-    """Withdraw a decision: the pair is suspected again. False if there was none.
+    """Withdraw a decision, so that the pair is suspected again; returns False if there was none.
 
     Raises NotAllowed, RegistryNotFound, SubjectNotFound.
     """

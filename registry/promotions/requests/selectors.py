@@ -1,4 +1,4 @@
-"""Requests for pages and the API: one, a list, those that wait for a person's review, and the earlier one of a resubmission.
+"""Requests for pages and the API: one, a list, those that wait for a person's review, and resubmissions.
 
 The caller checks the right to read them, except in `readable_request` and with `by`.
 """
@@ -59,17 +59,17 @@ __all__ = [
 ]
 
 
-#: the state of a list filter that stands for all open states
+#: the value of a list's state filter for all open states
 OPEN: Final = "open"
-#: open requests that are examined one by one to find those that wait for a person, newest first
+#: the most open requests that are examined one by one to find those that wait for a person, newest first
 MAX_WAITING: Final = 300
 
 
 def count_waiting_for(user_id: int, grants: Sequence[Grant] | None = None) -> int:
-    """How many requests wait for a person's review; one query if none does, mostly two, three without `grants`.
+    """Return how many requests wait for a person's review; one query if none does, mostly two, three without `grants`.
 
-    If they may review every subject of an environment, the database counts. Otherwise patterns of rights or rules decide,
-    and at most 300 of those requests are examined.
+    If they may review every subject of an environment, the database counts. Otherwise patterns of rights or rules
+    decide, and at most 300 of those requests are examined.
     """
     groups = list(
         _in_review(user_id)
@@ -100,7 +100,10 @@ def count_waiting_for(user_id: int, grants: Sequence[Grant] | None = None) -> in
 
 
 def waiting_numbers(user_id: int, *, grants: Sequence[Grant] | None = None, **filters: Any) -> list[int]:
-    """The numbers, newest first: the database excludes their own and reviewed requests, the rules decide the rest."""
+    """Return the numbers of requests that wait for the person's review, newest first.
+
+    The database excludes their own and reviewed requests, the rules decide the rest.
+    """
     rows = _examined(filtered(_in_review(user_id), **filters))
     if not rows:
         return []
@@ -109,7 +112,7 @@ def waiting_numbers(user_id: int, *, grants: Sequence[Grant] | None = None, **fi
 
 
 def _examined(requests: RequestQuerySet) -> list[PromotionRequest]:
-    """The newest of the requests, with the outline of their plans."""
+    """Return the newest of the requests, with the outline of their plans."""
     rows = list(
         requests.select_related("target__registry")
         .defer("plan", "reason", "moved", "failure", "config")
@@ -140,7 +143,7 @@ def filtered(
     after: int | None = None,
     by: Actor | None = None,
 ) -> RequestQuerySet:
-    """The rows that match the filters; the state `open` means all that aren't closed; `by` is the reader."""
+    """Return the rows that match the filters; the state `open` means all that aren't closed; `by` is the reader."""
     if state == OPEN:
         rows = rows.filter(state__in=PromotionRequest.OPEN_STATES)
     elif state:
@@ -171,12 +174,12 @@ class _OutlinedPlan(Func):
 
 
 MAX_LIMIT: Final = 200
-#: the largest number that a row can have
+#: the largest possible primary key
 _MAX_NUMBER: Final = 2**63 - 1
 
 
 def get_environments(*names: str) -> list[Environment]:
-    """The environments of registries of the configured project, in the order of the names; one query.
+    """Return the environments of registries of the configured project, in the order of the names; one query.
 
     Raises RegistryNotFound.
     """
@@ -190,12 +193,12 @@ def get_environments(*names: str) -> list[Environment]:
 
 
 def get_environment(name: str) -> Environment:
-    """The environment of a registry of the configured project. Raises RegistryNotFound."""
+    """Return the environment of a registry of the configured project. Raises RegistryNotFound."""
     return get_environments(name)[0]
 
 
 def list_environments() -> list[str]:
-    """The names of the environments, in promotion order."""
+    """Return the names of the environments, in promotion order."""
     return list(Environment.objects.order_by("position").values_list("registry__name", flat=True))
 
 
@@ -212,12 +215,12 @@ def list_requests(
     after: int | None = None,
     limit: int = 100,
 ) -> list[RequestInfo]:
-    """Requests, newest first; `after` is the number of the last one on the previous page.
+    """Return requests, newest first; `after` is the number of the last one on the previous page.
 
     `state` may be `open` for all that aren't closed; `subject` is one of the requested subjects; `finding` is the drift
-    finding that they answer, which the caller must be allowed to read; `requested_by` and `waiting_for` are users. `by` is
-    the reader: requests that they may not read, and others' drafts, are left out; without it all drafts are. A constant
-    number of queries.
+    finding that they answer, which the caller must be allowed to read; `requested_by` and `waiting_for` are users. `by`
+    is the reader: requests that they may not read, and others' drafts, are left out; without it all drafts are. A
+    constant number of queries.
     """
     filters: dict[str, Any] = {
         "state": state, "target": target, "subject": subject, "finding": finding, "label": label, "by": by, "after": after,
@@ -233,15 +236,15 @@ def list_requests(
 
 
 def requests_numbered(numbers: Collection[int]) -> list[RequestInfo]:
-    """The existing requests with these numbers, newest first, as in a list; a constant number of queries."""
+    """Return the existing requests with these numbers, newest first, as in a list; a constant number of queries."""
     valid = [number for number in numbers if 0 < number <= _MAX_NUMBER][:MAX_LIMIT]
     return infos_of(list(_rows().filter(pk__in=valid))) if valid else []
 
 
 def open_requests_of(subjects: Collection[SubjectName], by: Actor) -> dict[SubjectName, int | None]:
-    """Subject → its newest open request that the actor may read, without drafts; one query.
+    """Return subject → its newest open request that the actor may read, without drafts; one query.
 
-    None for a subject with open requests of which the actor may read none.
+    None for a subject whose open requests they can't read.
     """
     states = [state for state in PromotionRequest.OPEN_STATES if state != PromotionRequest.DRAFT]
     items = RequestItem.objects.filter(
@@ -256,7 +259,7 @@ def open_requests_of(subjects: Collection[SubjectName], by: Actor) -> dict[Subje
 
 
 def get_request(request_id: int, environments: Sequence[Environment] = ()) -> RequestInfo:
-    """One request with all its parts; `environments` are those of `environment_rows`, if the caller has read them.
+    """Return one request with all its parts; `environments` are those of `environment_rows`, if read already.
 
     Raises RequestNotFound.
     """
@@ -267,7 +270,7 @@ def get_request(request_id: int, environments: Sequence[Environment] = ()) -> Re
 
 
 def releases_of(subject: SubjectName) -> dict[tuple[str, int], int]:
-    """(environment, version there) → the request that released it."""
+    """Return (environment, version there) → the request that released it."""
     rows = Release.objects.filter(context_name=subject.context, subject_name=subject.subject)
     columns = rows.values_list("environment__registry__name", "version_number", "request_id")
     return {(name, version): request for name, version, request in columns}
@@ -275,9 +278,9 @@ def releases_of(subject: SubjectName) -> dict[tuple[str, int], int]:
 
 @dataclass(frozen=True)
 class HomeRequests:
-    """What home shows, newest first: what waits for the reader's review, their own open requests, and those that failed.
+    """The requests on the home page, newest first: waiting for the reader's review, their own open ones, failed ones.
 
-    `others` are those that were asked for by number.
+    `others` are requested by number.
     """
 
     waiting: list[RequestInfo]
@@ -287,7 +290,10 @@ class HomeRequests:
 
 
 def home_requests(by: Actor, *, others: Collection[int] = (), limit: int = 20, failed: int = 8) -> HomeRequests:
-    """At most `limit` that wait and are the reader's own, at most so many that `failed`; a constant number of queries."""
+    """Return at most `limit` waiting and own requests each, and at most `failed` failed ones.
+
+    A constant number of queries.
+    """
     waiting = waiting_numbers(by.user_id, grants=by.grants)[:limit] if by.user_id else []
     mine = PromotionRequest.objects.filter(state__in=PromotionRequest.OPEN_STATES, requested_by_id=by.user_id or 0)
     failing = filtered(PromotionRequest.objects.all(), state=PromotionRequest.FAILED, by=by)
@@ -357,7 +363,7 @@ def _joined() -> RequestQuerySet:
 
 
 def may_see(by: Actor, info: RequestInfo) -> bool:
-    """Whether the actor may read a request: all its subjects at the target; a draft is visible only to its requester."""
+    """Return whether the actor may read a request: all its subjects at the target; a draft only its requester."""
     if info.state == PromotionRequest.DRAFT and by.user_id != info.requested_by_id:
         return False
     names = [item.subject.qualified for item in info.items] or [info.subject.qualified]
@@ -365,7 +371,7 @@ def may_see(by: Actor, info: RequestInfo) -> bool:
 
 
 def readable_request(request_id: int, by: Actor, environments: Sequence[Environment] = ()) -> RequestInfo:
-    """The same for a reader: if they may not read it, the error is the same as for a missing one.
+    """Return one request for a reader; if they may not read it, the error is that of a missing one.
 
     Raises NotSignedIn, NotAllowed, RequestNotFound.
     """
@@ -385,7 +391,7 @@ def require_earlier(number: int, *, target: str, subjects: Collection[SubjectNam
     """Refuse an earlier request that a new one for these subjects can't resubmit.
 
     Raises RequestNotFound for one that `by` may not read, WrongState for one that was neither rejected nor withdrawn,
-    InvalidInput for one of another target or of other subjects alone.
+    InvalidInput for one with another target or only other subjects.
     """
     earlier = readable_request(number, by)
     if earlier.state not in AGAIN:

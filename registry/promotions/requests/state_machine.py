@@ -1,4 +1,4 @@
-"""The states of a request and its transitions: under its lock, with the plan that would run now."""
+"""The states of a request and its transitions, under its lock, with the current plan."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ ALREADY_REQUESTED: Final = "A request for this schema in {target} is already ope
 
 
 def locked(request_id: int) -> PromotionRequest:
-    """The request's row, locked until the transaction ends. Raises RequestNotFound."""
+    """Return the request's row, locked until the transaction ends. Raises RequestNotFound."""
     row = (
         PromotionRequest.objects.select_for_update(of=("self",))
         .select_related("source__registry", "target__registry", "requested_by")
@@ -87,7 +87,7 @@ def locked(request_id: int) -> PromotionRequest:
 
 
 def locked_for(request_id: int, by: Actor) -> PromotionRequest:
-    """The same for an actor who may read it; for others the error is that of a missing request.
+    """Return the locked request for an actor who may read it; for others the error is that of a missing request.
 
     Raises NotSignedIn, NotAllowed, RequestNotFound.
     """
@@ -99,13 +99,13 @@ def locked_for(request_id: int, by: Actor) -> PromotionRequest:
 
 
 def refuse_strangers(by: Actor) -> None:
-    """Raise NotSignedIn or NotAllowed for an actor who may read nothing at all, before anything is looked up."""
+    """Raise NotSignedIn or NotAllowed for an actor who may read nothing at all, before any lookup."""
     if not may_somewhere(by, "schema.read"):
         require(by, "schema.read")
 
 
 def may_read(request: PromotionRequest, by: Actor) -> bool:
-    """Whether the actor may read the request: all its subjects at the target; a draft is visible only to its requester."""
+    """Return whether the actor may read the request: all its subjects at the target; a draft only its requester."""
     if request.state == PromotionRequest.DRAFT and by.user_id != request.requested_by_id:
         return False
     registry = request.target.registry.name
@@ -113,12 +113,12 @@ def may_read(request: PromotionRequest, by: Actor) -> bool:
 
 
 def subject_of(request: PromotionRequest) -> SubjectName:
-    """The request's first subject, which lists show."""
+    """Return the request's first subject, which lists show."""
     return SubjectName(request.context_name, request.subject_name)
 
 
 def requested_subjects(request: PromotionRequest) -> list[str]:
-    """The qualified names of the requested subjects, in order, without their references."""
+    """Return the qualified names of the requested subjects, in order, without their references."""
     rows = sorted(request.items.all(), key=lambda item: item.position)
     return [SubjectName(row.context_name, row.subject_name).qualified for row in rows] or [
         subject_of(request).qualified
@@ -126,7 +126,7 @@ def requested_subjects(request: PromotionRequest) -> list[str]:
 
 
 def person(by: Actor) -> int:
-    """The actor's user id. Raises NotSignedIn if they have none."""
+    """Return the actor's user id. Raises NotSignedIn if they have none."""
     if by.user_id is None:
         raise NotSignedIn("Sign in to work with promotions.")
     return by.user_id
@@ -142,7 +142,7 @@ def refuse_by_token(by: Actor, action: str, *, registry: str, subjects: Iterable
 
 
 def checked_text(text: str, what: str, *, needed: str = "", longest: int = MAX_TEXT) -> str:
-    """The stripped text, checked to be storable. Raises InvalidInput; with `needed` also for an empty text."""
+    """Return the stripped text, checked to be storable. Raises InvalidInput; with `needed` also for an empty text."""
     bare = text.strip()
     if not bare and needed:
         raise InvalidInput(needed)
@@ -197,18 +197,18 @@ def refuse_failing(request: PromotionRequest) -> None:
 
 
 def failing_checks(request: PromotionRequest) -> list[dict[str, Any]]:
-    """The checks of the stored plan that fail or are stale."""
+    """Return the checks of the stored plan that fail or are stale."""
     return [item for item in request.plan["checks"] if item["verdict"] in STOPPING]
 
 
 def overrides_of(request: PromotionRequest) -> list[Review]:
-    """The approvals of the present plan that override failing checks, each with a reason."""
+    """Return the approvals of the present plan that override failing checks, each with a reason."""
     rows = request.reviews.filter(verdict=Review.APPROVE, plan_hash=request.plan_hash).exclude(override="")
     return list(rows.select_related("reviewer"))
 
 
 def in_words(check: Mapping[str, Any]) -> str:
-    """A failing check as a sentence with its cure."""
+    """Return a failing check as a sentence with its cure."""
     cure = check.get("cure")
     problem = "A check is out of date" if check["verdict"] == STALE else "A check fails"
     return f"{problem}: {check['sentence']}{f' {cure}' if cure else ''}"
@@ -219,7 +219,7 @@ COMPATIBILITY: Final = "compatibility"
 
 
 def override_advice(check: Mapping[str, Any]) -> str:
-    """Who can override a failing check, as a sentence; "" if nobody can or the check's cure says so already."""
+    """Return who can override a failing check, as a sentence; "" if nobody can or the check's cure says so already."""
     is_said = "override" in (check.get("cure") or "")
     if not check.get("overridable") or is_said:
         return ""
@@ -242,9 +242,9 @@ def with_current_plan(
 ) -> str:
     """Run the action on the locked request if its plan is current; otherwise store the new plan and raise PlanChanged.
 
-    The action sees the present checks in the request's plan. `expected_hash` is the plan that the caller has read, if that
-    matters. An approved request whose environment needs more reviews by now also goes back to review.
-    Raises PlanChanged, WrongState, RequestNotFound.
+    The action sees the current checks in the request's plan. `expected_hash` is the plan that the caller has read, if
+    that matters. An approved request whose environment now needs more reviews also goes back to review. Raises
+    PlanChanged, WrongState, RequestNotFound.
     """
     moved = lacking = lost = ""
     with transaction.atomic():
@@ -267,7 +267,7 @@ def with_current_plan(
 
 
 def refresh(request: PromotionRequest, by: Actor) -> str:
-    """Make the plan of the locked request again and store it; returns what changed, "" if the hash is the same.
+    """Build the plan of the locked request again and store it; returns what changed, "" if the hash is the same.
 
     A change voids approvals and acknowledgements: the request is in review again, and their authors are notified.
     """
@@ -301,7 +301,7 @@ def refresh(request: PromotionRequest, by: Actor) -> str:
 
 
 def _acknowledged(request: PromotionRequest) -> set[AffectedClient]:
-    """The clients for which the present plan is acknowledged, since a plan may return to an earlier state."""
+    """Return the clients for which the current plan is acknowledged, because a plan may return to an earlier state."""
     rows = request.acknowledgements.filter(plan_hash=request.plan_hash)
     return {AffectedClient(subject, client) for subject, client in rows.values_list("subject", "client")}
 
@@ -320,7 +320,7 @@ def _reviews_lacking(request: PromotionRequest, by: Actor) -> str:
 
 
 def what_moved(old: Mapping[str, Any], new: Plan) -> str:
-    """The first important difference between a stored plan and the present one, as a sentence."""
+    """Return the first important difference between a stored plan and the present one, as a sentence."""
     fresh = new.to_dict()
     at_target = target_state.what_moved(old.get("target", {}), fresh["target"]) if old.get("target") else ""
     if at_target:

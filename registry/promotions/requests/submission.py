@@ -1,4 +1,4 @@
-"""Requesting versions in an environment: one, a set, or a proposed text; as a draft first, or submitted at once."""
+"""Requesting versions in an environment: one, several, or a proposed text; as a draft first, or submitted immediately."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ def request_promotion(
 ) -> int:
     """Request a version of one environment in a later one, or several `items` as one plan; returns the number.
 
-    `with_config` brings the subjects' settings along. A draft is visible only to its requester until it is submitted. If
-    the source got the versions for a drift finding, this request answers it too. `again_of` is the rejected or withdrawn
-    request that this one resubmits; `labels` are its initial labels.
-    Raises InvalidInput for a wrong order or set of items, WrongState if one of them is requested already or there is
-    nothing to do, SubjectNotFound, VersionNotFound, NotAllowed, NotSignedIn.
+    `with_config` includes the subjects' settings. A draft is visible only to its requester until it is submitted. If
+    the source got the versions for a drift finding, this request answers it too. `again_of` is the rejected or
+    withdrawn request that this one resubmits; `labels` are its initial labels. Raises InvalidInput for a wrong order or
+    set of items, WrongState if one of them is requested already or there is nothing to do, SubjectNotFound,
+    VersionNotFound, NotAllowed, NotSignedIn.
     """
     keys = _requested_keys(subject, version, items)
     origin, goal = get_environments(source, target)
@@ -152,7 +152,7 @@ def propose_version(
 
 
 def _begun_again(draft: Draft | None, goal: Environment, subject: SubjectName) -> int | None:
-    """The request that a draft resubmits, if the draft still has the subject and target it was started for."""
+    """Return the request that a draft resubmits, if the draft's subject and target are still the original ones."""
     if draft is None or draft.registry_id != goal.registry_id:
         return None
     return draft.again_of_id if (draft.context_name, draft.subject_name) == (subject.context, subject.subject) else None
@@ -290,7 +290,7 @@ def require_requester(target: Environment, subjects: Sequence[SubjectName], by: 
 
 
 def find_versions(registry: Registry, keys: Sequence[ItemKey]) -> list[SchemaVersion]:
-    """The live versions of the keys, with their schemas, in order and with what a plan reads of each; one query.
+    """Return the live versions of the keys, with their schemas, in order and with what a plan reads of each; one query.
 
     Raises InvalidVersion, SubjectNotFound, VersionNotFound.
     """
@@ -317,7 +317,7 @@ def _name_of(row: SchemaVersion) -> SubjectName:
 
 
 def _requested_keys(subject: SubjectName | None, version: int | str | None, items: Sequence[ItemKey]) -> list[ItemKey]:
-    """The keys of the requested versions. Raises InvalidInput for none, too many, or a repeated subject."""
+    """Return the keys of the requested versions. Raises InvalidInput for none, too many, or a repeated subject."""
     keys = [*(((subject, "latest" if version is None else version),) if subject else ()), *items]
     if not keys:
         raise InvalidInput("Enter what to promote: a subject with a version, or several items.")
@@ -352,7 +352,7 @@ def _numbered(item: SpecItem, word: str = " v") -> str:
 
 
 def _config_of(plan: Plan) -> dict[str, Any]:
-    """The promoted settings by subject, for display; the plan is what runs."""
+    """Return the promoted settings by subject, for display; the plan is what runs."""
     return {step.subject: step.config for step in plan.steps if step.kind == CONFIG}
 
 

@@ -1,6 +1,6 @@
 """The timeline of a subject's versions: requested, released, deprecated, deleted, or unapproved.
 
-An unapproved version came into an environment without a request, as by registration with its registry directly.
+An unapproved version was added to an environment without a request, for example registered directly.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from registry.subjects.versions.versions import Standing, joined_standing
 
 PAGE: Final = 100
 MAX_WORDS: Final = 8
-#: states of an unapproved version: undecided, its adoption is requested, in quarantine
+#: states of an unapproved version: undecided, adoption requested, quarantined
 UNDECIDED, ASKED, QUARANTINED = "undecided", "asked", VersionStanding.QUARANTINED
 STATES: Final = (UNDECIDED, ASKED, QUARANTINED)
 #: the open requests that would adopt a version
@@ -42,7 +42,7 @@ FIRST_DAY: Final = timedelta(days=1)
 
 @dataclass(frozen=True)
 class UnapprovedVersion:
-    """A live version that no request brought; `request` is the open request that would adopt it, None for none."""
+    """A live version that was added without a request; `request` is the open request that would adopt it, or None."""
 
     id: int
     environment: str
@@ -59,17 +59,17 @@ class UnapprovedVersion:
 
 
 def unrequested(registry: Registry) -> Q | None:
-    """The condition on versions of a registry that came without a request, soft-deleted ones too.
+    """Return the condition on a registry's versions that were added without a request, also soft-deleted ones.
 
-    None if versions need no request: the registry is no environment, or it is the first one and open. One query. An
-    unapproved version was registered after the environment was made, by no import and by no release of that number and
-    text. A mirror imports everything: there it is a version from more than a day after the remote was connected.
+    None if versions need no request: the registry isn't an environment, or it is the first one and open. One query. An
+    unapproved version was registered after the environment was created, by no import and by no release of that number
+    and text. A mirror imports everything: there it is a version added more than a day after the remote was connected.
     """
     return conditions([registry.pk]).get(registry.pk)
 
 
 def conditions(registries: Collection[int] | None = None) -> dict[int, Q]:
-    """The same for several registries (None: all environments), by registry key; one query."""
+    """Return the conditions of several registries (None: all environments), by registry key; one query."""
     made = AuditEvent.objects.filter(
         table=Environment._meta.db_table, operation="INSERT", row_id=Cast(OuterRef("pk"), TextField())
     ).order_by("-id")
@@ -116,9 +116,9 @@ def unapproved_versions_of(
     before: int | None = None,
     limit: int = PAGE,
 ) -> list[UnapprovedVersion]:
-    """The unapproved versions of an environment (empty: of all) that `by` may read, newest first; five queries at most.
+    """Return the unapproved versions of an environment ("": all) that `by` may read, newest first.
 
-    `before` is the id of the last one on the previous page.
+    At most five queries. `before` is the id of the last one on the previous page.
     """
     return unapproved_version_page(by=by, environment=environment, subject=subject, before=before, limit=limit).rows
 
@@ -133,7 +133,7 @@ def unapproved_version_page(
     before: int | None = None,
     limit: int = PAGE,
 ) -> UnapprovedVersionPage:
-    """A page of them, filtered by all words of `text` in the name and by one of STATES (empty: any).
+    """Return a page of unapproved versions with all words of `text` in the name, and one of STATES ("": any).
 
     Raises InvalidInput for an unknown state.
     """
@@ -173,7 +173,7 @@ def _of(names: Mapping[int, str], subject: SubjectName | None, text: str, state:
 
 
 def is_ghost(environment: Environment, version: SchemaVersion) -> bool:
-    """Whether a version of an environment came without a request; three queries."""
+    """Return whether a version of an environment was added without a request; three queries."""
     condition = unrequested(environment.registry)
     return condition is not None and SchemaVersion.objects.filter(condition, pk=version.pk).exists()
 
@@ -243,7 +243,7 @@ class ReleaseOfVersion:
 
 @dataclass(frozen=True)
 class VersionTimeline:
-    """The history of a version: requests, releases, standing and deletion."""
+    """The history of a version: requests, releases, status and deletion."""
 
     version: int
     registered_at: datetime
@@ -271,7 +271,7 @@ class VersionTimeline:
 def timelines_of(
     registry: Registry, subject: SubjectName, *, by: Actor, only: Collection[int] | None = None
 ) -> tuple[VersionTimeline, ...]:
-    """The timeline of every version of a subject (or of `only` those), newest first, soft-deleted ones too.
+    """Return the timeline of every version of a subject (or of `only` those), newest first, also soft-deleted ones.
 
     Always five queries. Requests and releases are matched by text, so a version with another number in an environment
     counts. Only what `by` may read is included, and only their own drafts.
