@@ -25,7 +25,7 @@ _NOT_IN_KEYS = re.compile(r"[\x00-\x1f\x7f?#\\]")
 
 @dataclass(frozen=True)
 class Location:
-    """A folder: its file system (`file` or `s3`) and its path; for an object store `bucket/key` without outer slashes."""
+    """A folder: its file system (`file` or `s3`) and its path (`bucket/key` in an object store, no outer slashes)."""
 
     protocol: str
     path: str
@@ -257,7 +257,7 @@ class LocalFolder:
             raise InvalidCheckpoint(f"{shown} can't be listed: {error.strerror}") from error
 
     def read(self, parts: tuple[str, ...], shown: str, limit: int) -> bytes:
-        """Return a file's bytes; raises Missing, and InvalidCheckpoint if it isn't a regular file or exceeds `limit`."""
+        """Return a file's bytes; raises Missing, and InvalidCheckpoint if it isn't a regular file or is too large."""
         path = self._resolve(self._base.joinpath(*parts))
         try:
             # Without O_NONBLOCK, opening a named pipe would block forever.

@@ -160,7 +160,7 @@ def _ids_of(content: bytes | None) -> tuple[int | None, bool]:
 
 
 def _repeated(logs: _Logs) -> Iterable[Stop]:
-    """Yield offsets that equal those of the batch before, including the time: no two batches are planned at one time."""
+    """Yield offsets that equal those of the batch before, including the time: two batches never have the same time."""
     newest = logs.offsets[-2:]
     contents = {logs.content("offsets", batch) for batch in newest}
     if len(newest) == 2 and len(contents) == 1:
@@ -256,7 +256,7 @@ _COMMITS: Final[tuple[tuple[Callable[[bytes], bool], _Fault], ...]] = (
 
 
 def _odd_names(files: CheckpointFiles) -> Iterable[Stop]:
-    """Yield names that Spark reads as a batch number but never writes: it then looks for the file by the plain number."""
+    """Yield names that Spark reads as batch numbers but never writes: it then looks for the file by plain number."""
     for log in ("offsets", "commits"):
         for entry in files.entries(log):
             if _is_odd(entry):
@@ -347,7 +347,7 @@ def _checksums(parts: Parts) -> Parts:
 
 
 def _fits(files: CheckpointFiles, parts: Parts) -> bool:
-    """Return whether a file has no checksums or matches them; Spark ignores a file that isn't in the checksum format."""
+    """Return whether a file has no checksums or matches them; Spark ignores a file in another format."""
     try:
         sums = files.read(*_checksums(parts), limit=LOG_LIMIT)
         content = files.read(*parts, limit=max(LOG_LIMIT, SCHEMA_FILE_LIMIT))

@@ -193,7 +193,7 @@ def read_operator_info(files: CheckpointFiles, operator: str, last_batch: int | 
 
 
 def read_format_version(files: CheckpointFiles, batch: int) -> int:
-    """Return the state checkpoint format of a committed batch: 2 if it names each store's checkpoint by an id, else 1."""
+    """Return the state checkpoint format of a committed batch: 2 if each store's checkpoint has an id, else 1."""
     try:
         content = files.read("commits", str(batch), limit=LOG_LIMIT)
     except Missing:  # removed by the running query

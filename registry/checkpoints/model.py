@@ -141,7 +141,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Stop:
-    """A file that stops Spark at the next start; `error` is the class of Spark's error, empty if the effect is unknown."""
+    """A file that stops Spark at the next start; `error` is the class of Spark's error, empty if unknown."""
 
     file: str
     problem: str

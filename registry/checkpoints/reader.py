@@ -102,7 +102,7 @@ def _is_session_window(key: Columns, value: Columns) -> bool:
 
 
 def _is_group_state(_: Columns, value: Columns) -> bool:
-    """Return whether it is group state: in format 2 one column, in format 1 the user's columns and perhaps a timeout."""
+    """Return whether it is group state: in format 2 one column, in format 1 the user's columns and maybe a timeout."""
     return list(value) in (["groupState", "timeoutTimestamp"], ["groupState"]) or list(value)[-1:] == [
         "timeoutTimestamp"
     ]

@@ -48,7 +48,7 @@ class SchemaFile:
 
 
 def parse_schema_file(content: bytes, where: str) -> SchemaFile:
-    """Return the families of a schema file; raises InvalidCheckpoint with `where`, the byte and the expected content."""
+    """Return a schema file's families; raises InvalidCheckpoint with `where`, the byte and the expected content."""
     reader = _SchemaFileReader(content, where)
     version = reader.text("the format's version")
     if version == "v1":
@@ -333,7 +333,7 @@ def partition_schema(files: CheckpointFiles, operator: str, store: str) -> Store
 
 
 def _partitions(files: CheckpointFiles, operator: str) -> list[str]:
-    """Return the first partitions by number: those without a schema file were never written, so a few may be skipped."""
+    """Return the first partitions by number: those without a schema file were never written, so a few are skipped."""
     return _all_partitions(files, operator)[:MAX_PARTITIONS]
 
 

@@ -157,7 +157,7 @@ class Decoding:
         self._deaths: Counter[_Group] = Counter()
 
     def lines(self, selections: Sequence[BodySelection]) -> list[Any]:
-        """Return the lines of `workers.message_reader` about all selections, and about messages that ended a process."""
+        """Return the lines of `workers.message_reader` about all selections and about messages that ended a process."""
         left = [part for selection in selections if (part := self._without_deadly(selection)).pieces]
         try:
             return self._decode(left)

@@ -37,7 +37,7 @@ class Piece:
 
 
 def pieces(topics: Iterable[TopicRead]) -> list[Piece]:
-    """Return all ranges within their watermarks: expired messages can't be read, and reading past the end would block."""
+    """Return all ranges within their watermarks: expired messages can't be read; reading past the end would block."""
     return [Piece(read.topic, part) for read in topics for part in clamp(read.ranges)]
 
 

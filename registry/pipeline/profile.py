@@ -106,7 +106,7 @@ class Profiler:
         return profiled
 
     def _groups(self, groups_met: set[tuple[str, Side, str, str]]) -> list[ProfileGroup]:
-        """Return the groups that are counted natively; a schema stays native or not once that is decided for its side."""
+        """Return the groups that are counted natively; that decision is made once per schema and side."""
         now: dict[tuple[str, Side], set[Mark]] = {}
         for topic, side, kind, mark in sorted(groups_met):
             framing = as_framing(kind)

@@ -142,7 +142,7 @@ def _read_slices(
     tally: Tally,
     profiler: Profiler,
 ) -> None:
-    """Read slices into `tally` and `profiler`; what is left unread stays in `reading`, with the bound that was reached."""
+    """Read slices into `tally` and `profiler`; `reading` keeps what is left unread, and the bound that was reached."""
     bounds, total = spec.bounds, kafka_reader.left(reading.rest)
     while reading.rest and not reading.bound:
         size = reading.next_size(tally.total_bytes, bounds, control)

@@ -53,7 +53,7 @@ class Token:
 
 
 def tokens_of(text: str) -> list[Token]:
-    """Return the tokens of a schema, the last one its end; raises InvalidSchema with the position of an invalid token."""
+    """Return the tokens of a schema and its end; raises InvalidSchema with the position of an invalid token."""
     if len(text) > MAX_TEXT:
         raise InvalidSchema(f"the schema has more than {MAX_TEXT:,} characters")
     tokens: list[Token] = []

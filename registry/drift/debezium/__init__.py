@@ -1,1 +1,1 @@
-"""Change events of Debezium's PostgreSQL connector: compares its configuration, the database's catalog and the topics."""
+"""Change events of Debezium's PostgreSQL connector: compares its configuration, the catalog and the topics."""

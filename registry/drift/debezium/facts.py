@@ -61,7 +61,7 @@ class TopicFacts:
 
     @property
     def key_changes(self) -> int:
-        """Return the number of changed primary keys: a change is a delete, a tombstone and a create, and counts once."""
+        """Return the number of changed primary keys: each change is a delete, a tombstone and a create."""
         deletes = sum(events.newkey for events in self.changes if events.op == "d")
         creates = sum(events.oldkey for events in self.changes if events.op == "c")
         # A scan may start or end between the messages of one change.

@@ -44,7 +44,7 @@ class Pattern:
     _known: dict[str, bool] = field(default_factory=dict)
 
     def matches(self, text: str) -> bool:
-        """Return whether the whole text matches, as in Java's `matches()`. Raises PatternNotUnderstood at the budget."""
+        """Return whether the whole text matches, as Java's `matches()`. Raises PatternNotUnderstood at the budget."""
         if text not in self._known:
             self._known[text] = self._run(text, 0, whole=True) is not None
         return self._known[text]
@@ -302,7 +302,7 @@ class KeyColumns:
     def of(
         self, schema: str, table: str, columns: Sequence[str], primary_key: tuple[str, ...]
     ) -> tuple[str, ...] | None:
-        """Return the columns of the table's key, the primary key's if the setting names none; None if not understood."""
+        """Return the columns of the table's key, by default the primary key's; None if the setting isn't understood."""
         chosen: list[str] = []
         for listed in self.lists:
             for column in columns:

@@ -282,7 +282,7 @@ def _table(world: World, table: Table, state: TableState | None) -> dict[str, An
 
 
 def _three_way(state: TableState | None) -> dict[str, Any]:
-    """Return the result of the three-way check: `state` is in_step, drift, unknown (only one side is known) or shared."""
+    """Return the three-way check: `state` is in_step, drift, unknown (only one side is known) or shared."""
     if state is None:
         return {"state": "shared", "known": [], "behind": [], "changes": [], "key": None, "left_out": []}
     compared = state.compared

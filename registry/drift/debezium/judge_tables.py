@@ -89,7 +89,7 @@ def _identity(world: World, table: Table, topic: str) -> Iterator[JudgedFinding]
 
 
 def _weak_key(table: Table, key: tuple[str, ...]) -> tuple[Index, str] | None:
-    """Return the unique index used as a key although it doesn't identify every row, and why it doesn't; None otherwise."""
+    """Return the unique index used as a key if it doesn't identify every row, and why it doesn't; None otherwise."""
     if table.primary_key or not key:
         return None
     index = next((unique_index for unique_index in table.unique if unique_index.columns == key), None)

@@ -46,7 +46,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Index:
-    """A unique index; `columns` in order, empty for an index on an expression. A `partial` one covers only some rows."""
+    """A unique index; `columns` in order, empty for an index on an expression. A `partial` one covers some rows."""
 
     name: str
     columns: tuple[str, ...]

@@ -240,7 +240,7 @@ def _is_decided(row: Finding) -> bool:
 
 
 def _sentence(row: Finding, unchecked: str) -> str:
-    """Return a finding's text for the check. All readers of the request see it, so it omits other subjects and reasons."""
+    """Return a finding's text for the check, without other subjects: all readers of the request can see it."""
     text = redacted_text(row.sentence, row.evidence, row.subject_name)
     return f"{text} ({without_reason(unchecked)} See finding {row.pk}.)" if unchecked else text
 

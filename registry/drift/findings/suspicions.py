@@ -204,7 +204,7 @@ def _is_of_scope(row: Mapping[str, Any], scope: _FindingScope) -> bool:
 def _suspicions(
     matches: Sequence[tuple[Mapping[str, Any], Kind]], scope: _FindingScope, began: datetime
 ) -> tuple[Suspicion, ...]:
-    """Return each change once: a release without its own registration; versions without their request become `ghost`."""
+    """Return each change once: a release without its own registration; unrequested versions become `ghost`."""
     released = {event["after"].get("version_number") for event, kind in matches if kind == "released"}
     ghosts = _ghosts([event["row_id"] for event, kind in matches if kind == "registered"], scope.registry)
     suspicions = []

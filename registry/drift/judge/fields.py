@@ -322,7 +322,7 @@ def _wrong_symbols(bodies: Bodies) -> Iterator[JudgedFinding]:
 
 
 def _passed_over(bodies: Bodies) -> Iterator[JudgedFinding]:
-    """Yield Protobuf fields and enum values that the message's own schema doesn't declare: decoders don't fail on them."""
+    """Yield Protobuf fields and enum values that the message's schema doesn't declare: decoders don't fail on them."""
     own = bodies.where.registered.versions.get((bodies.framing, bodies.mark), ())  # type: ignore[arg-type]
     if bodies.versions or not own:
         return

@@ -90,7 +90,7 @@ class TopicObservations:
         )
 
     def is_tried(self, side: str | None, mark: Mark) -> bool:
-        """Return whether a scan tried to decode bodies with the mark: otherwise nothing is known, and no count is zero."""
+        """Return whether a scan tried to decode bodies with the mark: otherwise their counts are unknown, not zero."""
         key = (side, mark)
         return (
             key in self.undecodable

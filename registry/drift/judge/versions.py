@@ -69,7 +69,7 @@ def versions_in_use(where: SideOfTopic) -> list[VersionMessages]:
 def judge_deleted(
     where: SideOfTopic, mark: Mark, parts: Sequence[PartitionSpan], versions: Iterable[RegisteredVersion]
 ) -> Iterator[JudgedFinding]:
-    """Yield the finding of a mark that only earlier scans saw, if all versions that it names on this side are deleted."""
+    """Yield the finding of a mark that only earlier scans saw, if its versions on this side are all deleted."""
     own = [version for version in versions if version.subject in where.subjects]
     if own and all(version.deleted for version in own):
         number = count_of(parts)

@@ -110,7 +110,7 @@ def fields_in_data(
 
 
 def _as_data(path: str) -> tuple[str, ...]:
-    """Return a schema's path as data may have it, likeliest first: without root; a map's entries as an array's items."""
+    """Return a schema's path as data may have it, likeliest first: without root; a map's entries as array items."""
     inside = path.partition(".")[2]
     return tuple(dict.fromkeys((inside, inside.replace("{}", "[]"), steps_of(inside))))
 

@@ -1,4 +1,4 @@
-"""Runs one scan: claim, observe, judge, store. Spark reports observations; the domain decides whether they are drift."""
+"""Runs one scan: claim, observe, judge, store. Spark reports observations; the domain decides what is drift."""
 
 from __future__ import annotations
 

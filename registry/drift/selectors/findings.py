@@ -274,7 +274,7 @@ def _seen_by(by: Actor | None) -> FindingQuerySet:
 
 @dataclass(frozen=True)
 class OpenCounts:
-    """The open findings by what can be filtered, muted ones separate; a row is severity, kind, rule, registry, person."""
+    """The open findings by what can be filtered, muted ones separate; a row: severity, kind, rule, registry, person."""
 
     rows: tuple[tuple[tuple[str, str, str, str, str], int], ...]
     muted: int
@@ -307,7 +307,7 @@ def open_counts(registry: str = "", *, by: Actor) -> OpenCounts:
 def finding_infos(rows: Iterable[Finding], by: Actor | None) -> list[FindingInfo]:
     """Return findings as `by` may see them: the only function that reads evidence from the database.
 
-    People who may not read the whole registry get neither the source's name, nor those of other subjects, nor what their
+    Those who may not read the whole registry get neither the source's name, nor those of other subjects, nor what their
     schemas decode.
 
     Samples need a right of their own. Data that the subject's tags now declare as personal is masked, except with a

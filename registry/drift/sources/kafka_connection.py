@@ -230,7 +230,7 @@ def _policy() -> EgressPolicy:
 
 
 def _require_listener(cluster: Cluster, servers: dict[Server, list[Address]]) -> None:
-    """Raise BrokerUnavailable immediately if no server accepts a connection: the client would wait its whole timeout."""
+    """Raise BrokerUnavailable immediately if no server accepts a connection: the client would wait for its timeout."""
     reasons = []
     for server, addresses in servers.items():
         for address in addresses[:2]:

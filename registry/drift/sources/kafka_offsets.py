@@ -335,7 +335,7 @@ def keep_read_from(
 
 
 def _since(part: PartitionRead, begins: Mapping[str, int], positions: Mapping[str, int]) -> int:
-    """Return the earlier start if this read continues from it, else its own; offsets that expired unread aren't a gap."""
+    """Return the earlier start if this read continues from it, else its own; expired unread offsets aren't a gap."""
     partition = str(part.partition)
     if partition not in begins or part.start > max(int(positions.get(partition, 0)), part.low):
         return part.start

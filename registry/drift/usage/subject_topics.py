@@ -92,7 +92,7 @@ def unidentified_in(topics: Collection[Topic], subject: SubjectName) -> dict[int
 
 
 def own_topics(registry: Registry, subject: SubjectName) -> list[Topic]:
-    """Return topics that scans assigned to the subject, and the topic of its name if scans assigned it none; one query."""
+    """Return topics that scans assigned to the subject, and an unassigned topic of its name; one query."""
     topics = topics_of(registry, subject, ()).values()
     return [row for row in topics if any(owner_of(row, side, subject) == "this" for side in SIDES)]
 

@@ -263,7 +263,7 @@ def _rows(registry: Registry, subject: SubjectName) -> list[SchemaVersion]:
 def _coverages(
     rows: Sequence[SchemaVersion], uses: Sequence[SchemaUse], topics: Mapping[int, Topic], subject: SubjectName
 ) -> tuple[Coverage, ...]:
-    """Return how far each topic was read; own topics are those of the subject's name or with its ids, if not another's."""
+    """Return how far each topic was read; own topics have the subject's name or ids and aren't another subject's."""
     own = {
         use.topic_id
         for use in uses

@@ -254,7 +254,7 @@ class ProtobufBodies:
 
 
 def _indexes(data: bytes) -> tuple[list[int], int]:
-    """Return the message indexes before a Protobuf body and where they end: a count and the indexes, zigzag; 0 is [0]."""
+    """Return the message indexes before a Protobuf body and where they end: a zigzag count and indexes; 0 is [0]."""
     indexes: list[int] = []
     count, at = _number(data, 0)
     if count == 0:
@@ -453,7 +453,7 @@ class JsonSchemaShape(Shape):
         )
 
     def _followed(self, schema: Any) -> dict[str, Any]:
-        """Resolve a `$ref` within the same text; an optional schema (`oneOf` with null) resolves to the other branch."""
+        """Resolve a `$ref` within the same text; an optional schema (`oneOf` with null) becomes its other branch."""
         for _ in range(MOST_REFERENCES):
             if not isinstance(schema, dict):
                 break

@@ -230,7 +230,7 @@ class AvroExtent:
             self._walk(data)
 
     def _sized(self, schema: Any, inside: tuple[str, ...]) -> tuple[int, int]:
-        """Return the minimum of bytes and maximum of values of a type without lists' items, which set `_values_a_byte`."""
+        """Return the minimum of bytes and maximum of values of a type; lists' items only set `_values_a_byte`."""
         if isinstance(schema, list):
             branches = [self._sized(branch, inside) for branch in schema] or [(0, 0)]
             return 1 + min(least for least, _ in branches), 1 + max(most for _, most in branches)
