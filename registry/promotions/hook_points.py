@@ -145,7 +145,7 @@ def readable_findings(numbers: Collection[int | None], by: Actor) -> dict[int, O
 
 
 def require_finding(number: int, by: Actor) -> None:
-    """Raise FindingNotFound for a missing finding, and likewise for one that the actor may not read."""
+    """Raise FindingNotFound for a missing finding, and also for one that the actor may not read."""
     if number not in readable_findings([number], by):
         raise FindingNotFound(f"Finding {number} not found. Leave it out.", finding=number)
 

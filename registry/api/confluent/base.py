@@ -101,7 +101,7 @@ class ConfluentView(View):
         try:
             self.read_address(**kwargs)
         except SchemadeskError:
-            authenticate(request.META, door=self.door)  # an unauthenticated caller learns only that
+            authenticate(request.META, door=self.door)  # first, so that an unauthenticated caller gets only that error
             raise
         given = self.subject
         registry, sought = kwargs.get("registry", ""), self.sought()
@@ -125,9 +125,9 @@ class ConfluentView(View):
         self.subject = self.read_subject(kwargs["subject"]) if "subject" in kwargs else None
 
     def authorize(self) -> None:
-        """Refuse who may not read the subject of the address and the one behind its alias, or the registry.
+        """Refuse callers who may not read the URL's subject and the one that its alias names, or the registry.
 
-        Otherwise an answer would tell that an alias exists. Raises NotSignedIn, NotAllowed.
+        Otherwise an answer would reveal that an alias exists. Raises NotSignedIn, NotAllowed.
         """
         if self.reads_parts and self.subject is None:
             require_visible(self.registry, self.actor)

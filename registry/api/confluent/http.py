@@ -58,7 +58,7 @@ class MediaType:
 
     @property
     def content_type(self) -> str:
-        """The value of the header."""
+        """The value of the Content-Type header."""
         return f"{self.media_type}; charset=utf-8" if self.is_text else self.media_type
 
 

@@ -55,7 +55,7 @@ class SpringRenderer(JSONRenderer):
 
 
 class OneRenderer(BaseContentNegotiation):
-    """The only renderer; `initial` refuses callers who don't accept it."""
+    """Always selects the only renderer; `initial` refuses callers who don't accept it."""
 
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None

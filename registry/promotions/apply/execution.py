@@ -141,7 +141,7 @@ def resume(*, request_id: int, by: Actor) -> str:
 def give_up(*, request_id: int, by: Actor) -> str:
     """End a request that failed while it was applied; what was written stays, and is named. Returns the state.
 
-    Each written version gets a release, since an approved request made it live.
+    Each written version gets a release, because an approved request made it live.
     Raises WrongState, NotAllowed.
     """
     with transaction.atomic():

@@ -322,7 +322,7 @@ def _refuse_what_moved(request: PromotionRequest, rows: Sequence[ApplyStep]) -> 
 
 
 def _refuse_by_checks(request: PromotionRequest, plan: Plan, subjects: set[str]) -> None:
-    """Refuse by the present checks of the remaining steps, except that nothing is left to do."""
+    """Refuse by the current checks of the remaining steps, except that nothing is left to do."""
     checks = [
         item.to_dict()
         for item in plan.checks

@@ -73,7 +73,7 @@ BLOCKED: Final = "blocked"
 OTHER_ID: Final = "id differs"
 OTHER_CONTENT: Final = "different content"
 FILTERS: Final = (BEHIND, BLOCKED, OTHER_ID, OTHER_CONTENT)
-#: up to this many changed subjects are read besides the marks; beyond that the marks don't help
+#: up to this many changed subjects are read in addition to the marks; beyond that the marks don't help
 MAX_CHANGED: Final = 2000
 #: bits of `behind`
 MAX_PLACES: Final = 62

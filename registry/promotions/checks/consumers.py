@@ -178,7 +178,7 @@ def _last_change(registry: Registry, client: AffectedClient, since: datetime) ->
 
 
 def with_rule(plan: Mapping[str, Any], *, blocks: bool) -> dict[str, Any]:
-    """Return a stored plan whose check has the verdict of the environment's present rule."""
+    """Return a stored plan whose check has the verdict of the environment's current rule."""
     return {**plan, "checks": [_ruled(check, blocks=blocks) for check in plan["checks"]]}
 
 
@@ -208,7 +208,7 @@ def check_of(request: PromotionRequest) -> list[Check]:
 
 
 def counted_anew(request: PromotionRequest) -> dict[str, Any]:
-    """Return the stored plan of a request with the present state of that check."""
+    """Return the stored plan of a request with the current state of that check."""
     others = [check for check in request.plan["checks"] if check.get("code") != CONSUMERS]
     return {**request.plan, "checks": [*others, *(check.to_dict() for check in check_of(request))]}
 

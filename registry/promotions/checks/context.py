@@ -67,7 +67,7 @@ def aged(check: Check, rule: EvidenceRule, now: datetime, *, has_versions: bool 
 
 
 def with_age(plan: Mapping[str, Any], rule: EvidenceRule, now: datetime) -> dict[str, Any]:
-    """Return a stored plan with the present age of its evidence, which changes while the plan stays the same."""
+    """Return a stored plan with the current age of its evidence, which changes while the plan stays the same."""
     if not rule.hours:
         return dict(plan)
     return {**plan, "checks": [_aged_row(row, rule, now) for row in plan["checks"]]}
@@ -118,7 +118,7 @@ def threads_check(count: int, *, blocks: bool) -> list[Check]:
 
 
 def with_threads(plan: Mapping[str, Any], count: int, *, blocks: bool) -> dict[str, Any]:
-    """Return a stored plan with the present check of discussions, which change while the plan stays the same."""
+    """Return a stored plan with the current check of discussions, which change while the plan stays the same."""
     checks = [check for check in plan["checks"] if check.get("code") != THREADS]
     return {**plan, "checks": [*checks, *(check.to_dict() for check in threads_check(count, blocks=blocks))]}
 

@@ -150,7 +150,7 @@ _PASSAGE: ContextVar[Passage | None] = ContextVar("passage", default=None)
 
 
 def current_passage() -> Passage | None:
-    """Return the approved change that is being made, or tried."""
+    """Return the approved change that is being made, or tried out."""
     return _PASSAGE.get()
 
 
@@ -323,7 +323,7 @@ def _of_client(registry: Registry, values: Mapping[str, Any]) -> Facts:
     return {"declaration": [client.declaration], "contact": [client.contact] if client.contact else []}
 
 
-#: action → what it depends on besides its own arguments
+#: action → what it depends on in addition to its own arguments
 _RESOLVED: Final[Mapping[str, Callable[[Mapping[str, Any]], Facts]]] = {
     "grant_to_group": _of_group,
     "add_owner": _of_group,

@@ -187,7 +187,7 @@ def recurrence_of(row: RecurringFreeze) -> Recurrence:
 
 
 def next_window(row: RecurringFreeze, now: datetime) -> Window:
-    """Return the present window of a recurring freeze, or the next one."""
+    """Return the current window of a recurring freeze, or the next one."""
     window = next(windows_of(recurrence_of(row), now, now + AHEAD))
     return Window(window.starts_at, window.ends_at, row.reason)
 

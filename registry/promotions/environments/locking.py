@@ -53,7 +53,7 @@ def person(by: Actor) -> int:
 
 
 def refuse_strangers(by: Actor, *actions: str) -> None:
-    """Refuse an actor with none of these rights anywhere, before a number is looked up. Raises as `require` does."""
+    """Refuse an actor with none of these rights anywhere, before any lookup by number. Raises as `require` does."""
     if not any(may_somewhere(by, action) for action in actions):
         require(by, actions[0])
 

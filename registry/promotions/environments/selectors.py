@@ -70,7 +70,7 @@ class FreezeInfo:
 
 @dataclass(frozen=True)
 class RecurringFreezeInfo:
-    """A recurring freeze; `starts_at` and `ends_at` are those of the present or next window."""
+    """A recurring freeze; `starts_at` and `ends_at` are those of the current or next window."""
 
     id: int
     kind: str
@@ -130,7 +130,7 @@ class EnvironmentInfo:
     """An environment with its rules for promotions.
 
     `settings` are the values of the fields in `models.environments.SETTINGS`. `freezes` are those that aren't over,
-    `frozen` is the present freeze, recurring ones included; `break_glass` is what is open or unconfirmed; `mode` and
+    `frozen` is the current freeze, recurring ones included; `break_glass` is what is open or unconfirmed; `mode` and
     `level` are the registry's own.
     """
 

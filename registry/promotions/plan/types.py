@@ -166,7 +166,7 @@ class TargetVersion:
 
 @dataclass(frozen=True)
 class TargetState:
-    """The present state of a subject in the target; `history` has its live versions, ascending.
+    """The current state of a subject in the target; `history` has its live versions, ascending.
 
     `settings` are the effective ones, `own` those that the subject sets itself (None: no config of its own).
     """

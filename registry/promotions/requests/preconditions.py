@@ -110,7 +110,7 @@ def refused(actor: Actor, right: str, info: RequestInfo, subjects: Iterable[str]
 
 
 def review_of(info: RequestInfo, by: Actor) -> ReviewInfo | None:
-    """Return the actor's review of the present plan."""
+    """Return the actor's review of the current plan."""
     return next((review for review in info.reviews if review.counts and review.reviewer_id == by.user_id), None)
 
 

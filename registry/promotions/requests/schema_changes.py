@@ -148,7 +148,7 @@ def versions_before(info: RequestInfo, step: PlanStep) -> list[int]:
 
 @dataclass(frozen=True)
 class RenameInfo:
-    """A decision, with the registry in which it was made."""
+    """A decision, with the registry that it was made in."""
 
     registry: str
     from_path: str

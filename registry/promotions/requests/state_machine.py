@@ -202,7 +202,7 @@ def failing_checks(request: PromotionRequest) -> list[dict[str, Any]]:
 
 
 def overrides_of(request: PromotionRequest) -> list[Review]:
-    """Return the approvals of the present plan that override failing checks, each with a reason."""
+    """Return the approvals of the current plan that override failing checks, each with a reason."""
     rows = request.reviews.filter(verdict=Review.APPROVE, plan_hash=request.plan_hash).exclude(override="")
     return list(rows.select_related("reviewer"))
 
@@ -320,7 +320,7 @@ def _reviews_lacking(request: PromotionRequest, by: Actor) -> str:
 
 
 def what_moved(old: Mapping[str, Any], new: Plan) -> str:
-    """Return the first important difference between a stored plan and the present one, as a sentence."""
+    """Return the first important difference between a stored plan and the current one, as a sentence."""
     fresh = new.to_dict()
     at_target = target_state.what_moved(old.get("target", {}), fresh["target"]) if old.get("target") else ""
     if at_target:

@@ -69,7 +69,7 @@ class RuleState:
 class ReviewNeeds:
     """What a request needs: each rule with its approvals, who can still review, and who requests changes.
 
-    `nobody_can` says why the present people can never approve it; the request stays open, because that can be fixed.
+    `nobody_can` says why the current people can never approve it; the request stays open, because that can be fixed.
     """
 
     rules: tuple[RuleState, ...] = ()

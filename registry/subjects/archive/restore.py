@@ -130,7 +130,7 @@ def bring_copy(*, registry: str, number: int, ways: Ways, digest: str, by: Actor
 
 
 def _ways(row: KeptCopy, ways: Ways) -> Ways:
-    """Deleted versions return where their place is free; a file's versions are live or deleted as the file says."""
+    """Adjust the options: deleted versions only fill free places; the versions of a file keep their deletions."""
     return replace(ways, only_missing=True) if row.kind == KeptCopy.DELETED else replace(ways, live=False)
 
 

@@ -51,7 +51,7 @@ class StrongAssociationExists(Conflict):
 
 
 class NoActiveVersion(Conflict):
-    """A subject that is in use keeps at least one live version."""
+    """A subject in use needs at least one live version."""
 
     def __init__(self, subject: str) -> None:
         super().__init__(f"No active (non-deleted) version exists for subject '{subject}'", subject=subject)

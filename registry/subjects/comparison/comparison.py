@@ -243,7 +243,7 @@ def check_proposal(
 ) -> Verdict:
     """Return the verdict under the level in force, against one version or (None) those that the level requires.
 
-    A text is compatible with a missing subject, or with its latest version if it has none. Raises InvalidSchema,
+    Any text is compatible with a missing subject, also as its `latest`. Raises InvalidSchema,
     InvalidReference, InvalidVersion, VersionNotFound.
     """
     number = None if version is None else parse_version(version)

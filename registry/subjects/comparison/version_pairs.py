@@ -37,7 +37,7 @@ class Side:
 
 @dataclass(frozen=True)
 class ProvedComparison(Comparison):
-    """A comparison whose findings have a witness, with where the data disagree with the rules.
+    """A comparison whose findings have a witness, with where the data disagrees with the rules.
 
     `unchanged` are the fields that are equal on both sides. `problem` says why a side can't be read; then `differences`
     is None although the formats are the same. `unproved` says why the findings have no witnesses.

@@ -174,7 +174,7 @@ def of_pair(old: ParsedSchema, new: ParsedSchema, way: Hashable, make: Callable[
 
 
 def lint(schema: ParsedSchema) -> tuple[LintFinding, ...]:
-    """Advice on the schema alone."""
+    """Return advice on the schema alone."""
     return _advice.get(_content(schema), lambda: _verb("lint", schema))
 
 

@@ -258,7 +258,7 @@ def _refuse_twice(row: SchemaVersion, live: Mapping[int, int]) -> None:
 
 
 def _refuse_lost(rows: Sequence[SchemaVersion]) -> None:
-    """Refuse versions whose references don't exist, and lock these."""
+    """Refuse versions with missing references; lock the existing ones."""
     links = _links(rows)
     coming = {row.pk for row in rows}
     locked_targets = lock_referenced([link.target for link in links if link.target_id not in coming])
@@ -314,8 +314,7 @@ def _refuse_breaks(
             )
 
 
-# -- each version separately
-# ----------------------------------------------------------------------------------------------
+# -- each version separately -------------------------------------------------------------------------------------------
 
 
 def restore_each(

@@ -139,7 +139,7 @@ def change_tags(
 ) -> dict[SubjectName, Note]:
     """Add tags to several subjects and remove others, all or nothing; returns the resulting notes.
 
-    A tag is removed in any case, and an existing one keeps its case. Raises InvalidInput, NotAllowed, RegistryNotFound,
+    Removing a tag ignores case, and an existing tag keeps its case. Raises InvalidInput, NotAllowed, RegistryNotFound,
     SubjectNotFound.
     """
     added, taken, why = clean_tags(add), clean_tags(remove), _reason(reason)

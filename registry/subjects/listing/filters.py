@@ -43,7 +43,7 @@ class Narrowing:
     """The filters of the list; empty means all.
 
     `schema_type` is that of the newest live version, or for deleted subjects of any version. `tag` is a tag of the
-    subject's note, in any case; `owned` are an owner's name patterns, `unowned` those of all owners, none of which may
+    subject's note, ignoring case; `owned` are an owner's name patterns, `unowned` those of all owners, none of which may
     match; `standing` is the status of a live version; `among` are names, `keys` ids of subjects. `also` are further
     conditions by the name of their filter; `is_sought` means that these are best evaluated once.
     """
@@ -102,7 +102,7 @@ def narrowed(rows: Rows, registry: Registry, narrowing: Narrowing, *, at: str, d
 
 
 def readable(registry: Registry, extent: Extent, at: str) -> Q:
-    """The subjects in an extent, whose parts name no registry."""
+    """Return the condition for the subjects in an extent whose parts name no registry."""
     condition = Q(pk__in=())
     for part in extent.parts:
         fitting = ~Q(pk__in=())

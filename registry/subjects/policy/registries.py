@@ -117,7 +117,7 @@ class RegistryEntry:
 def registries_for(actor: Actor) -> list[RegistryEntry]:
     """Return the registries of the configured project and location that the actor may read, the default first.
 
-    Two queries.
+    Two queries, and one for each partly readable registry.
     """
     counts = {
         number: (subjects, versions)
@@ -136,7 +136,7 @@ def registries_for(actor: Actor) -> list[RegistryEntry]:
 
 
 def _entry_in_part(row: Registry, actor: Actor) -> RegistryEntry:
-    """What somebody gets who may read some subjects: their number, and nothing of how a mirror is reached. One query."""
+    """Return the entry for an actor who may read some subjects: counts these, hides the mirror's connection. One query."""
     mirror = mirror_of(row)
     if mirror is not None:
         error = "The last sync failed." if mirror.error else ""
@@ -145,7 +145,7 @@ def _entry_in_part(row: Registry, actor: Actor) -> RegistryEntry:
 
 
 def amounts_of(registry: Registry, visible: Visible | None = None) -> tuple[int, int]:
-    """How many live subjects and versions a registry has, of those that are `visible`; one query."""
+    """Return how many live subjects and versions a registry has, only `visible` ones if given; one query."""
     rows = SubjectActivity.objects.filter(registry_id=registry.pk)
     if visible is not None:
         rows = rows.filter(readable(registry, visible.extent, "subject__"))

@@ -231,7 +231,7 @@ def register_version(
         by, "promotion.apply" if release else "version.register", registry=registry_row.name, subject=subject.qualified
     )
     request = _request(schema_id, version, normalize, release=release, force=force)
-    if not release:  # the references of a release were checked where it comes from
+    if not release:  # the references of a release were checked in its source
         require_references(Visible(registry_row, by), references, context=subject.context)
     contract = read_metadata(metadata), read_rule_set(rule_set)
     submission = None

@@ -265,7 +265,7 @@ def _is_live(here: Snapshot, item: VersionRecord) -> bool:
 
 
 def _tell(registry: Registry, added: int, deleted: int, settings: int, by: Actor) -> None:
-    """Announce what a sync changed, in one event each: the first one may add thousands of versions."""
+    """Announce what a sync changed, in one event per kind: the first sync may add thousands of versions."""
     why = f"as in {registry.url}"
     with transaction.atomic():
         tell_of_many(registry, REGISTERED, added, why=why, by=by)

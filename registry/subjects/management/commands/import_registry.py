@@ -29,7 +29,7 @@ FAILED = 2
 
 
 class Command(BaseCommand):
-    """The command; run again, it continues and changes nothing that exists. Progress goes to standard error."""
+    """The command; running it again continues and changes nothing that exists. Progress goes to standard error."""
 
     help = (
         "Copy another registry, or an export file, with ids, versions, references, deletions, configs and modes. "
