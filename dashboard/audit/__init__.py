@@ -1,1 +1,1 @@
-"""The audit log: its page, its export, and links to what its events are about."""
+"""The audit log: its page, its export, and links to the objects of its events."""

@@ -1,4 +1,4 @@
-"""The links of audit events to the pages of their objects, as long as those exist."""
+"""Links from audit events to the pages of their objects, if these still exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from registry.streams.models import StateCheck
 from registry.subjects.models import Context, Registry, SchemaVersion, Subject
 from registry.subjects.versions.qualified_names import SubjectName
 
-#: table → the kind of object that its rows are about, and the column with its key ("" for the row's own)
+#: table → kind of object, and the column with its key ("" for the row's own key)
 _ABOUT: Final[Mapping[str, tuple[str, str]]] = {
     "subjects_registry": ("registry", ""),
     "subjects_context": ("registry", "registry_id"),
@@ -68,7 +68,7 @@ _PAGES: Final = {
     "promotions_sameperson": "people",
     "access_apitoken": "tokens",
 }
-#: the right that such a page needs, if it isn't the right to read
+#: permission for such a page if reading isn't enough
 _NEEDS: Final = {"people": "people.manage"}
 _SETTINGS: Final = ("subjects_config", "subjects_mode")
 _COLUMNS: Final = (
@@ -79,7 +79,7 @@ _COLUMNS: Final = (
 
 @dataclass
 class _Targets:
-    """The keys of the objects that the events of one page are about, by kind."""
+    """The keys of the objects of a page's events, by kind."""
 
     numbers: dict[str, set[int]] = field(default_factory=dict)
 
@@ -91,7 +91,7 @@ class _Targets:
 
 
 def links_of(entries: Sequence[AuditEntry], actor: Actor) -> dict[int, str]:
-    """Event → the address of its object; events without one are left out. A bounded number of queries."""
+    """Return the URL of each event's object; events without one are omitted. A bounded number of queries."""
     columns = columns_of_rows([entry.id for entry in entries if entry.table not in _PAGES], _COLUMNS)
     about, targets = {}, _Targets()
     for entry in entries:
@@ -114,7 +114,7 @@ def links_of(entries: Sequence[AuditEntry], actor: Actor) -> dict[int, str]:
 
 
 def _addresses(targets: _Targets, actor: Actor) -> dict[tuple[str, int], str]:
-    """(kind, key) → the address of each target that still exists; no query for an unused kind."""
+    """Return the URL of each existing target by (kind, key); no query for an unused kind."""
     addresses = {
         **_environments_and_registries(targets),
         **_subjects(targets.of("subject")),
@@ -154,7 +154,7 @@ def _environments_and_registries(targets: _Targets) -> dict[tuple[str, int], str
 
 
 def _subjects(numbers: Collection[int]) -> dict[tuple[str, int], str]:
-    """The addresses of subjects with any version, deleted ones too, since those have a page."""
+    """Return the URLs of subjects with any version, including deleted ones, because these have a page."""
     if not numbers:
         return {}
     rows = Subject.objects.filter(pk__in=numbers, versions__isnull=False).distinct()
@@ -166,7 +166,7 @@ def _subjects(numbers: Collection[int]) -> dict[tuple[str, int], str]:
 
 
 def _versions(targets: _Targets) -> dict[tuple[str, int], str]:
-    """The addresses of versions, and of schemas by their first version."""
+    """Return the URLs of versions, and of schemas by their first version."""
     if not targets.of("version") and not targets.of("schema"):
         return {}
     rows = SchemaVersion.objects.filter(Q(pk__in=targets.of("version")) | Q(schema__in=targets.of("schema")))
@@ -181,7 +181,7 @@ def _versions(targets: _Targets) -> dict[tuple[str, int], str]:
 
 
 def _requests(targets: _Targets, actor: Actor) -> dict[tuple[str, int], str]:
-    """The addresses of requests, and of discussions by their request; a draft is visible only to its requester."""
+    """Return the URLs of requests, and of discussions by their request; only its requester sees a draft."""
     threads = dict(_threads(targets.of("thread")))
     numbers = {*targets.of("request"), *threads.values()}
     if not numbers:
@@ -199,7 +199,7 @@ def _threads(numbers: Collection[int]) -> Iterable[tuple[int, int]]:
 
 
 def _of_settings(events: Mapping[int, Mapping[str, str | None]]) -> dict[int, str]:
-    """Event → the settings of the subject of a config or mode, if it exists, else the registry's policy page."""
+    """Return the settings page of each config's or mode's subject if it exists, else the registry's policy page."""
     if not events:
         return {}
     registries = dict(Registry.objects.filter(pk__in=_numbers(events, "registry_id")).values_list("pk", "name"))

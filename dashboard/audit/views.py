@@ -44,7 +44,7 @@ from registry.subjects.selectors import registry_names
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditChange:
-    """A column before and after; None if the row didn't exist."""
+    """The value of a column before and after; None if the row didn't exist."""
 
     column: str
     before: str | None
@@ -53,7 +53,7 @@ class AuditChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRow:
-    """One change of one row: who, when, channel, origin, what and why; `sealed` is its position in the chain.
+    """A change of a row: who, when, channel, origin, what and why; `sealed` is its position in the chain.
 
     `then_url` is the page of its object as of this change.
     """
@@ -74,7 +74,7 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditList:
-    """The log, newest first; `exports` are all matching events, as files."""
+    """The log, newest first; `exports` download all matching events."""
 
     frame: Frame
     search: SearchBox
@@ -85,7 +85,7 @@ class AuditList:
 
 AUDIT_ROWS: Final = 50
 LONGEST: Final = 1_300
-#: characters of a filter that a chip shows
+#: maximum characters of a filter on its chip
 CHIP: Final = 80
 VERBS: Final = {"INSERT": later("added"), "UPDATE": later("changed"), "DELETE": later("removed")}
 TABLES: Final = {
@@ -154,29 +154,29 @@ NAMES: Final = {
 
 @dataclass(frozen=True)
 class AuditQuery:
-    """The filters of an address, by query parameter, without empty ones."""
+    """The filters in a URL by query parameter, without empty ones."""
 
     values: Mapping[str, str]
 
     @classmethod
     def of(cls, request: HttpRequest) -> AuditQuery:
-        """The filters of a request."""
+        """Read the filters from a request."""
         values = {name: given_text(request.GET, name)[:LONGEST] for name in NAMES}
         values["subject"] = request.GET.get("subject", "").replace("\0", "")[:LONGEST]  # a name may end with a space
         return cls({name: value for name, value in values.items() if value})
 
     def get(self, name: str) -> str:
-        """The value of a filter; empty if it isn't set."""
+        """Return the value of a filter; "" if not set."""
         return self.values.get(name, "")
 
     @property
     def until(self) -> datetime | None:
-        """The end of the period; while the past is shown, no later than its moment. Raises InvalidInput."""
+        """The end of the period, limited to the moment shown. Raises InvalidInput."""
         until, then = _moment(self.get("until")), time_travel.moment()
         return min(filter(None, (until, then)), default=None)
 
     def filter(self, by: Actor) -> AuditFilter:
-        """The filter for the selectors, limited to events that the actor may read.
+        """Return the filter for the selectors, limited to events that the actor may read.
 
         Raises NotSignedIn, NotAllowed, InvalidInput, InvalidName, RegistryNotFound.
         """
@@ -192,14 +192,14 @@ class AuditQuery:
         )
 
     def url(self, name: str = "audit", **changes: str) -> str:
-        """The address of a page with changed filters; an empty value removes one."""
+        """Return the URL of a page with changed filters; an empty value removes one."""
         values = {key: value for key, value in {**self.values, **changes}.items() if value}
         base = reverse(f"ui:{name}")
         return f"{base}?{urlencode(values)}" if values else base
 
 
 def _moment(text: str) -> datetime | None:
-    """A day or time in UTC, None for an empty text. Raises InvalidInput."""
+    """Parse a date or time in UTC; None if empty. Raises InvalidInput."""
     if not text:
         return None
     try:
@@ -213,7 +213,7 @@ def _moment(text: str) -> datetime | None:
 
 
 def audit_list(request: HttpRequest) -> AuditList:
-    """The log that the reader may read, newest first, paged by keyset.
+    """Return the events that the reader may read, newest first, with keyset paging.
 
     Raises NotSignedIn, NotAllowed, InvalidInput, InvalidName, RegistryNotFound.
     """
@@ -240,15 +240,15 @@ def audit_list(request: HttpRequest) -> AuditList:
 
 
 def _export_url(chosen: AuditQuery, form: str) -> str:
-    """The address of the export of what the page shows; for the past, up to its moment."""
+    """Return the URL that exports the matching events; in the past, until the moment shown."""
     until = {"until": chosen.until.isoformat()} if time_travel.moment() and chosen.until else {}
     return chosen.url("audit_export", **{"as": form, **until})
 
 
 def _oldest(chosen: AuditQuery, actor: Actor, before_id: int | None) -> int:
-    """The number of the newest event that the page doesn't read, 0 if it may read all.
+    """Return the number of the newest event that the page doesn't read, 0 if it may read all.
 
-    For a reader who may not read everything, a page examines a limited number of events; a subject or row has an index.
+    For a reader with limited permissions, a page examines a limited number of events; a subject or row has an index.
     """
     if chosen.get("subject") or chosen.get("row_id") or extent_of(actor, "audit.read").is_whole:
         return 0
@@ -258,7 +258,7 @@ def _oldest(chosen: AuditQuery, actor: Actor, before_id: int | None) -> int:
 
 
 def exported_events(request: HttpRequest) -> Export:
-    """All matching events that the reader may read, as a file; raises as the log does."""
+    """Export all matching events that the reader may read. Raises the same errors as the log."""
     return export_events(AuditQuery.of(request).filter(page_actor(request)), given_text(request.GET, "as", "jsonl"))
 
 
@@ -314,7 +314,7 @@ def _filter(chosen: AuditQuery, name: str, label: str, anything: str, values: Ma
 
 
 def changed(entry: AuditEntry) -> str:
-    """The kind of row and the operation, in words."""
+    """Describe the kind of row and the operation."""
     what = {"what": TABLES.get(entry.table, entry.table), "done": VERBS[entry.operation]}
     return gettext("%(what)s %(done)s") % what
 
@@ -350,13 +350,13 @@ def _text(row: dict[str, Any], column: str) -> str | None:
 @require_safe
 @travels
 def audit(request: HttpRequest) -> HttpResponse:
-    """The page of the log."""
+    """Show the log."""
     return render(request, "audit/list.html", {"page": audit_list(request)})
 
 
 @require_safe
 def audit_export(request: HttpRequest) -> StreamingHttpResponse:
-    """All matching events as a download."""
+    """Download all matching events."""
     export = exported_events(request)
     response = StreamingHttpResponse(export.text, content_type=export.media)
     response["Content-Disposition"] = f'attachment; filename="{export.name}"'

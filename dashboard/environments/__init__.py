@@ -1,1 +1,1 @@
-"""The board, the page of an environment with its rules and freezes, and unapproved versions."""
+"""The pages of environments: the board, an environment with its rules and freezes, and unapproved versions."""

@@ -47,12 +47,11 @@ LONGEST_LABEL: Final = 40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardCell:
-    """A subject in an environment: its newest version there, or None; `behind` says which version it lacks.
+    """A subject in an environment: its newest version there, or None; `behind` says which version is missing.
 
-    The version exists `since`, and `marks` are its standing. Scans last saw messages with it at `seen_at` (None: never);
-    `seen_older` says that messages carry an earlier version.
-    `outlook` is whether the previous environment's version could be promoted here (None: there is none to promote),
-    `reasons` why not, each with its cure.
+    The version exists `since`, and `marks` are its status. Scans last saw messages with it at `seen_at` (None: never);
+    `seen_older` says that messages use an earlier version. `outlook` says whether the previous environment's version
+    could be promoted here (None: there is none), `reasons` why not, with cures.
     """
 
     environment: Environment
@@ -72,7 +71,7 @@ class BoardCell:
 
     @property
     def label(self) -> str:
-        """The environment's name above the cell, for narrow pages without columns."""
+        """The environment's name above the cell on narrow pages without columns."""
         name = self.environment.name
         return name if len(name) <= LONGEST_LABEL else Truncator(name).chars(LONGEST_LABEL)
 
@@ -89,7 +88,7 @@ class BoardCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardRow:
-    """A subject across the environments, in order; `markable` means that it can be selected for a plan."""
+    """A subject across the environments, in order; `markable` says that it can be selected for a plan."""
 
     subject: str
     url: str
@@ -99,9 +98,9 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentRule:
-    """An environment and its rule in words; `alarm` is about open or unconfirmed break-glass, or a freeze.
+    """An environment and its rules in words; `alarm` is about open or unconfirmed break-glass, or a freeze.
 
-    `subjects` is None for a reader who may not read them all.
+    `subjects` is None for a reader who may not read all of them.
     """
 
     environment: Environment
@@ -115,9 +114,9 @@ class EnvironmentRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentBoard:
-    """Subjects by environment. `ways` are the pairs of environments that a selection can be promoted between.
+    """Subjects by environment. `ways` are the pairs of environments to promote a selection between.
 
-    `alone`: there are fewer than two environments, so there is nothing to promote.
+    `alone`: there are fewer than two environments, so that nothing can be promoted.
     """
 
     frame: Frame
@@ -142,7 +141,10 @@ _NOT_NEW: Final = "needs approval"
 
 
 def board(request: HttpRequest) -> EnvironmentBoard:
-    """Subjects that the reader may read, by name; filtered by the address. Raises NotSignedIn, NotAllowed, InvalidInput."""
+    """Return the subjects that the reader may read, by name, with the URL's filters.
+
+    Raises NotSignedIn, NotAllowed, InvalidInput.
+    """
     actor = page_actor(request)
     query, after = (given_text(request.GET, name) for name in ("q", "after"))
     show = chosen_value(request.GET, "show", _shows())
@@ -178,7 +180,7 @@ def board(request: HttpRequest) -> EnvironmentBoard:
 
 
 def _shows() -> dict[str, str]:
-    """The available filters; the readiness of the past isn't stored."""
+    """Return the available filters; the past doesn't store readiness."""
     return {value: label for value, label in SHOWS.items() if value != boards.BLOCKED or time_travel.moment() is None}
 
 
@@ -225,7 +227,7 @@ def _rule(info: EnvironmentInfo, order: list[str], count: int | None) -> Environ
 
 
 def rule_sentence(info: EnvironmentInfo) -> str:
-    """The environment's rule, in a sentence or two."""
+    """Describe the environment's rules in a sentence or two."""
     needed = info.settings["reviews_needed"] or 1
     reviews = (
         counted(
@@ -251,7 +253,7 @@ def rule_sentence(info: EnvironmentInfo) -> str:
 
 
 def alarm_of(info: EnvironmentInfo) -> str:
-    """An exceptional state: open break-glass, break-glass that nobody confirmed, or a freeze."""
+    """Describe an exceptional state: open or unconfirmed break-glass, or a freeze."""
     now = next((glass for glass in info.break_glass if glass.is_open), None)
     if now:
         return gettext("Break-glass is open until %(at_utc)s, opened by %(opened_by)s.") % {
@@ -270,7 +272,7 @@ def alarm_of(info: EnvironmentInfo) -> str:
 
 @dataclass(frozen=True)
 class _RowContext:
-    """What all rows of a board need: the environments, the address of the request form, the reader, and last sightings."""
+    """Values for all rows of a board: the environments, the request form's URL, the reader, and last sightings."""
 
     environments: Mapping[str, Environment]
     ask: str
@@ -321,7 +323,7 @@ def _cell(cell: boards.BoardCell, name: str, before: str, context: _RowContext) 
 
 
 def _behind(cell: boards.BoardCell, before: str) -> str:
-    """What it lacks of the environment before it, "" if nothing."""
+    """Say which version of the previous environment is missing; "" if none."""
     if not cell.behind:
         return ""
     if cell.rolled_back:
@@ -330,7 +332,7 @@ def _behind(cell: boards.BoardCell, before: str) -> str:
 
 
 def _older(cell: boards.BoardCell, last_seen_at: Mapping[int, datetime]) -> str:
-    """The newest earlier version that messages carry, if none carries the current one."""
+    """Say which earlier version messages use if none uses the current one."""
     numbers = [number for number, row in cell.live if row in last_seen_at]
     if not numbers or cell.row in last_seen_at:
         return ""
@@ -366,7 +368,7 @@ def _promote(cell: boards.BoardCell, name: str, before: str, context: _RowContex
 
 
 def _reasons(cell: boards.BoardCell) -> tuple[str, ...]:
-    """Why it can't be promoted; empty if it only needs approvals, which the verdict says already."""
+    """Say why the version can't be promoted; empty if it only needs approvals, which the verdict already says."""
     if cell.verdict == _NOT_NEW:
         return ()
     sentences = [f"{reason['sentence']} {reason.get('cure', '')}".strip() for reason in cell.reasons[:3]]

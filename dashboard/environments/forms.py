@@ -39,7 +39,7 @@ _DAYS: Final = tuple(
 
 
 class RulesForm(ServiceForm):
-    """The rules that apply to every request."""
+    """A form with the rules that apply to every request."""
 
     service = staticmethod(services.change_environment)
     label = later("Save rules")
@@ -70,12 +70,12 @@ class RulesForm(ServiceForm):
     )
 
     def clean_max_evidence_hours(self) -> int:
-        """No limit is 0 in the service, and empty here."""
+        """Return the limit; 0 for none."""
         return self.cleaned_data["max_evidence_hours"] or 0
 
     @classmethod
     def of(cls, info: EnvironmentInfo) -> RulesForm:
-        """The form with the environment's present rules."""
+        """Return the form with the environment's present rules."""
         form = cls(initial={**info.settings, "max_evidence_hours": info.settings["max_evidence_hours"] or None})
         form.fields["reviews_needed"].help_text = lazy(rule_sentence, str)(info)
         return form
@@ -92,7 +92,7 @@ class RulesForm(ServiceForm):
 
 
 class ReviewRuleForm(ServiceForm):
-    """An additional review rule."""
+    """A form that adds a review rule."""
 
     service = staticmethod(services.add_review_rule)
     label = later("Add rule")
@@ -128,7 +128,7 @@ class ReviewRuleForm(ServiceForm):
 
 
 class FreezeForm(ServiceForm):
-    """A freeze window, in UTC."""
+    """A form that adds a freeze, in UTC."""
 
     service = staticmethod(services.add_freeze)
     label = later("Add freeze window")
@@ -141,7 +141,7 @@ class FreezeForm(ServiceForm):
 
 
 class RecurringFreezeForm(ServiceForm):
-    """A freeze that repeats, by the clocks of a time zone."""
+    """A form that adds a recurring freeze in a time zone."""
 
     service = staticmethod(services.add_recurring_freeze)
     label = later("Add recurring freeze")
@@ -180,7 +180,7 @@ class RecurringFreezeForm(ServiceForm):
 
 
 class BreakGlassForm(ServiceForm):
-    """Break-glass for the reader."""
+    """A form that opens break-glass for the reader."""
 
     service = staticmethod(services.open_break_glass)
     label = later("Open break-glass")
@@ -198,7 +198,7 @@ class BreakGlassForm(ServiceForm):
 
 
 class LooseningForm(ServiceForm):
-    """The request for another person's approval of a refused change; `action` and `values` are what was refused."""
+    """A form that requests another person's approval of a refused change, given by `action` and `values`."""
 
     service = staticmethod(services.request_environment_change)
     label = later("Request approval")
@@ -213,12 +213,12 @@ class LooseningForm(ServiceForm):
 
     @classmethod
     def of(cls, error: SecondPersonRequired) -> LooseningForm:
-        """The form for what the error refused."""
+        """Return the form for the change that the error refused."""
         values = json.dumps(error.details["values"], ensure_ascii=False)
         return cls(initial={"action": error.details["action"], "values": values})
 
     def clean_values(self) -> dict[str, Any]:
-        """The refused service's arguments."""
+        """Return the refused service's arguments."""
         try:
             values = json.loads(self.cleaned_data["values"])
         except ValueError:
@@ -229,28 +229,28 @@ class LooseningForm(ServiceForm):
 
 
 class RemoveRuleForm(ServiceForm):
-    """Removes a review rule."""
+    """A form that removes a review rule."""
 
     service = staticmethod(services.remove_review_rule)
     success = later("Rule removed.")
 
 
 class RemoveFreezeForm(ServiceForm):
-    """Ends or cancels a freeze."""
+    """A form that ends or cancels a freeze."""
 
     service = staticmethod(services.remove_freeze)
     success = later("Freeze window removed.")
 
 
 class RemoveRecurringFreezeForm(ServiceForm):
-    """Removes a recurring freeze."""
+    """A form that removes a recurring freeze."""
 
     service = staticmethod(services.remove_recurring_freeze)
     success = later("Recurring freeze removed.")
 
 
 class CloseBreakGlassForm(ServiceForm):
-    """Closes break-glass early."""
+    """A form that closes break-glass early."""
 
     service = staticmethod(services.close_break_glass)
     success = later("Break-glass closed. Another person must confirm it within a day of its opening.")
@@ -261,28 +261,28 @@ class _CommentForm(ServiceForm):
 
 
 class ConfirmBreakGlassForm(_CommentForm):
-    """Confirms break-glass as a second person."""
+    """A form that confirms break-glass as a second person."""
 
     service = staticmethod(services.confirm_break_glass)
     success = later("Break-glass confirmed.")
 
 
 class ApproveChangeForm(_CommentForm):
-    """Approves a change as a second person, and makes it."""
+    """A form that approves and makes a change as a second person."""
 
     service = staticmethod(services.approve_environment_change)
     success = later("Change approved. The new rules are in force.")
 
 
 class RejectChangeForm(_CommentForm):
-    """Rejects a change as a second person."""
+    """A form that rejects a change as a second person."""
 
     service = staticmethod(services.reject_environment_change)
     success = later("Change rejected. The rules stay the same.")
 
 
 class WithdrawChangeForm(ServiceForm):
-    """Withdraws a change."""
+    """A form that withdraws a change."""
 
     service = staticmethod(services.withdraw_environment_change)
     success = later("Change withdrawn. The rules stay the same.")

@@ -1,4 +1,4 @@
-"""Unapproved versions: those that came into an environment without a request."""
+"""Unapproved versions: those added to an environment without a request."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from registry.promotions.requests.timeline import (
 
 
 class QuarantineForm(StandingForm):
-    """Prevents the use of a version, from the list of unapproved ones."""
+    """A form that quarantines a version in the list of unapproved ones."""
 
     label = later("Quarantine")
     standing = forms.CharField(widget=forms.HiddenInput, initial=QUARANTINED)  # type: ignore[assignment]
@@ -47,10 +47,10 @@ class QuarantineForm(StandingForm):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnapprovedVersionRow:
-    """An unapproved version, whether messages carry it, and what was decided about it.
+    """An unapproved version, when messages last used it, and the decision about it.
 
-    `adopt` requests its review and `quarantine` prevents its use; each is None if that was done already, and its `refused`
-    why the reader may not.
+    `adopt` requests its review and `quarantine` prevents its use; each is None if already done, and its `…_refused`
+    says why the reader may not.
     """
 
     info: UnapprovedVersion
@@ -63,13 +63,15 @@ class UnapprovedVersionRow:
 
     @property
     def door(self) -> str:
-        """How it was registered."""
+        """The channel by which it was registered."""
         return str(DOORS.get(self.info.door, self.info.door))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnapprovedVersionsPage:
-    """The unapproved versions that the reader may see, newest first; `back` is where a decision redirects to."""
+    """The unapproved versions that the reader may see, newest first; `back` is the URL to return to after a
+    decision.
+    """
 
     frame: Frame
     search: SearchBox
@@ -79,7 +81,7 @@ class UnapprovedVersionsPage:
     alone: bool = False
 
 
-#: few, because every row has two forms
+#: a small number because every row has two forms
 PAGE_ROWS: Final = 25
 FILTERS: Final = (
     ListFilter(name="q", chip=later("text")),
@@ -101,7 +103,10 @@ FILTERS: Final = (
 
 
 def unapproved_versions_page(request: HttpRequest) -> UnapprovedVersionsPage:
-    """The page of unapproved versions, filtered and paged by its address. Raises NotSignedIn, NotAllowed, RegistryNotFound."""
+    """Return the unapproved versions, with the URL's filters and page.
+
+    Raises NotSignedIn, NotAllowed, RegistryNotFound.
+    """
     actor, order = page_actor(request), selectors.list_environments()
     if not may_somewhere(actor, "schema.read"):
         require(actor, "schema.read")

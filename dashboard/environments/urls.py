@@ -1,4 +1,4 @@
-"""Addresses of the board, of environments with their forms, and of unapproved versions."""
+"""URLs of the board, of environments with their forms, and of unapproved versions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dashboard.components.forms import ServiceForm
 from dashboard.environments import forms, views
 from registry.subjects.usage.clients import CHANGE
 
-#: path below the environment's, name, form
+#: path below the environment's URL, name, form
 _FORMS: Final[tuple[tuple[str, str, type[ServiceForm]], ...]] = (
     ("change", "change", forms.RulesForm),
     ("changes", "changes", forms.LooseningForm),

@@ -1,4 +1,4 @@
-"""Pages of environments: the board, one environment with its rules and freezes, and unapproved versions."""
+"""Views of environments: the board, an environment with its rules and freezes, and unapproved versions."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from registry.promotions.models import EnvironmentChange
 from registry.promotions.reviews.reviewers import shortages
 from registry.promotions.selectors import BreakGlassInfo, EnvironmentInfo
 
-#: changes that the page lists; the API has a hundred
+#: changes on the page; the API lists a hundred
 LISTED = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BreakGlassRow:
-    """A use of break-glass, when it ends or ended, and why the reader may not close or confirm it ("" if they may)."""
+    """A use of break-glass, its end, and why the reader may not close or confirm it ("" if they may)."""
 
     info: BreakGlassInfo
     state: BreakGlassState
@@ -49,7 +49,9 @@ class BreakGlassRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRow:
-    """A change that loosens the environment, and why the reader may not decide on it or withdraw it ("" if they may)."""
+    """A change that loosens the environment, and why the reader may not decide on it or withdraw it ("" if they
+    may).
+    """
 
     info: EnvironmentChangeInfo
     state: EnvironmentChangeState
@@ -66,8 +68,8 @@ class ChangeRow:
 class EnvironmentPage:
     """An environment with the forms that change it; `refused` says why the reader may not ("" if they may).
 
-    `number` is its place among `count` environments, `forms` are by the names of their classes, and `loosening` requests another
-    person's approval for a change that was refused. `shortages` are the approvals that too few people can give.
+    `number` is its position among `count` environments, `forms` are by class name, and `loosening` requests another
+    person's approval for a refused change. `shortages` are the approvals that too few people can give.
     """
 
     frame: Frame
@@ -92,7 +94,7 @@ def environment_page(
     loosening: LooseningForm | None = None,
     loosening_sentence: str = "",
 ) -> EnvironmentPage:
-    """The page; `sent` is a form that was refused, `loosening` one for a second person. Raises RegistryNotFound."""
+    """Return the page; `sent` is a refused form, `loosening` a form for a second person. Raises RegistryNotFound."""
     info, actor = selectors.environment_info(name), page_actor(request)
     order = selectors.list_environments()
     refused = refusal(actor, MANAGE, registry=info.name)
@@ -131,7 +133,7 @@ def _open_already(info: EnvironmentInfo, actor: Actor) -> str:
 
 
 def glass_row(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor) -> BreakGlassRow:
-    """The row of a use of break-glass."""
+    """Return the row of a use of break-glass."""
     return BreakGlassRow(
         info=glass,
         state=BreakGlassState.of(glass.state),
@@ -162,7 +164,7 @@ def _confirm_refused(glass: BreakGlassInfo, info: EnvironmentInfo, actor: Actor)
 
 
 def change_row(change: EnvironmentChangeInfo, actor: Actor) -> ChangeRow:
-    """The row of a change that loosens the environment."""
+    """Return the row of a change that loosens the environment."""
     is_own = actor.user_id == change.requested_by_id
     is_open = change.state == EnvironmentChange.OPEN
     decide_refused = decision_refusal(change.environment, change.requested_by_id, actor) if is_open else ""
@@ -185,23 +187,23 @@ TEMPLATE: Final = "environments/environment.html"
 @require_safe
 @travels
 def board(request: HttpRequest) -> HttpResponse:
-    """Subjects by environment; htmx gets only the list."""
+    """Show subjects by environment; htmx gets only the list."""
     return render_page(request, "environments/board.html", board_page(request), {"list": "list"})
 
 
 @require_safe
 @travels
 def environment(request: HttpRequest, registry: str) -> HttpResponse:
-    """One environment."""
+    """Show an environment."""
     require_extent(page_actor(request), "schema.read", registry=registry)
     return render(request, TEMPLATE, {"page": environment_page(request, registry)})
 
 
 class EnvironmentFormView(ServiceFormView):
-    """A form of the environment's page. A change that loosens a closed environment leads to the form that requests it."""
+    """A form on the environment's page; loosening a closed environment opens the form that requests it."""
 
     def target(self, **route: Any) -> dict[str, Any]:
-        """The environment, or the part of it that the address numbers."""
+        """Return the environment, or the numbered part of it in the URL."""
         numbers = {name: value for name, value in route.items() if name != "registry"}
         return numbers or {"environment": route["registry"]}
 
@@ -213,18 +215,18 @@ class EnvironmentFormView(ServiceFormView):
             return loosening_response(request, error)
 
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page with the form's errors."""
+        """Show the page with the form's errors."""
         require_extent(page_actor(self.request), "schema.read", registry=route["registry"])
         page = environment_page(self.request, route["registry"], form)
         return render(self.request, TEMPLATE, {"page": page}, status=422)
 
     def after(self, **route: Any) -> HttpResponse:
-        """The page again."""
+        """Redirect to the page."""
         return redirect("ui:environment", route["registry"])
 
 
 def loosening_response(request: HttpRequest, error: SecondPersonRequired) -> HttpResponse:
-    """The page of the environment that the refused change would loosen, with the form that requests it; 409."""
+    """Show the environment that the refused change would loosen, with the form that requests the change; status 409."""
     registry = str(error.details["environment"])
     require_extent(page_actor(request), "schema.read", registry=registry)
     page = environment_page(request, registry, None, LooseningForm.of(error), error.message)
@@ -234,5 +236,5 @@ def loosening_response(request: HttpRequest, error: SecondPersonRequired) -> Htt
 @require_safe
 @travels
 def ghosts(request: HttpRequest) -> HttpResponse:
-    """Unapproved versions; htmx gets only the list."""
+    """Show unapproved versions; htmx gets only the list."""
     return render_page(request, "promotions/ghosts.html", unapproved_versions_page(request), {"list": "list"})

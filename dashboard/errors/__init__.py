@@ -1,1 +1,1 @@
-"""Error pages: not found, removed, forbidden, and while a part of the product is away."""
+"""Error pages: not found, removed, forbidden, and unavailable."""

@@ -1,6 +1,6 @@
-"""Pages for what doesn't exist: the nearest pages that do, or what was removed, by whom and when.
+"""Pages for missing objects: similar ones that exist, or what was removed, by whom and when.
 
-Only readers who may read that audit event see what was removed.
+Only readers who may read the audit event of the removal see it.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 READ: Final = "schema.read"
-#: versions that are listed, the newest
+#: number of newest versions to list
 VERSIONS: Final = 5
 
 
 def nearest(request: HttpRequest, error: Exception) -> tuple[Link, ...]:
-    """The links, the likeliest first; none for an error that is about no subject."""
+    """Return links to similar pages, the most likely first; none if the error isn't about a subject."""
     match = request.resolver_match
     if not isinstance(error, (SubjectNotFound, VersionNotFound)) or match is None:
         return ()
@@ -55,7 +55,7 @@ def nearest(request: HttpRequest, error: Exception) -> tuple[Link, ...]:
 
 
 def _meant(kwargs: Mapping[str, str], error: SchemadeskError) -> tuple[Registry | None, SubjectName | None]:
-    """The subject that the address names, unless the error is about another one. Raises RegistryNotFound, InvalidName."""
+    """Return the subject in the URL, unless the error is about another one. Raises RegistryNotFound, InvalidName."""
     registry, subject = kwargs.get("registry"), kwargs.get("subject")
     if not registry or not subject:
         return None, None
@@ -65,13 +65,13 @@ def _meant(kwargs: Mapping[str, str], error: SchemadeskError) -> tuple[Registry 
 
 
 def _copies(registry: Registry, name: SubjectName, actor: Actor) -> tuple[Link, ...]:
-    """The copy of a subject that was deleted for good."""
+    """Return a link to the copy of a permanently deleted subject."""
     copy = newest_copy(registry, name, actor)
     return (Link(label=restore_label(copy), url=copy_url(registry.name, copy.number)),) if copy else ()
 
 
 def _elsewhere(registry: Registry, name: SubjectName, actor: Actor) -> tuple[Link, ...]:
-    """The other registries that have the subject, environments first."""
+    """Return links to the other registries with the subject, environments first."""
     order = list_environments()
     presence = selectors.presence_of(registry, name).visible_to(actor, name)
     registries = [other for other in presence.fingerprints if other != registry.name]
@@ -93,7 +93,7 @@ def _alike(registry: Registry, name: SubjectName, page: str, actor: Actor) -> tu
 
 
 def _versions(registry: Registry, name: SubjectName) -> tuple[Link, ...]:
-    """The newest versions that there are."""
+    """Return links to the newest versions."""
     try:
         numbers = selectors.list_versions(registry, name)
     except SubjectNotFound:
@@ -109,10 +109,10 @@ def _versions(registry: Registry, name: SubjectName) -> tuple[Link, ...]:
 
 @dataclass(frozen=True)
 class Kind:
-    """Rows of a table: what one is called, the column with its name, where others of it are, and what it belonged to.
+    """A table's kind of object: its noun, the column with its name, the page of others, and its parent.
 
-    `parent` is the kind whose removal took it along, with the column of its number: who may read the one event may read
-    the other.
+    `parent` is the kind whose removal also removes it, with the foreign key column: who may read the parent's event may
+    read this one.
     """
 
     table: str
@@ -135,13 +135,13 @@ _WEBHOOK: Final = Kind("notifications_webhook", later("The webhook"), "name", "w
 
 
 def removed_page(request: HttpRequest) -> RemovedPage | None:
-    """What the address led to, if it was removed and the reader may read that in the audit; else None."""
+    """Return the page of the removed object in the URL, if the reader may read its removal in the audit; else None."""
     match, actor = request.resolver_match, page_actor(request)
     if match is None or request.method not in ("GET", "HEAD"):
         return None
     try:
         removal = _removal(match.kwargs, actor)
-    except SchemadeskError:  # who may read nothing of the audit learns nothing here
+    except SchemadeskError:  # a reader without access to the audit gets no information
         return None
     if removal is None:
         return None
@@ -164,7 +164,7 @@ def removed_page(request: HttpRequest) -> RemovedPage | None:
 
 
 def _removal(url_parameters: Mapping[str, object], actor: Actor) -> tuple[Kind, AuditEntry, tuple[Link, ...]] | None:
-    """The kind and the event of its removal, and a link to others of its kind. Raises NotSignedIn, NotAllowed."""
+    """Return the kind, the event of its removal, and a link to others of its kind. Raises NotSignedIn, NotAllowed."""
     for key, kind in KINDS.items():
         if key in url_parameters:
             entry = _event(kind, actor, row_id=str(url_parameters[key]))
@@ -179,7 +179,7 @@ def _removal(url_parameters: Mapping[str, object], actor: Actor) -> tuple[Kind, 
 
 
 def _named(registry: str, subject: str, actor: Actor) -> tuple[Kind, AuditEntry, tuple[Link, ...]] | None:
-    """A subject of a registry that is there, or the registry itself."""
+    """Find the removal of a subject in an existing registry, or of the registry itself."""
     registry_row = Registry.objects.filter(name=registry).first()
     if registry_row is None:
         entry = _event(_REGISTRY, actor, where=holds("name", [registry]))
@@ -206,7 +206,7 @@ def _others(kind: Kind) -> tuple[Link, ...]:
 
 
 def _event(kind: Kind, actor: Actor, *, row_id: str = "", where: Q | None = None) -> AuditEntry | None:
-    """The newest removal of a row that the reader may read, or that went with something whose removal they may read."""
+    """Return the newest removal of a row that the reader may read, directly or through its parent's removal."""
     shown = events_for(actor)
     entry = _deleted(kind.table, where if shown is None else shown if where is None else shown & where, row_id)
     if entry is None and kind.parent is not None and shown is not None:
@@ -224,7 +224,7 @@ def _deleted(table: str, about: Q | None, row_id: str = "") -> AuditEntry | None
 
 
 def _facts(entry: AuditEntry) -> tuple[Fact, ...]:
-    """What else the row said of itself, of the few columns that say what it was."""
+    """Return facts about the removed row, from the few columns that describe it."""
     columns = {
         "rule": gettext("Rule"),
         "location": gettext("Where"),

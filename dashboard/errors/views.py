@@ -1,6 +1,6 @@
 """Errors as pages: what is wrong, where, and the cure. Programs get the JSON of their API instead.
 
-While the database or another part is away, the answers ask nothing of it.
+While the database or Valkey is away, the responses don't use it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from registry.errors import InvalidSchema, NotAllowed, NotFound, NotSignedIn, Sc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwayPage:
-    """A page that asks nothing of the database. `again_url` is empty where the request changed something."""
+    """A page rendered without the database. `again_url` is empty if the request changed something."""
 
     title: str
     cure: str
@@ -48,25 +48,26 @@ class AwayPage:
 
 
 PAGES = "/ui/"
-#: admins whose names an answer gives to somebody who lacks a role
+#: number of admins to name to somebody who lacks a role
 NAMED_ADMINS: Final = 3
 VALKEY_AWAY: Final = (BrokerError, ValkeyError, ValkeyTimeout)
 Handler = Callable[[Exception, dict[str, Any]], Any]
-#: the beginning of a path → who answers errors there; Confluent's dialect has what is left
+#: path prefix → handler of its errors; Confluent's dialect has the rest
 DIALECTS: Final[tuple[tuple[str, Handler], ...]] = (("/v1/projects/", google), ("/api/v1/", product), ("/", confluent))
 
 
 def away_answer(request: HttpRequest, error: BaseException | None) -> HttpResponse | None:
-    """What to answer where an error comes of the database or Valkey being away; None for any other.
+    """Return the response to an error caused by an outage of the database or Valkey; None for any other error.
 
-    A page below /ui/, a note for a part of one (static/app.js shows it), elsewhere what the dialect says.
+    Below /ui/ it is a page, or a note for a part of a page (shown by static/app.js); elsewhere it is the dialect's
+    error.
     """
     away = away_of(error)
     if away is None and not isinstance(error, VALKEY_AWAY):
         return None
     if request.path.startswith(PAGES):
         return _page(request, away)
-    return _outage_page(request, away) if away else None  # no API needs Valkey to answer
+    return _outage_page(request, away) if away else None  # no API requires Valkey
 
 
 def _page(request: HttpRequest, away: DatabaseAway | None) -> HttpResponse:
@@ -74,7 +75,7 @@ def _page(request: HttpRequest, away: DatabaseAway | None) -> HttpResponse:
     page = AwayPage(title=_title(away), cure=_cure(away), again_url=request.get_full_path() if is_get else "")
     htmx = getattr(request, "htmx", None)
     name = "errors/away.html" if htmx and not htmx.boosted else "503.html"
-    # Not by `render`: what Django adds to a context asks for the user and the messages, which are in the database.
+    # Not `render`: Django's context processors read the user and the messages from the database.
     response = HttpResponse(render_to_string(name, {"page": page, "request": request}), status=503)
     response["Retry-After"] = str(away.seconds if away else RETRY_SECONDS)
     return response
@@ -118,14 +119,14 @@ TITLES = {
 
 
 def refusal_page(status: int, message: str) -> str:
-    """The page for a request that is refused before any view is reached, such as a body that is too long."""
+    """Return the page for a request refused before any view, such as a body that is too large."""
     return render_to_string("503.html", {"page": AwayPage(title=str(TITLES[400]), cure=message, status=status)})
 
 
 def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
-    """The page for an error of the product; None for any other, which Django logs and answers with its 500.
+    """Return the page for an error of the product; None for any other, which Django logs and answers with 500.
 
-    Somebody without a session is sent to sign in and comes back.
+    Somebody without a session is redirected to sign in and returns afterwards.
     """
     if (away := away_answer(request, error)) is not None:
         return away
@@ -149,14 +150,14 @@ def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
 def _message(request: HttpRequest, status: int, problem: Problem, links: tuple[Link, ...] = ()) -> HttpResponse:
     title = TITLES.get(status, gettext("Something went wrong"))
     frame, actor = make_frame(request, title=title), page_actor(request)
-    # a person who may read nothing is refused on the home page too
+    # a person without permission to read anything would be refused on the home page too
     home = actor.user_id is None or may_somewhere(actor, "schema.read")
     page = MessagePage(frame=frame, status=status, problem=problem, nearest=links, home=home)
     return render(request, "errors/message.html", {"page": page}, status=status)
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """A page below /ui/, JSON elsewhere; a slash too many or too few at the end of a page's address leads to the page."""
+    """Show a page below /ui/, JSON elsewhere; redirect a page's URL with a missing or extra trailing slash."""
     other = request.path[:-1] if request.path.endswith("/") else f"{request.path}/"
     if request.method in ("GET", "HEAD") and other.startswith(PAGES) and is_valid_path(other):
         query = request.META.get("QUERY_STRING", "")
@@ -167,14 +168,14 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """A page below /ui/, JSON elsewhere."""
+    """Show a page below /ui/, JSON elsewhere."""
     if request.path.startswith(PAGES):
         return _message(request, 400, Problem(what=gettext("The server couldn't read this request.")))
     return JsonResponse({"error_code": 400, "message": "HTTP 400 Bad Request"}, status=400)
 
 
 def permission_denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """A page below /ui/, JSON elsewhere."""
+    """Show a page below /ui/, JSON elsewhere."""
     if request.path.startswith(PAGES):
         return _message(
             request,
@@ -188,10 +189,10 @@ def permission_denied(request: HttpRequest, exception: Exception | None = None) 
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """What is left when everything else failed: it asks neither the database nor a selector.
+    """Answer any other error, without the database and selectors.
 
-    Django calls it where it caught the error, so that this is known: the session or a page of an error asked a
-    database that is away.
+    Django calls it while it handles the exception, so that an outage can be detected: the session or an error page may
+    have used the database.
     """
     if (away := away_answer(request, sys.exc_info()[1])) is not None:
         return away
@@ -208,9 +209,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def cure_of(error: SchemadeskError, actor: Actor) -> str:
-    """What to do about a refusal for want of a role; "" for any other error.
+    """Return the cure for a refusal because of a missing role; "" for any other error.
 
-    Admins are named to whoever has a role already, and to nobody else.
+    Admins are named only to people who already have a role.
     """
     action = error.details.get("action")
     if not isinstance(error, NotAllowed) or actor.user_id is None or actor.past or action not in ACTIONS:

@@ -1,1 +1,1 @@
-"""The home page: what waits for the reader, what is under way, and the steps of the first run."""
+"""The home page: what waits for the reader, what is in progress, and the first steps."""

@@ -37,7 +37,7 @@ from registry.subjects.policy.registries import MirrorState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthLine:
-    """One of a part that isn't known to be well: its state (in another word, where `word` has one), and as of when."""
+    """A part of a service that may be unhealthy: its state (labelled by `word` if given), and the time of it."""
 
     name: str
     url: str
@@ -48,9 +48,9 @@ class HealthLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthItem:
-    """A part of the house: its state, what is to say of it, and since when or as of when.
+    """A service: its state, a sentence about it, and since when or as of when.
 
-    `lines` are those of it that aren't known to be well, the worst first, and `more` how many others there are.
+    `lines` are its parts that may be unhealthy, worst first, and `more` counts the others.
     """
 
     label: str
@@ -64,7 +64,7 @@ class HealthItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityItem:
-    """Something that was done; `door` is through what ("page", "REST API", "task")."""
+    """An action; `door` is the channel ("page", "REST API", "task")."""
 
     sentence: str
     who: str
@@ -75,7 +75,7 @@ class ActivityItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepCheck:
-    """What was found when a step was tried: how that is, in a word and a sentence, when it was, and where it is cured."""
+    """The check of a first step: its state, a word and a sentence, its time, and the cure."""
 
     health: Health
     word: str
@@ -86,7 +86,7 @@ class StepCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstStep:
-    """A step of the first run."""
+    """A step of setting up the product."""
 
     title: str
     sentence: str
@@ -96,19 +96,19 @@ class FirstStep:
 
     @property
     def done(self) -> bool:
-        """Whether it was tried and is well."""
+        """Whether its check succeeded."""
         return self.tried is not None and self.tried.health == Health.UP
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomePage:
-    """The inbox. `first_steps` are shown instead of it while there is no subject and no source.
+    """The inbox. `first_steps` are shown instead while there is no subject and no source.
 
-    `demo` is the button "Load the demo" (a POST), None where it isn't offered; `demo_progress` says how far the demo
-    is while it loads; then the page asks `watch_url` again and again whether there is more to show. `affected` are requests that don't go on with
-    clients for which the reader speaks. `notices` are unread ones, up to the number `newest_notice`. `last_decision` is one sentence for the
-    empty inbox. `together_url` leads to where several of what waits are approved at once; `snooze_until` is the day that a
-    finding is put off to where no other is chosen, `snooze_from` the first that can be. `signed_in` False shows how to sign in.
+    `demo` is the button "Load the demo" (a POST), None if not offered; `demo_progress` is the progress while the demo
+    loads; the page then polls `watch_url` for changes. `affected` are requests that affect the reader's clients.
+    `notices` are unread ones, up to the number `newest_notice`. `last_decision` is a sentence for the empty inbox.
+    `together_url` opens the bulk approval; `snooze_until` is the default day to acknowledge a finding until,
+    `snooze_from` the earliest. If `signed_in` is False, it shows how to sign in.
     """
 
     frame: Frame
@@ -133,15 +133,15 @@ class HomePage:
     snooze_from: date | None = None
 
 
-#: of these the strip has a line
+#: maximum number of lines in the health strip
 MOST: Final = 5
 _WORST_FIRST: Final = (ScanState.FAILED, ScanState.NEVER, ScanState.EMPTY, ScanState.CANCELLED, ScanState.DONE)
 
 
 def scan_lines(sources: Sequence[SourceInfo]) -> list[HealthLine]:
-    """A line for each source that isn't known to be well: failed, never scanned, nothing read, ended, or long ago.
+    """Return a line for each source that may be unhealthy: failed, never scanned, nothing read, cancelled, or long ago.
 
-    One that is being scanned has none.
+    A source with a running scan has none.
     """
     lines = [
         (_WORST_FIRST.index(state), source)
@@ -172,7 +172,7 @@ _ENDED: Final = {
 
 
 def waiting_rows(waiting: Sequence[RequestInfo], order: list[str], now: datetime) -> tuple[RequestRow, ...]:
-    """What waits for the reader's review: with what its checks say of others, and whether it is due."""
+    """Return the requests that wait for the reader's review, with their impact and whether they are due."""
     freezes = freezes_soon({info.target for info in waiting}, now)
     return tuple(
         replace(request_row(info, order), impact=impact_in_words(info), due=_due(info, freezes, now))
@@ -183,7 +183,9 @@ def waiting_rows(waiting: Sequence[RequestInfo], order: list[str], now: datetime
 def affected_rows(
     affecting: Sequence[tuple[RequestInfo, tuple[AffectedClient, ...]]], order: list[str]
 ) -> tuple[RequestRow, ...]:
-    """What waits for the reader's word for clients of theirs: which these are, leading to where it is said."""
+    """Return the requests that wait for the reader's acknowledgement, naming the clients and linking to their
+    section.
+    """
     rows = ((request_row(info, order), [hurt.label for hurt in clients]) for info, clients in affecting)
     return tuple(
         replace(
@@ -197,7 +199,7 @@ def affected_rows(
 
 
 def impact_in_words(info: RequestInfo) -> str:
-    """What it breaks and who is affected, from the last run of the checks; "" if nothing is."""
+    """Say what a request breaks and who is affected, by the last checks; "" if nothing."""
     concerned = [check for check in impact_of(info.checks) if check["verdict"] in (FAIL, WARN)]
     failing, warning = (len(info.failing), sum(check["verdict"] == WARN for check in info.checks))
     parts = [gettext("breaking change")] if info.is_breaking else []
@@ -213,7 +215,7 @@ def impact_in_words(info: RequestInfo) -> str:
 
 
 def _due(info: RequestInfo, freezes: Mapping[str, Window], now: datetime) -> str:
-    """Why the review is due: it waits long, or its environment is frozen soon; "" where it isn't."""
+    """Say why the review is due: it waits long, or its environment is frozen soon; "" if it isn't."""
     if waits_long(info.requested_at, now):
         return gettext("Waiting for more than %(days)s working days.") % {"days": WAITS.days}
     coming = freezes.get(info.target)
@@ -227,7 +229,9 @@ def _due(info: RequestInfo, freezes: Mapping[str, Window], now: datetime) -> str
 
 
 def drift_rows(findings: Sequence[FindingInfo], actor: Actor, order: list[str]) -> tuple[FindingRow, ...]:
-    """Drift that needs a decision: with the requests that answer it, and what puts it off for those who may decide."""
+    """Return the findings that need a decision, with the requests that answer them, and whether the reader may
+    decide.
+    """
     answered = resolving(actor, [info.id for info in findings])
     return tuple(
         replace(
@@ -239,7 +243,7 @@ def drift_rows(findings: Sequence[FindingInfo], actor: Actor, order: list[str]) 
 
 
 def notices(actor: Actor, shown: Collection[str]) -> tuple[EntryInfo, ...]:
-    """What the person was told and hasn't read, newest first; not what leads to something that is `shown` anyway."""
+    """Return a person's unread notices, newest first, without those that link to a `shown` page."""
     if actor.user_id is None:
         return ()
     entries = list_entries(actor, unread=True, limit=SHOWN + len(shown))
@@ -247,7 +251,7 @@ def notices(actor: Actor, shown: Collection[str]) -> tuple[EntryInfo, ...]:
 
 
 def last_decision_of(actor: Actor) -> str:
-    """The last decision in a sentence, "" before the first."""
+    """Return the last decision in a sentence, "" before the first."""
     decision = last_decision(actor)
     if decision is None:
         return ""
@@ -262,7 +266,7 @@ def last_decision_of(actor: Actor) -> str:
 
 
 def readable(mirrors: Sequence[MirrorState], actor: Actor) -> list[MirrorState]:
-    """The mirrors whose registries the person may read something of."""
+    """Return the mirrors in whose registries the person may read something."""
     extent = extent_of(actor, "schema.read")
     return [mirror for mirror in mirrors if extent.has(mirror.registry)]
 
@@ -274,10 +278,7 @@ def health(
     registries: Sequence[str],
     readable: Extent,
 ) -> tuple[HealthItem, ...]:
-    """The strip: the registries that are known to the reader and their last sync, scans, Spark, and what failed.
-
-    Scans and jobs are of whole registries: nothing is said of them to those who may read none.
-    """
+    """Return the health strip: the reader's registries and their last sync, scans, Spark, and failed jobs."""
     here, spark = _registries(mirrors, registries), _spark()
     if not readable.has_registries:
         return (here, spark)
@@ -306,7 +307,7 @@ def _scans(sources: Sequence[SourceInfo], *, is_whole: bool) -> HealthItem:
     lines = scan_lines(sources)
     return HealthItem(
         label=gettext("Scans"),
-        # What was never read isn't known to be well.
+        # A source that was never scanned doesn't count as healthy.
         health=Health.DEGRADED if _failed_scans(sources) else Health.UP if finished else Health.OFF,
         sentence=coverage_of(list(sources))
         or (gettext("No sources yet.") if is_whole else gettext("No sources that you can read.")),
@@ -332,7 +333,7 @@ def _spark() -> HealthItem:
 
 
 def _fresh(fresh: int, mirrors: int, *, dated: bool) -> str:
-    """How many mirrors are up to date; where it is `dated`, the time of the oldest follows."""
+    """Say how many mirrors are up to date; if `dated`, the time of the oldest sync follows."""
     if dated:
         return counted(
             mirrors,
@@ -360,7 +361,7 @@ def _jobs(sources: Sequence[SourceInfo], mirrors: Sequence[MirrorState], failed:
 def problems(
     sources: Sequence[SourceInfo], mirrors: Sequence[MirrorState], failed: Sequence[RequestInfo]
 ) -> tuple[Problem, ...]:
-    """What can't be read or went wrong half-way, each with the message that came and since when; the first of them."""
+    """Return the first problems: unreadable sources and mirrors, and failed requests, with their message and time."""
     rows = [
         Problem(
             what=gettext("Request %(id)s to %(target)s failed after some of its steps were written.")

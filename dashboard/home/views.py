@@ -1,6 +1,6 @@
-"""The home page as an inbox, the steps of the first run, the demo's button and the theme.
+"""The home page as an inbox, the first steps, the demo's button and the theme.
 
-Each step of the first run shows what was found when it was tried. Nothing is waited for: what is known is read.
+Each first step shows the result of its last check. Nothing is waited for: only stored results are read.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ NAMED: Final = 3
 
 
 def first_steps(request: HttpRequest, mirrors: Sequence[MirrorState]) -> tuple[FirstStep, ...]:
-    """A registry, the environments, who approves, and what is scanned."""
+    """Return the first steps: a registry, the environments, reviewers, and sources."""
     actor, environments = page_actor(request), environment_infos()
     return (
         _connect(request, actor, mirrors),
@@ -79,7 +79,7 @@ def first_steps(request: HttpRequest, mirrors: Sequence[MirrorState]) -> tuple[F
 
 
 def _connect(request: HttpRequest, actor: Actor, mirrors: Sequence[MirrorState]) -> FirstStep:
-    """Of several that are connected, one that can't be read stands for them."""
+    """Return the step for registries; of several, it shows one that can't be read."""
     shown = next((mirror for mirror in mirrors if mirror.error), mirrors[0] if mirrors else None)
     reason = refusal(actor, "registry.manage", registry=shown.registry if shown else "")
     if shown is None:
@@ -99,7 +99,7 @@ def _connect(request: HttpRequest, actor: Actor, mirrors: Sequence[MirrorState])
 
 
 def _connection(mirror: MirrorState | None) -> StepCheck:
-    """How the last reading of a mirror went."""
+    """Return the result of a mirror's last sync."""
     if mirror is None:
         return StepCheck(health=Health.OFF, word=gettext("None connected"))
     named = {"registry": mirror.registry, "why": mirror.error}
@@ -163,7 +163,7 @@ def _rules_url(environment: EnvironmentInfo) -> str:
 
 
 def _approval(actor: Actor, target: EnvironmentInfo, approvers: Approvers) -> StepCheck:
-    """Whether what goes to the last environment can be approved, by whom, and where that is changed."""
+    """Say whether requests for the last environment can be approved, by whom, and where to change that."""
     manages = may(actor, "people.manage")
     cure = Link(label=gettext("People and their roles"), url=reverse("ui:people")) if manages else None
     needs = counted(
@@ -185,7 +185,7 @@ def _approval(actor: Actor, target: EnvironmentInfo, approvers: Approvers) -> St
 
 
 def _who(actor: Actor, approvers: Approvers) -> str:
-    """Those who can; their names are for who is signed in."""
+    """Say who can approve; only signed-in people see names."""
     if actor.user_id is None or len(approvers.names) > NAMED:
         return counted(approvers.people, "%(n)s person can approve.", "%(n)s people can approve.")
     return gettext("Approvers: %(names)s.") % {"names": listing(list(approvers.names))}
@@ -195,7 +195,7 @@ SHOWN, MOST_WAITING = 8, 20
 
 
 def home_page(request: HttpRequest) -> HomePage:
-    """What waits, what is on its way, what drifts, and whether the house is well."""
+    """Return what waits, what is in progress, drift, and health."""
     actor = page_actor(request)
     order = promotions.list_environments()
     sources, mirrors = drift.list_sources(by=actor), readable(list_mirrors(), actor)
@@ -240,7 +240,7 @@ def home_page(request: HttpRequest) -> HomePage:
 
 
 def is_home_changed(request: HttpRequest) -> bool:
-    """Whether home would show more of the demo than where it was made with this `shown`."""
+    """Return whether the home page would show more of the demo than the one with this `shown`."""
     actor = page_actor(request)
     open_findings = drift.open_findings_of(actor).count()
     return request.GET.get("shown") != _demo_of(drift.list_sources(by=actor), actor, open_findings).shown
@@ -248,7 +248,9 @@ def is_home_changed(request: HttpRequest) -> bool:
 
 @dataclass(frozen=True)
 class _Demo:
-    """Whether the demo loads, how far it is in words, and what home has: nothing at all, or so many open findings."""
+    """The state of the demo: whether it loads, its progress in words, and whether the product is empty or has
+    findings.
+    """
 
     loading: bool
     progress: str
@@ -257,12 +259,15 @@ class _Demo:
 
     @property
     def shown(self) -> str:
-        """What home shows of it, in a word: another word, another page."""
+        """A key of what the home page shows of the demo: another key means another page."""
         return f"{int(bool(self.progress))}{int(self.empty)}{self.open_findings}"
 
 
 def _demo_of(sources: Sequence[SourceInfo], actor: Actor, open_findings: int) -> _Demo:
-    """Whoever may not read everything doesn't set the house up: for them it isn't empty."""
+    """Return the state of the demo.
+
+    Without permission to read everything, a person doesn't set up the product, so that it doesn't count as empty.
+    """
     loading = _is_demo_loading()
     progress = _progress(sources, loading=loading, open_findings=open_findings)
     is_whole = extent_of(actor, "schema.read").is_whole
@@ -270,7 +275,7 @@ def _demo_of(sources: Sequence[SourceInfo], actor: Actor, open_findings: int) ->
 
 
 def _progress(sources: Sequence[SourceInfo], *, loading: bool, open_findings: int) -> str:
-    """How far the demo is; nothing where none loads or what it wrote has been scanned."""
+    """Describe the demo's progress; "" if none loads and its data is scanned."""
     if loading and not sources:
         return gettext("Producers are writing orders and customers. Next: their first scan, then two runs of a query.")
     if loading:
@@ -282,7 +287,7 @@ def _progress(sources: Sequence[SourceInfo], *, loading: bool, open_findings: in
 
 
 def _is_demo_loading() -> bool:
-    """Whether it is known to load: without Valkey nobody knows, and no page fails for that."""
+    """Return whether the demo loads; False without Valkey, so that no page fails."""
     try:
         return bool(cache.get(DEMO_LOCK))
     except (RedisError, OSError):
@@ -290,7 +295,7 @@ def _is_demo_loading() -> bool:
 
 
 def _demo_problem(actor: Actor) -> tuple[Problem, ...]:
-    """The demo's failure, for those who may read everything at one's own machine."""
+    """Return the demo's failure, for people on a local machine who may read everything."""
     failure = demo_failure() if settings.UNDER_UP and extent_of(actor, "schema.read").is_whole else ""
     if not failure:
         return ()
@@ -299,7 +304,10 @@ def _demo_problem(actor: Actor) -> tuple[Problem, ...]:
 
 
 def _demo_action(actor: Actor) -> Action:
-    """Anybody at one's own machine may load the demo, signed in or not: it is offered under `up` alone."""
+    """Return the button that loads the demo.
+
+    Everybody may use it, even without signing in, because it is offered only under `up` on a local machine.
+    """
     refusal = demo_refusal()
     return Action(
         label=gettext("Load the demo"),
@@ -313,7 +321,7 @@ def _demo_action(actor: Actor) -> Action:
 
 
 def _events(actor: Actor) -> list[AuditEntry]:
-    """The newest events that the reader may see, searched among the last ones written."""
+    """Return the newest events that the reader may see, among the last ones written."""
     if not extent_of(actor, "audit.read").parts:
         return []
     about = events_for(actor)
@@ -322,7 +330,7 @@ def _events(actor: Actor) -> list[AuditEntry]:
 
 
 def _activity(entries: list[AuditEntry]) -> tuple[ActivityItem, ...]:
-    """What was done, once a transaction: one registration changes several rows. Scans have a place of their own."""
+    """Return one item per transaction, because a registration changes several rows; without scans, shown elsewhere."""
     done = {entry.transaction_id: entry for entry in reversed(entries) if entry.door != "task"}
     newest = sorted(done.values(), key=lambda entry: -entry.id)[:SHOWN]
     return tuple(
@@ -347,7 +355,7 @@ YEAR = 365 * 24 * 3600
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """The inbox; or, where its own page asks so, only whether it is to be loaded again."""
+    """Show the inbox; for its polling, only tell whether to reload it."""
     require_extent(page_actor(request), "schema.read")
     if getattr(request, "htmx", None) and "shown" in request.GET:
         return HttpResponse(status=204, headers={"HX-Refresh": "true"} if is_home_changed(request) else {})
@@ -356,7 +364,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def demo_load(request: HttpRequest) -> HttpResponse:
-    """Start the demo in the background; only under `up` on one's own machine."""
+    """Start the demo in the background; only under `up` on a local machine."""
     if not settings.UNDER_UP:
         raise NotAllowed(gettext("The demo can only be loaded on a server that runs with `manage.py up`."))
     if refusal := demo_refusal():
@@ -368,7 +376,7 @@ def demo_load(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def theme(request: HttpRequest) -> HttpResponse:
-    """Keep the chosen theme in a cookie and go back to where the choice was made."""
+    """Store the theme in a cookie and redirect to the previous page."""
     chosen = request.POST.get("theme", "")
     back = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()})

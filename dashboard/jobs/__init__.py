@@ -1,1 +1,1 @@
-"""The page of background jobs and of their runs."""
+"""The pages of background jobs and of their runs."""

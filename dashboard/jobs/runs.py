@@ -24,9 +24,9 @@ from registry.notifications.job_log import RunInfo, get_run, runs_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
-    """A job: when it ended last and how many seconds it took, when it comes next, what went wrong, and how to run it again.
+    """A job: its last end and duration in seconds, its next run, its error, and the action to retry it.
 
-    `run` is its last run, of who may open its log.
+    `run` is its last run, for people who may read its log.
     """
 
     name: str
@@ -50,11 +50,11 @@ class RunPage:
 
     @property
     def state(self) -> JobState:
-        """How it ended."""
+        """The result of the run."""
         return _STATES[self.info.state]
 
 
-#: as long as a page may wait for Valkey
+#: timeout of a page for Valkey
 SECONDS: Final = 1.0
 SCAN: Final = "registry.drift.tasks.run_scan"
 SYNC: Final = "registry.subjects.tasks.sync_remote"
@@ -65,14 +65,14 @@ QUEUES: Final = {
     "scans": later("Scans"),
 }
 _STATES: Final = {"done": JobState.WELL, "failed": JobState.FAILED}
-#: task that is run for something → what its page is called
+#: task with a key → title of its run's page
 _TITLES: Final = {
     SCAN: later("Scan %(key)s"),
     SYNC: later("Sync of mirror %(key)s"),
     DELIVER: later("Delivery %(key)s"),
     APPLY: later("Apply request %(key)s"),
 }
-#: entry of beat's schedule → what it does
+#: entry of beat's schedule → label
 _WORDS: Final = {
     "queue-due-scans": later("Queue due scans"),
     "queue-due-syncs": later("Queue due mirror syncs"),
@@ -94,13 +94,13 @@ Runs = Mapping[tuple[str, str], RunInfo]
 
 
 def last_runs() -> Runs:
-    """The last runs of all jobs that the page shows, by task and by what it was run for; one query."""
+    """Return the last runs of all jobs on the page, by task and key; one query."""
     scheduled = {str(entry["task"]) for entry in settings.CELERY_BEAT_SCHEDULE.values()}
     return runs_of(sorted({SCAN, SYNC, APPLY, DELIVER, *scheduled}))
 
 
 def schedule_rows(runs: Runs) -> list[JobRow]:
-    """What beat hands out: each with its interval and its last run."""
+    """Return the scheduled jobs with their interval and last run."""
     plan: Mapping[str, Mapping[str, Any]] = settings.CELERY_BEAT_SCHEDULE
     return [_scheduled(name, entry, runs.get((str(entry["task"]), ""))) for name, entry in plan.items()]
 
@@ -126,7 +126,7 @@ def _scheduled(name: str, entry: Mapping[str, Any], run: RunInfo | None) -> JobR
 
 
 def queue_rows() -> list[JobRow]:
-    """The queues with how many tasks wait in each; where Valkey is away, that."""
+    """Return the queues with the number of waiting tasks; an error row if Valkey is away."""
     try:
         with redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=SECONDS, socket_timeout=SECONDS) as client:
             waiting = {name: int(client.llen(name)) for name in QUEUES}  # type: ignore[arg-type]  # not awaited
@@ -154,7 +154,7 @@ def _title(run: RunInfo) -> str:
 
 
 def run_page(request: HttpRequest, number: int) -> RunPage:
-    """The last run of a job. Raises NotFound."""
+    """Return the last run of a job. Raises NotFound."""
     run = get_run(number)
     if run is None:
         raise NotFound(gettext("Run not found. Logs are kept for two weeks."))

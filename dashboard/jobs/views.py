@@ -1,4 +1,4 @@
-"""What runs in the background: what waits, what failed, when it ran last and when it comes next."""
+"""Background jobs: waiting and failed ones, last and next runs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from registry.subjects.policy.registries import MirrorState, list_mirrors
 logger = logging.getLogger(__name__)
 
 SHOWN: Final = 50
-#: an event that waits longer than this wasn't sealed when it should have been: the sealing runs twice a minute
+#: an event unsealed for longer is overdue: sealing runs twice a minute
 SEALED_WITHIN: Final = timedelta(minutes=5)
 _SCANS: Final = {
     "queued": JobState.WAITING,
@@ -57,7 +57,7 @@ _URGENT: Final = (JobState.FAILED, JobState.RUNNING, JobState.WAITING)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobGroup:
-    """Jobs of one kind. `problem` stands in their place where they couldn't be read; `more` counts those left out."""
+    """Jobs of a kind. `problem` replaces them if they couldn't be read; `more` counts omitted ones."""
 
     key: str
     title: str
@@ -70,14 +70,14 @@ class JobGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobsPage:
-    """All kinds."""
+    """All kinds of jobs."""
 
     frame: Frame
     groups: tuple[JobGroup, ...]
 
 
 def jobs_page(request: HttpRequest) -> JobsPage:
-    """The parts, each with what the person may read; those that are of no registry for whoever may read the whole audit."""
+    """Return the jobs that the person may read; kinds without a registry only for readers of the whole audit."""
     actor = page_actor(request)
     is_whole = may(actor, "audit.read")
     runs = last_runs() if is_whole else {}
@@ -89,12 +89,12 @@ def jobs_page(request: HttpRequest) -> JobsPage:
 
 
 def _part(group: JobGroup, read: Callable[[Actor, Runs], Iterable[JobRow]], actor: Actor, runs: Runs) -> JobGroup:
-    # outside of a transaction, one failed statement doesn't affect the next
+    # outside a transaction, one failed statement doesn't affect the next
     kept = transaction.atomic() if connection.in_atomic_block else nullcontext()
     try:
         with kept:
             rows = list(read(actor, runs))
-    except Exception as error:  # whatever is wrong with one part, the others are what an operator needs then
+    except Exception as error:  # any failure of one part must not hide the others from an operator
         logger.exception("jobs: %s", group.key)
         problem = Problem(
             what=gettext("This section can’t be loaded."),
@@ -290,13 +290,13 @@ _PARTS: Final[tuple[tuple[JobGroup, Callable[[Actor, Runs], Iterable[JobRow]]], 
 
 @require_safe
 def job_run(request: HttpRequest, number: int) -> HttpResponse:
-    """The end of what the last run of a job logged; for who may read the whole audit, since a log is of no registry."""
+    """Show the end of the last run's log; only for readers of the whole audit, because a log has no registry."""
     require(page_actor(request), "audit.read")
     return render(request, "jobs/run.html", {"page": run_page(request, number)})
 
 
 @require_safe
 def jobs(request: HttpRequest) -> HttpResponse:
-    """What runs in the background, for who may read the audit of anything: each part with what they may read."""
+    """Show background jobs to readers of any audit events, each kind as far as they may read it."""
     require_extent(page_actor(request), "audit.read")
     return render(request, "jobs/jobs.html", {"page": jobs_page(request)})

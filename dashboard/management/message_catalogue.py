@@ -1,7 +1,7 @@
-"""The texts that people see, collected from code and templates, and what translators make of them, for `manage.py messages`.
+"""The translatable texts in code and templates, and their catalogues, for `manage.py messages`.
 
-Babel reads and writes the catalogues, since GNU gettext may be missing; it is there for those who work on the product,
-and the server needs nothing but the compiled files.
+Babel reads and writes the catalogues, because GNU gettext may be missing. It is a development dependency; the server
+needs only the compiled files.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _BRACES: Final = re.compile(r"\{\w*\}")
 
 
 def collected() -> Catalog:
-    """The texts of the whole site, each with its files."""
+    """Return the texts of the whole site, each with its files."""
     catalogue = Catalog(fuzzy=False)
     code = (*(ROOT / "dashboard").rglob("*.py"), *(ROOT / "registry" / "drift" / "sources").glob("*.py"))
     for path in sorted([*(ROOT / "templates").rglob("*.html"), *code]):
@@ -55,10 +55,10 @@ def collected() -> Catalog:
 
 
 def texts_of(path: Path) -> Iterator[str | tuple[str, ...]]:
-    """The texts of one file, a pair where there are forms for one and for many."""
+    """Yield the texts of a file; a pair for singular and plural."""
     source = path.read_text()
     if path.suffix == ".html":
-        source = f"({templatize(_COUNTED.sub(_as_block, source), origin=str(path))})"  # indentation says nothing
+        source = f"({templatize(_COUNTED.sub(_as_block, source), origin=str(path))})"  # parentheses: any indentation
     for _, message, _, _ in extract("python", BytesIO(source.encode()), keywords=KEYWORDS):
         yield message
 
@@ -72,19 +72,21 @@ def _as_block(tag: re.Match[str]) -> str:
 
 
 def template_text() -> str:
-    """The template catalogue as its file should be: in the order of the texts, without lines and dates that only move."""
+    """Return the text of the template catalogue, sorted and without line numbers and dates, which cause noise in
+    diffs.
+    """
     out = BytesIO()
     write_po(out, collected(), omit_header=True, include_lineno=False, sort_output=True, width=120)
     return HEADER + out.getvalue().decode()
 
 
 def catalogues() -> list[Path]:
-    """The catalogue of each language that there is."""
+    """Return the catalogue of each language."""
     return sorted(FOLDER.glob("*/LC_MESSAGES/django.po"))
 
 
 def begin(language: str) -> Path:
-    """An empty catalogue for a language, named as Babel names it ("de", "pt_BR"). Raises UnknownLocaleError."""
+    """Create an empty catalogue for a language named like in Babel ("de", "pt_BR"). Raises UnknownLocaleError."""
     path = FOLDER / language / "LC_MESSAGES" / "django.po"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -93,7 +95,7 @@ def begin(language: str) -> Path:
 
 
 def bring_up_to_date(path: Path) -> None:
-    """Add what is new to a catalogue, drop what is gone, and mark as fuzzy what only looks like an earlier text."""
+    """Add new texts to a catalogue, remove obsolete ones, and mark translations of similar texts as fuzzy."""
     catalogue = _read(path)
     catalogue.update(collected(), no_fuzzy_matching=False)
     catalogue.obsolete.clear()
@@ -101,7 +103,7 @@ def bring_up_to_date(path: Path) -> None:
 
 
 def problems(path: Path) -> list[str]:
-    """What is wrong with the translations of a catalogue: placeholders that differ, plural forms that are missing."""
+    """Return the errors in a catalogue's translations: different placeholders, missing plural forms."""
     errors = []
     for message in _read(path):
         ids = (message.id,) if isinstance(message.id, str) else tuple(message.id)
@@ -120,14 +122,14 @@ def problems(path: Path) -> list[str]:
 
 
 def compiled(path: Path) -> bytes:
-    """A catalogue as the server reads it."""
+    """Return a compiled catalogue."""
     out = BytesIO()
     write_mo(out, _read(path))
     return out.getvalue()
 
 
 def stale() -> list[str]:
-    """What `manage.py messages` would change or refuse: the template, compiled files, translations with problems."""
+    """Return what `manage.py messages` would change or refuse: the template, compiled files, invalid translations."""
     paths = []
     if not TEMPLATE.exists() or TEMPLATE.read_text() != template_text():
         paths.append(TEMPLATE.relative_to(ROOT).as_posix())

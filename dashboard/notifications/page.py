@@ -1,4 +1,4 @@
-"""The pages of the inbox, of subscriptions, of the end of a digest, and of webhooks with their delivery logs."""
+"""The pages of the inbox, of subscriptions, of ending a digest, and of webhooks with their delivery logs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class InboxPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionsPage:
-    """One's subscriptions and digest, with their forms; `defaults` are events that come without, and to whom."""
+    """A person's subscriptions and digest, with forms; `defaults` are events sent without one, and their recipients."""
 
     frame: Frame
     subscriptions: Sequence[SubscriptionInfo]
@@ -55,7 +55,7 @@ class SubscriptionsPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopPage:
-    """The page behind the link in a digest: the button that ends digests, or None once they are ended."""
+    """The page that the link in a digest opens: a button that ends digests, or None once they are ended."""
 
     frame: Frame
     stop: Action | None = None
@@ -65,12 +65,12 @@ LONGEST_NUMBER = 18
 
 
 def number_in(text: str) -> int | None:
-    """A row's number from a query parameter; None for anything else."""
+    """Parse a row's number in a query parameter; None for anything else."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER else None
 
 
 def inbox_page(request: HttpRequest) -> InboxPage:
-    """One's notices, newest first. Raises NotSignedIn, InvalidInput."""
+    """Return a person's notices, newest first. Raises NotSignedIn, InvalidInput."""
     actor = page_actor(request)
     only_unread = chosen_value(request.GET, "show", ["unread"]) == "unread"
     before = number_in(request.GET.get("before", ""))
@@ -89,13 +89,13 @@ def inbox_page(request: HttpRequest) -> InboxPage:
 
 
 def older(path: str, query: Mapping[str, str], numbers: list[int], *, more: bool) -> Paging:
-    """Paging by number: how many rows are shown, and the address of older ones."""
+    """Return the paging by number: how many rows are shown, and the URL of older ones."""
     after = {**query, "before": str(numbers[-1])} if numbers else {}
     return Paging(first=1, last=len(numbers), next_url=f"{path}?{urlencode(after)}" if more else "")
 
 
 def subscriptions_page(request: HttpRequest, sent: ServiceForm | None = None) -> SubscriptionsPage:
-    """One's subscriptions and digest; `sent` is a form that was refused. Raises NotSignedIn."""
+    """Return a person's subscriptions and digest; `sent` is a refused form. Raises NotSignedIn."""
     actor = page_actor(request)
     digest = digest_of(actor)
     to_owners = [event for event in EVENTS.values() if event.for_owners]
@@ -120,7 +120,7 @@ def subscriptions_page(request: HttpRequest, sent: ServiceForm | None = None) ->
 
 
 def stop_page(request: HttpRequest, token: str, *, done: bool = False) -> StopPage:
-    """The page behind the link in a digest. Raises NotFound for an invalid token."""
+    """Return the page that the link in a digest opens. Raises NotFound for an invalid token."""
     if not done and person_in(token) is None:
         raise NotFound(gettext("This link doesn’t work. It is incomplete, or the account no longer exists."))
     url = reverse("ui:digest_stop", args=[token])
@@ -145,7 +145,7 @@ DELIVERIES: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookRow:
-    """A webhook, with what it sends in words."""
+    """A webhook, with its settings in words."""
 
     info: WebhookInfo
     kind: str
@@ -156,7 +156,7 @@ class WebhookRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhooksPage:
-    """The visible webhooks."""
+    """The webhooks that the reader may see."""
 
     frame: Frame
     rows: tuple[WebhookRow, ...]
@@ -165,7 +165,7 @@ class WebhooksPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookFormPage:
-    """The form of a webhook, and where it leads when it isn't sent."""
+    """The form of a webhook, and the URL to cancel it."""
 
     frame: Frame
     form: ServiceForm
@@ -175,7 +175,7 @@ class WebhookFormPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryRow:
-    """A delivery in the log; `is_done` when it can be sent again."""
+    """A delivery in the log; `is_done` says that it can be sent again."""
 
     info: DeliveryInfo
     state: Look
@@ -184,7 +184,9 @@ class DeliveryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookPage:
-    """One webhook with its log; `refused` says why the reader may not change it, `secret` is there right after its creation."""
+    """A webhook with its log; `refused` says why the reader may not edit it; `secret` is set after creation or
+    rotation.
+    """
 
     frame: Frame
     webhook: WebhookRow
@@ -195,12 +197,12 @@ class WebhookPage:
 
     @property
     def is_signed(self) -> bool:
-        """Whether it has a key."""
+        """Whether its messages are signed."""
         return self.webhook.info.kind == SIGNED
 
 
 def webhooks_page(request: HttpRequest) -> WebhooksPage:
-    """The visible webhooks. Raises NotSignedIn."""
+    """Return the webhooks that the reader may see. Raises NotSignedIn."""
     return WebhooksPage(
         frame=make_frame(request, title=gettext("Webhooks")),
         rows=tuple(map(webhook_row, selectors.list_webhooks(page_actor(request)))),
@@ -209,7 +211,7 @@ def webhooks_page(request: HttpRequest) -> WebhooksPage:
 
 
 def webhook_row(info: WebhookInfo) -> WebhookRow:
-    """The row of a webhook."""
+    """Return the row of a webhook."""
     return WebhookRow(info=info, kind=KINDS[info.kind], events=_events(info), scope=_scope(info), state=_state(info))
 
 
@@ -239,7 +241,7 @@ def _crumbs(info: WebhookInfo | None = None) -> tuple[Crumb, ...]:
 
 
 def webhook_form(request: HttpRequest, webhook: str = "", sent: ServiceForm | None = None) -> WebhookFormPage:
-    """The form of a new or existing webhook; `sent` was refused. Raises NotFound, NotSignedIn."""
+    """Return the form of a new or existing webhook; `sent` is a refused form. Raises NotFound, NotSignedIn."""
     actor = page_actor(request)
     selectors.person_of(actor)
     info = selectors.get_webhook(actor, webhook) if webhook else None
@@ -254,7 +256,10 @@ def webhook_form(request: HttpRequest, webhook: str = "", sent: ServiceForm | No
 
 
 def webhook_page(request: HttpRequest, webhook: str, *, secret: str = "") -> WebhookPage:
-    """One webhook with its log, and with its key if it was just created or rotated. Raises NotFound, NotSignedIn."""
+    """Return a webhook with its log, and with its key if it was just created or rotated.
+
+    Raises NotFound, NotSignedIn.
+    """
     actor = page_actor(request)
     info = selectors.get_webhook(actor, webhook)
     before = number_in(request.GET.get("before", ""))
@@ -278,7 +283,7 @@ def _refusal(actor: Actor, info: WebhookInfo) -> str:
 
 
 def remove_page(request: HttpRequest, form: ServiceForm, webhook: str) -> ConfirmPage:
-    """The confirmation of removing a webhook. Raises NotFound, NotSignedIn."""
+    """Return the confirmation of removing a webhook. Raises NotFound, NotSignedIn."""
     actor = page_actor(request)
     info = selectors.get_webhook(actor, webhook)
     return ConfirmPage(

@@ -1,4 +1,4 @@
-"""Pages of the inbox, of subscriptions and of webhooks. Every button is a POST that works without JavaScript."""
+"""Views of the inbox, subscriptions and webhooks. Every button is a POST that works without JavaScript."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ SUBSCRIBE: Final = "notification.subscribe"
 
 @require_safe
 def inbox(request: HttpRequest) -> HttpResponse:
-    """The inbox."""
+    """Show the inbox."""
     return render(request, "notifications/inbox.html", {"page": pages.inbox_page(request)})
 
 
 @require_POST
 def mark_read(request: HttpRequest) -> HttpResponse:
-    """Mark one entry as read, or all up to the newest that the page showed."""
+    """Mark an entry as read, or all up to the newest that the page showed."""
     entry = pages.number_in(request.POST.get("entry", ""))
     up_to = pages.number_in(request.POST.get("up_to", ""))
     if (entry is None) == (up_to is None):
@@ -48,35 +48,35 @@ def mark_read(request: HttpRequest) -> HttpResponse:
 
 
 class SubscriptionFormView(ServiceFormView):
-    """A form of the page of one's subscriptions and digest; the page itself is at the address of the first."""
+    """A form on the page of subscriptions; the first form's URL also shows the page."""
 
     http_method_names = ["get", "head", "post"]
     form_class = SubscribeForm
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        """The page."""
+        """Show the page."""
         return render(request, SUBSCRIPTIONS, {"page": pages.subscriptions_page(request)})
 
     def post(self, request: HttpRequest, **route: Any) -> HttpResponse:
-        """Run the form, for who may subscribe to anything."""
+        """Run the form if the person may subscribe to anything."""
         if not may_somewhere(page_actor(request), SUBSCRIBE):
             require(page_actor(request), SUBSCRIBE)
         return super().post(request, **route)
 
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page with the form's errors."""
+        """Show the page with the form's errors."""
         page = pages.subscriptions_page(self.request, form)
         return render(self.request, SUBSCRIPTIONS, {"page": page}, status=form.status)
 
     def after(self, **route: Any) -> HttpResponse:
-        """The page again."""
+        """Redirect to the page."""
         return redirect("ui:subscriptions")
 
 
-@csrf_exempt  # mail programs send it without a page of ours; the signed token in the address authorizes it
+@csrf_exempt  # mail clients post without one of our pages; the signed token in the URL authorizes the request
 @require_http_methods(["GET", "HEAD", "POST"])
 def digest_stop(request: HttpRequest, token: str) -> HttpResponse:
-    """The link in a digest: it asks first, since programs open links by themselves; when sent, digests end."""
+    """Ask before ending digests, because mail clients open links automatically; end them on POST."""
     if request.method == "POST":
         stop_digest(token=token)
         return render(request, "notifications/stopped.html", {"page": pages.stop_page(request, token, done=True)})
@@ -93,43 +93,43 @@ def unsubscribe(request: HttpRequest, subscription_id: int) -> HttpResponse:
 
 @require_safe
 def webhook_list(request: HttpRequest) -> HttpResponse:
-    """The visible webhooks."""
+    """Show the webhooks that the reader may see."""
     return render(request, "notifications/webhooks.html", {"page": pages.webhooks_page(request)})
 
 
 class WebhookFormView(ServiceFormView):
-    """The form of a new webhook; when sent, the webhook with its key, shown once."""
+    """The form of a new webhook; on POST, it shows the webhook with its key, once."""
 
     http_method_names = ["get", "head", "post"]
     form_class = WebhookForm
 
     def get(self, request: HttpRequest, **route: Any) -> HttpResponse:
-        """The form."""
+        """Show the form."""
         return render(request, FORM, {"page": pages.webhook_form(request, **route)})
 
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The form with its errors."""
+        """Show the form with its errors."""
         page = pages.webhook_form(self.request, **route, sent=form)
         return render(self.request, FORM, {"page": page}, status=form.status)
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The webhook with its key."""
+        """Show the webhook with its key."""
         return _with_key(self.request, form.result)
 
 
 class WebhookEditView(WebhookFormView):
-    """The form of a webhook; when sent, the webhook is changed."""
+    """The form that edits a webhook."""
 
     form_class = WebhookEditForm
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The webhook."""
+        """Redirect to the webhook."""
         messages.success(self.request, form.success)
         return redirect("ui:webhook", route["webhook"])
 
 
 def _with_key(request: HttpRequest, made: webhook_services.NewKey) -> HttpResponse:
-    """The webhook's page with its key, which no message or session stores."""
+    """Show the webhook's page with its key, which isn't stored in a message or session."""
     page = pages.webhook_page(request, made.webhook, secret=made.secret)
     response = render(request, "notifications/webhook.html", {"page": page})
     response["Cache-Control"] = "no-store"
@@ -138,21 +138,21 @@ def _with_key(request: HttpRequest, made: webhook_services.NewKey) -> HttpRespon
 
 @require_safe
 def webhook_page(request: HttpRequest, webhook: str) -> HttpResponse:
-    """One webhook with its log."""
+    """Show a webhook with its log."""
     return render(request, "notifications/webhook.html", {"page": pages.webhook_page(request, webhook)})
 
 
 class WebhookRemoveView(ConfirmView):
-    """The confirmation of a removal."""
+    """The confirmation of removing a webhook."""
 
     form_class = RemoveWebhookForm
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
-        """The page."""
+        """Return the page."""
         return pages.remove_page(self.request, form, **route)
 
     def after(self, **route: Any) -> HttpResponse:
-        """The list."""
+        """Redirect to the list."""
         return redirect("ui:webhooks")
 
 
@@ -185,7 +185,7 @@ def webhook_test(request: HttpRequest, webhook: str) -> HttpResponse:
 
 @require_POST
 def webhook_switch(request: HttpRequest, webhook: str) -> HttpResponse:
-    """Switch a webhook off or on."""
+    """Turn a webhook on or off."""
     actor = page_actor(request)
     on = not selectors.get_webhook(actor, webhook).active
     message = gettext("Webhook turned on. Queued messages will be sent.") if on else gettext("Webhook turned off.")

@@ -1,1 +1,1 @@
-"""People, groups and owners; API tokens; signing in, also through an OpenID Connect issuer."""
+"""The pages of people, groups and owners; API tokens; sign-in, also through an OpenID Connect issuer."""

@@ -1,4 +1,4 @@
-"""The forms of the pages of people and of tokens."""
+"""The forms on the pages of people and of tokens."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MANAGE: Final = "people.manage"
 
 
 class PeopleForm(ServiceForm):
-    """A form of the people page: `do` names it in what is sent.
+    """A form on the people page, identified by `do` in the POST.
 
-    A form with a `title` stands below the lists. The others are buttons in rows; `loses` says what they take away.
+    A form with a `title` is below the lists. The others are buttons in rows; `loses` says what they remove.
     """
 
     permission = MANAGE
@@ -53,7 +53,7 @@ class _RoleForm(_ScopedForm):
 
 
 class AddPersonForm(PeopleForm):
-    """Makes an account; its password is the result."""
+    """A form that creates an account; the result is its password."""
 
     do, service = "add", staticmethod(services.add_person)
     title, label, success = later("Add a person"), later("Add person"), later("Person added.")
@@ -62,7 +62,7 @@ class AddPersonForm(PeopleForm):
 
 
 class GrantForm(_RoleForm):
-    """Gives a person a role."""
+    """A form that grants a role to a person."""
 
     do, service = "grant", staticmethod(services.grant)
     title = later("Grant a role to a person")
@@ -72,7 +72,7 @@ class GrantForm(_RoleForm):
 
 
 class EmailForm(PeopleForm):
-    """Sets a person's address."""
+    """A form that sets a person's email address."""
 
     do, service = "mail", staticmethod(services.set_email)
     title = later("Set a person’s email address")
@@ -85,7 +85,7 @@ class EmailForm(PeopleForm):
 
 
 class MakeGroupForm(PeopleForm):
-    """Makes a group."""
+    """A form that creates a group."""
 
     do, service = "make_group", staticmethod(services.make_group)
     title, label, success = later("Create a group"), later("Create group"), later("Group created.")
@@ -94,7 +94,7 @@ class MakeGroupForm(PeopleForm):
 
 
 class OwnerForm(_ScopedForm):
-    """Makes a person an owner."""
+    """A form that makes a person an owner."""
 
     do, service = "own", staticmethod(services.add_owner)
     title, label, success = later("Add a person as owner"), later("Add owner"), later("Owner added.")
@@ -104,7 +104,7 @@ class OwnerForm(_ScopedForm):
 
 
 class SamePersonForm(PeopleForm):
-    """Links two accounts of one person."""
+    """A form that links two accounts of one person."""
 
     do, service = "same", staticmethod(state_same_person)
     title = later("Link two accounts of the same person")
@@ -121,7 +121,7 @@ class SamePersonForm(PeopleForm):
 
 
 class GroupGrantForm(_RoleForm):
-    """Gives a group a role."""
+    """A form that grants a role to a group."""
 
     do, service = "grant_to_group", staticmethod(services.grant_to_group)
     title = later("Grant a role to a group")
@@ -131,7 +131,7 @@ class GroupGrantForm(_RoleForm):
 
 
 class JoinForm(PeopleForm):
-    """Puts a person into a group."""
+    """A form that adds a person to a group."""
 
     do, service = "join", staticmethod(services.add_member)
     title, label, success = later("Add a person to a group"), later("Add member"), later("Member added.")
@@ -141,7 +141,7 @@ class JoinForm(PeopleForm):
 
 
 class GroupOwnerForm(_ScopedForm):
-    """Makes a group an owner."""
+    """A form that makes a group an owner."""
 
     do, service = "own_group", staticmethod(services.add_owner)
     title, label, success = later("Add a group as owner"), later("Add owner"), later("Owner added.")
@@ -151,7 +151,7 @@ class GroupOwnerForm(_ScopedForm):
 
 
 class ShutForm(PeopleForm):
-    """Deactivates an account."""
+    """A form that deactivates an account."""
 
     do, service = "shut", staticmethod(services.set_active)
     label, success = later("Deactivate account"), later("Account deactivated.")
@@ -164,19 +164,19 @@ class ShutForm(PeopleForm):
     username = forms.CharField()
 
     def arguments(self) -> dict[str, Any]:
-        """The service's arguments."""
+        """Return the service's arguments."""
         return {**self.cleaned_data, "active": self.active}
 
 
 class ReopenForm(ShutForm):
-    """Reactivates an account."""
+    """A form that reactivates an account."""
 
     do, active = "open", True
     label, success, loses = later("Reactivate account"), later("Account reactivated."), ""
 
 
 class RevokeForm(PeopleForm):
-    """Takes a role from a person."""
+    """A form that revokes a role of a person."""
 
     do, service = "revoke", staticmethod(services.revoke_grant)
     label, success = later("Revoke role"), later("Role revoked.")
@@ -186,14 +186,14 @@ class RevokeForm(PeopleForm):
 
 
 class GroupRevokeForm(RevokeForm):
-    """Takes a role from a group."""
+    """A form that revokes a role of a group."""
 
     do, service = "revoke_from_group", staticmethod(services.remove_group_grant)
     loses = later("All members lose the permissions of this role there.")
 
 
 class LeaveForm(PeopleForm):
-    """Takes a person out of a group."""
+    """A form that removes a person from a group."""
 
     do, service = "leave", staticmethod(services.remove_member)
     label, success = later("Remove member"), later("Member removed.")
@@ -204,7 +204,7 @@ class LeaveForm(PeopleForm):
 
 
 class RemoveGroupForm(PeopleForm):
-    """Removes a group."""
+    """A form that removes a group."""
 
     do, service = "remove_group", staticmethod(services.remove_group)
     label, success = later("Remove group"), later("Group removed.")
@@ -214,7 +214,7 @@ class RemoveGroupForm(PeopleForm):
 
 
 class DisownForm(PeopleForm):
-    """Ends an ownership."""
+    """A form that removes an owner."""
 
     do, service = "disown", staticmethod(services.remove_owner)
     label, success = later("Remove owner"), later("Owner removed.")
@@ -224,7 +224,7 @@ class DisownForm(PeopleForm):
 
 
 class UnlinkForm(PeopleForm):
-    """Unlinks two accounts."""
+    """A form that unlinks two accounts."""
 
     do, service = "two", staticmethod(withdraw_same_person)
     label, success = later("Unlink accounts"), later("Accounts unlinked.")
@@ -246,7 +246,7 @@ FORMS: Final[dict[str, type[PeopleForm]]] = {
 def people_forms(
     people: Iterable[str], groups: list[str], registries: Iterable[str], sent: ServiceForm | None = None
 ) -> dict[str, ServiceForm]:
-    """The page's forms by `do`, with what can be chosen; those of groups only where there are groups."""
+    """Return the page's forms by `do`, with their choices; those for groups only if there are groups."""
     page = {do: sent if type(sent) is kind else kind() for do, kind in FORMS.items()}
     names = list(people)
     fill_choices(page.values(), username=names, one=names, other=names, group=groups, registry=registries)
@@ -256,7 +256,7 @@ def people_forms(
 
 
 class TokenForm(ServiceForm):
-    """Makes a token, which is the result."""
+    """A form that creates a token."""
 
     service = staticmethod(services.make_token)
     label = later("Create token")

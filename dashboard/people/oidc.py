@@ -1,4 +1,4 @@
-"""Sign-in through one OpenID Connect issuer, by allauth over the product's own HTTP client, with its views."""
+"""Sign-in through an OpenID Connect issuer, with allauth over the product's own HTTP client; and its views."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PolicedTransport(BaseAdapter):
         cert: Any = None,
         proxies: Mapping[str, str] | None = None,
     ) -> requests.Response:
-        """The response. Raises requests.ConnectionError, with the reason, for any failure."""
+        """Return the response. Raises requests.ConnectionError with the reason for any failure."""
         url = request.url or ""
         parts = urlsplit(url)
         headers = {name: str(value) for name, value in request.headers.items() if name.lower() not in OWN_HEADERS}
@@ -81,7 +81,7 @@ class PolicedTransport(BaseAdapter):
         return response
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: each request closes its connection."""
 
 
 logger = logging.getLogger(__name__)
@@ -89,7 +89,9 @@ SUBJECT_LENGTH = 191  # the limit of allauth's column; the standard allows 255 A
 
 
 def provider_id() -> str:
-    """The provider id of the issuer: subjects of another issuer are other people."""
+    """Return the provider id of the issuer; it differs for each issuer, because equal subjects of two are different
+    people.
+    """
     return f"oidc-{hashlib.sha256(settings.OIDC_ISSUER.encode()).hexdigest()[:24]}"
 
 
@@ -105,11 +107,11 @@ class IssuerAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allaut
         return config
 
     def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
-        """The URL that the issuer redirects to."""
+        """Return the URL that the issuer redirects to."""
         return request.build_absolute_uri(reverse("oidc_callback"))
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: SocialToken, **kwargs: Any) -> SocialLogin:
-        """The sign-in of the subject of the id token, whose signature is always checked. Raises OAuth2Error."""
+        """Return the sign-in of the id token's subject, after checking the signature. Raises OAuth2Error."""
         text = kwargs["response"].get("id_token")
         if not text:
             raise OAuth2Error("The issuer gave no id token.")
@@ -135,47 +137,49 @@ class IssuerAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allaut
 
 
 class IssuerProvider(OpenIDConnectProvider):  # type: ignore[misc]
-    """The one issuer; of its claims only name and address are stored."""
+    """The configured issuer; only the name and email address in its claims are stored."""
 
     oauth2_adapter_class = IssuerAdapter
 
     def get_login_url(self, request: HttpRequest, **kwargs: Any) -> str:
-        """The URL that starts a sign-in."""
+        """Return the URL that starts a sign-in."""
         return reverse("oidc_login")
 
     def get_callback_url(self) -> str:
-        """The callback URL."""
+        """Return the callback URL."""
         return reverse("oidc_callback")
 
     def get_default_scope(self) -> list[str]:
-        """The requested scopes."""
+        """Return the requested scopes."""
         return list(settings.OIDC_SCOPES)
 
     def get_pkce_params(self) -> dict[str, str]:
-        """PKCE, always: an intercepted code is useless without the verifier."""
+        """Enable PKCE: an intercepted code is useless without the verifier."""
         self.app.settings["oauth_pkce_enabled"] = True
         params: dict[str, str] = super().get_pkce_params()
         return params
 
     def extract_extra_data(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Nothing: claims aren't stored."""
+        """Return nothing: claims aren't stored."""
         return {}
 
     def extract_common_fields(self, data: dict[str, Any]) -> dict[str, Any]:
-        """The names, without the e-mail address, by which allauth would search for other accounts."""
+        """Return the names without the email address, by which allauth would search for other accounts."""
         fields = super().extract_common_fields({**data, "email": None})
         return {name: value for name, value in fields.items() if isinstance(value, str)}
 
     def extract_email_addresses(self, data: dict[str, Any]) -> list[Any]:
-        """None, so that no account is matched by e-mail address."""
+        """Return nothing, so that no account is matched by email address."""
         return []
 
 
 class IssuerAccounts(DefaultSocialAccountAdapter):  # type: ignore[misc]
-    """People of the issuer get an account without roles at their first sign-in, and their groups at every sign-in."""
+    """Gives people of the issuer an account without roles at their first sign-in, and updates their groups at each
+    one.
+    """
 
     def list_apps(self, request: HttpRequest, provider: str | None = None, client_id: str | None = None) -> list[Any]:
-        """The one client from the settings, or none; never one from the database."""
+        """Return the client from the settings, if any; never one from the database."""
         if not settings.OIDC_ISSUER or provider not in (None, provider_id(), "openid_connect"):
             return []
         app = SocialApp(
@@ -189,18 +193,18 @@ class IssuerAccounts(DefaultSocialAccountAdapter):  # type: ignore[misc]
         return [app]
 
     def get_app(self, request: HttpRequest, provider: str, client_id: str | None = None) -> SocialApp:
-        """The one client. Raises SocialApp.DoesNotExist without one."""
+        """Return the client. Raises SocialApp.DoesNotExist without one."""
         apps = self.list_apps(request, provider)
         if not apps:
             raise SocialApp.DoesNotExist
         return apps[0]
 
     def get_provider(self, request: HttpRequest, provider: str, client_id: str | None = None) -> IssuerProvider:
-        """The issuer. Raises SocialApp.DoesNotExist without one."""
+        """Return the issuer. Raises SocialApp.DoesNotExist without one."""
         return IssuerProvider(request, app=self.get_app(request, provider))
 
     def get_requests_session(self) -> requests.Session:
-        """A session with the egress policy, without redirects and without environment variables."""
+        """Return a session with the egress policy, without redirects and environment variables."""
         session = requests.Session()
         session.trust_env = False
         session.max_redirects = 0
@@ -210,11 +214,11 @@ class IssuerAccounts(DefaultSocialAccountAdapter):  # type: ignore[misc]
         return session
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
-        """Yes: the issuer decides who may sign in, and a new account has no role."""
+        """Return True: the issuer decides who may sign in, and a new account has no role."""
         return True
 
     def authenticate_by_email(self, login: SocialLogin) -> None:
-        """Never authenticate by e-mail address."""
+        """Do nothing: email addresses never authenticate."""
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """Update the groups of an existing account before the sign-in."""
@@ -223,10 +227,10 @@ class IssuerAccounts(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
     @transaction.atomic
     def save_user(self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None) -> User:
-        """Create the account of a new person, under an unused name."""
+        """Create the account of a new person with an unused name."""
         origin = str(request.META.get("REMOTE_ADDR") or "")
         sociallogin.user.email = issued_email(sociallogin.claims.get("email"))
-        get_account_adapter().populate_username(request, sociallogin.user)  # the audit has the account's own name
+        get_account_adapter().populate_username(request, sociallogin.user)  # so that the audit has the account's name
         username = user_username(sociallogin.user)
         record(by=Actor(username, "ui", origin=origin, signed_in_by="oidc"), why="first sign-in through the issuer")
         user: User = super().save_user(request, sociallogin, form)
@@ -241,13 +245,13 @@ class IssuerAccounts(DefaultSocialAccountAdapter):  # type: ignore[misc]
         exception: Exception | None = None,
         extra_context: Any = None,
     ) -> None:
-        """Show the failure page; the reason is in the log, for operators."""
+        """Show the failure page; the reason is only in the log."""
         logger.warning("sign-in through the issuer failed: %s %s", error, str(exception or "")[:500])
         raise ImmediateHttpResponse(render(request, "account/oidc_failed.html", status=403))
 
 
 def client_secret() -> str:
-    """The client's secret from the secrets folder; "" for a public client. Raises InvalidSecret."""
+    """Return the client's secret from the secrets folder; "" for a public client. Raises InvalidSecret."""
     if not settings.OIDC_SECRET:
         return ""
     secret = find_secret(settings.OIDC_SECRET)
@@ -256,7 +260,7 @@ def client_secret() -> str:
 
 
 def take_groups(user: User, claims: dict[str, Any], *, origin: str) -> None:
-    """Put a person into the groups that the issuer's claim names by the mapping, and out of its other groups."""
+    """Add a person to the groups mapped from the issuer's claim, and remove them from other mapped groups."""
     if not settings.OIDC_GROUPS:
         return
     claim = claims.get(settings.OIDC_GROUPS_CLAIM)
@@ -266,7 +270,7 @@ def take_groups(user: User, claims: dict[str, Any], *, origin: str) -> None:
     set_mapped_groups(user=user, claimed=groups, mapped={group for _, group in settings.OIDC_GROUPS}, by=actor)
 
 
-#: the errors of a sign-in before the redirect to the issuer, and after it
+#: errors of a sign-in, before and after the redirect to the issuer
 FAULTS = (SchemadeskError, OAuth2Error, requests.RequestException, ValueError, KeyError)
 
 
@@ -276,8 +280,8 @@ FAULTS = (SchemadeskError, OAuth2Error, requests.RequestException, ValueError, K
 def login(request: HttpRequest) -> HttpResponse:
     """Start a sign-in at the issuer.
 
-    A page leads there instead of a redirect, because our content policy forbids forms that end on another host. Of the
-    request's parameters, only the return address is passed on.
+    It shows a page with a link instead of a redirect, because our content security policy forbids forms that end on
+    another host. Of the request's parameters, only the return URL is passed on.
     """
     if not settings.OIDC_ISSUER:
         raise Http404

@@ -32,15 +32,15 @@ LIMITS: Final = {
     "browser": "5/5m/key,20/1h/key,50/1d/key",
     "name and address": "5/5m/key,10/1h/key,30/1d/key",
     "address": "30/5m/key",
-    "shared address": "300/5m/key",  # an untrusted proxy: one attacker must not lock out everybody behind it
+    "shared address": "300/5m/key",  # for an untrusted proxy: one attacker must not lock out everybody behind it
     "name": "100/1h/key",
 }
-#: the limits with allauth's keys
+#: the limits by allauth's keys
 CONFIG: Final = {limit.replace(" ", "_"): rates for limit, rates in LIMITS.items()}
 
 
 def consume(request: HttpRequest, name: str) -> RateLimitUsage | None:
-    """Count an attempt to sign in; None if there were too many. A successful attempt is rolled back."""
+    """Count a sign-in attempt; return None after too many. A successful attempt is rolled back."""
     name = name.strip().lower()
     browser = _browser(request, name)
     if browser:
@@ -57,14 +57,14 @@ def consume(request: HttpRequest, name: str) -> RateLimitUsage | None:
             usage.rollback()
             return None
         usage.usage += counted.usage
-    if "shared address" in keys:  # counted too, so that a forged header doesn't reset the limit of a direct connection
+    if "shared address" in keys:  # so that a forged header doesn't reset the limit of a direct connection
         alone = _count(request, "address", keys["shared address"])
         usage.usage += alone.usage if alone else []
     return usage
 
 
 def remember(request: HttpRequest, response: HttpResponse, name: str) -> None:
-    """Set a cookie, so that this browser has its own limit for this person."""
+    """Set a cookie that gives this browser its own limit for this person."""
     name = name.strip().lower()
     value = {"name": name, "browser": _browser(request, name) or secrets.token_urlsafe(16)}
     response.set_cookie(
@@ -83,7 +83,7 @@ def _count(request: HttpRequest, limit: str, key: str) -> RateLimitUsage | None:
 
 
 def _browser(request: HttpRequest, name: str) -> str:
-    """The id of a browser in which the person signed in before; "" for other browsers."""
+    """Return the id of a browser in which the person signed in before; "" for others."""
     try:
         value: Any = signing.loads(request.COOKIES.get(COOKIE, ""), salt=_SALT, max_age=_COOKIE_SECONDS)
     except signing.BadSignature:
@@ -91,21 +91,21 @@ def _browser(request: HttpRequest, name: str) -> str:
     return str(value["browser"]) if value.get("name") == name else ""
 
 
-#: allauth's name of a sign-in method → the value of Actor.signed_in_by
+#: allauth's sign-in method → value of Actor.signed_in_by
 WAYS = {"password": "password", "socialaccount": "oidc"}
 
 
 def signed_in_by(request: HttpRequest) -> str:
-    """The last sign-in method of this session; "" if it is unknown."""
+    """Return the last sign-in method of this session; "" if unknown."""
     records = request.session.get(AUTHENTICATION_METHODS_SESSION_KEY) or [{}]
     return WAYS.get(records[-1].get("method", ""), "")
 
 
 class ExactNameBackend(AuthenticationBackend):  # type: ignore[misc]
-    """Finds an account by its exact name first: allauth ignores case, and refuses a name that then fits two accounts."""
+    """Finds an account by its exact name first: allauth ignores case, and refuses a name that matches two accounts."""
 
     def authenticate(self, request: HttpRequest | None, **credentials: Any) -> User:
-        """The account. Raises PermissionDenied, so that no other backend hashes the password again."""
+        """Return the account. Raises PermissionDenied, so that no other backend hashes the password again."""
         user: User | None = super().authenticate(request, **credentials)
         if user is None:
             raise PermissionDenied
@@ -123,11 +123,11 @@ class ClosedAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has
     """Disables sign-up, and audits password changes."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """No."""
+        """Return False."""
         return False
 
     def clean_username(self, username: str, shallow: bool = False) -> str:
-        """A name for a person of the issuer. Raises ValidationError for one that nobody else may have either."""
+        """Return the name for a new person of the issuer. Raises ValidationError if it is invalid or taken."""
         try:
             checked_username(username)
         except InvalidInput as error:
@@ -138,20 +138,20 @@ class ClosedAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has
         return username
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Refuse an attempt after too many failed ones, before any hashing."""
+        """Refuse an attempt after too many failed ones, before hashing."""
         self._login_failed_rl_usage = consume(request, str(credentials.get("username") or ""))
         if self._login_failed_rl_usage is None:
             raise self.validation_error("too_many_login_attempts")
 
     def post_login(self, request: HttpRequest, user: User, **more: Any) -> HttpResponse:
-        """Redirect the person to the requested page, and remember the browser."""
+        """Redirect to the requested page, and remember the browser."""
         response: HttpResponse = super().post_login(request, user, **more)
         remember(request, response, user.username)
         return response
 
     @transaction.atomic
     def set_password(self, user: User, password: str) -> None:
-        """Change a password in its owner's name, so that the audit has it."""
+        """Change a person's own password with an audit record."""
         record(by=actor_of_user(user, door="ui"), why="change own password")
         user.set_password(password)
-        user.save(update_fields=["password"])  # nothing else: an administrator may deactivate the account meanwhile
+        user.save(update_fields=["password"])  # only this field: an administrator may deactivate the account meanwhile

@@ -1,4 +1,4 @@
-"""The URLs of sign-in and sign-out by django-allauth; its other pages aren't reachable."""
+"""The URLs of sign-in and sign-out with django-allauth; its other pages aren't reachable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ urlpatterns = [
     path("oidc/callback/", oidc.callback, name="oidc_callback"),
     path("logout/", views.logout, name="account_logout"),
     path("password/change/", views.password_change, name="account_change_password"),
-    # allauth's templates and redirects need these names; the adapter disables sign-up, and no page links the rest
+    # allauth's templates and redirects need these names; the adapter disables sign-up, and no page links to the rest
     path("signup/", views.signup, name="account_signup"),
     path("inactive/", views.account_inactive, name="account_inactive"),
     path("reauthenticate/", views.reauthenticate, name="account_reauthenticate"),

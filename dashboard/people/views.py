@@ -1,4 +1,4 @@
-"""Pages of people, groups and owners, of API tokens, and of signing in."""
+"""Views of people, groups and owners, of API tokens, and of sign-in."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from registry.promotions.selectors import list_environments
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeoplePage:
-    """The page; `forms` are by their `do`, and `made` is the name and password of a new person, shown once."""
+    """The page of people; `forms` are by `do`; `made` is the name and password of a new person, shown once."""
 
     frame: Frame
     search: SearchBox
@@ -66,7 +66,7 @@ def people_page(
     made: tuple[str, str] | None = None,
     problem: Problem | None = None,
 ) -> PeoplePage:
-    """The page; `sent` is a form that was refused."""
+    """Return the page; `sent` is a refused form."""
     query = request.GET.get("q", "").strip()
     people, groups = list_people(text=query), list_groups()
     active, names = [info.username for info in people if info.active], [info.name for info in groups]
@@ -90,7 +90,9 @@ def people_page(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenPage:
-    """Tokens, and the form of a new one; `other_url` switches between one's own and everybody's, `made` is shown once."""
+    """Tokens, and the form of a new one; `other_url` switches between the reader's and all tokens; `made` is shown
+    once.
+    """
 
     frame: Frame
     tokens: Sequence[TokenInfo]
@@ -101,7 +103,7 @@ class TokenPage:
 
 
 def token_page(request: HttpRequest, form: TokenForm | None = None, *, made: IssuedToken | None = None) -> TokenPage:
-    """One's own tokens, or everybody's for admins on request; `form` was refused."""
+    """Return the reader's tokens, or all for admins on request; `form` is a refused form."""
     actor = page_actor(request)
     manages = may(actor, "token.manage")
     everybody = manages and chosen_value(request.GET, "of", ["everybody"]) == "everybody"
@@ -124,14 +126,14 @@ TOKENS: Final = "tokens/tokens.html"
 
 @require_safe
 def people(request: HttpRequest) -> HttpResponse:
-    """People with their roles, groups and owners."""
+    """Show people with their roles, groups and owners."""
     require(page_actor(request), MANAGE)
     return render(request, PEOPLE, {"page": people_page(request)})
 
 
 @method_decorator(never_cache, "dispatch")
 class PeopleFormView(ServiceFormView):
-    """A form of the people page, named by `do`; a new person's password is shown once."""
+    """A form on the people page, identified by `do`; a new person's password is shown once."""
 
     def post(self, request: HttpRequest, **route: Any) -> HttpResponse:
         """Run the form."""
@@ -147,11 +149,11 @@ class PeopleFormView(ServiceFormView):
             return loosening_response(request, error)
 
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page with the form's errors."""
+        """Show the page with the form's errors."""
         return render(self.request, PEOPLE, {"page": people_page(self.request, form)}, status=422)
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page again, with a warning where a scope fits nothing yet."""
+        """Redirect to the page, with a warning if a scope matches nothing yet."""
         sent = form.cleaned_data
         if isinstance(form, AddPersonForm):
             page = people_page(self.request, made=(sent["username"], form.result))
@@ -166,30 +168,30 @@ class PeopleFormView(ServiceFormView):
 
 @method_decorator(never_cache, "dispatch")
 class TokenFormView(ServiceFormView):
-    """The list and the form; when sent, the page shows the new token once."""
+    """The list and the form; on POST, the page shows the new token once."""
 
     http_method_names = ["get", "head", "post"]
     form_class = TokenForm
 
     def dispatch(self, request: HttpRequest, *args: Any, **route: Any) -> HttpResponseBase:
-        """For people who are signed in."""
+        """Require a signed-in person."""
         refuse_stranger(page_actor(request))
         return super().dispatch(request, *args, **route)
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        """The page."""
+        """Show the page."""
         return render(request, TOKENS, {"page": token_page(request)})
 
     def target(self, **route: Any) -> dict[str, Any]:
-        """The token's owner."""
+        """Return the token's owner."""
         return {"username": page_actor(self.request).name}
 
     def show(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page with the form's errors."""
+        """Show the page with the form's errors."""
         return render(self.request, TOKENS, {"page": token_page(self.request, cast(TokenForm, form))}, status=422)
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
-        """The page with the token."""
+        """Show the page with the token."""
         return render(self.request, TOKENS, {"page": token_page(self.request, made=form.result)}, status=201)
 
 
@@ -202,7 +204,7 @@ def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
 
 
 class SignIn(LoginView):  # type: ignore[misc]  # allauth has no types
-    """allauth's page, with the issuer's button; it accepts no password if the issuer is required."""
+    """allauth's sign-in page with the issuer's button; it accepts no password if the issuer is required."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Sign in by password. Raises NotAllowed if that is disabled."""
@@ -212,7 +214,7 @@ class SignIn(LoginView):  # type: ignore[misc]  # allauth has no types
         return response
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        """The context of allauth's page, with the issuer."""
+        """Return the context of allauth's page, with the issuer."""
         context: dict[str, Any] = super().get_context_data(**kwargs)
         issuer = settings.OIDC_NAME if settings.OIDC_ISSUER else ""
         return {**context, "issuer_name": issuer, "issuer_required": settings.OIDC_REQUIRED}

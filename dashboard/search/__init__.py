@@ -1,1 +1,1 @@
-"""The page of the search."""
+"""The search page."""

@@ -1,4 +1,4 @@
-"""The page of the search."""
+"""The search page: results of a query, and recognition of pasted schemas and messages."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorRow:
-    """A line of the help: what an operator finds, with an example that leads to its results."""
+    """A line of the help: what an operator finds, with an example that links to its results."""
 
     name: str
     finds: str
@@ -60,9 +60,10 @@ class OperatorRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultRow:
-    """A hit. `title` is what was found and `above` what it is in; `facts` and `tags` are short; `similar`: only like it.
+    """A hit. `title` is what was found and `above` its parent; `facts` and `tags` are short; `similar`: not an exact
+    match.
 
-    `problem` says why nothing more is known of it.
+    `problem` says why no details are known.
     """
 
     title: str
@@ -79,7 +80,7 @@ class ResultRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultGroup:
-    """Hits of a kind. `count` is in words ("1,000+"); `all_url` leads to all of them, `next_url` to the next page."""
+    """Hits of a kind. `count` is in words ("1,000+"); `all_url` lists all of them, `next_url` is the next page."""
 
     code: str
     title: str
@@ -93,7 +94,10 @@ class ResultGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastedPart:
-    """What a pasted text was taken for; `decode` sends a message on to the page that reads its value."""
+    """The recognised kind of a pasted text.
+
+    `equal` and `nearest` are schemas like a pasted one; `decode_url` opens the page that decodes a `message`.
+    """
 
     what: str
     facts: tuple[str, ...] = ()
@@ -106,7 +110,7 @@ class PastedPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPage:
-    """The search with what it found. `query` is as it was typed, `chips` are its parts, each of which can be taken away.
+    """The search with its results. `query` is as typed, `chips` are its parts, each of which can be removed.
 
     `only` is the group that is shown alone, "" for all.
     """
@@ -128,7 +132,7 @@ class SearchPage:
 
 
 PAGE_ROWS: Final = 50
-#: group → what it is called, and its icon
+#: group → label, icon
 GROUPS: Final[Mapping[str, tuple[str, str]]] = {
     SUBJECTS: (later("Subjects"), "layers"),
     FIELDS: (later("Fields"), "list-tree"),
@@ -141,7 +145,7 @@ GROUPS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def search_page(request: HttpRequest) -> SearchPage:
-    """What a query or a pasted text finds. Raises NotSignedIn, NotAllowed."""
+    """Return the results for a query or a pasted text. Raises NotSignedIn, NotAllowed."""
     actor = page_actor(request)
     require_sight(actor)
     text = request.GET.get("q", "").strip() if request.method != "POST" else ""
@@ -203,7 +207,7 @@ def _url(query: str, **more: str) -> str:
 
 
 def _chips(text: str) -> tuple[ActiveFilter, ...]:
-    """Each part of the query, with the query without it."""
+    """Return a chip for each part of the query, linked to the query without it."""
     query = parse_query(text)
     if len(query.terms) < 2 and not query.has_operators:
         return ()
@@ -227,7 +231,7 @@ def _group(group: Group, text: str, order: list[str], only: str = "") -> ResultG
 
 
 def counted(total: int | None, *, more: bool) -> str:
-    """A count in words; "" where it isn't known."""
+    """Format a count; "" if unknown."""
     if total is None:
         return ""
     return f"{min(total, MOST_COUNTED):,}{'+' if more else ''}"
@@ -364,13 +368,13 @@ def _pasted(match: Pasted, text: str, order: list[str]) -> PastedPart:
 
 
 def _rows(hits: Sequence[Any], order: list[str]) -> tuple[ResultRow, ...]:
-    """The hits as rows; `order` is that of the environments."""
+    """Convert hits to rows; `order` are the environments' names."""
     return tuple(_ROWS[type(hit)](hit, order) for hit in hits)
 
 
 @sensitive_post_parameters("pasted")
 @require_http_methods(["GET", "HEAD", "POST"])
 def search(request: HttpRequest) -> HttpResponse:
-    """What a query finds; by POST what a pasted schema or message is, of which nothing is kept."""
+    """Show the results of a query; on POST, recognise a pasted schema or message, which isn't stored."""
     page = search_page(request)
     return render(request, "search/search.html", {"page": page}, status=422 if page.problem else 200)

@@ -1,4 +1,4 @@
-"""`manage.py code_figures`: the size, the names and the structure of the code, beside their limits and goals."""
+"""`manage.py code_figures`: code metrics for size, names and structure, with their limits and goals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 PACKAGES: Final = ("registry", "dashboard")
-# Words that say what happened to a value and not what it is.
+# Names that don't say what a value is.
 VAGUE_NAMES: Final = frozenset(
     [
         "found",
@@ -40,9 +40,9 @@ VAGUE_NAMES: Final = frozenset(
 )
 MAX_FUNCTION_LINES: Final = 20
 MAX_TEMPLATE_WIDTH: Final = 160
-# Parts of `dashboard` that draw no page.
+# Parts of `dashboard` without pages.
 NOT_PRESENTATION: Final = ("runtime", "demo", "database", "response_cache", "management", "styles")
-# Names that Django itself asks for.
+# Names that Django requires.
 DJANGO_NAMES: Final = frozenset({"Meta", "Command", "Migration"})
 _LAYOUT: Final = (tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER, tokenize.ENCODING)
 _LINE_STARTS: Final = (None, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
@@ -50,7 +50,7 @@ _LINE_STARTS: Final = (None, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 
 @dataclass(frozen=True, slots=True)
 class SizeLimit:
-    """The most that a figure may be, in the figure's own unit, and the most that it should be."""
+    """The limit and the goal of a metric, in its own unit."""
 
     limit: float
     goal: float
@@ -72,7 +72,7 @@ LIMITS: Final[Mapping[str, SizeLimit]] = {
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One file of Python: its dotted name, its text and its syntax tree."""
+    """A Python module: its dotted name, its text and its syntax tree."""
 
     name: str
     path: Path
@@ -81,7 +81,7 @@ class Module:
 
 
 def measure(root: Path) -> dict[str, float]:
-    """Every figure of the code under `root`, by the names of LIMITS."""
+    """Return every metric of the code under `root`, by the names of LIMITS."""
     modules = list(_modules(root))
     names = Counter(name for module in modules for name in _variable_names(module.tree))
     functions = [size for module in modules for size in _function_sizes(module.tree)]
@@ -120,7 +120,7 @@ def _is_presentation(name: str) -> bool:
 
 
 def code_lines(text: str) -> int:
-    """Lines with code: no blank lines, comments or docstrings."""
+    """Count lines with code, without blank lines, comments and docstrings."""
     lines: set[int] = set()
     previous: int | None = None
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -143,7 +143,7 @@ def _import_lines(module: Module) -> int:
 
 
 def _variable_names(tree: ast.Module) -> Iterator[str]:
-    """Each name that is bound to a value, once for each time: variables, parameters, fields."""
+    """Yield the name of each binding: variables, parameters, fields."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
@@ -152,7 +152,7 @@ def _variable_names(tree: ast.Module) -> Iterator[str]:
 
 
 def _function_sizes(tree: ast.Module) -> Iterator[int]:
-    """Lines of each function without its docstring."""
+    """Yield the number of lines of each function, without its docstring."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             statements = node.body[1:] if ast.get_docstring(node) else node.body
@@ -160,7 +160,7 @@ def _function_sizes(tree: ast.Module) -> Iterator[int]:
 
 
 def class_homes(modules: list[Module]) -> dict[str, set[str]]:
-    """Name of a class → the modules that have a class of that name."""
+    """Return the modules that define each class name."""
     homes: dict[str, set[str]] = defaultdict(set)
     for module in modules:
         for node in ast.walk(module.tree):
@@ -170,7 +170,7 @@ def class_homes(modules: list[Module]) -> dict[str, set[str]]:
 
 
 def import_cycle(modules: list[Module]) -> list[str] | None:
-    """Modules that import each other in a circle while they load; None where no such circle is."""
+    """Return modules that import each other in a cycle when they are loaded; None without a cycle."""
     names = {module.name for module in modules}
     graph = {module.name: set(_imported(module, names)) - {module.name} for module in modules}
     try:
@@ -182,7 +182,7 @@ def import_cycle(modules: list[Module]) -> list[str] | None:
 
 
 def _imported(module: Module, names: set[str]) -> Iterator[str]:
-    """Modules of the product that a module imports when it loads: not in functions, not for the types alone."""
+    """Yield the product's modules that a module imports when loaded: not in functions, not only for types."""
     for node in _loaded(module.tree.body):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in names)
@@ -214,13 +214,13 @@ def _template_lines(root: Path) -> Iterator[str]:
 
 
 class Command(BaseCommand):
-    """Prints each figure and ends with 1 if one is over its limit."""
+    """Prints each metric; exits with 1 if one is over its limit."""
 
     help = "Print code metrics with their limits and goals."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: object, **options: object) -> None:
-        """Print a line for each figure: its state, its value, its limit, its goal."""
+        """Print a line for each metric: its state, value, limit and goal."""
         figures = measure(settings.BASE_DIR)
         for name, value in figures.items():
             limit = LIMITS[name]

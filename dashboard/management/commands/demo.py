@@ -1,4 +1,4 @@
-"""`manage.py demo`: real input from real programs."""
+"""`manage.py demo`: load the demo, with real producers and a real streaming query."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ CURE = "Fix this, then run python3 manage.py demo to load the rest (with --data 
 
 
 class Command(BaseCommand):
-    """Runs the producers and the streaming query against the parts that `up` started."""
+    """Runs the producers and the streaming query against the services that `up` started."""
 
     help = "Create the demo's topics and state, add them as sources and scan them."
 
     def handle(self, *args: object, **options: object) -> None:
-        """Print a line a step."""
+        """Print a line per step."""
         url = f"http://127.0.0.1:{os.environ.get('SCHEMADESK_PORT', '8081')}"
         try:
             load_demo(registry_url=url, on_line=self._say)

@@ -1,4 +1,4 @@
-"""`manage.py issue_token USER NAME`: a token for a program, printed once."""
+"""`manage.py issue_token USER NAME`: create a token for a program and print it once."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from registry.errors import SchemadeskError
 
 
 class Command(BaseCommand):
-    """Makes a token; only its hash is kept."""
+    """Creates a token; only its hash is stored."""
 
     help = "Create an API token for a user and print it once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """USER and NAME, and what takes rights away."""
+        """Add USER, NAME and the options that limit the token."""
         scopes = "; ".join(f"{name}: {description}" for name, description in SCOPE_WORDS.items())
         parser.add_argument("user", help="the user; the token never has more rights than the user")
         parser.add_argument("name", help="what the token is for")

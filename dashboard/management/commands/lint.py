@@ -1,4 +1,4 @@
-"""`manage.py lint`: format, lint and types, as CI asks for them."""
+"""`manage.py lint`: check format, lint and types, like CI."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ CHECKS = (
 
 
 class Command(BaseCommand):
-    """Runs every check and ends with 1 if one of them fails."""
+    """Runs every check; exits with 1 if one fails."""
 
     help = "Check format, lint and types."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: object, **options: object) -> None:
-        """Run them all, so that one failure doesn't hide the next."""
-        # The types' plugin loads the settings, which want a key outside of manage.py.
+        """Run all checks, so that a failure doesn't hide the next."""
+        # mypy's plugin loads the settings, which need a key outside manage.py.
         environment = os.environ | {"SECRET_KEY": "for the type check only " * 2}
         failed = [
             name

@@ -1,4 +1,4 @@
-"""Writes jars.lock anew."""
+"""`manage.py lock_jars`: write jars.lock again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Needs the network. Look at the difference in version control before you keep it."""
+        """Resolve and write; needs the network. Check the diff before you commit it."""
         watchdog = Watchdog()
         watchdog.start()
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""`manage.py messages`: collect the texts of the site, and compile their translations."""
+"""`manage.py messages`: collect the site's texts, and compile their translations."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from django.core.management.base import BaseCommand, CommandError
 
 
 class Command(BaseCommand):
-    """Writes the template catalogue, brings every language's catalogue up to date, and compiles those that are sound."""
+    """Writes the template catalogue, updates every language's catalogue, and compiles the valid ones."""
 
     help = "Collect user-visible texts in locale/ and compile the translations."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """A language to begin with, or only a look."""
+        """Add the options to begin a language, or only to check."""
         parser.add_argument(
             "--begin", metavar="LANGUAGE", help="create a catalogue for a language, such as de or pt_BR"
         )
         parser.add_argument("--check", action="store_true", help="write nothing; fail if anything is out of date")
 
     def handle(self, *args: object, **options: Any) -> None:
-        """Name what was written. Raises CommandError for translations that can't be used, and for stale files."""
+        """Print the files written. Raises CommandError for invalid translations, and with --check for stale files."""
         try:
             from dashboard.management import message_catalogue
         except ImportError as error:

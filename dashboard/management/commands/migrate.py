@@ -1,4 +1,4 @@
-"""`manage.py migrate`: Django's, with the checks that concern it, and not over half of what a migration stands for."""
+"""`manage.py migrate`: Django's command, with fewer checks, and a refusal of partly applied squashed migrations."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from django.db.migrations.recorder import MigrationRecorder
 
 
 class Command(migrate.Command):
-    """Brings the tables up to date. What else `check` looks at loads every page, which costs more than the tables do."""
+    """Updates the tables. Other system checks load every page, which takes longer than the migration."""
 
     help = "Bring the database's tables up to date."
     requires_system_checks = [Tags.models, Tags.database]
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Migrate a database that is empty, up to date, or at the newest of what was replaced."""
+        """Migrate a database that is empty, up to date, or has all replaced migrations."""
         refuse_half_a_history(connections[options["database"]])
         super().handle(*args, **options)
 
 
 def refuse_half_a_history(connection: BaseDatabaseWrapper) -> None:
-    """Raises CommandError where the database has some of the migrations that another one replaces, and not all.
+    """Raise CommandError if the database has some but not all migrations that a squashed one replaces.
 
-    Django would leave out the replacement without a word, and the tables would lack what was still to come.
+    Django would silently skip the squashed migration, and the tables would lack the rest.
     """
     applied = MigrationRecorder(connection).applied_migrations()
     for (app, name), migration in MigrationLoader(None).disk_migrations.items():

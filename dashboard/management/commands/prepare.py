@@ -1,6 +1,6 @@
-"""`manage.py prepare`: what a fresh database needs besides its tables.
+"""`manage.py prepare`: create what a fresh database needs besides its tables.
 
-It makes the three registries in their order, and on one's own machine the demo people.
+These are the three registries in their order, and under `up` the demo accounts.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from registry.promotions.services import ensure_environment
 from registry.subjects.services import ensure_registry, set_mode
 from registry.subjects.versions.lookup import get_registry
 
-#: in the order of promotion; a closed one changes by releases and break-glass, and starts READONLY besides
+#: in promotion order; a closed one changes by releases and break-glass, and also starts as READONLY
 ENVIRONMENTS = (("dev", False), ("staging", False), ("prod", True))
 PEOPLE = ("reader", "steward", "approver", "admin")
 
 
 def make_registries(*, by: Actor) -> list[str]:
-    """Make the registries that are missing and give their names; prod starts READONLY and closed, the mode first."""
+    """Create the missing registries and return their names; prod starts as READONLY and closed."""
     made = []
     for position, (name, closed) in enumerate(ENVIRONMENTS, start=1):
-        # All or nothing: a start that is killed in between would leave prod open, and the next one skips what exists.
+        # In one transaction: a start killed in between would leave prod open, and the next skips existing ones.
         with transaction.atomic():
             if not ensure_registry(name=name, by=by):
                 continue
@@ -36,24 +36,24 @@ def make_registries(*, by: Actor) -> list[str]:
 
 
 def make_people(*, by: Actor) -> dict[str, str]:
-    """Make a person a role where missing; gives the passwords of the new ones, this one time."""
+    """Create missing accounts, one per role; return the passwords of new ones, this one time."""
     passwords = {name: ensure_person(username=name, role=name, by=by) for name in PEOPLE}
     return {name: password for name, password in passwords.items() if password}
 
 
 class Command(BaseCommand):
-    """Makes the registries that are missing and, under `up` alone, the demo people with their passwords."""
+    """Creates the missing registries and, only under `up`, the demo accounts."""
 
     help = "Create the registries dev, staging and prod, and under `up` an account for each role."
 
     def handle(self, *args: object, **options: object) -> None:
-        """Print what was made; a second run makes and prints nothing."""
+        """Print what was created; a second run creates and prints nothing."""
         by = system_actor("prepare", "command")
         for name in make_registries(by=by):
             self.stdout.write(f"registry {name} created")
         if not settings.UNDER_UP:
             return
-        # The passwords are shown before the accounts exist for good, so that a start that is killed loses none of them.
+        # The passwords are printed before the commit, so that a killed start loses none of them.
         with transaction.atomic():
             passwords = make_people(by=by)
             if passwords:

@@ -1,4 +1,4 @@
-"""`manage.py reference`: print the reference pages and the architecture picture from the tables."""
+"""`manage.py reference`: write the reference pages and the architecture picture from the code's tables."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _STYLE: Final = (
 
 
 def import_table(root: Path) -> dict[str, set[str]]:
-    """Package → all that it may import besides the standard library and itself, by the table that people read."""
+    """Return what each package may import besides the standard library and itself, by docs/architecture.md."""
     imports: dict[str, set[str]] = {}
     for row in _ROW.finditer((root / "docs" / "architecture.md").read_text(encoding="utf-8")):
         allowed = set(re.findall(r"`([^`]+)`", row["imports"]))
@@ -52,7 +52,9 @@ def import_table(root: Path) -> dict[str, set[str]]:
 
 
 def architecture_picture(root: Path) -> str:
-    """The picture as SVG: a box for each package above all that it imports, and an arrow where no other path leads."""
+    """Return the picture as SVG: each package above all that it imports, with an arrow unless another path leads
+    there.
+    """
     table = import_table(root)
     imports = {package: _packages(allowed) - {package} for package, allowed in table.items()} | {
         "dashboard": set(table)
@@ -79,7 +81,7 @@ def architecture_picture(root: Path) -> str:
 
 
 def _packages(names: set[str]) -> set[str]:
-    """The packages of `registry` that the names are of."""
+    """Return the packages of `registry` that contain the names."""
     return {".".join(name.split(".")[:2]) for name in names if name.startswith("registry.")}
 
 
@@ -93,7 +95,7 @@ def _layers(imports: Mapping[str, set[str]]) -> list[list[str]]:
 
 
 def _direct(imports: Mapping[str, set[str]], name: str) -> set[str]:
-    """What a package imports, without what it reaches through another package too."""
+    """Return what a package imports, without what it also reaches through another package."""
     return {
         below
         for below in imports[name]
@@ -211,11 +213,11 @@ def _drift() -> str:
 
 
 def _sentence(rule: Rule) -> str:
-    """A rule's sentence, and under which condition it holds where the sentence doesn't say."""
+    """Return a rule's sentence, with its condition if it has one."""
     return f"{rule.sentence} *{rule.condition}*" if rule.condition else rule.sentence
 
 
-#: what a table of roles and actions can't say
+#: what the table of roles and actions doesn't show
 _BESIDE_ROLES = (
     ("review rule", "Reviewers named by an environment's rule (owners, a role, a group) can review with or without the"
      " role; the environment's own count includes only reviewers with the right to review."),
@@ -301,7 +303,7 @@ PAGES: dict[str, Callable[[], str]] = {
 
 
 def stale_pages(*, write: bool) -> list[str]:
-    """Paths of the pages that differ from their source; with `write` they are brought up to date."""
+    """Return the paths of pages that differ from their source; with `write`, update them."""
     stale = []
     for name, make in PAGES.items():
         path, text = ROOT / name, f"<!-- printed by `manage.py reference`; don't edit -->\n{make()}"
@@ -313,12 +315,12 @@ def stale_pages(*, write: bool) -> list[str]:
 
 
 class Command(BaseCommand):
-    """Writes what has changed and names it."""
+    """Writes the pages that have changed."""
 
     help = "Write the generated documentation from the tables and lock files that the code uses."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: object, **options: object) -> None:
-        """Name the pages that were written."""
+        """Print the pages written."""
         for name in stale_pages(write=True):
             self.stdout.write(f"{name} written")

@@ -1,4 +1,4 @@
-"""Runs the whole product on this machine. `manage.py` goes straight to what this calls: so Django need not load."""
+"""`manage.py up`: run the whole product on this machine. `manage.py` usually calls `up` without loading Django."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from dashboard.runtime.up import Options, add_arguments, up
 
 
 class Command(BaseCommand):
-    """Database, queue, broker, Spark, web server, workers and clock, on loopback, until Ctrl-C."""
+    """Runs database, queue, broker, Spark, web server, workers and scheduler on loopback until Ctrl-C."""
 
     help = "Run Schemadesk with all its parts on this machine until Ctrl-C."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """The options of `up`."""
+        """Add the options of `up`."""
         add_arguments(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Returns when it was told to stop; ends with a sentence and status 1 when a part can't run."""
+        """Run until stopped; exit with a message and status 1 if a service can't run."""
         chosen = {name: options[name] for name in ("data", "port", "without", "demo", "with_parts")}
         try:
             sys.exit(up(Options.of(**chosen)))
