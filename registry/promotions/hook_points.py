@@ -62,7 +62,7 @@ def checks_from_outside(target: Registry, plan: Plan, answers: int | None = None
 
 
 def facts_of(targets: Collection[Registry], subjects: Collection[str] | None = None) -> dict[int, dict[str, str]]:
-    """Registry → subject → all facts that other apps provide."""
+    """Return registry → subject → all facts that other apps provide."""
     facts_by_registry: dict[int, dict[str, list[str]]] = {}
     for name, provider in hooks.promotion_checks.items():
         for registry, by_subject in provider.facts(targets, subjects).items() if provider.facts else ():

@@ -12,7 +12,7 @@ class SubjectsConfig(AppConfig):
     label = "subjects"
 
     def ready(self) -> None:
-        """Register the installation's formats, the clients' evidence, the past of activity, and the scopes of rights."""
+        """Register the installation's formats, the clients' evidence, the past of activity, and scopes of rights."""
         from django.conf import settings
 
         from registry import hooks

@@ -69,7 +69,7 @@ FRAMEWORK_MESSAGES = {
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response:
-    """Return the answer for any exception; an unexpected one is logged with its traceback and answered 500, no details."""
+    """Return the answer for any exception; an unexpected one is logged with its traceback, and answered 500."""
     if isinstance(error, exceptions.APIException):
         message = FRAMEWORK_MESSAGES.get(error.status_code, str(error.detail))
         return _error_response(error.status_code, error.status_code, message)

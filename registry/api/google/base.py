@@ -75,7 +75,7 @@ class AlreadyExists(exceptions.APIException):
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response:
-    """Return the answer for any exception; an unexpected one is logged with its traceback and answered 500, no details."""
+    """Return the answer for any exception; an unexpected one is logged with its traceback, and answered 500."""
     if isinstance(error, exceptions.APIException):
         return _error_response(
             error.status_code, FRAMEWORK.get(error.status_code, "UNKNOWN"), _framework_message(error)

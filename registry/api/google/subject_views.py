@@ -88,7 +88,7 @@ class SubjectByName(RegistryView):
 
 
 def _normalize(request: Request, body: dict[str, Any]) -> bool | None:
-    """Return the option; Confluent's clients send it in the query. False inherits: a call can't turn `normalize` off."""
+    """Return the option; Confluent's clients send it in the query. False inherits: a call can't turn it off."""
     return body.pop("normalize", False) or flag(request, "normalize") or None
 
 

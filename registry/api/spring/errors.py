@@ -94,7 +94,7 @@ def not_a_number(text: str) -> Refusal:
 
 
 def handle(error: Exception, context: dict[str, Any]) -> Response:
-    """Return the answer for any exception; an unexpected one is logged with its traceback and answered 500, no details."""
+    """Return the answer for any exception; an unexpected one is logged with its traceback, and answered 500."""
     path = context["request"].path
     if isinstance(error, Refusal):
         response = _error_response(error.status, error.message, path, error.details)

@@ -56,7 +56,7 @@ def apply(*, request_id: int, by: Actor) -> str:
     A local registry gets everything in one transaction, read back and released: the state is `applied`, or there is an
     error and nothing is written, and the request has the reason. For a remote one the state is `applying`, and a worker
     does the steps.
-    Raises PlanChanged (the request is in review again, with the new plan) where the target has moved since the approval,
+    Raises PlanChanged (the request is in review again, with the new plan) if the target has changed since the approval,
     WrongState for another state and for a check that fails, such as a freeze; RemoteUnavailable, NotAllowed.
     """
     return apply_from(PromotionRequest.APPROVED, request_id=request_id, by=by)
@@ -120,10 +120,10 @@ def wake(request_id: int) -> None:
 
 
 def resume(*, request_id: int, by: Actor) -> str:
-    """Continue a request that failed while it was applied, from the failed step, in this person's name; returns the state.
+    """Continue a request that failed while it was applied, from the failed step, in this person's name.
 
-    Before it writes, a worker compares the remaining steps with what was approved. Raises WrongState, RemoteUnavailable if
-    the remote still doesn't answer, NotAllowed.
+    Returns the state. Before it writes, a worker compares the remaining steps with what was approved. Raises
+    WrongState, RemoteUnavailable if the remote still doesn't answer, NotAllowed.
     """
     refuse_strangers(by)
     fresh(_target(request_id, by, PromotionRequest.FAILED))
@@ -161,7 +161,7 @@ def give_up(*, request_id: int, by: Actor) -> str:
 
 
 def perform(*, request_id: int) -> str:
-    """Do the remaining steps of a request at a remote registry, in a worker; returns the state, "" if there was nothing to do."""
+    """Do the remaining steps of a request at a remote registry, in a worker; returns the state, "" if there are none."""
     return remote.perform(request_id=request_id)
 
 

@@ -310,7 +310,8 @@ def _query_by_marks(
 ) -> str:
     """Query the marks, and the versions for whatever has changed since the marks were made.
 
-    A page is read in the order of the index, and the rows of all pages are counted. Parts that aren't needed are left out.
+    A page is read in the order of the index, and the rows of all pages are counted. Parts that aren't needed are left
+    out.
     """
     marked = [_NAMED_LIKE] * is_searched + [_UNCHANGED] * is_changed + [_MARKED[n] for n in FILTERS if n in filters]
     marks = _KEPT + (f" WHERE {' AND '.join(marked)}" if marked else "")

@@ -126,7 +126,10 @@ def pairs_of(environments: Sequence[Environment]) -> list[EnvironmentPair]:
 def basis_query(
     pairs: Sequence[EnvironmentPair], subjects: Sequence[SubjectName] | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """SQL for (position of the pair, context, subject, fingerprint), with its parameters; `subjects` None means all."""
+    """Return SQL for (position of the pair, context, subject, fingerprint), and its parameters.
+
+    `subjects` None means all.
+    """
     names = None if subjects is None else [name.qualified for name in subjects]
     registries = {row.registry.pk: row.registry for pair in pairs for row in (pair.source, pair.target)}
     facts_by_registry = facts_of(list(registries.values()), names)
@@ -160,7 +163,7 @@ def bases(
 
 
 def _digests(pairs: Sequence[EnvironmentPair]) -> list[str]:
-    """Return a digest per pair of its general inputs: the target's rules, and configs and modes wider than a subject."""
+    """Return a digest per pair of its general inputs: the target's rules, and configs and modes of wider scopes."""
     registries = [pair.target.registry_id for pair in pairs]
     prefetch_related_objects([pair.target for pair in pairs], "review_rules")
     wide = {
@@ -180,7 +183,7 @@ def _digests(pairs: Sequence[EnvironmentPair]) -> list[str]:
 
 
 def _rules(environment: Environment) -> list[dict[str, Any]] | None:
-    """Return the rules in the form of `_grouped`, since stored answers contain that form in their hash."""
+    """Return the rules in the form of `_grouped`, because the hash of stored answers contains it."""
     names = [column.attname for column in ReviewRule._meta.concrete_fields]
     rules = sorted(environment.review_rules.all(), key=lambda rule: rule.pk)
     return [{name: getattr(rule, name) for name in names} for rule in rules] or None

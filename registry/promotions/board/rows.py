@@ -180,7 +180,7 @@ JOIN promotions_promotionoutlook outlook ON outlook.source_id = place.source_id
 
 
 def _readiness(environments: Sequence[Environment], subjects: Sequence[SubjectName]) -> _Outlooks:
-    """(position of the pair, subject) → the answer, if it is still fresh."""
+    """Return (position of the pair, subject) → the answer, if it is still fresh."""
     pairs = pairs_of(environments)
     if not pairs or not subjects:
         return {}
@@ -198,7 +198,7 @@ _Requests = Mapping[tuple[int, SubjectName, str], tuple[int, str]]
 
 
 def _requests(environments: Sequence[Environment], subjects: Sequence[SubjectName]) -> _Requests:
-    """(target, subject, fingerprint) → the open request for it, and its state."""
+    """Return (target, subject, fingerprint) → the open request for it, and its state."""
     if not subjects:
         return {}
     rows = RequestItem.objects.filter(
@@ -369,7 +369,7 @@ def _patterns(text: str) -> list[str]:
 
 
 def _frozen(environments: Sequence[Environment]) -> dict[int, str]:
-    """Environment → the freeze that is in force, as a sentence."""
+    """Return environment → the freeze that is in force, as a sentence."""
     windows = ((row.pk, window_of(row, time_travel.present())) for row in environments)
     return {
         number: f"Frozen until {window.ends_at:%Y-%m-%d %H:%M} UTC: {window.reason}"

@@ -1,8 +1,8 @@
 """Checks about declared clients: who would fail to read or write after the promotion, and who has acknowledged that.
 
 An acknowledgement counts for one plan, as an approval does: when the target moves or the text changes it no longer
-counts. It is not part of the plan, so it voids no approval. Where affected clients block, an approval also binds to what
-the affected clients declare: one that is declared, changed or withdrawn since voids it.
+counts. It is not part of the plan, so it voids no approval. Where affected clients block, an approval also binds to
+what the affected clients declare: one that is declared, changed or withdrawn since voids it.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ _VERBS: Final = {"INSERT": "declared", "UPDATE": "changed", "DELETE": "withdrew"
 
 
 def clients_moved(registry: Registry, old: Mapping[str, Any], new: Plan, since: datetime) -> str:
-    """Return who declared, changed or withdrew an affected client since a stored plan, as a sentence; "" if nobody did."""
+    """Return who declared, changed or withdrew an affected client since a stored plan, as a sentence; "" if nobody."""
     before, after = (_bound_to(checks) for checks in (old["checks"], [check.to_dict() for check in new.checks]))
     for client in sorted({client for client, _ in before ^ after}):
         event = _last_change(registry, client, since)

@@ -127,14 +127,14 @@ FREEZE: Final = "freeze"
 
 
 def freezes_of(targets: Sequence[Environment], now: datetime, *, are_read: bool = False) -> dict[int, Check]:
-    """Return environment → the failing check of its freeze, if it is frozen at that moment; as `frozen_at` reads them."""
+    """Return environment → the failing check of its freeze, if frozen at that moment; as `frozen_at` reads them."""
     names = {target.pk: target.registry.name for target in targets}
     windows = frozen_at(targets, now, are_read=are_read)
     return {number: _freeze_check(names[number], window) for number, window in windows.items()}
 
 
 def with_freeze(plan: Mapping[str, Any], freeze: Check | None) -> dict[str, Any]:
-    """Return a stored plan with the current check of the target's freeze, which changes while the plan stays the same."""
+    """Return a stored plan with the current check of the target's freeze, which isn't part of the plan's hash."""
     checks = [check for check in plan["checks"] if check.get("code") != FREEZE]
     return {**plan, "checks": [*checks, *([freeze.to_dict()] if freeze else ())]}
 
@@ -235,7 +235,7 @@ def _referring(links: Sequence[tuple[str, int]]) -> str:
 
 
 def _pinned(registry: Registry, names: Sequence[SubjectName]) -> dict[str, list[tuple[str, int]]]:
-    """Subject → pairs of referring subject and version, of live versions; one query."""
+    """Return subject → pairs of referring subject and version, of live versions; one query."""
     rows = SchemaReference.objects.filter(
         target__in=SchemaVersion.objects.filter(named_in(names, "subject__"), subject__context__registry=registry),
         schema__versions__deleted_at=None,
@@ -341,7 +341,7 @@ def _versions(registry: Registry, subject: SubjectName, numbers: Sequence[int]) 
 def _dropped(schema: ParsedSchema, history: Sequence[tuple[int, ParsedSchema]]) -> tuple[str, ...]:
     """Return the paths of fields that the new schema no longer has, so that its readers don't get their values."""
     changes = (change for _, old in history for change in schema_engine.diff(old, schema))
-    # A suspected rename is at its new name, and only the old one is in the data.
+    # A suspected rename is listed at its new name, but the data has only the old one.
     paths = {
         f"{change.path.rpartition('.')[0]}.{change.before}" if change.kind == "renamed" else change.path: None
         for change in changes

@@ -33,8 +33,8 @@ MAX_MINUTES: Final = 240
 def open_break_glass(*, environment: str, by: Actor, reason: str, minutes: int = 60) -> int:
     """Let this person change a closed environment for some minutes; returns the number of the break-glass.
 
-    Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput, and WrongState if the environment is open, or if this
-    person has break-glass already.
+    Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput, and WrongState if the environment is open, or if
+    this person has break-glass already.
     """
     require(by, MANAGE, registry=environment)
     row = locked_environment(environment)

@@ -1,11 +1,12 @@
 """Guards closed environments: they change by releases, by break-glass, or with the approval of a second person.
 
 Every service that could loosen one calls `require_second_person`. The same service makes an approved change: within
-`passing(environment)` it is allowed, and its number is in the audit. A change of rules loosens if it would let a request
-be approved or applied that couldn't be before; a table over the fields says which changes do.
+`passing(environment)` it is allowed, and its number is in the audit. A change of rules loosens if it would let a
+request be approved or applied that couldn't be before; a table over the fields says which changes do.
 
-A change names a group or an account, and what it does depends on who is in the group or what the account has by then. So
-the resolved people and rights are stored with its request and named in its sentence, and it is outdated once they differ.
+A change names a group or an account, and what it does depends on who is in the group or what the account has at that
+time. So the resolved people and rights are stored with its request and named in its sentence, and it is outdated once
+they differ.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def guard_result(registry: Registry, by: Actor) -> tuple[bool, bool]:
 
 
 def keep_clients(registry: Registry, action: str, values: Mapping[str, Any], sentence: str, by: Actor) -> None:
-    """Raise SecondPersonRequired for another's client of a closed environment in which affected clients block."""
+    """Raise SecondPersonRequired for another's client, if affected clients block the closed environment."""
     rows = Environment.objects.filter(registry=registry, is_closed=True, clients_block=True)
     environment = rows.select_related("registry").select_for_update(of=("self",)).first()
     if environment is not None:
@@ -171,8 +172,8 @@ def require_second_person(
     """Allow a change that loosens a closed environment, or raise SecondPersonRequired.
 
     An approved change is allowed, and one with the person's open break-glass. Call it in the change's transaction after
-    `record` and before the first write, with the environment's row locked. `action` and `values` are the service and its
-    arguments, with which another person's approval can be requested.
+    `record` and before the first write, with the environment's row locked. `action` and `values` are the service and
+    its arguments, with which another person's approval can be requested.
     """
     name, doing = environment.registry.name, recorded()
     passage = _PASSAGE.get()

@@ -116,10 +116,9 @@ def request_environment_change(
 ) -> int:
     """Request another person's approval for a change that loosens a closed environment; returns the change's number.
 
-    `action` and `values` come from the SecondPersonRequired that refused the change. The change is tried out first, so that
-    the service's own errors appear now.
-    Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput, and WrongState for a change that needs no second
-    person or is requested already.
+    `action` and `values` come from the SecondPersonRequired that refused the change. The change is tried out first, so
+    that the service's own errors appear now. Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput, and
+    WrongState for a change that needs no second person or is requested already.
     """
     run, right, types = _action(action)
     require(by, right, **_place(right, environment, values))
@@ -282,7 +281,10 @@ def _checked(values: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, 
 
 
 def _tried(row: Environment, run: Callable[..., object], values: Mapping[str, Any], by: Actor) -> str:
-    """Make the change and roll it back; returns what it loosens. Raises what the service raises, WrongState if nothing."""
+    """Make the change and roll it back; returns what it loosens.
+
+    Raises what the service raises, and WrongState if it loosens nothing.
+    """
     sentences: list[str] = []
     try:
         with transaction.atomic(), passing(row, "tried out", requester=person(by)) as passage:

@@ -1,7 +1,7 @@
 """Freezes: times when nothing is applied to an environment, once or recurring in a time zone.
 
-A recurring window begins when the clocks first show its start, and ends when they last show its end. So if an edge is in
-an hour that the clocks show twice, the whole hour is frozen; an edge in a skipped hour is the moment of the skip.
+A recurring window begins when the clocks first show its start, and ends when they last show its end. So if an edge is
+in an hour that the clocks show twice, the whole hour is frozen; an edge in a skipped hour is the moment of the skip.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Weekly:
         return f"Every week from {start} to {end}, {self.zone}"
 
     def edges(self, around: date) -> Iterator[tuple[datetime, datetime]]:
-        """Local start and end of each window, from the week before that day; at most until the year 9999."""
+        """Yield local start and end of each window, from the week before that day; at most until the year 9999."""
         monday = around - timedelta(days=around.weekday() + 7)
         start = datetime.combine(monday + timedelta(days=self.from_day), self.from_time)
         end = datetime.combine(monday + timedelta(days=self.to_day), self.to_time)
@@ -95,7 +95,7 @@ class Monthly:
         return f"Every month on {days}{start}{end}, {self.zone}"
 
     def edges(self, around: date) -> Iterator[tuple[datetime, datetime]]:
-        """Local start and end of each window, from the month before that day."""
+        """Yield local start and end of each window, from the month before that day."""
         first = (around.replace(day=1) - _DAY).replace(day=1)
         while True:
             following = (first + timedelta(days=31)).replace(day=1)
@@ -199,7 +199,7 @@ def window_of(environment: Environment, moment: datetime) -> Window | None:
 
 
 def frozen_at(environments: Sequence[Environment], moment: datetime, *, are_read: bool = False) -> dict[int, Window]:
-    """Environment → its freeze at that moment; one query, none if their freezes are prefetched (`are_read`)."""
+    """Return environment → its freeze at that moment; one query, none if their freezes are prefetched (`are_read`)."""
     if are_read:
         windows_by_number = {row.pk: window_of(row, moment) for row in environments}
     else:
@@ -233,7 +233,7 @@ _RULE: Final = ("kind", "zone", "from_day", "from_time", "to_day", "to_time", "l
 
 
 def _nothing(model: type[Model], columns: Iterable[str]) -> list[Value]:
-    """NULL in place of each of a model's columns, for rows that don't have them."""
+    """Return NULL in place of each of a model's columns, for rows that don't have them."""
     fields = {field.name: field for field in model._meta.concrete_fields}
     return [Value(None, fields[name]) for name in columns]
 

@@ -1,6 +1,6 @@
 """Environments with their rules, freezes, break-glass and pending changes, for pages and the API.
 
-The number of queries is constant, but for changes of rights that are open: each compares what it depends on.
+The number of queries is constant, except for open changes of rights: each compares what it depends on.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def break_glass_history(name: str, *, limit: int = 100) -> list[BreakGlassInfo]:
 
 
 def open_break_glass_of(name: str, user_id: int | None) -> BreakGlassInfo | None:
-    """This person's open break-glass in the environment, if there is one."""
+    """Return this person's open break-glass in the environment, if there is one."""
     now = timezone.now()
     rows = BreakGlass.objects.filter(environment__registry__name=name, opened_by_id=user_id, ends_at__gt=now)
     row = rows.select_related("opened_by", "confirmed_by").first() if user_id is not None else None

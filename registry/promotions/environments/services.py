@@ -35,9 +35,9 @@ def ensure_environment(*, registry_id: int, position: int, by: Actor, is_closed:
 def change_environment(*, environment: str, by: Actor, **settings: int | None) -> None:
     """Change the given settings, which are fields of `models.environments.SETTINGS`; None keeps a value.
 
-    A change that loosens a closed environment needs a second person or break-glass (change_guard.py); without, nothing is
-    changed. Closing waits for the changes that run in the registry.
-    Raises RegistryNotFound, NotAllowed, InvalidInput, SecondPersonRequired; TypeError for an unknown setting.
+    A change that loosens a closed environment needs a second person or break-glass (change_guard.py); without, nothing
+    is changed. Closing waits for the changes that run in the registry. Raises RegistryNotFound, NotAllowed,
+    InvalidInput, SecondPersonRequired; TypeError for an unknown setting.
     """
     if unknown := settings.keys() - SETTINGS.keys():
         raise TypeError(f"unknown settings of an environment: {', '.join(sorted(unknown))}")

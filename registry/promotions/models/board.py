@@ -57,7 +57,7 @@ class BoardSubject(models.Model):
 
 
 class BoardChange(models.Model):
-    """A subject whose versions or standings changed since the last run; written only by a trigger.
+    """A subject whose versions or statuses changed since the last run; written only by a trigger.
 
     A subject may have several rows: with only one, a run could delete a note that it hasn't seen.
     """

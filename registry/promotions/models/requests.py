@@ -294,7 +294,7 @@ class Comment(models.Model):
 
 
 class ApplyStep(models.Model):
-    """A step of a plan that is being applied, stored before and after it runs, so that it can be resumed after a crash."""
+    """A step of a plan that is being applied, stored before and after it runs, so that a crash can be resumed."""
 
     WAITING, RUNNING, DONE, FAILED = "waiting", "running", "done", "failed"
 

@@ -56,7 +56,7 @@ Settings = Mapping[tuple[int, SubjectName], Spoken]
 
 @dataclass(frozen=True)
 class _Row:
-    """A version at the target, with the key of its schema, and whether a resource owns its subject; nothing is parsed."""
+    """A version at the target, unparsed, with its schema's key and whether a resource owns its subject."""
 
     version: TargetVersion
     is_live: bool

@@ -1,9 +1,9 @@
 """The types of a plan. They are pure, so that what the approver reads is what runs.
 
-A plan's hash covers the schemas, the steps, the promoted config, the target's state of each subject, and the verdicts of
-the registry's own checks. If any of these changes, the hash changes, and an approval of the earlier plan no longer counts.
-Sentences and times aren't part of it, nor are schema ids, which an unrelated registration changes; evidence is, if it
-fails.
+A plan's hash covers the schemas, the steps, the promoted config, the target's state of each subject, and the verdicts
+of the registry's own checks. If any of these changes, the hash changes, and an approval of the earlier plan no longer
+counts. Sentences and times aren't part of it, nor are schema ids, which an unrelated registration changes; evidence is,
+if it fails.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ _UNHASHED: Final = frozenset({"source_id", "expected_id", "id_outlook"})
 
 
 def step_from(stored: Mapping[str, Any]) -> PlanStep:
-    """Return the step that `Step.to_dict` wrote."""
+    """Return the step that `PlanStep.to_dict` wrote."""
     names = {item.name for item in fields(PlanStep)}
     values = {name: value for name, value in stored.items() if name in names}
     references = tuple(Reference(**reference) for reference in stored.get("references", ()))
@@ -271,11 +271,11 @@ def step_from(stored: Mapping[str, Any]) -> PlanStep:
 class Check:
     """A condition of the plan; if it fails, the plan can't be approved unless the check may be overridden.
 
-    `code` is stable, `name` and `sentence` are for people, `cure` says what would fix it. Somebody who may force versions
-    can override compatibility; a reviewer with a reason can override any other check that is `overridable`. `as_of` is
-    the time of its evidence (ISO 8601, UTC), "" if it was looked up for the plan. `binding`: an approval binds to its
-    verdict, whatever that is. `concerned` are the affected ones of `asked` declared clients. `facts` are what a
-    `binding` check binds to besides its verdict.
+    `code` is stable, `name` and `sentence` are for people, `cure` says what would fix it. Somebody who may force
+    versions can override compatibility; a reviewer with a reason can override any other check that is `overridable`.
+    `as_of` is the time of its evidence (ISO 8601, UTC), "" if it was looked up for the plan. `binding`: an approval
+    binds to its verdict, whatever that is. `concerned` are the affected ones of `asked` declared clients. `facts` are
+    what a `binding` check binds to in addition to its verdict.
     """
 
     code: str
@@ -300,8 +300,8 @@ class Check:
 class Plan:
     """Steps in dependency order, the checks, and the compatibility reports by subject.
 
-    `target` is the target's state of each subject when the plan was made. `breaking`: a step breaks the target's level, or
-    BACKWARD if the level is NONE.
+    `target` is the target's state of each subject when the plan was built. `breaking`: a step breaks the target's
+    level, or BACKWARD if the level is NONE.
     """
 
     steps: tuple[PlanStep, ...]

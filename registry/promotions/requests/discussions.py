@@ -99,7 +99,10 @@ def _open(request_id: int, by: Actor, comment: str, subject: str, field: str) ->
 
 @transaction.atomic
 def reply(*, thread_id: int, by: Actor, text: str) -> int:
-    """Add a comment to a discussion; returns its number. Raises InvalidInput, WrongState, ThreadNotFound, NotAllowed."""
+    """Add a comment to a discussion; returns its number.
+
+    Raises InvalidInput, WrongState, ThreadNotFound, NotAllowed.
+    """
     request, thread = _thread(thread_id, by)
     comment = checked_text(text, "comment", needed=_EMPTY)
     record(by=by, why=f"comment on request {request.pk}")

@@ -282,7 +282,7 @@ def _too_much(name: SubjectName) -> _ComparedVersion:
 
 
 def _by_fingerprint(fingerprints: Iterable[str]) -> dict[str, Callable[[], ParsedSchema]]:
-    """Registered schemas with those fingerprints, from any registry, since equal contents parse equally."""
+    """Return registered schemas with those fingerprints, from any registry: equal contents parse equally."""
     rows = list(
         Schema.objects.filter(fingerprint__in=set(fingerprints)).order_by("fingerprint", "pk").distinct("fingerprint")
     )

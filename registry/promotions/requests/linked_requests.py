@@ -157,7 +157,7 @@ def requests_for_finding(finding_id: int, by: Actor) -> FindingRequests:
 
 
 def resolving(by: Actor, findings: Collection[int] | None = None) -> dict[int, tuple[int, ...]]:
-    """Finding → the open requests that answer it and that the actor may read, newest first; one query.
+    """Return finding → the open requests that answer it and that the actor may read, newest first; one query.
 
     `findings` None means all. Drafts are left out.
     """

@@ -58,7 +58,7 @@ def reasons_of(info: RequestInfo, by: Actor) -> dict[str, tuple[Condition, ...]]
 
 
 def approving(info: RequestInfo, by: Actor) -> tuple[Condition, ...]:
-    """Return the failing conditions of an approval by the actor; for an approved request, of one that overrides checks."""
+    """Return the failing conditions of an approval by the actor; of an approved request, of one that overrides."""
     if info.state in _APPROVED and any(check.get("overridable") for check in info.failing):
         failing = [check for check in info.failing if check.get("overridable")]
         return (*_as_reviewer(info, by), *_sign_in(by), *_moved(info), *_checks(info, by, failing))
@@ -275,7 +275,7 @@ MODE: Final = "mode.change"
 
 @dataclass(frozen=True)
 class SettingsPreconditions:
-    """The facts that decide whether a person may change a registry's settings, for any scope without further queries."""
+    """The facts that decide whether a person may change a registry's settings, for any scope, without queries."""
 
     registry: Registry
     by: Actor

@@ -165,7 +165,7 @@ def renames_of(registry: Registry, subject: SubjectName) -> list[RenameInfo]:
 
 
 def decided_renames(registries: Collection[str], subject: SubjectName) -> Mapping[tuple[str, str], RenameInfo]:
-    """(old path, new path) → the newest decision of a subject in any of the registries; one query."""
+    """Return (old path, new path) → the newest decision of a subject in any of the registries; one query."""
     decisions = sorted(_infos(registries, subject), key=lambda info: info.decided_at)
     return {(info.from_path, info.to_path): info for info in decisions}
 

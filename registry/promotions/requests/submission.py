@@ -1,4 +1,4 @@
-"""Requesting versions in an environment: one, several, or a proposed text; as a draft first, or submitted immediately."""
+"""Requesting versions in an environment: one, several, or a proposed text; as a draft or submitted immediately."""
 
 from __future__ import annotations
 
@@ -114,11 +114,10 @@ def propose_version(
 ) -> int:
     """Request a new text as the next version of a subject of the target; returns the number.
 
-    The text is parsed under the limits of a registration, and registered when the approved request is applied. `draft_id`
-    is the draft that it was written in, which is deleted. The draft's reason, finding and resubmitted request are the
-    defaults.
-    Raises InvalidSchema, SchemaTooLarge, SchemaTooCostly, InvalidReference, WrongState, NotAllowed, NotSignedIn,
-    FindingNotFound.
+    The text is parsed under the limits of a registration, and registered when the approved request is applied.
+    `draft_id` is the draft that it was written in, which is deleted. The draft's reason, finding and resubmitted
+    request are the defaults. Raises InvalidSchema, SchemaTooLarge, SchemaTooCostly, InvalidReference, WrongState,
+    NotAllowed, NotSignedIn, FindingNotFound.
     """
     goal = get_environment(target)
     _refuse_bad_names([subject])
@@ -227,8 +226,8 @@ def submit(*, request_id: int, by: Actor) -> str:
 def recheck(*, request_id: int, by: Actor) -> str:
     """Run the checks of a request again, with the right to request it; returns the state.
 
-    A changed plan is stored, and its approvals no longer count. If it returns to a state that was reviewed before, those
-    reviews count again. Raises WrongState, NotAllowed, RemoteUnavailable.
+    A changed plan is stored, and its approvals no longer count. If it returns to a state that was reviewed before,
+    those reviews count again. Raises WrongState, NotAllowed, RemoteUnavailable.
     """
     _refresh_mirror(request_id)
     with transaction.atomic():
@@ -394,7 +393,7 @@ def _names(request: PromotionRequest) -> list[tuple[str, str]]:
 
 
 def _require_own(request: PromotionRequest, by: Actor) -> None:
-    """Raise NotAllowed or NotSignedIn unless the actor is the requester, within their token's limits, or an administrator."""
+    """Raise NotAllowed or NotSignedIn unless the actor is the requester, within their token, or an administrator."""
     registry, subject = request.target.registry.name, subject_of(request).qualified
     if by.user_id is not None and by.user_id == request.requested_by_id:
         require(by, "promotion.request", registry=registry, subject=subject)

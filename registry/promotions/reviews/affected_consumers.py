@@ -41,7 +41,7 @@ class Consumer:
 
     @property
     def user_ids(self) -> frozenset[int]:
-        """The people's numbers."""
+        """The people's user ids."""
         return frozenset(one.user_id for one in self.people)
 
     @property

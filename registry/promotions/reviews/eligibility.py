@@ -251,7 +251,7 @@ class _ReviewFacts:
         return {number for number in people if persons[number] != persons[request.requested_by_id]}
 
     def _who_may(self, action: str, registry: str, subjects: Sequence[str]) -> set[int]:
-        """Return the people with the right for all subjects; only those without it everywhere are checked by subject."""
+        """Return the people with the right for all subjects; checks by subject only those without it everywhere."""
         if (action, registry) not in self.covering:
             everywhere = {n for n, grants in self.grants.items() if _may(action, grants, registry, [""])}
             self.covering[action, registry] = everywhere, self.grants.keys() - everywhere
@@ -271,7 +271,7 @@ class ReviewerFilter:
     """Which of many requests one person can review, without computing what each of them needs."""
 
     def __init__(self, user_id: int, requesters: Iterable[int], grants: Sequence[Grant] | None = None) -> None:
-        """`requesters` are those of all the requests, `grants` this person's, if known already."""
+        """Read the facts; `requesters` are those of all requests, `grants` this person's, if known already."""
         self.user_id = user_id
         self.rules: dict[int, list[ReviewRule]] = {}
         self.owners: dict[tuple[str, str], Owners] = {}
@@ -344,7 +344,7 @@ def target_rules() -> ArraySubquery:
 
 
 def rules_in(requests: Iterable[Any]) -> dict[int, list[ReviewRule]]:
-    """Environment → its rules, of rows that have them as `target_rules`."""
+    """Return environment → its rules, of rows that have them as `target_rules`."""
     return {request.target_id: [ReviewRule(**values) for values in request.target_rules] for request in requests}
 
 

@@ -160,7 +160,7 @@ class Accounts:
     any_unconfirmed: bool
 
     def persons_in(self, *, is_closed: bool) -> Mapping[int, int]:
-        """Account → the number of its person, in closed environments or in open ones."""
+        """Return account → the number of its person, in closed environments or in open ones."""
         return self.persons if is_closed else self.persons_when_open
 
     def unconfirmed(self) -> dict[int, UnconfirmedAccount]:
@@ -262,7 +262,7 @@ def _persons(rows: Sequence[Account], links: Sequence[Sequence[Any]], joined: Se
 
 
 def persons_of(numbers: Collection[int]) -> Mapping[int, int]:
-    """Account → a number that all accounts of its person share in a closed environment; one query."""
+    """Return account → a number that all accounts of its person share in a closed environment; one query."""
     return accounts_of(numbers).persons
 
 

@@ -107,7 +107,7 @@ def other_reviewers(registry: str, user_id: int, joined: Sequence[int] = ()) -> 
 
 
 def _closed() -> Sequence[Environment]:
-    """Return the closed environments, last in order first, locked, so that the answer holds until the change is made."""
+    """Return the closed environments, last in order first, locked so that the answer holds until the change."""
     rows = Environment.objects.filter(is_closed=True).select_related("registry").order_by("pk")
     return sorted(rows.select_for_update(of=("self",)), key=lambda row: -row.position)
 

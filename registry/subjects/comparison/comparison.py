@@ -96,7 +96,7 @@ def live_rows(subject: Subject) -> list[SchemaVersion]:
 
 
 def of_group(rows: list[SchemaVersion], *, group: str | None, like: Contract | None) -> list[SchemaVersion]:
-    """Return the rows whose property `group` has the value that it has in the metadata `like`; all if `group` is None."""
+    """Return the rows whose property `group` has its value in the metadata `like`; all if `group` is None."""
     if not group:
         return rows
     value = property_of(like, group)

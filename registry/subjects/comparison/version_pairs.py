@@ -233,7 +233,7 @@ def _with_witnesses(
 
 
 def _unchanged(old: Sequence[OutlineField], new: Sequence[OutlineField]) -> tuple[OutlineField, ...]:
-    """Return the fields that are equal on both sides, in the new schema's order, unless something inside them changed."""
+    """Return the fields that are equal on both sides, in the new schema's order, unless their inside changed."""
     before = {item.path: item for item in old}
     after = {item.path: item for item in new}
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}

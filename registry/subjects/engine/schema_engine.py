@@ -1,4 +1,4 @@
-"""The interface to the engines: cheap schemas run in this process, costly ones in a worker process that can be killed."""
+"""The interface to the engines: cheap schemas run in this process, costly ones in worker processes."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class SubjectPresence:
         return self._newest.get(registry, {}).get(fingerprint)
 
     def visible_to(self, by: Actor, subject: SubjectName) -> SubjectPresence:
-        """Return the part that `by` may read; a registry where they can't read the subject looks like one without it."""
+        """Return the part that `by` may read; a registry with an unreadable subject looks like one without it."""
         name = subject.qualified
         readable = {
             registry: versions

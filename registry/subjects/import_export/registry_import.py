@@ -50,7 +50,7 @@ def batches(records: Sequence[VersionRecord]) -> Iterator[Sequence[VersionRecord
 
 @retried
 def bring_versions(*, registry: Registry, records: Iterable[VersionRecord], by: Actor, why: str) -> Brought:
-    """Import versions, each after those it refers to. A version that can't be imported is reported and changes nothing."""
+    """Import versions, each after those it refers to; one that can't be imported is reported and changes nothing."""
     hold(registry, by=by, why=why)
     done = Brought()
     for piece in _pieces(records):

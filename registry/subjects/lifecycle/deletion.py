@@ -248,7 +248,7 @@ def _begin_undeletion(registry: Registry, name: SubjectName, by: Actor, force: s
 
 
 def _refuse_twice(row: SchemaVersion, live: Mapping[int, int]) -> None:
-    """Refuse a schema that was registered again since: it may have only one live version; `live` maps schemas to these."""
+    """Refuse a schema that was registered again since; `live` has the only live version that a schema may have."""
     if row.schema_id in live:
         raise InvalidInput(
             f"Version {row.version} has the same schema as version {live[row.schema_id]}, which is live. Nothing is "

@@ -263,7 +263,7 @@ def retire(
 def restore_each(
     *, registry: str, subject: SubjectName, versions: Sequence[int], by: Actor
 ) -> dict[int, SchemadeskError]:
-    """Restore each soft-deleted version that `by` may restore and that can be, ascending; returns the others' errors."""
+    """Restore the versions that `by` may restore and that can be, ascending; returns the errors of the others."""
     numbers = sorted(versions)
     try:
         registry_row = get_registry(registry)

@@ -43,8 +43,8 @@ class Narrowing:
     """The filters of the list; empty means all.
 
     `schema_type` is that of the newest live version, or for deleted subjects of any version. `tag` is a tag of the
-    subject's note, ignoring case; `owned` are an owner's name patterns, `unowned` those of all owners, none of which may
-    match; `standing` is the status of a live version; `among` are names, `keys` ids of subjects. `also` are further
+    subject's note, ignoring case; `owned` are an owner's name patterns, `unowned` those of all owners, none of which
+    may match; `standing` is the status of a live version; `among` are names, `keys` ids of subjects. `also` are further
     conditions by the name of their filter; `is_sought` means that these are best evaluated once.
     """
 
@@ -113,7 +113,7 @@ def readable(registry: Registry, extent: Extent, at: str) -> Q:
 
 
 def numbered(keys: str, at: str) -> Q:
-    """Return the condition for subject ids as one PostgreSQL array: thousands of parameters cost more than the lookup."""
+    """Return the condition for subject ids as one array: thousands of parameters cost more than the lookup."""
     template = f"(%(expressions)s = ANY ('{keys}'::bigint[]))"
     return Q(Func(F(at.removesuffix("__") or "pk"), template=template, output_field=BooleanField()))
 

@@ -111,7 +111,7 @@ def has_subjects() -> bool:
 
 
 def has_matching_subject(registry: str, pattern: str, by: Actor) -> bool:
-    """Return whether `by` may read a subject of the registry ("": of any) that matches the pattern, also a deleted one."""
+    """Return whether `by` may read a subject of the registry ("": of any) that matches, also a deleted one."""
     names = [name for name in registry_names(by) if registry in ("", name)]
     fitting = name_pattern(pattern).as_q(_QUALIFIED)
     matching = Subject.objects.alias(**{_QUALIFIED: qualified_name()}).filter(fitting)

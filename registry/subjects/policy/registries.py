@@ -136,7 +136,7 @@ def registries_for(actor: Actor) -> list[RegistryEntry]:
 
 
 def _entry_in_part(row: Registry, actor: Actor) -> RegistryEntry:
-    """Return the entry for an actor who may read some subjects: counts these, hides the mirror's connection. One query."""
+    """Return the entry for an actor who may read some subjects: counts these, hides the mirror's URL. One query."""
     mirror = mirror_of(row)
     if mirror is not None:
         error = "The last sync failed." if mirror.error else ""

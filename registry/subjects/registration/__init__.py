@@ -1,1 +1,1 @@
-"""Registering a version: `registration` has the flow, `submission` the input, `registration_state` the database access."""
+"""Registering a version: `registration` has the flow, `submission` the input, `registration_state` the database."""

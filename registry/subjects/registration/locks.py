@@ -46,7 +46,7 @@ def pipelined() -> Iterator[None]:
 
 
 def lock_policy(registry: Registry, *, exclusive: bool = False) -> None:
-    """Lock a registry's configs, modes, subjects and schemas until the transaction ends; exclusive to change or delete."""
+    """Lock a registry's configs, modes, subjects and schemas until the transaction ends; exclusive for changes."""
     shared = "" if exclusive else "_shared"
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT pg_advisory_xact_lock{shared}(%s, %s)", [POLICY_LOCK, registry.pk])

@@ -109,7 +109,7 @@ def refuse_missing_types(submission: Submission) -> None:
 
 
 def refuse_by_mode(state: RegistrationState, request: RegistrationRequest, *, passes: bool) -> None:
-    """Raise OperationNotPermitted if the mode accepts no version, or none with an id; `passes` is the guard's answer."""
+    """Raise OperationNotPermitted if the mode doesn't accept this version; `passes` is the guard's answer."""
     registry, subject, mode = state.registry, state.subject, state.mode
     if registry.kind == Registry.REMOTE:
         raise OperationNotPermitted(f"Registry {registry.name} is a mirror of {registry.url}. Register there instead.")
@@ -132,7 +132,7 @@ def refuse_lost_references(submission: Submission, locked_versions: dict[int, Sc
 
 
 def refuse_owned_references(submission: Submission) -> None:
-    """Raise OperationNotPermitted, in every mode, for a reference to an owned subject, which is deleted with its owner."""
+    """Raise OperationNotPermitted, in every mode, for a reference to an owned subject: it is deleted with its owner."""
     owned = owned_subjects({target.subject_id for target in submission.targets}) if submission.targets else set()
     for reference, target in zip(submission.references, submission.targets, strict=True):
         if target.subject_id in owned:

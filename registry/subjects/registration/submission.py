@@ -69,7 +69,7 @@ class Submission:
         return tuple(item.reference for item in self.resolved)
 
     def fingerprint(self, canonical: str) -> str:
-        """Return the fingerprint of the text to store; if normalization changes the text, it changes the fingerprint."""
+        """Return the fingerprint of the text to store, which changes if normalization changes the text."""
         if canonical == self.schema.canonical:
             return self.schema.fingerprint
         return parse_schema(self.schema.schema_type, canonical, self.resolved, is_new=False).fingerprint

@@ -1,4 +1,4 @@
-"""Writes to another registry by Confluent's REST API, through the egress policy, and asks for its verdict on a schema."""
+"""Writes to another registry by Confluent's REST API, through the egress policy, and asks for its verdicts."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _infos(numbers: list[int]) -> list[VersionInfo]:
 
 
 def _used(registry: Registry, association_filter: AssociationFilter, subject: str) -> Q:
-    """Return the condition of a filter of associations; `subject` is the lookup path from a row to its subject's key."""
+    """Return the condition of a filter of associations; `subject` is the lookup path to a row's subject."""
     users = Association.objects.filter(registry=registry, subject=OuterRef(subject))
     if association_filter.resource_type:
         users = users.filter(resource_type=association_filter.resource_type)

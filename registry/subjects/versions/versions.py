@@ -57,7 +57,7 @@ def _info(row: VersionStanding) -> Standing:
 
 
 def joined_standing(row: SchemaVersion) -> Standing | None:
-    """Return the status of a version's row that was read with `select_related("standing")`; otherwise it costs a query."""
+    """Return the status of a version's row; needs `select_related("standing")`, otherwise it costs a query."""
     return standing_info(getattr(row, "standing", None))
 
 
