@@ -161,7 +161,7 @@ def give_up(*, request_id: int, by: Actor) -> str:
 
 
 def perform(*, request_id: int) -> str:
-    """Do the remaining steps of a request at a remote registry, in a worker; returns the state, "" if there are none."""
+    """Do the remaining steps of a request at a remote registry, in a worker; returns the state, "" if none are left."""
     return remote.perform(request_id=request_id)
 
 
