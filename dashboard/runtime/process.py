@@ -1,4 +1,4 @@
-"""Starting programs so that nothing of them outlives their supervisor."""
+"""Starts programs so that none of them, nor their children, outlives the supervisor."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from dashboard.runtime import PartFailed
 from dashboard.runtime import watchdog as watchdog_script
 from dashboard.runtime.watchdog import MARK, WatchedSession, end_sessions, parse_ladder
 
-# The child waits for a line before it becomes the program: it is sent once the watchdog knows the child, and never
-# comes when the supervisor is killed between the two.
+# The child waits for a line before it runs the program: it is sent after the watchdog knows the child, and never
+# comes if the supervisor is killed in between.
 WAIT_THEN_RUN = 'read -r go && exec "$@" </dev/null'
 DEFAULT_LADDER = "TERM:5"
 
 
 @dataclass(frozen=True)
 class Command:
-    """A program to run; `environment` is the whole of it."""
+    """A program to run; `environment` is its complete environment."""
 
     argv: Sequence[str]
     environment: Mapping[str, str]
@@ -34,9 +34,9 @@ class Command:
 
 @dataclass
 class Watchdog:
-    """The process that ends all children when this one is gone; started again when it dies itself.
+    """The process that ends all children when this process is gone; it is restarted if it dies.
 
-    `keep` are descriptors that it holds open as long as it runs, such as the data folder's lock.
+    `keep` are descriptors that it keeps open while it runs, such as the data folder's lock.
     """
 
     keep: tuple[int, ...] = ()
@@ -45,7 +45,7 @@ class Watchdog:
     _process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
-        """Starts it, and tells it of every living child."""
+        """Start it, and tell it every living child."""
         with self._lock:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-B", watchdog_script.__file__],
@@ -62,11 +62,11 @@ class Watchdog:
 
     @property
     def pid(self) -> int | None:
-        """The process number of the running watchdog."""
+        """The process id of the running watchdog."""
         return self._process.pid if self._process else None
 
     def revive(self) -> bool:
-        """Starts it again if it died; says whether it had."""
+        """Restart it if it died; return whether it had."""
         with self._lock:
             if self._process is None or self._process.poll() is None:
                 return False
@@ -74,29 +74,31 @@ class Watchdog:
             return True
 
     def watch(self, leader: int, ladder: str, mark: str) -> None:
-        """Has the session of `leader`, and all with `mark`, ended with `ladder` when this process is gone."""
+        """Make the watchdog end the session of `leader`, and all processes with `mark`, by `ladder` when this process
+        is gone.
+        """
         parse_ladder(ladder)
         with self._lock:
             self._watched[leader] = (ladder, mark)
             self._tell(f"+ {leader} {ladder} {mark}")
 
     def forget(self, leader: int) -> None:
-        """The session of `leader` is over."""
+        """Stop watching the session of `leader`, which has ended."""
         with self._lock:
             if self._watched.pop(leader, None):
                 self._tell(f"- {leader}")
 
     def watched(self) -> dict[int, WatchedSession]:
-        """The leaders of all watched sessions, and how each is to be ended."""
+        """Return the leaders of all watched sessions, and how to end each."""
         with self._lock:
             return {leader: WatchedSession(parse_ladder(text), mark) for leader, (text, mark) in self._watched.items()}
 
     def close(self) -> None:
-        """Ends the watchdog, and with it whatever is still watched."""
+        """End the watchdog, and with it everything still watched."""
         with self._lock:
             process, self._process = self._process, None
         if process is not None and process.stdin is not None:
-            with suppress(BrokenPipeError):  # it died before: there is nothing to flush
+            with suppress(BrokenPipeError):  # it died before, so there is nothing to flush
                 process.stdin.close()
             process.wait()
 
@@ -107,7 +109,7 @@ class Watchdog:
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            # It died. The line is in the table already, so the new one hears of it.
+            # It died. The table already has this line, so the new watchdog gets it.
             self._process.wait()
             self.start()
 
@@ -122,22 +124,22 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process number, which is its session's too."""
+        """The process id, which is also its session's."""
         return self.process.pid
 
     def ended(self) -> int | None:
-        """Its exit status once it has ended, None while it runs."""
+        """Return the exit status, None while it runs."""
         return self.process.poll()
 
     def end(self) -> None:
-        """Ends it and everything of it; returns when nothing is left."""
+        """End it and all its descendants; return when none is left."""
         end_children([self])
 
 
 def start(command: Command, output_to: Path | int, watchdog: Watchdog) -> Child:
-    """Starts `command`, its output appended to a file or going to a descriptor.
+    """Start `command` with its output appended to a file or sent to a descriptor.
 
-    Raises PartFailed when it can't be started at all.
+    Raises PartFailed if it can't be started.
     """
     mark = secrets.token_hex(8)
     with open(output_to, "ab", closefd=isinstance(output_to, Path)) as output:
@@ -161,14 +163,14 @@ def start(command: Command, output_to: Path | int, watchdog: Watchdog) -> Child:
         with process.stdin:
             process.stdin.write(b"go\n")
     except BrokenPipeError:
-        pass  # the shell was killed already; its end is seen by whoever watches the child
+        pass  # the shell was already killed; whoever watches the child notices
     return Child(process, WatchedSession(parse_ladder(command.ladder), mark), watchdog)
 
 
 def run(command: Command, log: Path, watchdog: Watchdog, *, seconds: float = 300.0) -> None:
-    """Runs `command` to its end.
+    """Run `command` to its end.
 
-    Raises PartFailed with the end of its log when it takes more than `seconds` or its status isn't 0.
+    Raises PartFailed with the end of its log if it takes more than `seconds` or its status isn't 0.
     """
     begin = log.stat().st_size if log.exists() else 0
     child = start(command, log, watchdog)
@@ -183,7 +185,7 @@ def run(command: Command, log: Path, watchdog: Watchdog, *, seconds: float = 300
 
 
 def end_children(children: Sequence[Child]) -> None:
-    """Ends all of them at the same time."""
+    """End all of them together."""
     end_sessions({child.pid: child.watched for child in children})
     for child in children:
         child.process.wait()
@@ -191,12 +193,12 @@ def end_children(children: Sequence[Child]) -> None:
 
 
 def describe(command: Command) -> str:
-    """The program and its first words, for messages."""
+    """Return the program and its first arguments, for messages."""
     return " ".join([Path(command.argv[0]).name, *command.argv[1:3]])
 
 
 def tail(log: Path, begin: int = 0, *, lines: int = 25) -> str:
-    """The last lines of `log` that were written after the byte `begin`, indented; says so when there are none."""
+    """Return the last lines of `log` after the byte `begin`, indented, or a note that there are none."""
     try:
         with log.open("rb") as file:
             file.seek(max(begin, file.seek(0, os.SEEK_END) - 16_384))

@@ -1,4 +1,4 @@
-"""The embedded Spark Connect server, on loopback and behind a token: whoever reaches it may run code."""
+"""The embedded Spark Connect server, on loopback and protected by a token, because its clients can run code."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dashboard.runtime.process import Command
 
 PORTS = ("spark",)
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
-# Without these a small message that declares a string of 1.5 GB takes the server's memory, and with it the server.
+# Without these, a small message that declares a string of 1.5 GB exhausts the server's memory and ends it.
 AVRO_LIMITS = (
     "-Dorg.apache.avro.limits.string.maxLength=16777216",
     "-Dorg.apache.avro.limits.bytes.maxLength=16777216",
     "-Dorg.apache.avro.limits.collectionItems.maxLength=1000000",
 )
-# The second compiler begins later than by default: a fifth less CPU for the start; the loops of a scan still get it.
+# The C2 compiler starts later than by default: a fifth less CPU for the start; hot loops of a scan still get it.
 LATER_COMPILER = (
     "-XX:Tier4InvocationThreshold=30000",
     "-XX:Tier4MinInvocationThreshold=10000",
@@ -30,30 +30,33 @@ LATER_COMPILER = (
 
 
 def remote(layout: Layout) -> str:
-    """The address for clients, with the token. The name localhost matters: elsewhere the client insists on TLS."""
+    """Return the address for clients, with the token.
+
+    It must use the name localhost: for others the client requires TLS.
+    """
     return f"sc://localhost:{layout.ports['spark']}/;token={layout.secret('spark-token')}"
 
 
 def prepare(layout: Layout) -> None:
-    """Fetches the jars that PySpark doesn't ship. Raises PartFailed, PartMissing, JarMismatch."""
+    """Download the jars that PySpark doesn't include. Raises PartFailed, PartMissing, JarMismatch."""
     find_java()
     jars.provide("spark", layout, "spark")
 
 
 def command(layout: Layout) -> Command:
-    """The server as a foreground process; SPARK_MASTER names the cluster that it drives, else it is one of its own."""
+    """Return the server as a foreground process; SPARK_MASTER names an external cluster, by default it is local."""
     import pyspark
 
     home = Path(pyspark.__file__).parent
     folder = layout.folder("spark")
-    # What a server that was killed kept for its own use.
+    # Temporary files of a killed server.
     shutil.rmtree(folder / "local", ignore_errors=True)
     arguments = ["--class", SERVER, "--name", "schemadesk", "--properties-file", str(_write_properties(layout, folder))]
     environment = {
         **layout.plain_environment(),
         "JAVA_HOME": str(home_for_spark(find_java(), folder / "java")),
         "SPARK_HOME": str(home),
-        # Else Python workers take another python3, without our packages, and only the JVM's log shows it.
+        # Otherwise Python workers use another python3 without our packages, and only the JVM's log shows it.
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": str(PROJECT),
@@ -72,7 +75,7 @@ def _on_this_machine() -> bool:
 
 
 def _write_properties(layout: Layout, folder: Path) -> Path:
-    """All settings in a file that only this user can read: the token among them must not be seen in `ps`."""
+    """Write all settings to a file that only this user can read, because `ps` must not show the token."""
     values = {
         "spark.master": _master(),
         "spark.connect.grpc.binding.address": LOOPBACK,
@@ -80,7 +83,7 @@ def _write_properties(layout: Layout, folder: Path) -> Path:
         "spark.connect.authenticate.token": layout.secret("spark-token"),
         "spark.jars": ",".join(path.as_uri() for path in jars.jar_files("spark")),
         "spark.driver.memory": "2g",
-        # What consumers fetched is kept for other queries to go on with; a few messages of 50 MB would fill the memory.
+        # Fetched data is cached for other queries by default; a few messages of 50 MB would fill the memory.
         "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
         "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "10s",
         "spark.driver.extraJavaOptions": " ".join((*AVRO_LIMITS, *LATER_COMPILER)),
@@ -89,7 +92,7 @@ def _write_properties(layout: Layout, folder: Path) -> Path:
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.session.timeZone": "UTC",
-        # A few cores: the default of 200 partitions for each shuffle would be spent on starting tasks.
+        # With a few cores, the default of 200 partitions per shuffle would mainly cost task starts.
         "spark.sql.shuffle.partitions": "8",
         "spark.ui.enabled": "false",
     }
@@ -105,5 +108,5 @@ def _escaped(value: str) -> str:
 
 
 def probe(layout: Layout) -> str | None:
-    """The address, once the server listens there: it does so when its Spark session is up."""
+    """Return the address once the server listens, which it does when its Spark session is up; None before."""
     return f"sc://localhost:{layout.ports['spark']}" if answers(layout.ports["spark"]) else None

@@ -1,4 +1,4 @@
-"""Has a cold Spark Connect server run what every scan needs, so that the first scan doesn't wait for it."""
+"""Runs what every scan needs in a cold Spark Connect server, so that the first scan doesn't wait for it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pyspark.sql.avro.functions import from_avro
 
 
 def main() -> None:
-    """Loads the classes of the planner, the shuffle and the Avro functions."""
+    """Load the classes of the planner, the shuffle and the Avro functions."""
     spark = SparkSession.builder.remote(os.environ["SPARK_REMOTE"]).create()
     try:
         decoded = from_avro(f.lit(bytearray(b"\x02")), '"long"', {"mode": "PERMISSIVE"})
         spark.range(1000).select(decoded.alias("x"), f.col("id") % 7).distinct().collect()
-        # Reads of state stores fail in a server that never touched streaming.
+        # Reads of state stores fail in a server that hasn't used streaming yet.
         _ = spark.streams.active
     finally:
         spark.stop()

@@ -1,4 +1,6 @@
-"""Runs the parts: starts them in order, restarts one that died or hangs, ends them in order, reports on the terminal."""
+"""Runs the parts: starts them in order, restarts those that die or hang, ends them in order, reports on the
+terminal.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +25,22 @@ from dashboard.runtime.parts import Part, StartupStep, how_it_ended
 from dashboard.runtime.process import Child, end_children, start, tail
 from dashboard.runtime.watchdog import end_sessions
 
-# A part that ran this long had started well; its end is bad luck, not a bad set-up.
+# A part that ran this long had started well; its end doesn't suggest a wrong setup.
 GOOD_RUN = 10.0
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
-LONGEST_ABSENCE = 300.0  # between two tries of a part that the others do without
+LONGEST_ABSENCE = 300.0  # seconds, at most, between retries of a part that the others don't require
 BAD_STARTS = 3
 PROBE_PACE = 0.1
-# Of parts that run. A loaded machine must not look like one that hangs: any reply within these times will do.
+# For running parts. A loaded machine must not look like a hanging part: any reply within these times is enough.
 WATCH_PACE = 10.0
-TELL_AFTER = 60.0  # without a reply; twice that for a part that needs others, so that theirs is reported first
+TELL_AFTER = 60.0  # without a reply; doubled for a part that needs others, so that theirs is reported first
 HUNG_AFTER = 180.0
 LONGEST_STEP = 5.0
 
 
 class State(enum.Enum):
-    """Where a part is on its way."""
+    """The state of a part."""
 
     WAITING = "waiting for others"
     PREPARING = "preparing"
@@ -49,16 +51,16 @@ class State(enum.Enum):
 
 
 class Keeper:
-    """Starts a part when it may, finds out when it is ready, and starts it again when it ends.
+    """Starts a part when it may, detects when it is ready, and restarts it when it ends.
 
-    `needs` names the parts that it can't work without. Its ends while one of them is away don't count against it.
+    `needs` names the parts that it requires. Its ends while one of them is away don't count as failures.
     """
 
     def __init__(self, part: Part, layout: Layout, executor: Executor, needs: frozenset[str] = frozenset()) -> None:
         self.part = part
         self.state = State.WAITING
         self.child: Child | None = None
-        self.missing = ""  # why the others go on without it; "" while they needn't
+        self.missing = ""  # why the others go on without it; "" if they needn't
         self._layout = layout
         self._executor = executor
         self._needs = needs
@@ -67,11 +69,11 @@ class Keeper:
         self._due = 0.0
         self._started = 0.0
         self._is_prepared = False
-        self._away: tuple[str, ...] = ()  # the parts it needs that were last seen to be away, and when
+        self._away: tuple[str, ...] = ()  # required parts that were last away, and when
         self._away_at = self._counted_at = -GOOD_RUN
-        self._bad_starts: list[str] = []  # how each ended, since the last good run
+        self._bad_starts: list[str] = []  # how each ended since the last good run
         self._pause = FIRST_PAUSE
-        self._silence = self._seen_at = 0.0  # seconds without a reply, and when they were last added up
+        self._silence = self._seen_at = 0.0  # seconds without a reply, and the time until which they are counted
         self._tell_at = 0.0
 
     @property
@@ -85,9 +87,9 @@ class Keeper:
         return self.state in (State.READY, State.SILENT)
 
     def advance(self, ready: set[str], now: float) -> None:
-        """Does what is due, without waiting.
+        """Do what is due, without waiting.
 
-        Raises PartFailed when the part can't be kept running and the others can't do without it.
+        Raises PartFailed if the part can't be kept running and the others require it.
         """
         if away := self._needs - ready:
             self._away, self._away_at = tuple(sorted(away)), now
@@ -106,7 +108,7 @@ class Keeper:
                 self._look(now, is_blocked=bool(away))
 
     def _forgive(self, now: float) -> None:
-        """Takes back a bad start that was counted just before a part that it needs was seen to be away."""
+        """Discount a bad start that was counted just before a required part was found to be away."""
         if self.state is State.PAUSED and self._bad_starts and now - self._counted_at < GOOD_RUN:
             self._bad_starts.pop()
             self._counted_at = -GOOD_RUN
@@ -161,7 +163,7 @@ class Keeper:
             self._watch(now, is_blocked=is_blocked)
 
     def _ask(self, now: float) -> None:
-        """Probes in the background: a probe may wait for an answer, the supervisor may not."""
+        """Probe in the background, because a probe may wait for an answer and the supervisor must not."""
         if self._future is None:
             if now >= self._due:
                 self._future = self._executor.submit(lambda: self.part.probe(self._layout))
@@ -175,13 +177,13 @@ class Keeper:
             self._ended(f"was not ready after {self.part.seconds:.0f} s", now)
 
     def _watch(self, now: float, *, is_blocked: bool) -> None:
-        """Probes a part that runs, tells that it hangs, and restarts it unless it keeps data.
+        """Probe a running part, report that it hangs, and restart it unless it keeps data.
 
-        PostgreSQL, Valkey and the broker are left alone. What looks like a hang there may be a recovery or a slow disk,
-        which a restart would prolong, and it would end everybody's transactions. A person can tell the two apart.
+        PostgreSQL, Valkey and the broker aren't restarted. What looks like a hang there may be a recovery or a slow
+        disk, which a restart would prolong while it also aborts all transactions. A person can tell the difference.
         """
-        if not is_blocked:  # else the part that it needs is the one that hangs
-            # Step by step, so that no time counts in which this process itself was suspended.
+        if not is_blocked:  # otherwise the required part is the one that hangs
+            # In limited steps, so that time while this process was suspended doesn't count.
             self._silence += min(now - self._seen_at, LONGEST_STEP)
         self._seen_at = now
         if self._future is None:
@@ -237,12 +239,12 @@ class Keeper:
         elif len(self._bad_starts) >= BAD_STARTS:
             raise PartFailed(f"{self.name} {_in_a_row(self._bad_starts)}.\n{log}")
         else:
-            ran = "" if how.endswith(" s") else f" after {lived:.1f} s"  # some say themselves how long it took
+            ran = "" if how.endswith(" s") else f" after {lived:.1f} s"  # some messages already have the duration
             self._layout.say(self.name, f"{how}{ran}; started again in {self._pause:.1f} s")
             self._wait(now, LONGEST_PAUSE)
 
     def _go_on_without(self, failure: ServiceError, now: float) -> None:
-        """Leaves the others alone with what doesn't work, and tries again later. Raises it where they can't go on."""
+        """Report what doesn't work without the part, and retry later. Raises the failure if the others require it."""
         if not self.part.without:
             raise failure
         why, _, log = failure.message.partition("\n")
@@ -265,19 +267,19 @@ class Keeper:
 
 
 def _failure(part: str, error: ServiceError | OSError) -> ServiceError:
-    """A part's failure, also where a file of it can't be read or written."""
+    """Return a part's failure, also for errors with its files."""
     return error if isinstance(error, ServiceError) else PartFailed(f"{part} can't start: {error}.")
 
 
 def _in_a_row(reasons: Sequence[str]) -> str:
-    """How several runs ended: in one word where all ended alike, else each."""
+    """Describe how several runs ended: once if they are equal, else each."""
     if len(set(reasons)) == 1:
         return f"{reasons[0]}, {len(reasons)} times in a row"
     return f"{', then '.join(reasons)}: {len(reasons)} bad starts in a row"
 
 
 class StepKeeper:
-    """Runs a step once, when those it waits for are ready."""
+    """Runs a step once, when the parts and steps before it are ready."""
 
     def __init__(self, step: StartupStep, layout: Layout) -> None:
         self.part = step
@@ -293,11 +295,11 @@ class StepKeeper:
 
     @property
     def done(self) -> bool:
-        """Whether those who wait for this step may start."""
+        """Whether those that wait for this step may start."""
         return self.state is State.READY
 
     def advance(self, ready: set[str], now: float) -> None:
-        """Does what is due, without waiting. Raises PartFailed when a vital step fails."""
+        """Do what is due, without waiting. Raises PartFailed if a vital step fails."""
         if self.state is State.WAITING and ready.issuperset(self.part.after):
             self._began = now
             self._start()
@@ -349,11 +351,11 @@ def _size(log: Path) -> int:
 AnyKeeper = Keeper | StepKeeper
 
 
-WIDTH = 15  # the longest name of a part and a space
+WIDTH = 15  # the longest part name and a space
 
 
 class Console:
-    """Lines from several threads; a terminal that went away is no reason to fail."""
+    """Prints lines from several threads; a closed terminal isn't an error."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
@@ -363,16 +365,18 @@ class Console:
         self._next_word = time.monotonic() + 2
 
     def say(self, part: str, text: str) -> None:
-        """A line about `part`; an empty name is for all of it."""
+        """Print a line about `part`; an empty name means all parts."""
         line = f"{part:<{WIDTH}}{text}" if part else text
         with self._lock:
             self._write(f"\r\033[K{line}\n{self._status}" if self._status else f"{line}\n")
 
     def wait(self, text: str) -> None:
-        """What is being waited for: the terminal's last line, or a line every ten seconds where there is none."""
+        """Show what is being waited for: in the terminal's last line, or without a terminal as a line every ten
+        seconds.
+        """
         with self._lock:
             if self._terminal:
-                # A line that wraps could not be taken back.
+                # A wrapped line could not be erased.
                 text = text[: shutil.get_terminal_size().columns - 1]
                 if text != self._status:
                     self._status = text
@@ -386,17 +390,17 @@ class Console:
             self._stream.write(text)
             self._stream.flush()
         except (OSError, ValueError):
-            # The terminal was closed; SIGHUP is on its way, and stopping in order needs no terminal.
+            # The terminal was closed; SIGHUP will follow, and an orderly stop needs no terminal.
             self._status = ""
 
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-QUICK, SLOW = 0.05, 1.0  # seconds between two looks while something is starting, and later
+QUICK, SLOW = 0.05, 1.0  # polling interval in seconds while something is starting, and later
 LOG_PACE = 60.0
 
 
 class Supervisor:
-    """`ready` is said once, when every part and step is."""
+    """Runs the parts and steps until a signal; it prints `ready` once, when all are ready."""
 
     def __init__(self, layout: Layout, items: Sequence[Part | StartupStep], console: Console, ready: str) -> None:
         self._layout = layout
@@ -418,7 +422,9 @@ class Supervisor:
             self._keepers.append(keeper)
 
     def run(self) -> int:
-        """Runs until a signal says stop; 0 then. Raises PartFailed, everything being ended, when a part can't run."""
+        """Run until a signal stops it, then return 0. Raises PartFailed, after ending everything, if a part can't
+        run.
+        """
         for keeper in self._keepers:
             self._layout.turn_log(keeper.name)
         write_missing(self._layout.data, {})
@@ -437,7 +443,7 @@ class Supervisor:
         while not self._stop_signal:
             now = time.monotonic()
             for keeper in self._keepers:
-                # Looked up anew for each: a part that ended with the one it needs is seen after it, in the same turn.
+                # Computed for each keeper: a part that ended with one it needs is handled after it, in the same turn.
                 keeper.advance({other.name for other in self._keepers if other.state is State.READY}, now)
             self._report_missing()
             if self._layout.watchdog.revive():
@@ -454,11 +460,11 @@ class Supervisor:
             self._sleep(QUICK if pending else SLOW)
 
     def _is_given_up(self, name: str) -> bool:
-        """Whether the others go on without this part, or without one that it needs."""
+        """Return whether the others go on without this part, or without one that it needs."""
         return not self._missing.keys().isdisjoint({name, *self._needs[name]})
 
     def _report_missing(self) -> None:
-        """Writes down the parts that the others go on without, for `/readyz` and the home page."""
+        """Record the parts that the others go on without, for `/readyz` and the home page."""
         missing = {
             keeper.name: keeper.missing for keeper in self._keepers if isinstance(keeper, Keeper) and keeper.missing
         }
@@ -471,7 +477,7 @@ class Supervisor:
         self._missing = missing
         try:
             write_missing(self._layout.data, missing)
-        except OSError as error:  # a full disk is no reason to end what runs
+        except OSError as error:  # a full disk must not end running parts
             self._console.say("", f"/readyz may not tell which parts don't run: {error}")
 
     def _trim_logs(self) -> None:
@@ -482,13 +488,15 @@ class Supervisor:
                 self._console.say(keeper.name, f"the log wasn't cut: {error}")
 
     def _sleep(self, seconds: float) -> None:
-        """Until something happens: a signal, the end of a child, or the time is over."""
+        """Wait for a signal, the end of a child, or the timeout."""
         if select.select([self._wake], [], [], seconds)[0]:
             os.read(self._wake, 4096)
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """Signals wake the loop through a pipe: a handler that takes locks could meet the code that holds them."""
+        """Wake the loop through a pipe on signals: a handler that takes locks could deadlock with the code it
+        interrupts.
+        """
         self._wake, wakes = os.pipe()
         os.set_blocking(wakes, False)
         earlier_wake = signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
@@ -505,7 +513,7 @@ class Supervisor:
 
     def _on_stop(self, number: int, _frame: object) -> None:
         if self._stop_signal and number == signal.SIGINT:
-            # Asked again: no more waiting for anybody. PostgreSQL and Kafka repair themselves at the next start.
+            # A second Ctrl-C: stop waiting. PostgreSQL and Kafka recover at the next start.
             for keeper in self._keepers:
                 if child := keeper.child:
                     with suppress(ProcessLookupError):
@@ -513,7 +521,7 @@ class Supervisor:
         self._stop_signal = self._stop_signal or number
 
     def _end(self) -> None:
-        """Ends what nobody depends on, then what only those depended on, and so on."""
+        """End the parts that no other depends on, then those only they depended on, and so on."""
         self._stop_signal = self._stop_signal or signal.SIGTERM
         began = time.monotonic()
         self._console.say("", "stopping")
@@ -523,7 +531,7 @@ class Supervisor:
             wave = [keeper for keeper in left if keeper.name not in needed]
             end_children([keeper.child for keeper in wave if keeper.child])
             left = [keeper for keeper in left if keeper not in wave]
-        # What a part was doing before its start (initdb, fetching) has no keeper's child.
+        # Work before a part's start (initdb, downloads) isn't a keeper's child.
         watchdog = self._layout.watchdog
         while remaining := watchdog.watched():
             end_sessions(remaining)
@@ -534,7 +542,7 @@ class Supervisor:
 
 
 def _needed_parts(item: Part | StartupStep, by_name: Mapping[str, Part | StartupStep]) -> frozenset[str]:
-    """The parts that an item can't work without, through the steps and parts between them."""
+    """Return the parts that an item requires, directly or through other steps and parts."""
     parts: set[str] = set()
     pending = list(item.after)
     while pending:

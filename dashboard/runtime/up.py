@@ -1,4 +1,4 @@
-"""`manage.py up`: which parts run, where, and what they are told about each other."""
+"""`manage.py up`: which parts run, where, and how they find each other."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from dashboard.runtime.parts import Part, StartupStep
 from dashboard.runtime.process import Watchdog
 from dashboard.runtime.supervisor import Console, Supervisor
 
-USUAL_PORT = 8081  # the one that clients of schema registries expect
+USUAL_PORT = 8081  # the default port of schema registry clients
 
-# The address of each replaceable part, once it is ours.
+# Variable → address of each replaceable part, if embedded.
 EMBEDDED: Mapping[str, Callable[[Layout], str]] = {
     "REDIS_URL": valkey.url,
     "DATABASE_URL": lambda layout: postgres.url(layout, postgres.APPLICATION),
@@ -32,7 +32,7 @@ EMBEDDED: Mapping[str, Callable[[Layout], str]] = {
 
 @dataclass(frozen=True)
 class Options:
-    """What `up` was asked for: None or empty stands for the default."""
+    """The options of `up`; None or empty means the default."""
 
     data: Path | None = None
     port: int | None = None
@@ -42,8 +42,10 @@ class Options:
 
     @classmethod
     def of(cls, *, data: str | None, port: int | None, without: str, demo: bool, with_parts: str = "") -> Options:
-        """From the command line's words. Raises ServiceError for a part that can't be left out, or is both wanted and
-        left out, or a port that isn't."""
+        """Parse the command line's options.
+
+        Raises ServiceError for a part that can't be omitted, or is both wanted and omitted, or an invalid port.
+        """
         names, with_names = _names(without), _names(with_parts)
         if unknown := sorted(set(names) - set(parts.OPTIONAL)):
             raise ServiceError(f"--without {','.join(unknown)}: only {_listed(parts.OPTIONAL)} can be omitted.")
@@ -57,7 +59,9 @@ class Options:
 
     @property
     def left_out(self) -> frozenset[str]:
-        """The services that aren't to run here: those of `--without` with what needs them, and those nobody asked for."""
+        """The services not to run: those of `--without`, those that need them, and those on demand that weren't
+        requested.
+        """
         asked_for = {*self.with_parts, *(parts.ON_DEMAND if self.demo else ())}
         gone = {*self.without, *(set(parts.ON_DEMAND) - asked_for)}
         services = [part for part in parts.SERVICES if not gone.isdisjoint(part.after)]
@@ -73,7 +77,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The options on the command line."""
+    """Add the options to the command line's parser."""
     parser.add_argument("--data", metavar="DIR", help="folder for all stored data (default: the user's data folder)")
     parser.add_argument(
         "--port", type=int, help=f"the web server's port (default: {USUAL_PORT}, or a free port if it is in use)"
@@ -86,7 +90,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`manage.py up` without loading Django, which the supervisor itself has no use for: 1 to 3 s earlier."""
+    """Run `manage.py up` without loading Django, which the supervisor doesn't need: it starts 1 to 3 s earlier."""
     parser = ArgumentParser(
         "manage.py up", description="Run Schemadesk with all its parts on this machine until Ctrl-C."
     )
@@ -99,13 +103,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def up(options: Options, console: Console | None = None) -> int:
-    """Runs the product until a signal says stop; the exit status.
+    """Run the product until a signal stops it; return the exit status.
 
-    Raises AlreadyRunning, PortTaken, and what the parts raise when they can't be set up (all are ServiceError).
+    Raises AlreadyRunning, PortTaken, and the parts' errors when they can't be set up (all are ServiceError).
     """
     console = console or Console()
     claimed = claim(options.data or default_data_folder(), lambda text: console.say("", text))
-    # The watchdog holds the folder's lock too: until it has ended what a killed `up` left, nobody else may start.
+    # The watchdog also holds the folder's lock: nobody else may start before it has ended what a killed `up` left.
     watchdog = Watchdog(keep=(claimed.descriptor,))
     watchdog.start()
     layout: Layout | None = None
@@ -127,22 +131,24 @@ def up(options: Options, console: Console | None = None) -> int:
 
 
 def choose(options: Options, environment: Mapping[str, str]) -> Sequence[Part | StartupStep]:
-    """The parts and steps to run: none that is left out, or whose place a server in the environment takes."""
+    """Return the parts and steps to run, without omitted ones and those replaced by a server in the environment."""
     left_out = options.left_out
     gone = {part.name for part in parts.SERVICES if part.name in left_out or environment.get(part.replaced_by)}
     gone |= {companion for name, companion in parts.ONLY_FOR.items() if name in gone}
     items: list[Part | StartupStep] = [item for item in parts.ALL if item.name not in gone]
-    # The demo has something to show without what only runs on demand.
+    # The demo also works without the parts that only run on demand.
     unusable = left_out - set(parts.ON_DEMAND)
     if not options.demo:
         unusable |= {"demo"}
-    # What needs a part that was left out goes too; one that is replaced is there, and needn't be waited for.
+    # Omit what needs an omitted part; a replaced part exists, and needn't be waited for.
     items = [item for item in items if item.name not in unusable and unusable.isdisjoint(item.after)]
     return [replace(item, after=tuple(name for name in item.after if name not in gone)) for item in items]
 
 
 def _own(layout: Layout) -> list[str]:
-    """Where our own parts listen that the product reads as a client: loopback is refused otherwise."""
+    """Return the addresses of our own parts that the product connects to as a client: other loopback addresses are
+    refused.
+    """
     names = [name for name in (*kafka_connect.PORTS, *postgres.PORTS) if name in layout.ports]
     return [f"{runtime_layout.LOOPBACK}:{layout.ports[name]}" for name in names]
 

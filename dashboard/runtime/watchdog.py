@@ -1,13 +1,13 @@
-"""Ends everything that a supervisor started once the supervisor is gone, even by `kill -9`.
+"""Ends everything that a supervisor started once the supervisor is gone, even after `kill -9`.
 
-Runs as a script of its own, with the standard library alone and in a session of its own. The supervisor holds the
-write end of this process's stdin and writes a line a child:
+It runs as a separate script with only the standard library, in its own session. The supervisor holds the write end of
+its stdin and writes a line per child:
 
     + 4711 INT:5,QUIT:3 6f1c…   watch the session that process 4711 leads; to end it: SIGINT, 5 s, SIGQUIT, 3 s, SIGKILL
-    - 4711                      it has ended, nothing of it is left
+    - 4711                      its session has ended completely
 
-The end of the stream says that the supervisor is gone. (PR_SET_PDEATHSIG would not do: it is lost when a child
-changes its user, and does not reach grandchildren such as Spark's Python workers.)
+The end of the stream means that the supervisor is gone. (PR_SET_PDEATHSIG isn't enough: it is lost when a child
+changes its user, and doesn't apply to grandchildren such as Spark's Python workers.)
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-PACE = 0.05  # seconds between two looks at the process table while something is being ended
-GIVE_UP = 15.0  # seconds after the last SIGKILL; a process that is still there hangs in the kernel
+PACE = 0.05  # seconds between polls of the process table while something is being ended
+GIVE_UP = 15.0  # seconds after the last SIGKILL; a process that still exists hangs in the kernel
 
 
 class Process(NamedTuple):
-    """A row of the process table; `start` tells a process from a later one with the same number."""
+    """A row of the process table; `start` distinguishes a process from a later one with the same id."""
 
     pid: int
     parent: int
@@ -36,7 +36,7 @@ class Process(NamedTuple):
 
 
 class SignalStep(NamedTuple):
-    """A step of a ladder: the signal, and how many seconds it is given."""
+    """A step of a ladder: the signal, and the seconds to wait after it."""
 
     signal: int
     seconds: float
@@ -47,14 +47,14 @@ MARK = "SCHEMADESK_CHILD"  # the environment variable
 
 
 class WatchedSession(NamedTuple):
-    """How a session is ended, and the mark in the environment of its processes."""
+    """How to end a session, and the mark in the environment of its processes."""
 
     ladder: Ladder
     mark: str
 
 
 def parse_ladder(text: str) -> Ladder:
-    """`INT:5,QUIT:3` as rungs. Raises ValueError for anything else."""
+    """Parse a ladder such as `INT:5,QUIT:3`. Raises ValueError for anything else."""
     rungs = []
     for step in text.split(","):
         name, _, seconds = step.partition(":")
@@ -65,7 +65,7 @@ def parse_ladder(text: str) -> Ladder:
 
 
 def processes() -> dict[int, Process]:
-    """All living processes that this user can see, by number; zombies are left out."""
+    """Return all processes that this user can see, by id, without zombies."""
     rows = _from_proc() if sys.platform == "linux" else _from_ps()
     return {row.pid: row for row in rows}
 
@@ -78,7 +78,7 @@ def _from_proc() -> Iterable[Process]:
             text = (folder / "stat").read_bytes()
         except OSError:
             continue  # it ended meanwhile
-        # The command's name stands in parentheses and may hold anything, parentheses too.
+        # The command's name is in parentheses and may contain anything, including parentheses.
         fields = text[text.rindex(b")") + 2 :].split()
         if fields[0] not in (b"Z", b"X"):
             yield Process(int(folder.name), int(fields[1]), int(fields[3]), fields[19].decode())
@@ -103,7 +103,7 @@ def _from_ps() -> Iterable[Process]:
 
 
 def with_descendants(roots: set[Process], table: Mapping[int, Process]) -> set[Process]:
-    """`roots` and all that descend from them."""
+    """Return `roots` and all their descendants."""
     pids = {row.pid for row in roots}
     more = pids
     while more:
@@ -113,7 +113,7 @@ def with_descendants(roots: set[Process], table: Mapping[int, Process]) -> set[P
 
 
 def marked(mark: str, table: Mapping[int, Process]) -> set[Process]:
-    """The processes with the mark in their environment, as it was when their program started; none outside Linux."""
+    """Return the processes started with the mark in their environment; none outside Linux."""
     if sys.platform != "linux":
         return set()
     entry = f"{MARK}={mark}".encode()
@@ -126,10 +126,9 @@ def marked(mark: str, table: Mapping[int, Process]) -> set[Process]:
 
 
 def end_sessions(sessions: Mapping[int, WatchedSession]) -> list[int]:
-    """Ends the sessions led by the given processes and all that they started; gives those that would not go.
+    """End the sessions of the given leaders and all that they started; return the leaders of those that didn't end.
 
-    The leader gets the signals of its ladder; what it leaves behind, or all of it when the ladder is at its end, is
-    killed.
+    A leader gets the signals of its ladder; what it leaves behind, or everything at the end of the ladder, is killed.
     """
     ends = [_EndingSession(leader, watched) for leader, watched in sessions.items()]
     while ends:
@@ -144,7 +143,7 @@ def end_sessions(sessions: Mapping[int, WatchedSession]) -> list[int]:
 
 
 class _EndingSession:
-    """One session on its way out."""
+    """A session that is being ended."""
 
     def __init__(self, leader: int, watched: WatchedSession) -> None:
         self.leader = leader
@@ -155,8 +154,8 @@ class _EndingSession:
         self._processes: set[Process] = set()
 
     def advance(self, table: Mapping[int, Process], now: float) -> bool:
-        """Sends what is due; says whether anything is left."""
-        # A descendant in a session of its own is found through its parents only while they live: remember it.
+        """Send the signal that is due; return whether any process is left."""
+        # A descendant in its own session is found only while its parents live: remember it.
         alive = self._processes & set(table.values())
         members = {row for row in table.values() if row.session == self.leader}
         self._processes = with_descendants(alive | members, table)
@@ -179,16 +178,16 @@ class _EndingSession:
 
 
 def _send(pid: int, number: int) -> None:
-    with suppress(ProcessLookupError):  # it ended meanwhile: what was wanted
+    with suppress(ProcessLookupError):  # it ended meanwhile, as intended
         os.kill(pid, number)
 
 
 def main() -> int:
-    """Reads what to watch until the supervisor is gone, then ends it."""
+    """Read what to watch until the supervisor is gone, then end all of it."""
     for name in ("SIGINT", "SIGTERM", "SIGHUP"):
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     watched: dict[int, WatchedSession] = {}
-    # A line that the supervisor could not finish is not followed by a child: children wait for their line.
+    # An incomplete line has no running child: children wait for their line.
     for line in sys.stdin:
         if not line.endswith("\n"):
             break
