@@ -1,4 +1,4 @@
-"""The site's own app, and what `manage.py check` says beside Django's own checks, some of it only with `--deploy`."""
+"""The site's app, and system checks in addition to Django's, some only with `check --deploy`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHERE c.oid = to_regclass('audit_auditevent')
 
 @register(Tags.security, deploy=True)
 def audit_is_out_of_reach(**_options: Any) -> list[CheckMessage]:
-    """Warn where the application runs as a role that owns the audit table, and so could rewrite it."""
+    """Warn if the application's role owns the audit table, and so could rewrite it."""
     try:
         with connection.cursor() as cursor:
             cursor.execute(OWNED)
@@ -42,7 +42,7 @@ def audit_is_out_of_reach(**_options: Any) -> list[CheckMessage]:
 
 @register(Tags.database)
 def usernames_differ_by_more_than_case(databases: Collection[str] | None = None, **_options: Any) -> list[CheckMessage]:
-    """Warn of active accounts, from before there was an index, whose names differ only in case."""
+    """Warn about active accounts whose names differ only in case, created before the unique index."""
     user_model = get_user_model()
     if (
         connection.alias not in (databases or ())
@@ -61,7 +61,7 @@ def usernames_differ_by_more_than_case(databases: Collection[str] | None = None,
 
 @register(Tags.urls)
 def spring_has_a_path_of_its_own(**_options: Any) -> list[CheckMessage]:
-    """Refuse a root path of the Spring dialect that would hide other addresses; the dialect isn't served there."""
+    """Refuse a root path of the Spring dialect that would hide other URLs; the dialect isn't served there."""
     from registry.api.spring.urls import problem_of
 
     problem = problem_of(settings.SPRING_PATH)

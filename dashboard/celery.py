@@ -1,8 +1,7 @@
 """The Celery application; workers consume the queues `default` and `scans`.
 
-It is patient with Valkey: a program that only hands work on goes on without it, as a row says what is to be done and
-beat sweeps it up; a worker connects again a second after Valkey is back. A Valkey that hangs holds up one task, or one
-request of the cache, and is then left alone for some seconds.
+It tolerates outages of Valkey: a program that enqueues a task continues without it, because a row has the work and beat
+picks it up; a worker reconnects a second after Valkey is back.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from redis.exceptions import ConnectionError, TimeoutError
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 
-#: seconds between two attempts to connect; Celery's own grow to half a minute
+#: seconds between attempts to connect; Celery's own interval grows to half a minute
 BETWEEN: Final = 1.0
 
-#: a connection that was kept may have ended with the Valkey of before
+#: one retry, because a pooled connection may be to an earlier Valkey
 ONCE_MORE: Final = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
 
 #: seconds for which nobody asks a Valkey that has let somebody wait in vain
@@ -49,7 +48,7 @@ class Pause:
         self._until = 0.0
 
     def is_on(self) -> bool:
-        """Whether it hung a moment ago."""
+        """Return whether it hung a moment ago."""
         return time.monotonic() < self._until
 
     def note_failure(self, began: float) -> None:
@@ -110,13 +109,13 @@ class SteadyCelery(Celery):
 
 
 class SteadyChannel(redis.Channel):
-    """Says that its connection is gone in an error that Celery expects."""
+    """A channel that reports a closed connection by an error that Celery expects."""
 
     def _connparams(self, asynchronous: bool = False) -> Any:
-        """As its base does it.
+        """Return the connection parameters. Raises ConnectionError if the connection is closed.
 
-        That asks None for an address once the connection is closed: so a worker ended where the broker had gone away
-        with a task under way, which it then acknowledges or gives back. The broker gives such a task out again.
+        The base class accesses an attribute of None then: this ended a worker that acknowledged or returned a task
+        after the broker had gone away. The broker delivers the task again.
         """
         if self.connection is None or self.connection.client is None:
             raise ConnectionError("the connection to the broker is closed")
@@ -124,16 +123,16 @@ class SteadyChannel(redis.Channel):
 
 
 class SteadyTransport(redis.Transport):
-    """Kombu's for Valkey, with such channels."""
+    """Kombu's transport for Valkey, with these channels."""
 
     Channel = SteadyChannel
 
 
 class SteadyConnection(Connection):
-    """Connects again in even steps, and outlives a broker that went away with a task under way."""
+    """A connection that reconnects at a fixed interval, and survives a broker that goes away during a task."""
 
     def get_transport_cls(self) -> type:
-        """As its base does it, with channels that say what is wrong."""
+        """Return the transport, with channels that report a closed connection."""
         transport: type = super().get_transport_cls()  # type: ignore[no-untyped-call]
         return SteadyTransport if transport is redis.Transport else transport
 
@@ -146,25 +145,25 @@ class SteadyConnection(Connection):
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        """As its base does it, with other numbers where none are given."""
+        """Connect with this class's default intervals."""
         return super()._ensure_connection(  # type: ignore[no-untyped-call]
             errback, max_retries, interval_start, interval_step, *args, **kwargs
         )
 
 
 class SteadyAMQP(AMQP):
-    """Celery's parts that speak to the broker, with such connections."""
+    """Celery's AMQP interface with these connections."""
 
     Connection = SteadyConnection
 
 
 class RecordedTask(DjangoTask):
-    """A task that is told of by a row as well: where the broker is away, the request that made it goes on."""
+    """A task whose work is also in a row: if the broker is away, the request that enqueues it continues."""
 
     abstract = True
 
     def delay_on_commit(self, *args: Any, **kwargs: Any) -> None:
-        """Enqueue once the transaction is committed; where that fails, beat does it."""
+        """Enqueue the task after the commit; if that fails, beat enqueues it."""
 
         def send() -> None:
             try:
@@ -176,7 +175,7 @@ class RecordedTask(DjangoTask):
 
 
 def keep_what_tasks_log(**_: Any) -> None:
-    """Once a worker starts: what its tasks log is kept, for the page of jobs."""
+    """Store the logs of tasks for the page of jobs, once a worker starts."""
     from registry.notifications import job_log
 
     job_log.listen()

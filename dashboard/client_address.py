@@ -1,8 +1,8 @@
-"""Who a request is from: the address of the connection, or what a trusted proxy says of it.
+"""The client of a request: the address of the connection, or what a trusted proxy reports.
 
-`X-Forwarded-For` is a list to which each proxy adds whom it got the request from, so its end is true and its beginning
-may be invented. It is read from its end, as far as the proxies are trusted (SCHEMADESK_TRUSTED_PROXIES,
-docs/how-to/run.md); without that nothing of it is believed.
+`X-Forwarded-For` is a list to which each proxy appends the address that it got the request from, so that its end is
+true and its beginning may be forged. It is read from the end, as far as the proxies are trusted
+(SCHEMADESK_TRUSTED_PROXIES, docs/how-to/run.md); otherwise it is ignored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from registry.access.request_origin import FORWARDING_HEADERS
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 FORWARDED_FOR: Final = "HTTP_X_FORWARDED_FOR"
-#: in the request's environment: the connection is from a proxy that isn't trusted, so many people may share the address
+#: in the request's environment: the connection is from an untrusted proxy, so that many people may share the address
 SHARED: Final = "schemadesk.shared_address"
 MOST_PROXIES: Final = 16
 WARN_SECONDS: Final = 3600.0
@@ -33,14 +33,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class TrustedProxies:
-    """The proxies in front: by their networks, or how many there are, whatever their addresses."""
+    """The trusted proxies: by their networks, or by their number, regardless of their addresses."""
 
     networks: tuple[Network, ...] = ()
     count: int = 0
 
     @classmethod
     def parse(cls, text: str) -> TrustedProxies:
-        """Of comma-separated addresses and networks, or a number. Raises ImproperlyConfigured."""
+        """Parse comma-separated addresses and networks, or a number. Raises ImproperlyConfigured."""
         parts = [part.strip() for part in text.split(",") if part.strip()]
         if len(parts) == 1 and parts[0].isascii() and parts[0].isdigit():
             count = int(parts[0]) if len(parts[0]) < 3 else MOST_PROXIES + 1
@@ -55,11 +55,11 @@ class TrustedProxies:
             ) from None
 
     def has(self, address: Address) -> bool:
-        """Whether a proxy with that address is trusted."""
+        """Return whether a proxy with that address is trusted."""
         return any(address in network for network in self.networks)
 
     def client_of(self, connection: str, forwarded_for: str) -> str:
-        """The address that a request is from; that of the connection where no trusted proxy says another."""
+        """Return the client's address; that of the connection unless a trusted proxy reports another."""
         peer = _address(connection)
         if peer is None or not (self.count or self.has(peer)):
             return connection
@@ -68,29 +68,29 @@ class TrustedProxies:
         for number, text in enumerate(hops, 1):
             hop = _address(text)
             if hop is None:
-                break  # no address, so what stands before it is nobody's word
+                break  # not an address, so that nothing before it can be trusted
             client = hop
             if number == self.count if self.count else not self.has(hop):
                 break
         return str(client)
 
     def trusts(self, connection: str) -> bool:
-        """Whether what the other end of the connection says of others is believed."""
+        """Return whether the other end of the connection is trusted."""
         peer = _address(connection)
         return bool(self.count) or (peer is not None and self.has(peer))
 
 
 class ClientAddressMiddleware:
-    """Makes REMOTE_ADDR and the scheme those of the client, where a trusted proxy tells them."""
+    """Sets REMOTE_ADDR and the scheme to the client's, if a trusted proxy reports them."""
 
-    #: when the log last named a proxy that isn't trusted, by the monotonic clock
+    #: when an untrusted proxy was last logged, by the monotonic clock
     warned_at = -WARN_SECONDS
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Go on with the client's address."""
+        """Handle the request with the client's address."""
         meta, trusted = request.META, settings.TRUSTED_PROXIES
         connection = str(meta.get("REMOTE_ADDR") or "")
         if trusted.trusts(connection):
@@ -102,7 +102,7 @@ class ClientAddressMiddleware:
         return self.get_response(request)
 
     def _warn(self, connection: str) -> None:
-        """Once an hour: a proxy that isn't trusted makes everybody behind it one address."""
+        """Log once an hour that an untrusted proxy makes everybody behind it share one address."""
         now = time.monotonic()
         if now - ClientAddressMiddleware.warned_at >= WARN_SECONDS:
             ClientAddressMiddleware.warned_at = now
@@ -114,14 +114,14 @@ class ClientAddressMiddleware:
 
 
 def _take_scheme(meta: dict[str, Any]) -> None:
-    """The scheme that the client used, by the nearest proxy."""
+    """Set the client's scheme, as reported by the nearest proxy."""
     scheme = str(meta.get("HTTP_X_FORWARDED_PROTO", "")).rpartition(",")[2].strip().lower()
     if scheme in ("http", "https"):
         meta["wsgi.url_scheme"] = scheme
 
 
 def _address(text: str) -> Address | None:
-    """The address of a hop, without a port and brackets; None for anything else."""
+    """Return the address of a hop, without port and brackets; None for anything else."""
     bare = text.strip()
     if bare.startswith("["):
         bare = bare[1:].partition("]")[0]

@@ -1,7 +1,7 @@
-"""The environment variables that the settings read: environs reads and checks them, and each is declared with its purpose.
+"""The environment variables of the settings, declared with their purpose; environs parses and validates them.
 
-The declarations are also docs/reference/settings.md. An empty number means the default, and an empty switch means off. A
-secret may be in a file that `NAME_FILE` names; the file wins.
+The declarations are also docs/reference/settings.md. An empty number means the default, and an empty switch means off.
+A secret can be in a file named by `NAME_FILE`; the file takes precedence.
 """
 
 from __future__ import annotations
@@ -21,49 +21,49 @@ _SECRETS: Final = FileAwareEnv(strip_whitespace=True)
 
 @dataclass(frozen=True)
 class Variable:
-    """What the reference says of a variable: the values that it takes, its default and its purpose."""
+    """A variable in the reference: its values, default and purpose."""
 
     values: str
     default: str
     purpose: str
 
 
-#: name → what the reference says; in the order of the settings
+#: name → its entry in the reference, in the order of the settings
 VARIABLES: Final[dict[str, Variable]] = {}
 
 
 def text(name: str, default: str, purpose: str, *, choices: Collection[str] = (), shown: str | None = None) -> str:
-    """A text, one of `choices` if there are any. `shown` is the default as the reference words it."""
+    """Read a text, one of `choices` if there are any. `shown` is the default in the reference."""
     values = ", ".join(f"`{choice}`" for choice in choices) or "text"
     rule = validate.OneOf(choices) if choices else None
     return str(_value(_PLAIN.str, name, default, Variable(values, _code(default, shown), purpose), validate=rule))
 
 
 def words(name: str, default: str, purpose: str, *, separator: str = ",", shown: str | None = None) -> tuple[str, ...]:
-    """A list of texts without the spaces around them and without empty ones."""
+    """Read a list of texts, stripped, without empty ones."""
     kind = {",": "comma-separated", ":": "colon-separated", " ": "separated by spaces"}[separator]
     parts = _value(_PLAIN.str, name, default, Variable(kind, _code(default, shown), purpose)).split(separator)
     return tuple(part.strip() for part in parts if part.strip())
 
 
 def whole(name: str, default: int, purpose: str) -> int:
-    """A whole number of 0 or more."""
+    """Read an integer of at least 0."""
     return int(_number(_PLAIN.int, name, default, Variable("whole number", f"`{default}`", purpose)))
 
 
 def decimal(name: str, default: float, purpose: str) -> float:
-    """A number of 0 or more."""
+    """Read a number of at least 0."""
     return float(_number(_PLAIN.float, name, default, Variable("number", f"`{default:g}`", purpose)))
 
 
 def switch(name: str, purpose: str, *, default: bool = False, shown: str | None = None) -> bool:
-    """On or off."""
+    """Read a switch."""
     variable = Variable("`1` or `0`", _code("1" if default else "0", shown), purpose)
     return bool(_value(_PLAIN.bool, name, default, variable, truthy=set(_ON), falsy=set(_OFF)))
 
 
 def secret(name: str, purpose: str) -> str:
-    """A secret, or the content of the file that `name` with `_FILE` names; "" for none."""
+    """Read a secret from the variable, or from the file that `name` with `_FILE` names; "" if neither is set."""
     VARIABLES[f"{name}_FILE"] = Variable("path", "none", f"a file with {name}, which it replaces")
     return str(_value(_SECRETS.str, name, "", Variable("text", "none", purpose)))
 
@@ -76,7 +76,7 @@ def _number(read: Any, name: str, default: float, variable: Variable) -> Any:
 
 
 def _value(read: Any, name: str, default: Any, variable: Variable, **options: Any) -> Any:
-    """The value of a variable. Raises ImproperlyConfigured with its name, what is wrong and what to set; never its value."""
+    """Read a variable. Raises ImproperlyConfigured with its name, the problem and valid values; never its value."""
     VARIABLES[name] = variable
     try:
         return read(name, default, **options)

@@ -1,4 +1,4 @@
-"""Whether it lives, whether it can work, and figures for Prometheus."""
+"""Liveness, readiness, and metrics for Prometheus."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ from registry.subjects.selectors import list_registries
 
 @require_safe
 def alive(request: HttpRequest) -> HttpResponse:
-    """200 while the process answers."""
+    """Answer 200 while the process runs."""
     return JsonResponse({"status": "alive"})
 
 
 @require_safe
 def ready(request: HttpRequest) -> HttpResponse:
-    """200 when the database and Valkey answer, 503 with what doesn't. A write that the database refused counts for a while.
+    """Answer 200 if the database and Valkey answer, else 503 with the state of each.
 
-    A part that `up` goes on without, such as Spark, is named as degraded and leaves the status as it is.
+    A write refused by the database counts as a failure for a while. A part that `up` goes on without, such as Spark, is
+    reported as degraded without changing the status.
     """
     states = {"database": _database(), "valkey": _valkey()}
     ok = all(state == "ok" for state in states.values())
@@ -67,7 +68,7 @@ def _valkey() -> str:
 
 @csrf_exempt
 def site_or_api(request: HttpRequest) -> HttpResponse:
-    """The root: a browser is led to the pages, a program gets the API's answer."""
+    """Redirect a browser from the root to the pages; give a program the API's answer."""
     if request.method == "GET" and "text/html" in request.META.get("HTTP_ACCEPT", ""):
         return redirect("ui:home")
     return Root.as_view()(request)
@@ -75,7 +76,7 @@ def site_or_api(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Prometheus figures, for callers on loopback and those with a token that may read."""
+    """Return Prometheus metrics to callers on loopback, and to tokens that may read the audit."""
     if not is_local(request.META):
         try:
             allowed = may(authenticate(request.META, door="product"), "audit.read")
@@ -96,7 +97,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _count_answers(figures: CollectorRegistry) -> None:
-    """What was answered before Django, by all processes of this host."""
+    """Add the number of requests answered before Django, by all processes of this host."""
     name, about = (
         "schemadesk_answers_before_django",
         "Requests that may be answered before Django, by whether they were",

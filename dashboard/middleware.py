@@ -1,7 +1,7 @@
-"""What requests pass on their way to a view, and uploads in memory.
+"""The middlewares, and uploads in memory.
 
-Pages pass all of `MIDDLEWARE`: packing, the Host check, the viewer's zone of time and language, errors as pages. An API's
-request leaves it early, as `ApiMiddleware` says.
+Pages pass through all of `MIDDLEWARE`: compression, the Host check, the viewer's time zone and language, error pages.
+API requests skip most of it by `ApiMiddleware`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
 class ApiMiddleware:
-    """Answers what isn't below /ui/ without the middlewares that follow: programs have no session, form or language.
+    """Answers requests outside /ui/ without the following middlewares: programs have no session, form or language.
 
     Their responses have the same security headers as pages.
     """
@@ -45,7 +45,7 @@ class ApiMiddleware:
         self._headers = _security_headers()
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Answer an API's request, and go on with a page's."""
+        """Answer an API request, and pass on a page's."""
         if request.path.startswith("/ui/"):
             return self.get_response(request)
         response = self._api(request)
@@ -55,7 +55,7 @@ class ApiMiddleware:
 
 
 class _ViewHandler(BaseHandler):
-    """Django's handler with no middleware: it finds the view, and turns its exceptions into responses."""
+    """Django's handler without middlewares: it resolves the view, and converts its exceptions to responses."""
 
     _view_middleware: Sequence[Any] = ()
     _template_response_middleware: Sequence[Any] = ()
@@ -67,32 +67,31 @@ class _ViewHandler(BaseHandler):
 
 
 def _security_headers() -> list[tuple[str, str]]:
-    """What the pages' middlewares say in every response. They always say the same, so they are asked once."""
+    """Return the headers that the pages' security middlewares add; they are constant, so this runs once."""
     names = set(HttpResponse().headers)
     respond = CSPMiddleware(XFrameOptionsMiddleware(SecurityMiddleware(lambda request: HttpResponse())))
     return [(name, value) for name, value in respond(HttpRequest()).headers.items() if name not in names]
 
 
 class PackedPagesMiddleware(GZipMiddleware):
-    """Packs pages for browsers that take them so; a large schema's page is a tenth then. The APIs aren't packed.
+    """Compresses pages, which makes a large schema's page ten times smaller; APIs aren't compressed.
 
-    Nobody learns a secret of a page from its length (BREACH): Django lengthens each by some random bytes, and masks the
-    forms' tokens anew in each.
+    BREACH isn't possible: Django adds random bytes to each response, and masks form tokens differently in each.
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        """Pack what is a page."""
+        """Compress the response if it is a page."""
         return super().process_response(request, response) if request.path.startswith("/ui/") else response
 
 
 class HostCheckMiddleware:
-    """Answers 400 for a Host header that isn't ours, on every address and before anything is looked up."""
+    """Answers 400 for an unknown Host header, on every URL and before any lookup."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Check, then go on."""
+        """Check the header, then pass on the request."""
         try:
             request.get_host()
         except DisallowedHost:
@@ -102,16 +101,16 @@ class HostCheckMiddleware:
 
 
 class ViewerZoneMiddleware:
-    """Shows the times of pages in the zone that the viewer's browser has told by a cookie (see static/app.js).
+    """Shows times on pages in the time zone from the browser's cookie (see static/app.js).
 
-    Without JavaScript, or where the cookie names no zone, they are in UTC; the APIs always are.
+    Without JavaScript or with an unknown zone, they are in UTC; the APIs always use UTC.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Go on in the viewer's zone."""
+        """Handle the request in the viewer's time zone."""
         if not request.path.startswith("/ui/"):
             return self.get_response(request)
         with timezone.override(zone_named(request.COOKIES.get("zone", ""))):
@@ -119,17 +118,17 @@ class ViewerZoneMiddleware:
 
 
 class ViewerLanguageMiddleware:
-    """Shows pages in the language that the viewer's browser asks for, where there is a catalogue of it; else English.
+    """Shows pages in a language that the browser accepts, if it has a catalogue; else in English.
 
-    The APIs always answer in English, and without the headers that tell caches of a choice. The language holds for the
-    one request: the thread's next one may be an API's.
+    The APIs always answer in English, and without headers that make caches vary. The language is reset after each
+    request, because the thread's next one may be an API's.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Go on in the viewer's language."""
+        """Handle the request in the viewer's language."""
         if not request.path.startswith("/ui/"):
             return self.get_response(request)
         language = translation.get_language_from_request(request)
@@ -142,27 +141,27 @@ class ViewerLanguageMiddleware:
 
 @lru_cache(maxsize=64)
 def zone_named(name: str) -> ZoneInfo:
-    """The zone of that name; UTC where there is none, or the machine doesn't know it."""
+    """Return the time zone with that name; UTC if it is unknown."""
     try:
         return ZoneInfo(name if re.fullmatch(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}", name) else "UTC")
-    except (OSError, ValueError, LookupError):  # a folder of zones, a file that is none, a name of none
+    except (OSError, ValueError, LookupError):  # a folder of zones, an invalid file, an unknown name
         return ZoneInfo("UTC")
 
 
 class ErrorPageMiddleware:
-    """Turns a domain error that a page raised into a page that says what is wrong and what to do."""
+    """Converts a page's domain error to a page that says what is wrong and what to do."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Go on."""
+        """Pass on the request."""
         return self.get_response(request)
 
     def process_view(
         self, request: HttpRequest, view: Callable[..., HttpResponse], args: object, named: object
     ) -> HttpResponse | None:
-        """The page that says so where a page is asked for as of a moment and can't be shown so."""
+        """Return an error page if the URL has a moment but the page can't show the past."""
         from dashboard.components.time_travel import refuse_to_travel
         from dashboard.errors.views import error_page
 
@@ -175,20 +174,20 @@ class ErrorPageMiddleware:
         return None
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        """The page for an error of the product; None for any other, which Django answers with its 500."""
+        """Return the page for an error of the product; None for any other, which Django answers with 500."""
         from dashboard.errors.views import error_page
 
         return error_page(request, error)
 
 
-#: addresses whose files may be larger than a schema, by their names
+#: URL names that accept larger files than a schema → maximum bytes
 LARGER: Final = {"ui:registry_import": MAX_SENT}
 
 
 class SmallFileHandler(FileUploadHandler):
-    """Keeps as many bytes of a request's files together as a schema may have, or its address takes, and drops the rest.
+    """Keeps at most as many bytes of a request's files as a schema or its URL allows, and drops the rest.
 
-    A file's `size` says how large it was: one that is larger than what was kept is refused by whoever asked for it.
+    A file's `size` is its original size, so that the view can refuse a truncated one.
     """
 
     def __init__(self, request: Any = None) -> None:
@@ -198,18 +197,18 @@ class SmallFileHandler(FileUploadHandler):
         self._buffer = BytesIO()
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
-        """Begin with another file."""
+        """Start another file."""
         super().new_file(*args, **kwargs)
         self._buffer = BytesIO()
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
-        """Keep what there is still room for."""
+        """Keep the bytes within the limit."""
         data = raw_data[: self._left]
         self._left -= len(data)
         self._buffer.write(data)
 
     def file_complete(self, file_size: int) -> InMemoryUploadedFile:
-        """The file with its true size."""
+        """Return the file with its original size."""
         self._buffer.seek(0)
         return InMemoryUploadedFile(
             file=self._buffer,

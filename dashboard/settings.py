@@ -36,7 +36,7 @@ def _secret_key() -> str:
     if key := environment.secret("SECRET_KEY", "the key that signs sessions, of 50 or more random characters"):
         return key
     if Path(sys.argv[0]).name == "manage.py" or "pytest" in sys.modules:
-        return secrets.token_urlsafe(50)  # a command signs nothing that has to outlive it
+        return secrets.token_urlsafe(50)  # a command signs nothing that must be valid after it ends
     raise ImproperlyConfigured("set SECRET_KEY_FILE (a file with 50 or more random characters) or SECRET_KEY")
 
 
@@ -47,18 +47,18 @@ ALLOWED_HOSTS = list(
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ALLOWED_HOSTS if host not in ("localhost", "127.0.0.1", "[::1]")]
 
 
-#: parameters go to the server beside the statement, which it keeps planned from its third use in a connection on
+#: parameters are sent separately from the statement, which the server prepares at its third use in a connection
 PREPARED = {"server_side_binding": True, "prepare_threshold": 3}
 
 
-#: Less than clients wait for an answer (five seconds and more), and enough to pass over a quick restart.
+#: Shorter than the timeouts of clients (five seconds and more), and long enough for a quick restart.
 DATABASE_WAIT = max(
     0.1,
     environment.decimal(
         "SCHEMADESK_DATABASE_WAIT", 2, "seconds that a request waits for a database that is away before 503"
     ),
 )
-#: of a server that is gone without a word, a connection over a network hears within some ten seconds
+#: limits that detect a vanished server over a network within about ten seconds
 REACHING = {
     "connect_timeout": math.ceil(DATABASE_WAIT),
     "tcp_user_timeout": 10_000,
@@ -69,7 +69,7 @@ REACHING = {
 
 
 def _database(url: str) -> dict[str, Any]:
-    """Django's database entry from a libpq URL, Unix sockets included."""
+    """Return Django's database entry for a libpq URL, including Unix sockets."""
     parts = conninfo_to_dict(url)
     options = {key: str(parts.pop(key, "") or "") for key in ("dbname", "user", "password", "host", "port")}
     return {
@@ -90,7 +90,7 @@ _as_owner = sys.argv[1:2] and sys.argv[1] in OWNER_COMMANDS
 USE_POOL = UNDER_UP and not _as_owner and "pytest" not in sys.modules
 POOL = {
     "min_size": 1,
-    "max_size": 11,  # one for each thread of a web process that may need it (dashboard/asgi.py)
+    "max_size": 11,  # one for each thread of a web process that may use it (dashboard/asgi.py)
     "connection_class": circuit_breaker.WatchedConnection,
     "timeout": DATABASE_WAIT,
     "reconnect_timeout": circuit_breaker.BETWEEN,
@@ -103,7 +103,7 @@ _owner_url = environment.text(
     "DATABASE_OWNER_URL", "", "the same database as its owner, for `migrate`", shown="DATABASE_URL"
 )
 DATABASES = {"default": _database(_owner_url if _as_owner and _owner_url else _database_url)}
-# The role that gets no rights on the audit table but to read; granted after every migration.
+# The role that may only read the audit table; its privileges are granted after every migration.
 DATABASE_APPLICATION_ROLE = environment.text(
     "DATABASE_APPLICATION_ROLE", "schemadesk_app", "the role that the application runs as, which can't change the audit"
 )
@@ -124,7 +124,7 @@ CACHES = {
     }
 }
 
-# Answers before Django (docs/decisions/0012-answers-before-django.md). Every program of a host uses the one file.
+# Responses before Django (docs/decisions/0012-answers-before-django.md). All programs of a host share the file.
 HOT_PATH = environment.switch(
     "SCHEMADESK_HOT_PATH",
     "whether repeated requests are answered before Django while nothing has changed",
@@ -140,7 +140,7 @@ HOT_PATH_FILE = Path(
     )
 )
 HOT_PATH_MIB = environment.whole("SCHEMADESK_HOT_PATH_MIB", 64, "MiB of memory for these answers in each web process")
-# A Valkey that is on a socket is nobody else's: then there is one host.
+# A Valkey on a Unix socket can't be shared, so that there is only one host.
 HOT_PATH_HOSTS = environment.switch(
     "SCHEMADESK_HOT_PATH_HOSTS",
     "whether other hosts write to the database too, and agree with this one over REDIS_URL",
@@ -157,11 +157,11 @@ CELERY_TASK_ROUTES = {
     "dashboard.tasks.run_demo": {"queue": "scans"},
 }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker outlives whatever time Valkey is away for
-# A Valkey that is there and says nothing holds up nobody for long; rows say what is to be done, whoever was told.
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # a worker survives any outage of Valkey
+# A hanging Valkey blocks nobody for long; rows have the work even if the message is lost.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 2, "socket_timeout": 5, "max_retries": 0}
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-CELERY_BEAT_SYNC_EVERY = 50  # tasks, which are due once a second: how `up` sees that beat works
+CELERY_BEAT_SYNC_EVERY = 50  # tasks, about one per second; `up` uses the saved schedule to see that beat works
 CELERY_BEAT_SCHEDULE = {
     "queue-due-scans": {"task": "registry.drift.tasks.queue_due_scans", "schedule": 5.0},
     "queue-due-syncs": {"task": "registry.subjects.tasks.queue_due_syncs", "schedule": 15.0},
@@ -208,7 +208,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "dashboard.client_address.ClientAddressMiddleware",
     "registry.api.request_reading.RawPathMiddleware",
-    "dashboard.middleware.ApiMiddleware",  # an API's request passes nothing of what follows
+    "dashboard.middleware.ApiMiddleware",  # API requests skip everything below
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "dashboard.middleware.PackedPagesMiddleware",
@@ -248,16 +248,16 @@ SILENCED_SYSTEM_CHECKS = ["templates.W003"]
 AUTH_USER_MODEL = "access.User"
 AUTHENTICATION_BACKENDS = [
     "dashboard.people.sign_in.ExactNameBackend",
-    "allauth.account.auth_backends.AuthenticationBackend",  # of sessions from before; signs in nobody
+    "allauth.account.auth_backends.AuthenticationBackend",  # only for existing sessions; signs in nobody
 ]
 ACCOUNT_ADAPTER = "dashboard.people.sign_in.ClosedAdapter"
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
-# What is counted of failed sign-ins: dashboard/people/sign_in.py. One that succeeds isn't counted: nobody may use it up
-# for others who share an address.
+# Limits of failed sign-ins: dashboard/people/sign_in.py. Successful ones don't count, so that nobody can use up
+# the limit of others who share an address.
 ACCOUNT_RATE_LIMITS = {"login_failed": "", "login": ""}
-# The proxies whose word is taken for where a request comes from (dashboard/client_address.py).
+# The proxies trusted to report the client of a request (dashboard/client_address.py).
 TRUSTED_PROXIES = TrustedProxies.parse(
     environment.text(
         "SCHEMADESK_TRUSTED_PROXIES",
@@ -326,14 +326,14 @@ SESSION_COOKIE_NAME = "schemadesk_session"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
-FILE_UPLOAD_HANDLERS = ["dashboard.middleware.SmallFileHandler"]  # nothing that is sent is written to a disk
+FILE_UPLOAD_HANDLERS = ["dashboard.middleware.SmallFileHandler"]  # uploads are never written to disk
 
 LANGUAGE_CODE = "en"  # the language of the texts in code and templates, and of the APIs
 LOCALE_PATHS = [BASE_DIR / "locale"]
 
 
 def _languages() -> list[tuple[str, str]]:
-    """English, and every language that has a compiled catalogue (docs/how-to/translate.md)."""
+    """Return English, and every language with a compiled catalogue (docs/how-to/translate.md)."""
     codes = [path.parent.parent.name.lower().replace("_", "-") for path in LOCALE_PATHS[0].glob("*/LC_MESSAGES/*.mo")]
     return [(code, LANG_INFO.get(code, {}).get("name", code)) for code in ("en", *sorted(codes))]
 
@@ -346,7 +346,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["registry.api.authentication.TokenAuthentication"],
-    "DEFAULT_PERMISSION_CLASSES": [],  # the services decide, for every door
+    "DEFAULT_PERMISSION_CLASSES": [],  # the services decide, for every channel
     "DEFAULT_SCHEMA_CLASS": "registry.api.product.description.ProductSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["registry.api.request_reading.BoundedJsonParser"],
@@ -362,7 +362,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
-    "COMPONENT_SPLIT_REQUEST": True,  # a body that is sent and one that is answered may have the same name
+    "COMPONENT_SPLIT_REQUEST": True,  # a request's and a response's body can have the same name
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "ENUM_NAME_OVERRIDES": {
         "AnswerEnum": ["yes", "no", "unknown", "differs"],
@@ -413,12 +413,12 @@ SPRING_ALLOW_DELETION = environment.switch(
 )
 # Formats beside Avro, Protobuf and JSON Schema (docs/how-to/add-a-format.md).
 SCHEMA_FORMATS = environment.words("SCHEMA_FORMATS", "", "the dotted paths of further schema formats")
-# Costly schemas are read and compared in children: how many, how long a request may use one, how much memory each has.
+# Child processes that read and compare costly schemas: their number, a request's time limit, their memory.
 SCHEMA_CHILDREN = environment.whole("SCHEMA_CHILDREN", 2, "how many child processes read and compare costly schemas")
 SCHEMA_SECONDS = environment.decimal("SCHEMA_SECONDS", 2, "seconds that a request may use such a process")
 SCHEMA_MEMORY_MIB = environment.whole("SCHEMA_MEMORY_MIB", 512, "MiB of memory that each of them has")
 SCHEMA_MAX_BYTES = environment.whole("SCHEMA_MAX_BYTES", 1_000_000, "the most bytes of a schema")
-# Tags that mean personal data, in any case of letters: values of what has one are masked (docs/how-to/describe.md).
+# Tags of personal data, ignoring case: the values of such fields are masked (docs/how-to/describe.md).
 _personal_tags = environment.words(
     "PERSONAL_TAGS", "PII,SENSITIVE,GDPR,PERSONAL", "the tags of personal data, whose values are masked"
 )
@@ -452,7 +452,7 @@ CHECKPOINT_SPARK_ROOTS = environment.words(
     "the folders and addresses that the Spark server itself can open",
     shown="SCHEMADESK_CHECKPOINT_ROOTS",
 )
-# What our own HTTP clients may connect to, and where the secrets for it are (docs/decisions/0008-outgoing-addresses.md).
+# Egress policy of our own HTTP clients, and the folder of their secrets (docs/decisions/0008-outgoing-addresses.md).
 EGRESS_ALLOW = environment.words(
     "SCHEMADESK_EGRESS_ALLOW",
     "",
@@ -474,11 +474,11 @@ SOURCE_KINDS = environment.words(
     "classes of [further kinds of source](../how-to/add-a-source.md), by their dotted paths",
 )
 SCAN_DEADLINE_SECONDS = environment.whole("SCAN_DEADLINE_SECONDS", 600, "seconds after which a scan stops")
-# Where people reach the site: links in mails and in messages of chat programs begin with it; none: they have no link.
+# The site's public URL, for links in mails and chat messages; without it they have no links.
 SITE_URL = environment.text("SCHEMADESK_URL", "", "where people reach the site, for links in mails and chats").rstrip(
     "/"
 )
-# Mail (docs/how-to/notifications.md): without a host nothing is sent, and the pages say so.
+# Mail (docs/how-to/notifications.md): without a host no mail is sent, and the pages say so.
 EMAIL_HOST = environment.text("SCHEMADESK_MAIL_HOST", "", "the mail server; without one no mail is sent")
 EMAIL_PORT = environment.whole("SCHEMADESK_MAIL_PORT", 587, "the mail server's port")
 EMAIL_HOST_USER = environment.text("SCHEMADESK_MAIL_USER", "", "the user at the mail server")
@@ -490,7 +490,7 @@ EMAIL_USE_TLS, EMAIL_USE_SSL = _mail_tls == "starttls", _mail_tls == "tls"
 EMAIL_TIMEOUT = 15
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'dummy'}.EmailBackend"
 DEFAULT_FROM_EMAIL = environment.text("SCHEMADESK_MAIL_FROM", "schemadesk@localhost", "the sender of mails")
-# How long a copy of what is deleted for good is kept; 0: none is (docs/how-to/retire.md).
+# How long a copy of permanently deleted versions is kept; 0: not at all (docs/how-to/retire.md).
 DELETED_COPY_DAYS = environment.whole("DELETED_COPY_DAYS", 30, "days that a copy of what is deleted for good is kept")
 WEBHOOK_DISABLE_DAYS = environment.whole("WEBHOOK_DISABLE_DAYS", 5, "days of failure after which a webhook is disabled")
 NOTIFICATION_DAYS = environment.whole("NOTIFICATION_DAYS", 90, "days that notices and delivery logs are kept")

@@ -1,4 +1,4 @@
-"""What the site itself runs in the background."""
+"""The site's background tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEMO_SECONDS = 600
 
 @shared_task
 def run_demo() -> None:
-    """Load the demo, once at a time: the page's button may be pressed twice."""
+    """Load the demo, only once at a time, because the page's button may be pressed twice."""
     if not cache.add(DEMO_LOCK, 1, timeout=DEMO_SECONDS):
         return
     try:

@@ -1,4 +1,4 @@
-"""Every address of the one port: pages, the product's API, health, Spring's API below its path, Confluent's at the root."""
+"""All URLs: pages, the product's API, health, Spring's API below its path, Confluent's at the root."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Whole answers given again before Django: the cache, the epoch that ends them, and who tells of changes."""
+"""Repeats responses before Django: the cache, the epoch that invalidates them, and the sources of changes."""

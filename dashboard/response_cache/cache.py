@@ -1,9 +1,9 @@
-"""Answers before Django: whole answers that Django gave, given again while nothing that they depend on has changed.
+"""The response cache before Django: repeats complete responses while nothing that they depend on has changed.
 
-No dialect is written twice here: this knows which requests may be asked to Django once for many, and nothing of what
-is in an answer. An answer is found by everything of the request that could matter, the credentials among it, so
-nobody gets what Django gave to somebody else; it is right as long as nothing was committed that touches the groups of
-answers that it is in (see dashboard/response_cache/epoch.py), and is asked for anew now and then all the same.
+It implements no dialect: it knows which requests are cacheable, but not the content of responses. The key has
+everything in the request that could matter, including credentials, so that nobody gets another's response. A response
+is valid until a commit touches one of its groups (see dashboard/response_cache/epoch.py), and has a maximum age in
+addition.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Key = tuple[Any, ...]
 Epochs = tuple[tuple[int, int], ...]
 
-MOST_SECONDS: Final = 30.0  # so that the time of a token's last use is right to the half minute
-MOST_BODY: Final = 4 * 1024 * 1024  # of an answer
-MOST_ASKED: Final = 256 * 1024  # of a request's body
-BODY_SECONDS: Final = 60.0  # for a client to send its body
+MOST_SECONDS: Final = 30.0  # so that the time of a token's last use is exact to half a minute
+MOST_BODY: Final = 4 * 1024 * 1024  # bytes of a response
+MOST_ASKED: Final = 256 * 1024  # bytes of a request's body
+BODY_SECONDS: Final = 60.0  # limit for a client to send its body
 MOST_HEADERS: Final = 48
 MOST_HEAD: Final = 8 * 1024  # bytes of a request's target and headers
-OVERHEAD: Final = 2_000  # bytes that an entry takes besides its texts
+OVERHEAD: Final = 2_000  # bytes of an entry in addition to its texts
 
-#: headers that no answer depends on; any other one is part of what an answer is found by
+#: headers that no response depends on; all others are part of the key
 IGNORED: Final = frozenset(
     b"user-agent connection keep-alive content-length date traceparent tracestate baggage b3 x-b3-traceid x-b3-spanid"
     b" x-b3-parentspanid x-b3-sampled x-request-id x-correlation-id".split()
 )
-#: those with which a request goes to Django in any case
+#: headers that make a request uncacheable
 BARRING: Final = frozenset({b"cookie", b"transfer-encoding", b"expect", b"upgrade", b"range"})
 
 _PLACE: Final = rb"(?:/registries/[^/]+)?(?:/contexts/[^/]+)?"
-#: method → the paths that may be answered here, as they stand in the request
+#: method → pattern of the cacheable raw paths
 PATHS: Final = {
     "GET": re.compile(
         _PLACE + rb"/(?:schemas(?:/types|/ids/[^/]+(?:/schema|/subjects|/versions)?|/guids/[^/]+(?:/ids)?)?"
@@ -70,16 +70,16 @@ logger = logging.getLogger(__name__)
 
 
 class Clock(Protocol):
-    """Until when answers may be given here at all."""
+    """A source of the time until which the cache may answer at all."""
 
     @property
     def until(self) -> float:
-        """The time of the clock of `generation.now`."""
+        """The time by `epoch.now`."""
 
 
 @dataclass(slots=True)
 class Entry:
-    """An answer as the server takes it, when it is too old, and the epochs of its groups."""
+    """A cached response in ASGI's form, its expiry, and the epochs of its groups."""
 
     start: Message
     body: Message
@@ -89,7 +89,7 @@ class Entry:
 
 
 class Entries:
-    """Answers, those that nobody asked for the longest time going first. For one thread."""
+    """The cached responses; the least recently used ones are evicted. For one thread."""
 
     def __init__(self, generation: Generation, most_bytes: int) -> None:
         self._generation = generation
@@ -102,7 +102,9 @@ class Entries:
         return len(self._entries)
 
     def epoch(self, group: int) -> int:
-        """How often the words of the group were seen to have changed: entries keep this number for a kilobyte of words."""
+        """Return a counter of observed changes of the group's words; entries store it instead of a kilobyte of
+        words.
+        """
         words = self._generation.words(group)
         known = self._words.get(group)
         if known is None or known[0] != words:
@@ -110,7 +112,7 @@ class Entries:
         return known[1]
 
     def find(self, key: Key, moment: float) -> Entry | None:
-        """The answer; None where there is none, it is too old, or something was committed that touches it."""
+        """Return the response; None if missing, expired, or invalidated by a commit."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -121,7 +123,7 @@ class Entries:
         return entry
 
     def keep(self, key: Key, entry: Entry) -> None:
-        """Keep an answer, as far as there is room."""
+        """Store a response, and evict others beyond the size limit."""
         if entry.size > self._most:
             return
         if key in self._entries:
@@ -136,7 +138,7 @@ class Entries:
 
 
 class HotPath:
-    """An ASGI application that answers what it may, and hands everything else on."""
+    """An ASGI application that answers from the cache if possible, and otherwise calls the application."""
 
     def __init__(
         self,
@@ -147,7 +149,7 @@ class HotPath:
         most_bytes: int,
         most_seconds: float = MOST_SECONDS,
     ) -> None:
-        """`clocks` all have to allow it."""
+        """Create the cache; it answers only while all `clocks` allow it."""
         self._application = application
         self._generation = generation
         self._clocks = tuple(clocks)
@@ -155,7 +157,7 @@ class HotPath:
         self.entries = Entries(generation, most_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request."""
+        """Answer a request."""
         key = key_of(scope) if scope["type"] == "http" else None
         if key is not None and scope["method"] == "POST":
             key, receive = await _with_body(key, scope, receive)
@@ -174,7 +176,7 @@ class HotPath:
         await self._application(scope, receive, send)
 
     async def _ask(self, key: Key, scope: Scope, receive: Receive, send: Send) -> None:
-        """Have Django answer, and keep the answer if it may be given again."""
+        """Call Django, and store the response if it may be repeated."""
         replay, sent, snapshot = Replay(), list[Message](), self._generation.snapshot()
         scope[ENVIRON] = replay
         began = now()
@@ -195,7 +197,7 @@ class HotPath:
             self.entries.keep(key, Entry(start, body, began + seconds, OVERHEAD + size_of([key, sent]), epochs))
 
     def _epochs(self, groups: Groups, snapshot: bytes) -> Epochs | None:
-        """The epochs of the groups, None where something was committed since the snapshot that touches one of them."""
+        """Return the epochs of the groups; None if a commit since the snapshot touches one of them."""
         epochs = tuple((group, self.entries.epoch(group)) for group in groups)
         words = [(group, words_in(snapshot, group)) for group in groups]
         is_same = all(is_quiet(before) and before == self._generation.words(group) for group, before in words)
@@ -203,13 +205,13 @@ class HotPath:
 
 
 def groups_of(replay: Replay) -> Groups:
-    """The groups that an answer is in."""
+    """Return the groups of a response."""
     subjects = replay.subjects
     return (EVERYTHING, *((REGISTRATIONS,) if subjects is None else {group_of(name) for name in subjects}))
 
 
 def key_of(scope: Scope) -> Key | None:
-    """What an answer is found by, but for the body; None for a request that goes to Django in any case."""
+    """Return the cache key without the body; None for an uncacheable request."""
     method = scope["method"]
     if method not in PATHS or len(scope["headers"]) > MOST_HEADERS:
         return None
@@ -222,24 +224,24 @@ def key_of(scope: Scope) -> Key | None:
             return None
         else:
             headers.append((name, value))
-    # Bytes from the server, not parts put together: nothing in one can look like another.
+    # A tuple of the server's bytes, not a concatenation: no part can be confused with another.
     return (method, scope["scheme"], scope["raw_path"], scope["query_string"], *headers)
 
 
 def is_path(scope: Scope) -> bool:
-    """Whether the request is one of those that may be answered here."""
+    """Return whether the request's path is cacheable."""
     head = len(scope["raw_path"]) + len(scope["query_string"]) + sum(len(n) + len(v) for n, v in scope["headers"])
     return head <= MOST_HEAD and PATHS[scope["method"]].fullmatch(scope["raw_path"]) is not None
 
 
 def length_of(scope: Scope) -> int:
-    """The length of the body as it is announced; 0 for none that can be read."""
+    """Return the announced length of the body; 0 if missing or invalid."""
     lengths = [value for name, value in scope["headers"] if name == b"content-length"]
     return int(lengths[0]) if len(lengths) == 1 and lengths[0].isdigit() and len(lengths[0]) < 10 else 0
 
 
 def size_of(item: Any) -> int:
-    """About how many bytes something takes."""
+    """Estimate the bytes of an object."""
     if isinstance(item, str | bytes):
         return 50 + len(item)
     parts = item.values() if isinstance(item, dict) else item if isinstance(item, tuple | list) else ()
@@ -247,7 +249,7 @@ def size_of(item: Any) -> int:
 
 
 def _is_whole(sent: list[Message]) -> bool:
-    """Whether it is one whole answer of status 200, and not too large."""
+    """Return whether it is a complete response with status 200, and not too large."""
     if [message["type"] for message in sent] != ["http.response.start", "http.response.body"]:
         return False
     start, body = sent
@@ -256,7 +258,7 @@ def _is_whole(sent: list[Message]) -> bool:
 
 
 async def _with_body(key: Key, scope: Scope, receive: Receive) -> tuple[Key | None, Receive]:
-    """The key with the body in it, None where no answer is found by that; and what gives the body again."""
+    """Return the key with the body, None if uncacheable; and a `receive` that repeats the body."""
     if not is_path(scope) or not 0 < length_of(scope) <= MOST_ASKED:
         return None, receive
     messages, digest, more = list[Message](), hashlib.sha256(), True
@@ -273,12 +275,12 @@ async def _with_body(key: Key, scope: Scope, receive: Receive) -> tuple[Key | No
 
 
 async def _late() -> Message:
-    """What the bridge takes for a body that didn't come in time."""
+    """Raise TimeoutError, which the bridge takes as a body that didn't arrive in time."""
     raise TimeoutError
 
 
 def _again(messages: list[Message], receive: Receive) -> Receive:
-    """Gives these messages once more, then what comes."""
+    """Return a `receive` that repeats these messages, then continues."""
     left = iter(messages)
 
     async def next_message() -> Message:
@@ -292,7 +294,7 @@ WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]
 
 
 def noting(application: WsgiApplication) -> WsgiApplication:
-    """The WSGI application, which also says whether it wrote anything; it runs in the thread that it is called in."""
+    """Wrap the WSGI application to note whether it wrote anything; it runs in the calling thread."""
 
     def call(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         replay = environ.get(ENVIRON)

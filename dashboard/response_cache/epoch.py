@@ -1,17 +1,16 @@
-"""The generation of what answers depend on, in memory that the processes of one host share.
+"""The generation of the data that responses depend on, in memory shared by the processes of a host.
 
-A small file, mapped by every process. Each has a slot in it, held by a lock on a byte of a second file, which ends with
-the process however that ends. A slot has one word for each group of answers: its lower sixteen bits count the commits
-of that process that are under way, the bits above them those that have ended. A commit changes the words of the groups
-that it touches before it begins and again when it is over, and no value ever comes back. So whoever finds the words of
-a group as they were has seen that nothing was committed in between that touches it, and an answer made while nothing
-was under way is right for exactly as long as the words of its groups stay so.
+It is a small file mapped by every process. Each process has a slot, held by a lock on a byte of a second file, which
+ends with the process in any case. A slot has one word per group of responses: the lower 16 bits count the process's
+commits in progress, the upper bits its completed ones. A commit changes the words of the groups that it touches before
+it begins and after it ends, and no value repeats. So if a group's words are unchanged, no commit in between touched it,
+and a response made while none was in progress is valid exactly as long as the words of its groups stay the same.
 
-A registration touches its subject's group, and that of the answers that don't say which subjects they are about. Every
-other commit touches `EVERYTHING`, which each answer depends on (registry/audit/triggers.py tells which is which).
+A registration touches its subject's group, and the group of responses that don't name their subjects. Any other commit
+touches `EVERYTHING`, which each response depends on (registry/audit/triggers.py decides which is which).
 
-A word is eight bytes at an address that eight divides, written in one piece; the words need not be read at one moment,
-as each alone tells of a commit before it can be seen.
+A word is eight aligned bytes, written atomically; the words needn't be read at one moment, because each alone announces
+a commit before it can be seen.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ from registry.errors import SchemadeskError
 SLOTS: Final = 128
 ONE: Final = 1 << 16
 UNDER_WAY: Final = ONE - 1
-LOW: Final = 0 if sys.byteorder == "little" else 6  # where the lower two bytes of a word are
-#: groups of answers; the third and those after it are of subjects, by a hash of their names without the context
+LOW: Final = 0 if sys.byteorder == "little" else 6  # offset of the lower two bytes of a word
+#: groups of responses; from the third on they are of subjects, by a hash of the name without the context
 EVERYTHING, REGISTRATIONS, SUBJECTS = range(3)
-#: how many groups subjects have, as the triggers count them
+#: number of subjects' groups, as in the triggers
 SUBJECT_GROUPS: Final = 117
 GROUPS: Final = SUBJECTS + SUBJECT_GROUPS
 Groups = tuple[int, ...]
@@ -46,31 +45,31 @@ ALL: Final = (EVERYTHING,)
 _REGISTERED: Final = re.compile(r"\+(?: \d{1,3})*")
 MAGIC: Final = b"schemadesk gen 2"
 PAGE: Final = 4096
-ROW: Final = SLOTS * 8  # bytes of a group
+ROW: Final = SLOTS * 8  # bytes per group
 COUNTS: Final = slice(PAGE, PAGE + 2 * ROW)  # hits and misses of each slot
 WORDS: Final = slice(2 * PAGE, 2 * PAGE + GROUPS * ROW)
 HOST: Final = slice(16, 48)
 TIMES: Final = slice(64, 64 + 5 * 8)
 SIZE: Final = WORDS.stop
-#: bytes of the lock file behind those of the slots
+#: bytes of the lock file after those of the slots
 OPENING, HOSTS = SLOTS, SLOTS + 1
-#: a commit whose outcome nobody told: the cache is off for so long, in which the server ends what it was at
+#: after a commit with unknown outcome, the cache is off for this time, in which the server finishes
 DOUBT_SECONDS: Final = 10.0
 
 
 class NoSlot(SchemadeskError):
-    """More processes than the file has slots for."""
+    """There are more processes than slots in the file."""
 
 
 class Generation:
-    """The file as this process sees it; one for a path and process (`generation_at`)."""
+    """The file as mapped by this process; one per path and process (`generation_at`)."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, made if needed, for this user alone. Raises OSError, NoSlot."""
+        """Open the file, created if needed, only for this user. Raises OSError, NoSlot."""
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = path
         self._guard, self._holding = threading.Lock(), threading.Lock()
-        # Never closed while the process lives: closing any descriptor of a file ends all its locks of the process.
+        # Never closed while the process lives: closing any descriptor of a file releases all its locks of the process.
         self._locks = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -79,8 +78,8 @@ class Generation:
                 self._memory = mmap.mmap(descriptor, SIZE)
                 self._counters = memoryview(self._memory)[WORDS].cast("Q")
                 self._counts = memoryview(self._memory)[COUNTS].cast("Q")
-                #: when the lease ends, from when on it counts, until when no other host has one, since when and until
-                #: when Valkey was seen to be away: of the clock `time.monotonic`, which the processes of a host share
+                #: the end of the lease, when it takes effect, until when no other host has one, since and until when
+                #: Valkey was seen to be away: times of `time.monotonic`, which the processes of a host share
                 self.times = memoryview(self._memory)[TIMES].cast("d")
                 self.slot = self._claim()
                 self._inode = os.fstat(descriptor).st_ino
@@ -90,24 +89,24 @@ class Generation:
 
     @staticmethod
     def _begin(descriptor: int) -> None:
-        """Fill a fresh file."""
+        """Initialise a new file."""
         if os.fstat(descriptor).st_size == SIZE and os.pread(descriptor, 16, 0) == MAGIC:
             return
         os.ftruncate(descriptor, SIZE)
         os.pwrite(descriptor, (MAGIC + _host()).ljust(SIZE, b"\0"), 0)
 
     def _claim(self) -> int:
-        """A free slot, not one that was left in the middle of a commit. Whoever is alone forgets what times there are."""
+        """Take a free slot that wasn't left during a commit. The only process also resets the times."""
         free = [slot for slot in range(SLOTS) if self._try(slot)]
         usable = [slot for slot in free if not self._is_under_way(slot)]
         for slot in free:
             if slot not in usable[:1]:
                 self._release(slot)
         if len(usable) == SLOTS:
-            self._memory[HOST] = _host()  # the file may be a copy of another host's
+            self._memory[HOST] = _host()  # the file may be copied from another host
         if len(free) == SLOTS:
             for number in range(len(self.times)):
-                self.times[number] = 0.0  # perhaps of before the machine was started
+                self.times[number] = 0.0  # they may be from before the machine started
         if not usable:
             raise NoSlot(f"{self.path} has no free slot: {SLOTS} processes use it. End some of them.")
         return usable[0]
@@ -124,7 +123,7 @@ class Generation:
 
     @contextmanager
     def locked(self, slot: int) -> Iterator[None]:
-        """Alone among the processes, and the threads of this one."""
+        """Hold a lock exclusively among the processes, and among the threads of this one."""
         with self._holding:
             fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, slot)
             try:
@@ -133,7 +132,7 @@ class Generation:
                 self._release(slot)
 
     def is_in_place(self) -> bool:
-        """Whether processes that start now find this file; not if somebody removed it."""
+        """Return whether starting processes find this file; False if it was removed."""
         try:
             return self.path.stat().st_ino == self._inode
         except OSError:
@@ -142,24 +141,24 @@ class Generation:
     # -- what was committed --------------------------------------------------------------------------------------------
 
     def snapshot(self) -> bytes:
-        """The words of all groups."""
+        """Return the words of all groups."""
         return self._memory[WORDS]
 
     def words(self, group: int) -> bytes:
-        """The words of a group."""
+        """Return the words of a group."""
         start = WORDS.start + group * ROW
         return self._memory[start : start + ROW]
 
     def begin(self, groups: Groups = ALL) -> None:
-        """A commit that touches these groups is about to begin."""
+        """Mark the beginning of a commit that touches these groups."""
         self._add(groups, 1)
 
     def end(self, groups: Groups = ALL) -> None:
-        """It is over."""
+        """Mark its end."""
         self._add(groups, ONE - 1)
 
     def bump(self, groups: Groups = ALL) -> None:
-        """Something has changed, wherever that was."""
+        """Mark a change made elsewhere."""
         self._add(groups, ONE)
 
     def _add(self, groups: Groups, amount: int) -> None:
@@ -168,7 +167,7 @@ class Generation:
                 self._counters[group * SLOTS + self.slot] += amount
 
     def end_later(self, groups: Groups = ALL, seconds: float = DOUBT_SECONDS) -> None:
-        """The commit may still be under way at the server."""
+        """Mark the end of a commit after a delay, because it may still be in progress at the server."""
         timer = threading.Timer(seconds, self.end, [groups])
         timer.daemon = True
         timer.start()
@@ -177,7 +176,7 @@ class Generation:
         return any(word & UNDER_WAY for word in self._counters[slot::SLOTS])
 
     def left(self) -> list[int]:
-        """The slots of processes that ended in the middle of a commit."""
+        """Return the slots of processes that ended during a commit."""
         if is_quiet(self.snapshot()):
             return []
         with self._guard:
@@ -189,13 +188,13 @@ class Generation:
             return slots
 
     def sweep(self, is_over: Callable[[int], bool]) -> int:
-        """End the commits of processes that are gone, where the server is done with them too; gives how many slots."""
+        """End the commits of ended processes if the server has finished them too; return the number of slots."""
         swept = 0
         for slot in self.left():
             if not is_over(slot):
                 continue
             with self._guard:
-                if self._try(slot):  # another process may have been quicker
+                if self._try(slot):  # another process may have been faster
                     if self._is_under_way(slot):
                         for place in range(slot, GROUPS * SLOTS, SLOTS):
                             if self._counters[place] & UNDER_WAY:
@@ -205,48 +204,52 @@ class Generation:
         return swept
 
     def name_of(self, slot: int) -> str:
-        """What the database connections of the process in a slot are called."""
+        """Return the application name of the database connections of a slot's process."""
         return f"schemadesk {self.host} {slot}"
 
     # -- how often the cache answered ----------------------------------------------------------------------------------
 
     def hit(self) -> None:
-        """One more; called in one thread of the process."""
+        """Count a hit; called in one thread of the process."""
         self._counts[2 * self.slot] += 1
 
     def missed(self) -> None:
-        """One more; called in one thread of the process."""
+        """Count a miss; called in one thread of the process."""
         self._counts[2 * self.slot + 1] += 1
 
     def counted(self) -> tuple[int, int]:
-        """Hits and misses of all processes since the file was made."""
+        """Return the hits and misses of all processes since the file was created."""
         return sum(self._counts[0::2]), sum(self._counts[1::2])
 
 
 def _host() -> bytes:
-    """A name for the host, which nobody else has."""
+    """Return a unique name for the host."""
     return secrets.token_hex(16).encode()
 
 
 def words_in(snapshot: bytes, group: int) -> bytes:
-    """The words of a group in a snapshot."""
+    """Return the words of a group in a snapshot."""
     return snapshot[group * ROW : (group + 1) * ROW]
 
 
 def is_quiet(words: bytes) -> bool:
-    """Whether no commit was under way: the lower two bytes of each word are zero."""
+    """Return whether no commit was in progress: the lower two bytes of each word are zero."""
     low = words[LOW::8] + words[LOW + 1 :: 8]
     return low.count(0) == len(low)
 
 
 def group_of(subject: str) -> int:
-    """The group of the subjects of that name in any context; two names may share one, and then end each other's answers."""
+    """Return the group of subjects with that name in any context; names in one group invalidate each other's
+    responses.
+    """
     digest = hashlib.md5(subject.encode(), usedforsecurity=False).digest()
     return SUBJECTS + int.from_bytes(digest[:4]) % SUBJECT_GROUPS
 
 
 def groups_in(told: str) -> Groups:
-    """What the triggers say of a commit: `+ 3 15` of registrations, by numbers of subjects' groups; else all."""
+    """Parse the triggers' message about a commit: `+ 3 15` for registrations, by numbers of subjects' groups; else
+    all.
+    """
     if not _REGISTERED.fullmatch(told):
         return ALL
     numbers = {int(number) for number in told.split()[1:]}
@@ -254,7 +257,7 @@ def groups_in(told: str) -> Groups:
 
 
 def now() -> float:
-    """The clock of the times in the file."""
+    """Return the clock of the times in the file."""
     return time.monotonic()
 
 
@@ -263,7 +266,7 @@ _OPENING_HERE = threading.Lock()
 
 
 def generation_at(path: Path) -> Generation:
-    """The generation in that file; one a process, as a second one would take the first one's locks away."""
+    """Return the generation in that file; one per process, because a second one would release the first one's locks."""
     with _OPENING_HERE:
         if path not in _OPENED:
             _OPENED[path] = Generation(path)
@@ -271,8 +274,8 @@ def generation_at(path: Path) -> Generation:
 
 
 def _forget_in_child() -> None:
-    """A forked child has none of its parent's locks: it takes a slot of its own."""
-    global _OPENING_HERE  # noqa: PLW0603 - it may have been held by a thread that the child doesn't have
+    """Reset the state in a forked child, which doesn't inherit locks and takes a slot of its own."""
+    global _OPENING_HERE  # noqa: PLW0603 - a thread that the child doesn't have may have held it
     _OPENING_HERE = threading.Lock()
     _OPENED.clear()
 

@@ -1,15 +1,15 @@
-"""The generation across hosts, over Valkey: a write is answered when no other host gives an answer of before any more.
+"""The generation across hosts, over Valkey: a write is answered once no other host repeats an older response.
 
-A host is whoever shares one file of dashboard/response_cache/epoch.py. Its web processes hold a lease together, and its cache
-answers only while that lasts. An agent thread renews it after a round trip on the connection by which it hears of
-changes: the server sends what was published before it sends its PONG, so a lease says that all changes until shortly
-before it were heard. A host that joins waits before its cache answers, so that the others know it by then.
+A host is the processes that share a file of dashboard/response_cache/epoch.py. Its web processes share a lease, and its
+cache answers only during the lease. An agent thread renews it after a round trip on the connection that receives
+changes: the server sends earlier published messages before its PONG, so that a lease proves that all changes until
+shortly before were received. A host that joins waits before its cache answers, so that the others know it by that time.
 
-A writer publishes after its commit and waits until each other host has acknowledged, or can't have a lease any more.
-The agents keep in the file until when no other host can be there: so long a write costs no network.
+A writer publishes after its commit and waits until each other host has acknowledged, or can no longer have a lease. The
+agents store in the file until when no other host can exist: until then, a write needs no network.
 
-Where Valkey is away, leases end, caches are off, and writers wait one lease. A host that Valkey can be reached by, and
-the writer can't, is told by PostgreSQL's NOTIFY alone, some milliseconds later (dashboard/response_cache/listener.py).
+If Valkey is away, leases end, caches are off, and writers wait for one lease. If only the writer can't reach Valkey,
+other hosts learn of the change by PostgreSQL's NOTIFY, some milliseconds later (dashboard/response_cache/listener.py).
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from redis.exceptions import RedisError
 from dashboard.response_cache.epoch import ALL, HOSTS, Generation, Groups, now
 
 LEASE: Final = 2.0
-MARGIN: Final = 0.2  # clocks of two hosts don't run alike
-WAIT: Final = LEASE + MARGIN  # after which nobody has a lease of before
-JOIN: Final = WAIT + MARGIN  # before a host's cache answers
-KNOWN: Final = 2 * LEASE  # how long Valkey keeps who is there, longer than any lease
+MARGIN: Final = 0.2  # the clocks of two hosts run at different speeds
+WAIT: Final = LEASE + MARGIN  # afterwards nobody has an earlier lease
+JOIN: Final = WAIT + MARGIN  # time before a new host's cache answers
+KNOWN: Final = 2 * LEASE  # how long Valkey remembers a host, longer than any lease
 BEAT: Final = 0.5
-#: places of `Generation.times`
+#: indexes in `Generation.times`
 LEASE_ENDS, SERVES_FROM, ALONE_UNTIL, AWAY_SINCE, AWAY_SEEN = range(5)
 
 CHANNEL: Final = "schemadesk:generation"
@@ -43,7 +43,7 @@ MEMBERS: Final = "{schemadesk:generation}:hosts"
 EPOCH: Final = "{schemadesk:generation}:epoch"
 ACKNOWLEDGED: Final = "schemadesk:generation:ack:"
 ACK_SECONDS: Final = 10
-#: who is there, and for how many milliseconds Valkey has remembered; with a host as the argument that one is, too
+#: returns the hosts, and for how many milliseconds Valkey has remembered them; adds the host in the argument
 WHO_IS_THERE: Final = """
 local at = redis.call('TIME')
 local now = at[1] * 1000 + math.floor(at[2] / 1000)
@@ -58,18 +58,18 @@ logger = logging.getLogger(__name__)
 
 
 class Hosts:
-    """What this process says to Valkey, and hears from it. Safe for threads."""
+    """This process's messages with Valkey. Thread-safe."""
 
     def __init__(self, generation: Generation, url: str) -> None:
         self._generation = generation
-        # Protocol 2: there a PONG comes as a message among the others.
+        # Protocol 2, in which a PONG arrives in order with the messages.
         options: dict[str, Any] = {"protocol": 2, "retry": None, "decode_responses": True}
         self._client = Redis.from_url(url, socket_timeout=1, socket_connect_timeout=1, **options)
 
     # -- a writer ------------------------------------------------------------------------------------------------------
 
     def tell(self, groups: Groups = ALL) -> None:
-        """Return when no other host gives an answer of before this call that is in one of the groups."""
+        """Return once no other host repeats an older response in one of the groups."""
         if now() < self._generation.times[ALONE_UNTIL]:
             return
         began = now()
@@ -84,12 +84,12 @@ class Hosts:
         time.sleep(max(0.0, until - now()))
 
     def others(self, renewed: str = "") -> tuple[set[str], float]:
-        """The other hosts that may have a lease, and for how many seconds Valkey has remembered who is there."""
+        """Return the other hosts that may have a lease, and for how many seconds Valkey has remembered the hosts."""
         reply: Any = self._client.eval(WHO_IS_THERE, 2, MEMBERS, EPOCH, renewed, int(KNOWN * 1000))
         return set(reply[0]) - {self._generation.host}, reply[1] / 1000
 
     def _publish(self, others: set[str], groups: Groups) -> float:
-        """Tell them, and wait for them; gives until when those that didn't answer may have a lease."""
+        """Notify the others, and wait for them; return until when those that didn't answer may have a lease."""
         name = secrets.token_hex(8)
         self._client.publish(CHANNEL, " ".join((self._generation.host, name, *map(str, groups))))
         until, left = now() + WAIT, set(others)
@@ -100,7 +100,7 @@ class Hosts:
         return until if left else 0.0
 
     def note_away(self) -> bool:
-        """Note that Valkey doesn't answer; whether it hasn't for so long that no host has a lease."""
+        """Record that Valkey doesn't answer; return whether it has been away for so long that no host has a lease."""
         times, moment = self._generation.times, now()
         with self._generation.locked(HOSTS):
             is_known = times[AWAY_SINCE] and moment - times[AWAY_SEEN] < 3 * BEAT
@@ -112,11 +112,11 @@ class Hosts:
     # -- a host with a cache -------------------------------------------------------------------------------------------
 
     def attend(self, over: threading.Event) -> None:
-        """Hear of changes and keep the lease, until that is set. Raises RedisError, OSError."""
+        """Receive changes and keep the lease until the event is set. Raises RedisError, OSError."""
         with closing(self._client.pubsub()) as heard:  # type: ignore[no-untyped-call]
             heard.subscribe(CHANNEL)
             self._until_answered(heard, "subscribe", CHANNEL)
-            self._generation.bump()  # for what wasn't heard until now
+            self._generation.bump()  # for changes missed until now
             while not over.is_set():
                 asked_at = now()
                 others, remembered = self.others(self._generation.host)
@@ -131,7 +131,7 @@ class Hosts:
         times = self._generation.times
         with self._generation.locked(HOSTS):
             if now() >= times[LEASE_ENDS]:
-                # Nobody waited for this host meanwhile.
+                # Writers didn't wait for this host meanwhile.
                 self._generation.bump()
                 times[SERVES_FROM] = known_at + JOIN
             times[LEASE_ENDS] = max(times[LEASE_ENDS], asked_at + LEASE)
@@ -144,7 +144,7 @@ class Hosts:
             raise TimeoutError(f"Valkey sent no {kind} in {LEASE:.0f} s")
 
     def _hear(self, heard: PubSub, end: float, kind: str = "", text: str = "") -> bool:
-        """Take what comes until then, or until a message of that kind with that text; whether there was one."""
+        """Process messages until the deadline, or until one of that kind with that text; return whether it came."""
         while (moment := now()) < end:
             message = heard.get_message(timeout=end - moment)
             if message is None:
@@ -159,7 +159,7 @@ class Hosts:
             return
         host, name, *groups = str(message["data"]).split()
         if host == self._generation.host:
-            return  # the writer itself has said so in the file
+            return  # the writer has already marked it in the file
         self._generation.bump(tuple(map(int, groups)))
         key = ACKNOWLEDGED + name
         with self._client.pipeline() as pipeline:
@@ -179,16 +179,16 @@ class Agent:
 
     @property
     def until(self) -> float:
-        """When the cache is to be off."""
+        """When the cache must be off."""
         times = self._times
         return times[LEASE_ENDS] if times[SERVES_FROM] <= now() else 0.0
 
     def start(self) -> None:
-        """Begin to hold a lease."""
+        """Start to hold a lease."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; the lease ends by itself."""
+        """End the thread; the lease expires."""
         self._over.set()
         self._thread.join()
 
@@ -212,6 +212,6 @@ def _hosts(generation: Generation, url: str) -> Hosts:
 
 
 def tell_hosts(generation: Generation, groups: Groups) -> None:
-    """After a commit and before it is answered for: return when no other host gives an answer of before."""
+    """Return once no other host repeats an older response; called after a commit and before its response."""
     if settings.HOT_PATH_HOSTS:
         _hosts(generation, settings.REDIS_URL).tell(groups)

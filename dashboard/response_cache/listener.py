@@ -1,7 +1,7 @@
-"""Hears of changes that don't come by our programs: triggers NOTIFY them, whoever made them (psql, another program).
+"""Receives changes made by other programs: triggers NOTIFY them, whoever made them (such as psql).
 
-One thread a web process, on a connection of its own. While it can't hear, what the cache holds may go on for a while;
-then the cache is off until it hears again.
+There is one thread per web process, with its own connection. If it can't listen, the cache continues for a grace
+period; then it is off until the thread listens again.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ import psycopg
 from dashboard.response_cache.epoch import Generation, groups_in, now
 
 CHANNEL: Final = "schemadesk_changed"
-#: how long the cache goes on after the last sign of life
+#: how long the cache continues after the last sign of life
 GRACE: Final = 30.0
-BETWEEN: Final = 1.0  # two signs of life
-AGAIN: Final = 0.5  # after a lost connection
+BETWEEN: Final = 1.0  # seconds between signs of life
+AGAIN: Final = 0.5  # seconds before reconnecting
 
 logger = logging.getLogger(__name__)
 _IS_THERE: Final = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
 
 
 class Listener:
-    """The thread; `until` is when the cache is to be off, of the clock of `generation.now`."""
+    """The thread; `until` is when the cache must be off, by `epoch.now`."""
 
     def __init__(
         self, generation: Generation, parameters: Callable[[], dict[str, Any]], *, grace: float = GRACE
     ) -> None:
-        """`parameters` are those of the connection."""
+        """Create the thread; `parameters` returns those of the connection."""
         self._generation = generation
         self._parameters = parameters
         self._grace = grace
@@ -40,11 +40,11 @@ class Listener:
         self.until = 0.0
 
     def start(self) -> None:
-        """Begin to listen."""
+        """Start to listen."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; the cache is off."""
+        """End the thread; the cache is then off."""
         self._over.set()
         self._thread.join()
         self.until = 0.0
@@ -55,7 +55,7 @@ class Listener:
             try:
                 self._listen()
                 is_told = False
-            except Exception as error:  # noqa: BLE001 - whatever it is, the cache must not go on without it
+            except Exception as error:  # noqa: BLE001 - the cache must not continue after any error
                 if not is_told:
                     logger.warning("changes from elsewhere aren't heard: %s", error)
                 is_told = True
@@ -65,7 +65,7 @@ class Listener:
         parameters = {"connect_timeout": 5, "tcp_user_timeout": 5_000, **self._parameters()}
         with psycopg.connect(**parameters, autocommit=True) as connection:
             connection.execute(f"LISTEN {CHANNEL}")
-            self._generation.bump()  # for what was missed
+            self._generation.bump()  # for missed changes
             while not self._over.is_set():
                 asked_at = now()
                 connection.execute("SELECT 1")
@@ -75,7 +75,9 @@ class Listener:
                 self._sweep(connection)
 
     def _sweep(self, connection: psycopg.Connection[Any]) -> None:
-        """What killed processes left, once the server has no connection of theirs any more: until then it may commit."""
+        """End the commits of killed processes, once the server has no connection of theirs: until then it may
+        commit.
+        """
 
         def is_over(slot: int) -> bool:
             row = connection.execute(_IS_THERE, [self._generation.name_of(slot)]).fetchone()
