@@ -1,12 +1,12 @@
-"""The application that the web server calls: it hands each request to Django, which stays synchronous.
+"""The ASGI application of the web server; it passes each request to Django, which stays synchronous.
 
-The server speaks ASGI because that shows the request target as it was sent; Django under ASGI would be several times
-slower than under WSGI, so the bridge below calls its WSGI handler in a thread. Before it stands
-the cache of dashboard/response_cache/cache.py.
+The server uses ASGI because that keeps the raw request target. Django under ASGI would be several times slower than
+under WSGI, so the bridge below calls its WSGI handler in a thread. The cache of dashboard/response_cache/cache.py
+answers first.
 
-As Python begins, it collects garbage whenever there are 700 objects more, and so every few pages of a large schema at all
-that there is: for a fifth of a second nobody is answered. `settle` leaves out what is loaded at the start, and makes the
-rest rare: a page's objects are gone before they are looked at.
+By default, Python collects garbage after 700 new objects, and so scans all objects every few pages of a large schema:
+that blocks all requests for a fifth of a second. `settle` excludes the objects loaded at the start, and makes
+collections rare: a page's objects are freed before they would be scanned.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from registry.api.response_marks import ENVIRON
 from registry.api.spring.errors import refusal as spring_refusal
 from registry.subjects.engine import schema_workers
 
-#: new objects before the young ones are looked at; how often those, before the older ones; and these, before all
+#: new objects per collection of generation 0; those per collection of generation 1; those per collection of all
 THRESHOLDS: Final = (10_000, 20, 20)
 
 
 def settle() -> None:
-    """Once, at the start: loads what the first pages would, and leaves all that is there to itself."""
+    """Load at the start what the first pages need, and exclude all present objects from garbage collection."""
     _ = get_resolver().url_patterns
     gc.collect()
     gc.freeze()
@@ -60,40 +60,40 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Refusal = Callable[[int, str], Mapping[str, Any] | str]
 WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-# Together not above the pool of database connections in the settings: a thread without a connection would only wait.
+# In total at most the pool of database connections in the settings: a thread without a connection would only wait.
 THREADS = 8
-STREAM_THREADS = 2  # that make what is sent piece by piece
-READY_THREADS = 1  # that say whether the database answers
-APART_THREADS = 2  # that need no database
+STREAM_THREADS = 2  # that generate streamed responses
+READY_THREADS = 1  # that check whether the database answers
+APART_THREADS = 2  # for requests without the database
 STATIC = b"/ui/static/"
 MAX_BODY = 8 * 1024 * 1024
-IN_MEMORY = 512 * 1024  # of a request's body; what is longer goes to a temporary file
-# The server tells of a malformed body as of a client that went away, and answers 500 itself if nobody does.
+IN_MEMORY = 512 * 1024  # bytes of a request's body; a longer one goes to a temporary file
+# The server reports a malformed body like a disconnected client, and answers 500 itself if the application doesn't.
 UNREADABLE = "The body ended early, or its chunks are malformed."
-BODY_SECONDS = 60.0  # for a client to send its body
-DRAIN_BYTES = 64 * 1024 * 1024  # of a body that is too long: read and dropped, so that its client reads the answer
+BODY_SECONDS = 60.0  # limit for a client to send its body
+DRAIN_BYTES = 64 * 1024 * 1024  # of a too large body, read and dropped so that its client reads the response
 DRAIN_SECONDS = 10.0
-DRAIN_PAUSE = 2.0  # a client that sends nothing for so long waits for the answer
+DRAIN_PAUSE = 2.0  # after this silence, a client is assumed to wait for the response
 ANSWERED_AT_ONCE = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.BAD_REQUEST, HTTPStatus.SERVICE_UNAVAILABLE)
-MOST_STREAMS = 64  # at once
+MOST_STREAMS = 64  # at the same time
 BUSY = f"{MOST_STREAMS} long responses are being read, which is as many as the server holds. Try again later."
-SPOOLED = 32 * 1024 * 1024  # of a stream that its client hasn't taken
-ROOM_SECONDS, LEAST_TAKEN = 15.0, 1024 * 1024  # what a client takes in that time, or its stream doesn't wait for it
-PIECE = 256 * 1024  # of a stream that is sent at once
-SEND_SECONDS = 60.0  # for a client to take it
-UNREAD_SECONDS = 60.0  # for a client to take anything of what waits for it
-WHOLE = 1024 * 1024  # a stream that says to be no longer is sent at once
+SPOOLED = 32 * 1024 * 1024  # bytes of a stream that its client hasn't read yet
+ROOM_SECONDS, LEAST_TAKEN = 15.0, 1024 * 1024  # a client that reads less in this time loses its stream
+PIECE = 256 * 1024  # bytes of a stream per message
+SEND_SECONDS = 60.0  # limit for a client to read it
+UNREAD_SECONDS = 60.0  # limit for a client to read anything of the pending data
+WHOLE = 1024 * 1024  # a stream with at most this Content-Length is sent whole
 ASCII_AS_IT_IS = "".join(map(chr, range(0x21, 0x7F)))
 
 logger = logging.getLogger(__name__)
 
 
 class ClientGone(Exception):
-    """Nobody waits for the answer any more."""
+    """The client has disconnected, or reads too slowly."""
 
 
 class RequestRefused(Exception):
-    """The request is answered here: the status and a sentence."""
+    """The request is refused before Django, with a status and a message."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
         super().__init__(message)
@@ -103,7 +103,7 @@ class RequestRefused(Exception):
 
 @dataclass
 class BridgeResponse:
-    """A response whose body is either whole, or what is still to come from the application."""
+    """A response with either a complete body, or parts still to come from the application."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -112,7 +112,7 @@ class BridgeResponse:
 
 
 class WsgiBridge:
-    """An ASGI application that answers with a WSGI application, one thread a request."""
+    """An ASGI application that calls a WSGI application, one thread per request."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class WsgiBridge:
         refusals: Mapping[bytes, Refusal] = {},
         static: bytes = b"/ui/static/",
     ) -> None:
-        """`refusals` maps the beginning of a path to what makes the JSON or HTML of a refusal there, of status and message."""
+        """Create the bridge; `refusals` maps a path prefix to a function that makes a refusal's JSON or HTML."""
         self._application = application
         self._at_start = at_start
         self._refusals = refusals
@@ -136,7 +136,7 @@ class WsgiBridge:
         self._streaming = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request; refuses a body that is too long, encoded, malformed or late (413, 415, 400, 408)."""
+        """Answer a request; refuse a body that is too large, encoded, malformed or late (413, 415, 400, 408)."""
         if scope["type"] != "http":
             await _other(scope, receive, send, self._at_start)
             return
@@ -164,13 +164,13 @@ class WsgiBridge:
             await self._refuse(RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, BUSY), scope, receive, send)
 
     def _threads_for(self, path: bytes) -> ThreadPoolExecutor:
-        """Threads that don't all wait for a service that hangs, for what says so and what needs none."""
+        """Return separate threads for health checks and static files, so that a hanging service doesn't block them."""
         if path == b"/readyz":
             return self._ready
         return self._apart if path == b"/healthz" or path.startswith(STATIC) else self._threads
 
     async def _stream(self, parts: Iterable[bytes], response: BridgeResponse, receive: Receive, send: Send) -> None:
-        """Send what a thread makes; a stream that is cut short has no end by which its client could take it for whole."""
+        """Send what a thread generates; a truncated stream isn't terminated, so that its client detects it."""
         loop = asyncio.get_running_loop()
         spool = Spool(loop)
         making = loop.run_in_executor(self._makers, spool.fill, parts)
@@ -179,7 +179,7 @@ class WsgiBridge:
             future.add_done_callback(spool.wake)
         try:
             await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
-            # The server takes what is sent to a client that went away, and drops it.
+            # The server accepts and drops what is sent to a disconnected client.
             while not gone.done():
                 spool.changed.clear()
                 is_made = making.done() and making.result() is None
@@ -198,9 +198,9 @@ class WsgiBridge:
             spool.close()
 
     async def _refuse(self, refusal: RequestRefused, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer at once, and let the client finish: most read no answer before they have written all of their body.
+        """Answer immediately, and let the client finish: most read no response before they have sent their body.
 
-        A connection that is closed on a client that still writes loses the answer (a broken pipe, a reset).
+        Closing the connection while a client still sends would lose the response (a broken pipe, a reset).
         """
         made = self._refusal(scope["raw_path"], int(refusal.status), refusal.message)
         text = (made if isinstance(made, str) else json.dumps(made)).encode()
@@ -211,22 +211,20 @@ class WsgiBridge:
             (b"content-length", b"%d" % len(text)),
         ]
         await send({"type": "http.response.start", "status": int(refusal.status), "headers": headers})
-        # Less than is announced: at the end of the answer the server would close, on a client that still writes.
+        # Less than announced: at the end of the response, the server would close the connection while the client sends.
         await send({"type": "http.response.body", "body": text[:-1], "more_body": True})
-        waits = any(
-            name == b"expect" for name, _ in scope["headers"]
-        )  # such a client sends nothing unless it is told to
+        waits = any(name == b"expect" for name, _ in scope["headers"])  # such a client sends nothing until told to
         if refusal.status not in ANSWERED_AT_ONCE and not waits:
             await _drain(receive)
         await send({"type": "http.response.body", "body": text[-1:], "more_body": False})
 
     def _refusal(self, path: bytes, status: int, message: str) -> Mapping[str, Any] | str:
-        """The body in the words of the dialect that the path belongs to; Confluent's where no other is named."""
+        """Return the body in the dialect of the path; Confluent's by default."""
         make = next((make for start, make in self._refusals.items() if path.startswith(start)), None)
         return make(status, message) if make else {"error_code": status, "message": message}
 
     async def _body(self, scope: Scope, receive: Receive) -> tuple[IO[bytes], int]:
-        """The request's whole body and its length; the thread that Django gets need not wait for a slow client."""
+        """Return the complete body and its length, so that Django's thread doesn't wait for a slow client."""
         announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
         if announced.isdigit() and int(announced) > self._max_body:
             raise RequestRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, self._limit())
@@ -268,7 +266,7 @@ class WsgiBridge:
 
 
 def _respond(application: WsgiApplication, environ: dict[str, Any]) -> BridgeResponse:
-    """One call of the WSGI application, in its thread; a stream isn't begun here."""
+    """Call the WSGI application in the current thread; a stream isn't started here."""
     status, headers = 0, list[tuple[bytes, bytes]]()
 
     def start_response(line: str, pairs: list[tuple[str, str]], exc_info: Any = None) -> Callable[..., Any]:
@@ -285,7 +283,7 @@ def _respond(application: WsgiApplication, environ: dict[str, Any]) -> BridgeRes
     length = next((value for name, value in headers if name == b"content-length"), b"")
     is_whole = environ["REQUEST_METHOD"] == "HEAD" or (length.isdigit() and int(length) <= WHOLE)
     if not is_whole and getattr(result, "streaming", not isinstance(result, list | tuple)):
-        close_old_connections()  # this thread's: the stream has those of its own thread
+        close_old_connections()  # this thread's: the stream has its own thread's
         return BridgeResponse(status, headers, b"", result)
     try:
         return BridgeResponse(status, headers, b"" if environ["REQUEST_METHOD"] == "HEAD" else b"".join(result))
@@ -299,10 +297,11 @@ def _close(result: Iterable[bytes]) -> None:
 
 
 class Spool:
-    """What a stream's thread has made and its client hasn't taken: a file that the thread fills and the loop empties.
+    """A file with the part of a stream that its client hasn't read yet: a thread fills it and the event loop empties
+    it.
 
-    The thread waits only while the file is full, and not for a client that takes too little then. So a slow client
-    holds up no thread for long, and a stream of any length takes little room.
+    The thread waits only while the file is full, and not for a client that then reads too little. So a slow client
+    doesn't block a thread for long, and a stream of any length takes little space.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -314,7 +313,7 @@ class Spool:
         self._made = self._taken = 0
 
     def fill(self, parts: Iterable[bytes]) -> None:
-        """Make the stream, and close it in the same thread. Raises ClientGone where nobody takes it, or too slowly."""
+        """Generate the stream, and close it in the same thread. Raises ClientGone if the client is gone or too slow."""
         try:
             for part in parts:
                 self._put(part)
@@ -339,13 +338,13 @@ class Spool:
             taken = self._taken
 
     def wake(self, future: asyncio.Future[Any]) -> None:
-        """Let the loop see that this is over; an error of it is for nobody else."""
+        """Wake the loop at the end of a future; its exception is ignored."""
         self.changed.set()
         if not future.cancelled():
             future.exception()
 
     def take(self) -> bytes:
-        """The next piece; nothing where the client has all that is made so far."""
+        """Return the next piece; empty if the client has read everything so far."""
         with self._lock:
             self._file.seek(self._taken)
             piece = self._file.read(PIECE)
@@ -358,17 +357,17 @@ class Spool:
         return piece
 
     def close(self) -> None:
-        """Nobody takes any more."""
+        """Stop: the client reads no more."""
         with self._lock:
             self._file.close()
             self._has_room.set()
 
 
 def build_environ(scope: Scope, body: IO[bytes], length: int) -> dict[str, Any]:
-    """The WSGI environment of a request (PEP 3333), with `RAW_URI`: the target as it was sent.
+    """Return the WSGI environment of a request (PEP 3333), with `RAW_URI`, the raw request target.
 
-    Bytes above ASCII in the target are percent-encoded there. Header names with an underscore are left out: they
-    would be taken for those with a hyphen, which proxies check.
+    Bytes above ASCII in the target are percent-encoded there. Header names with an underscore are dropped: WSGI
+    couldn't distinguish them from those with a hyphen, which proxies check.
     """
     raw, query = bytes(scope["raw_path"]), bytes(scope["query_string"])
     target = raw + b"?" + query if query else raw
@@ -409,7 +408,7 @@ def build_environ(scope: Scope, body: IO[bytes], length: int) -> dict[str, Any]:
 
 
 async def _drain(receive: Receive) -> None:
-    """Read the rest of a body that was refused, and keep nothing of it: so much, and for so long."""
+    """Read and drop the rest of a refused body, up to limits of size and time."""
     left = DRAIN_BYTES
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(DRAIN_SECONDS):
@@ -422,13 +421,13 @@ async def _drain(receive: Receive) -> None:
 
 
 async def _disconnected(receive: Receive) -> None:
-    """Returns when the client has gone away."""
+    """Return when the client has disconnected."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 async def _other(scope: Scope, receive: Receive, send: Send, at_start: Callable[[], None] | None) -> None:
-    """The server's start and stop; a websocket is closed."""
+    """Handle the server's start and stop; close a websocket."""
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.close", "code": 1000})
@@ -455,9 +454,9 @@ def _begin() -> None:
 
 
 def limit_unread() -> None:
-    """Has the system end a connection whose client takes nothing of an answer for UNREAD_SECONDS.
+    """Make the system end a connection whose client reads nothing of a response for UNREAD_SECONDS.
 
-    The server itself would wait for ever. A connection inherits the option from the socket that accepts it.
+    The server itself would wait for ever. A connection inherits the option from its listening socket.
     """
     for file in Path("/proc/self/fd").iterdir() if sys.platform == "linux" else ():
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(file.name))) as listener:
@@ -466,8 +465,8 @@ def limit_unread() -> None:
 
 
 def make_application() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
-    """Django behind the bridge, with answers before it unless the settings say otherwise."""
-    # Not at the top: the backend reads the settings when it is imported, and dashboard.wsgi says which those are.
+    """Return Django behind the bridge, with the response cache in front unless the settings disable it."""
+    # Not at the top: the backend reads the settings when it is imported, and dashboard.wsgi names them.
     from dashboard.database.base import own_generation
     from dashboard.errors.views import refusal_page
     from dashboard.response_cache.cache import HotPath, noting

@@ -1,1 +1,1 @@
-"""Django's PostgreSQL backend, which also says when something that answers depend on is committed."""
+"""Django's PostgreSQL backend, which also announces commits that change cached responses."""

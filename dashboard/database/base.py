@@ -1,4 +1,6 @@
-"""The database backend: as Django's for PostgreSQL, and it announces what is committed (see dashboard/response_cache/epoch.py)."""
+"""The database backend: Django's for PostgreSQL, which also announces commits (see
+dashboard/response_cache/epoch.py).
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,15 @@ from dashboard.response_cache.hosts import tell_hosts
 from registry.api.outage import OutcomeUnknown
 
 _CHANGES = (Kind.CHANGE, Kind.TOLD, Kind.COUNTED)
-#: what the triggers have seen of this transaction (registry/audit/triggers.py)
+#: what the triggers recorded of this transaction (registry/audit/triggers.py)
 _TOLD = "SELECT current_setting('schemadesk.changed', true)"
 
 
 class DatabaseOperations(operations.DatabaseOperations):
-    """Numbers that don't fit into their column are refused: sent beside the statement they would be cut to its size."""
+    """Refuses numbers that don't fit into their column: as server-side parameters they would be truncated."""
 
     def adapt_integerfield_value(self, value: Any, internal_type: str) -> Any:
-        """The number as it is sent. Raises DataError, in the words of the server."""
+        """Return the number as a parameter. Raises DataError with the server's message."""
         if isinstance(value, int):
             _, most = self.integer_field_range(internal_type)
             if not -most - 1 <= value <= most:
@@ -34,7 +36,7 @@ class DatabaseOperations(operations.DatabaseOperations):
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """A connection that knows whether its transaction changed what answers depend on."""
+    """A connection that tracks whether its transaction changes cached responses."""
 
     ops_class = DatabaseOperations
 
@@ -46,7 +48,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.execute_wrappers.append(self._noting)
 
     def get_connection_params(self) -> dict[str, Any]:
-        """With the name of this process, by which it is known at the server after it was killed."""
+        """Return the parameters, with an application name that identifies this process even after it was killed."""
         parameters: dict[str, Any] = super().get_connection_params()
         if settings.HOT_PATH:
             generation = own_generation()
@@ -80,7 +82,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return done
 
     def _touched(self) -> Groups:
-        """The groups of answers that the transaction touches; all where the triggers can't tell, or said nothing."""
+        """Return the groups of responses that the transaction touches; all if the triggers can't tell."""
         if self._changed is Kind.CHANGE or self.connection is None:
             return ALL
         with self.wrap_database_errors:
@@ -92,14 +94,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return super()._rollback()  # type: ignore[misc]
 
     def connect(self) -> None:
-        """A new connection has changed nothing."""
+        """Connect; a new connection has changed nothing."""
         self._changed = None
         super().connect()
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """From the pool, if there is one: a connection that the server hasn't ended while nobody used it.
+        """Return a connection, from the pool if there is one, that the server hasn't ended while it was idle.
 
-        Raises psycopg.OperationalError, after DATABASE_WAIT where the database is away.
+        Raises psycopg.OperationalError if the database is away, after DATABASE_WAIT.
         """
         if self.pool:
             REACH.wait(settings.DATABASE_WAIT)
@@ -107,27 +109,27 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self.pool and is_ended(connection):
             connection.close()
             self.pool.putconn(connection)
-            self.pool.check()  # of the others too
+            self.pool.check()  # the others too
             connection = super().get_new_connection(conn_params)
         return connection
 
     def _configure_connection(self, connection: Any) -> Any:
-        """The pool has made a connection: the database is there."""
+        """Configure a new connection of the pool, and note that the database is back."""
         result = super()._configure_connection(connection)  # type: ignore[misc]
         REACH.note_there()
         return result
 
     def set_autocommit(self, autocommit: bool, force_begin_transaction_with_broken_autocommit: bool = False) -> None:
-        """A transaction that ends with its connection needs no new one to say so: the next one begins like this."""
+        """Set autocommit; a transaction that ended with its connection doesn't need a new connection for that."""
         if autocommit and self.connection is None:
             self.autocommit = True
             return
         super().set_autocommit(autocommit, force_begin_transaction_with_broken_autocommit)
 
     def _close(self) -> None:
-        """Where the server has ended the connection, it has most likely ended those that wait in the pool too.
+        """Close the connection; if the server has ended it, make the pool check its others.
 
-        The pool looks at them now; else each would fail the request that gets it.
+        It has most likely ended those too, and each would fail the request that gets it.
         """
         lost = self.connection is not None and bool(self.connection.closed)
         super()._close()  # type: ignore[misc]
@@ -136,14 +138,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @contextmanager
     def _announced(self, groups: Groups) -> Iterator[None]:
-        """Around what commits: no answer of before is given again from here on, on this host, and on the others after."""
+        """Announce a commit: from here on no older response is repeated on this host, and afterwards on the others."""
         generation = own_generation()
         generation.begin(groups)
         try:
             yield
         except (OperationalError, InterfaceError):
             if self._is_lost():
-                # The server may commit it still, as it didn't come to say.
+                # The server may still commit, because its reply was lost.
                 generation.end_later(groups)
             else:
                 generation.end(groups)
@@ -156,7 +158,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @contextmanager
     def _honest(self) -> Iterator[None]:
-        """Around what commits: where the connection is lost meanwhile, raises OutcomeUnknown."""
+        """Raise OutcomeUnknown if the connection is lost during a commit."""
         was_lost = self._is_lost()
         try:
             yield
@@ -170,5 +172,5 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 def own_generation() -> Generation:
-    """That of this host, by the settings."""
+    """Return this host's generation, by the settings."""
     return generation_at(settings.HOT_PATH_FILE)

@@ -1,9 +1,9 @@
-"""Whether the database is there, as the pool of connections finds out: nobody waits long for one that isn't.
+"""A circuit breaker for the database: requests don't wait long while it is away, as the connection pool detects.
 
-A request that comes while it is away waits until it has been away for the seconds of the settings; after that every
-one is refused at once, so that no queue of waiting requests grows. Meanwhile the pool goes on trying.
+While it is away, a request waits until the outage has lasted for the seconds in the settings; later requests are
+refused immediately, so that no queue of them grows. Meanwhile the pool keeps trying.
 
-A server that hangs keeps its connections and replies to nothing. A statement may take long, so a web process asks the
+A hanging server keeps its connections and replies to nothing. A statement may take long, so a web process asks the
 server for another sign of life once a reply is overdue, and ends all waits only without one.
 """
 
@@ -21,43 +21,43 @@ from typing import Any, Final
 import psycopg
 from psycopg_pool import ConnectionPool
 
-#: seconds between two attempts to connect. The pool's own pause doubles with each, so that it may come long after
+#: seconds between attempts to connect. The pool's own interval doubles each time, and so becomes too long
 BETWEEN: Final = 0.25
-#: seconds for which a line of the log isn't said again
+#: seconds for which a log message isn't repeated
 SILENT: Final = 30.0
 #: seconds after which a reply is overdue
 OVERDUE: Final = 0.5
-#: an SSLRequest of PostgreSQL's protocol: its new process answers with one byte, before it asks who connects
+#: an SSLRequest of PostgreSQL's protocol: a new server process answers it with one byte, before authentication
 SIGN_OF_LIFE: Final = (8).to_bytes(4) + (80_877_103).to_bytes(4)
-Address = tuple[int, Any]  # the family of a socket, and its peer's name
+Address = tuple[int, Any]  # a socket's family, and its peer's name
 
 logger = logging.getLogger(__name__)
 
 
 class DatabaseUnreachable(psycopg.OperationalError):
-    """The database has been away for so long that nobody waits for it."""
+    """The database has been away for so long that requests no longer wait for it."""
 
 
 class Reach:
-    """Whether the database is there; one for all threads of a process."""
+    """Whether the database can be reached; one for all threads of a process."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._since: float | None = None
 
     def is_away(self) -> bool:
-        """Whether nobody can connect."""
+        """Return whether connecting fails."""
         return self._since is not None
 
     def note_away(self, seconds: float = 0.0) -> None:
-        """Nobody can connect, or has had a reply for so many seconds."""
+        """Note that connecting fails, or that no reply has come for that many seconds."""
         with self._changed:
             if self._since is None:
                 self._since = time.monotonic() - seconds
                 logger.error("the database is away; requests are answered 503 meanwhile")
 
     def note_there(self) -> None:
-        """Somebody has connected."""
+        """Note that a connection was made."""
         with self._changed:
             if self._since is not None:
                 logger.warning("the database is back after %.1f s", time.monotonic() - self._since)
@@ -65,7 +65,7 @@ class Reach:
                 self._changed.notify_all()
 
     def wait(self, seconds: float) -> None:
-        """Return when it is there; raises DatabaseUnreachable once it has been away for so many seconds."""
+        """Return when the database is there. Raises DatabaseUnreachable once it has been away for that many seconds."""
         with self._changed:
             while self._since is not None:
                 left = self._since + seconds - time.monotonic()
@@ -78,26 +78,29 @@ REACH: Final = Reach()
 
 
 class Replies:
-    """Who waits for a reply of the server, and since when; one for all threads of a process."""
+    """The connections that wait for a reply of the server, and since when; one for all threads of a process."""
 
     def __init__(self, reach: Reach) -> None:
         self._reach = reach
         self._lock = threading.Lock()
         self._awaited: dict[int, tuple[float, psycopg.Connection[Any]]] = {}
-        self._hanging: Address | None = None  # of the server
+        self._hanging: Address | None = None  # the server's address
 
     def begin(self, connection: psycopg.Connection[Any]) -> None:
-        """The connection waits from now on."""
+        """Note that the connection waits."""
         with self._lock:
             self._awaited[id(connection)] = (time.monotonic(), connection)
 
     def end(self, connection: psycopg.Connection[Any]) -> None:
-        """It doesn't any more. Under the lock: until then nobody closes its socket, whose number may be used again."""
+        """Note that it no longer waits.
+
+        The lock ensures that its socket isn't closed before, because the number could be reused.
+        """
         with self._lock:
             self._awaited.pop(id(connection), None)
 
     def watch(self, seconds: float) -> None:
-        """From now on nobody waits longer than so many seconds for a server that hangs."""
+        """Limit all waits for a hanging server to that many seconds from now on."""
 
         def work() -> None:
             while True:
@@ -108,7 +111,7 @@ class Replies:
         threading.Thread(target=work, name="database replies", daemon=True).start()
 
     def look(self, seconds: float) -> None:
-        """Once a reply is overdue: end all waits if the server hangs. Once it hangs: note when that is over."""
+        """Once a reply is overdue, end all waits if the server hangs. Once it hangs, note when it recovers."""
         address = self._hanging or self._overdue()
         if address is None:
             return
@@ -125,7 +128,7 @@ class Replies:
                     own.shutdown(socket.SHUT_RDWR)
 
     def _overdue(self) -> Address | None:
-        """The server's address, if a reply of it is overdue."""
+        """Return the server's address if a reply is overdue."""
         with self._lock:
             for began, connection in self._awaited.values():
                 if time.monotonic() - began > OVERDUE:
@@ -138,10 +141,10 @@ REPLIES: Final = Replies(REACH)
 
 
 class WatchedConnection(psycopg.Connection[Any]):
-    """A connection of the pool, which notes that it waits."""
+    """A connection of the pool, which notes its waits."""
 
     def wait(self, *args: Any, **kwargs: Any) -> Any:
-        """As its base."""
+        """Wait like the base class."""
         REPLIES.begin(self)
         try:
             return super().wait(*args, **kwargs)
@@ -150,7 +153,10 @@ class WatchedConnection(psycopg.Connection[Any]):
 
 
 def hangs(address: Address, seconds: float) -> bool:
-    """Whether a server takes a connection and gives no sign of life. One that refuses has ended, which its clients hear."""
+    """Return whether a server accepts a connection without a sign of life.
+
+    One that refuses connections has ended, which its clients notice.
+    """
     family, name = address
     with socket.socket(family) as own:
         own.settimeout(seconds)
@@ -166,14 +172,16 @@ def hangs(address: Address, seconds: float) -> bool:
 
 
 def try_again(pool: ConnectionPool[Any]) -> None:
-    """What the pool calls where it couldn't connect: without any connection it tries again, with some it goes on."""
+    """Try again to connect if the pool has no connection; called by the pool after a failure."""
     if pool.get_stats()["pool_size"] == 0:
         REACH.note_away()
         pool.check()
 
 
 def is_ended(connection: psycopg.Connection[Any]) -> bool:
-    """Whether the server has ended an idle connection. It costs no round trip unless the server has said something."""
+    """Return whether the server has ended an idle connection; a round trip is needed only if the server has sent
+    something.
+    """
     if connection.closed:
         return True
     poll = select.poll()
@@ -188,14 +196,14 @@ def is_ended(connection: psycopg.Connection[Any]) -> bool:
 
 
 class LogThrottle(logging.Filter):
-    """Lets each kind of line through once in a while: the pool says one for every attempt."""
+    """Passes each kind of message only once in a while, because the pool logs every attempt."""
 
     def __init__(self) -> None:
         super().__init__()
         self._logged_at: dict[str, float] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it wasn't said lately."""
+        """Return whether the message wasn't logged recently."""
         moment, kind = time.monotonic(), str(record.msg)
         if moment - self._logged_at.get(kind, -SILENT) < SILENT:
             return False

@@ -1,7 +1,7 @@
-"""What a SQL statement may change, and which tables the cached answers depend on.
+"""What a SQL statement may change, and which tables cached responses depend on.
 
-Every table of the product is in one of the lists. Whatever isn't known to be a read, or to write only to tables that
-no answer depends on, counts as a change.
+Every table of the product is in one of the lists. A statement that isn't known to read, or to write only tables that no
+cached response depends on, counts as a change.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Final
 
 
 def _tables(**names: str) -> frozenset[str]:
-    """The tables of each app, which have its name before their own."""
+    """Return the tables of each app, with its prefix."""
     return frozenset(f"{app}_{name}" for app, text in names.items() for name in text.split())
 
 
-#: what is registered, who may see it, and what stands between a repeated registration and its answer
+#: what is registered, who may read it, and what decides the response to a repeated registration
 ANSWERS: Final = _tables(
     access="apitoken groupgrant rolegrant user user_groups",
     auth="group",
@@ -26,7 +26,7 @@ ANSWERS: Final = _tables(
     subjects=("association config context mode registry schema schemareference schemaversion subject versionstanding"),
 )
 
-#: of the tables above, columns that are bookkeeping: an UPDATE of nothing else changes no answer
+#: columns of these tables whose UPDATE changes no response
 BOOKKEEPING: Final = {
     "access_apitoken": frozenset({"last_used_at", "last_used_from"}),
     "access_user": frozenset({"last_login"}),
@@ -35,7 +35,7 @@ BOOKKEEPING: Final = {
     ),
 }
 
-#: what no answer reads that is given before Django
+#: tables that no cached response reads
 BESIDE: Final = _tables(
     access="ownership user_user_permissions",
     account="emailaddress emailconfirmation",
@@ -55,10 +55,10 @@ BESIDE: Final = _tables(
     subjects="client keptcopy subjectactivity subjectnote",
 )
 
-#: what triggers alone write, in the transaction of the first list's table that they follow: with that it is known
+#: tables that only triggers write → the table of the first list that they follow in the same transaction
 FOLLOWING: Final = {"subjects_subjectactivity": "subjects_schemaversion"}
 
-#: functions of ours that a SELECT may call although they write: to which tables
+#: our functions that write although a SELECT calls them → the table
 WRITING_FUNCTIONS: Final = {"audit_seal": "audit_auditevent"}
 
 
@@ -71,9 +71,9 @@ _READING: Final = re.compile(
 _CHANGING: Final = re.compile(
     r"\b(INSERT|DELETE|MERGE|TRUNCATE|COPY|CALL|DO|INTO|CREATE|ALTER|DROP|UPDATE)\b", re.IGNORECASE
 )
-#: locks that a reader takes
+#: row locks in a SELECT
 _LOCKING: Final = re.compile(r"\bFOR\s+(NO\s+KEY\s+)?UPDATE\b", re.IGNORECASE)
-#: what only those ask for who are about to change something: an answer given on that way isn't one to be given again
+#: used only before a change: a response computed that way must not be cached
 _ABOUT_TO: Final = re.compile(r"\bset_config\s*\(|\bpg_(try_)?advisory|\bFOR\s+(NO\s+KEY\s+)?UPDATE\b", re.IGNORECASE)
 _COMMENTS: Final = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _QUOTED: Final = re.compile(r"'(?:[^']|'')*'")
@@ -90,22 +90,22 @@ _COLUMN: Final = re.compile(r'"?(\w+)"?\s*=')
 
 
 class Kind(Enum):
-    """What comes of a statement."""
+    """The effect of a statement."""
 
     READ = 0
-    #: notes that are told nowhere, as when a token was used
+    #: notes that no response contains, such as when a token was used
     BOOKKEEPING = 1
-    #: changes what no answer reads that is given before Django
+    #: changes only tables that no cached response reads
     BESIDE = 2
     CHANGE = 3
-    #: a change of rows, of which triggers tell what it touches, if it touched a row of the one table that it names
+    #: a change of rows of one table, whose effect the triggers report if it touched a row
     COUNTED = 4
-    #: the same of several tables
+    #: the same for several tables
     TOLD = 5
 
 
 def kind_of(statement: Any) -> Kind:
-    """The kind of a statement, as text or as psycopg composes it."""
+    """Return the kind of a statement, given as text or composed by psycopg."""
     text = statement if isinstance(statement, str) else _text(statement)
     return _cached_kind(text) if len(text) <= LONGEST_KEPT else _kind(text)
 
@@ -118,7 +118,7 @@ def _text(statement: Any) -> str:
 
 
 def _bare(text: str) -> str:
-    """Without comments or quoted texts, where it is sure which is which; else a word in them may count as a change."""
+    """Remove comments and quoted texts if they can be told apart; otherwise a word in them may count as a change."""
     has_comments = "--" in text or "/*" in text
     if (has_comments and "'" in text) or "\\" in text:
         return text
@@ -161,10 +161,10 @@ _WRITTEN = _Written()
 
 
 def note_written() -> None:
-    """This thread has written something, wherever that was."""
+    """Note that this thread has written something anywhere."""
     _WRITTEN.count += 1
 
 
 def written() -> int:
-    """How often this thread has."""
+    """Return how often this thread has written."""
     return _WRITTEN.count

@@ -1,1 +1,1 @@
-"""Programs that make the demo's input: real producers and a real streaming query, none of them knows Django."""
+"""Programs that create the demo's input: real producers and a real streaming query, all without Django."""

@@ -1,8 +1,8 @@
-"""One endpoint of Apicurio Registry's API, in front of ours: so its Avro converter for Kafka Connect registers with us.
+"""An endpoint of Apicurio Registry's API for our registry, so that its Avro converter for Kafka Connect can use it.
 
-Confluent's converter isn't on Maven Central, Apicurio's is. Told `as-confluent=true` it writes the usual framing (a
-zero byte, four bytes of schema id), but it registers by `POST /apis/registry/v2/groups/GROUP/artifacts`. That becomes
-`POST /subjects/ARTIFACT/versions` here, with the caller's own Authorization header. Nothing else is answered.
+Confluent's converter isn't on Maven Central, Apicurio's is. With `as-confluent=true` it writes the usual framing (a
+zero byte, four bytes of schema id), but it registers by `POST /apis/registry/v2/groups/GROUP/artifacts`. This forwards
+that as `POST /subjects/ARTIFACT/versions` with the caller's Authorization header. It supports nothing else.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ LOOPBACK = "127.0.0.1"
 BASE = "/apis/registry/v2"
 ARTIFACTS = re.compile(rf"{BASE}/groups/[^/]+/artifacts")
 LARGEST = 8 * 1024 * 1024
-PATIENCE = 30.0  # seconds that the registry has for an answer
+PATIENCE = 30.0  # seconds for the registry to answer
 WITHOUT_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Endpoint(ThreadingHTTPServer):
-    """Listens on the loopback address; port 0 takes a free one. `registry` is the base of an API in Confluent's dialect."""
+    """Listens on the loopback address; port 0 means a free one.
+
+    `registry` is the base URL of an API in Confluent's dialect.
+    """
 
     daemon_threads = True
 
@@ -37,7 +40,7 @@ class Endpoint(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """What a converter takes as `apicurio.registry.url`."""
+        """The converter's `apicurio.registry.url`."""
         return f"http://{LOOPBACK}:{self.server_port}{BASE}"
 
 
@@ -47,7 +50,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = PATIENCE
 
     def do_POST(self) -> None:
-        """Registers the schema in the body under the artifact's name."""
+        """Register the schema in the body under the artifact's name."""
         length = self.headers.get("Content-Length", "")
         subject = self.headers.get("X-Registry-ArtifactId", "")
         if not length.isdecimal() or int(length) > LARGEST:
@@ -71,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._respond(200, {"id": subject, "type": kind, "version": "1", "globalId": number, "contentId": number})
 
     def _register(self, subject: str, schema: str) -> tuple[int, dict[str, object]]:
-        """The registry's status and answer; 502 where it can't be reached."""
+        """Return the registry's status and answer; 502 if it can't be reached."""
         headers = {"Content-Type": "application/vnd.schemaregistry.v1+json"}
         if login := self.headers.get("Authorization"):
             headers["Authorization"] = login
@@ -88,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
             return 502, {"message": f"{self.server.registry} can't be reached: {error}"}
 
     def _refuse(self, status: int, message: str) -> None:
-        # The rest of a body that wasn't read would be taken for the next request.
+        # The unread rest of a body would be taken for the next request.
         self.close_connection = True
         self._respond(status, {"error_code": status, "message": message, "name": "SchemadeskError"})
 
@@ -103,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing: the registry keeps a log of what is registered, and by whom."""
+        """Log nothing: the registry logs registrations."""
 
 
 def _object(body: bytes) -> dict[str, object]:
@@ -116,7 +119,7 @@ def _object(body: bytes) -> dict[str, object]:
 
 @contextmanager
 def apicurio_endpoint(registry: str) -> Iterator[str]:
-    """Answers in a thread for the length of the block; gives what a converter takes as `apicurio.registry.url`."""
+    """Answer in a thread during the block; yield the converter's `apicurio.registry.url`."""
     with Endpoint(registry) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -128,7 +131,7 @@ def apicurio_endpoint(registry: str) -> Iterator[str]:
 
 
 def main() -> None:
-    """`python -m dashboard.demo.apicurio_endpoint --port N --registry URL`: answers until it is ended."""
+    """Run `python -m dashboard.demo.apicurio_endpoint --port N --registry URL` until it is ended."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--registry", required=True)

@@ -1,4 +1,4 @@
-"""The demo: real programs write real input, which becomes sources and is scanned."""
+"""The demo: real programs write real input, which is then added as sources and scanned."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FAILURE_SECONDS: Final = 86_400
 
 
 def demo_refusal() -> str:
-    """Why the demo can't be loaded on this server, as a sentence; "" if it can."""
+    """Say why the demo can't be loaded on this server; "" if it can."""
     for name, value in (("KAFKA_BOOTSTRAP", settings.KAFKA_BOOTSTRAP), ("SPARK_REMOTE", settings.SPARK_REMOTE)):
         if not value:
             return f"The demo needs {name}. Start `up` without --without, or set {name}."
@@ -40,11 +40,10 @@ def demo_refusal() -> str:
 
 
 def load_demo(*, registry_url: str, on_line: OnLine) -> None:
-    """Write the topics, let a day pass in the shop, run the query twice, add all as sources, scan them, and ask for a
-    promotion.
+    """Write the topics, simulate a day in the shop, run the query twice, add and scan the sources, request a promotion.
 
-    A second run adds messages and a scan, and nothing twice. A failure is kept for `demo_failure`. Raises Unavailable where
-    broker or Spark is off.
+    A second run adds messages and a scan, but duplicates nothing. A failure is stored for `demo_failure`. Raises
+    Unavailable without a broker or Spark.
     """
     lines = [""]
 
@@ -62,7 +61,7 @@ def load_demo(*, registry_url: str, on_line: OnLine) -> None:
 
 
 def demo_failure() -> str:
-    """Why the demo failed when it was last loaded, within a day; "" if it didn't, or without Valkey."""
+    """Return why the last load of the demo failed, for a day; "" if it didn't, or without Valkey."""
     try:
         return str(cache.get(_FAILURE, ""))
     except (RedisError, OSError):
@@ -70,12 +69,12 @@ def demo_failure() -> str:
 
 
 def _keep_failure(why: str) -> None:
-    with suppress(RedisError, OSError):  # what failed may be Valkey, and must not be hidden by that
+    with suppress(RedisError, OSError):  # Valkey may be what failed, and must not hide that error
         cache.set(_FAILURE, why, timeout=_FAILURE_SECONDS)
 
 
 def _load(registry_url: str, on_line: OnLine) -> None:
-    # late: the web process needs no PySpark to enqueue this
+    # imported here, because the web process needs no PySpark to enqueue this
     from confluent_kafka.schema_registry.error import SchemaRegistryError
 
     from dashboard.demo.producers import produce
@@ -104,14 +103,14 @@ def _load(registry_url: str, on_line: OnLine) -> None:
 
 
 def _token(by: Actor) -> tuple[str, str] | None:
-    """Credentials of the steward for the producers, where one is there."""
+    """Return the steward's credentials for the producers, if the account exists."""
     if not User.objects.filter(username="steward").exists():
         return None
     return "steward", issue_token(username="steward", name="demo producers", by=by)
 
 
 def _open_shop(by: Actor, on_line: OnLine, environment: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
-    """The sources that the shop's connectors are, by name; none where Kafka Connect or PostgreSQL isn't `up`'s own."""
+    """Return the shop connectors' sources by name; none unless `up` runs Kafka Connect and PostgreSQL."""
     from dashboard.demo.shop import CONNECTORS, ShopEnvironment, write_shop
 
     if "DEMO_SHOP_SERVER" not in environment or settings.SECRETS_DIR is None:

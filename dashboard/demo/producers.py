@@ -1,4 +1,4 @@
-"""Producers of the demo's topics: confluent-kafka's own serializer, registering through the registry's HTTP API."""
+"""The producers of the demo's topics: confluent-kafka's serializer, registering through the registry's HTTP API."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 SCHEMAS = Path(__file__).parent / "schemas"
 PARTITIONS = 2
-STARTED_AT_MS = 1_780_000_000_000  # the demo's clock: the same input every time
-UNKNOWN_SCHEMA_ID = 900_001  # far above whatever a new registry hands out
+STARTED_AT_MS = 1_780_000_000_000  # the demo's clock, so that its input is always the same
+UNKNOWN_SCHEMA_ID = 900_001  # far above the ids of a new registry
 STATUSES = ("NEW", "PAID", "SHIPPED", "CANCELLED")
 COUNTRIES = ("DE", "FR", "JP", "NL", "PL", "US")
 NAMES = ("Aiko", "Bram", "Chloe", "Daan", "Ewa", "Finn", "Grace", "Hugo", "Ines", "Jonas")
@@ -38,7 +38,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class DemoMessages:
-    """What was written: messages by topic, and the schema id of each schema file's name."""
+    """What was written: the number of messages by topic, and the schema id by schema file."""
 
     messages: dict[str, int]
     schema_ids: dict[str, int]
@@ -86,7 +86,7 @@ PHASES = (
 
 
 class _Delivery:
-    """Collects what the broker refused: a message lost in silence would make the demo lie."""
+    """Records a failed delivery, so that the demo doesn't claim messages that were lost."""
 
     def __init__(self) -> None:
         self.failed: KafkaError | None = None
@@ -101,9 +101,9 @@ def produce(
 ) -> DemoMessages:
     """Write the `orders` and `customers` topics in two schema versions each, and the five kinds of bad messages.
 
-    `registry_url` is the base of an API in Confluent's dialect, `auth` its (user, secret) for HTTP basic; progress
-    goes to `on_line`. Raises KafkaException when the broker doesn't answer and the client's SchemaRegistryError
-    when the registry refuses a schema.
+    `registry_url` is the base URL of an API in Confluent's dialect, `auth` its (user, secret) for HTTP basic; progress
+    goes to `on_line`. Raises KafkaException if the broker doesn't answer, and the client's SchemaRegistryError if the
+    registry refuses a schema.
     """
     configuration: dict[str, Any] = {"url": registry_url}
     if auth is not None:
@@ -112,7 +112,7 @@ def produce(
     _create_topics(bootstrap, sorted({phase.topic for phase in PHASES}))
     delivery = _Delivery()
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20, "message.timeout.ms": 30_000})
-    rng = random.Random(20_260_704)  # noqa: S311  the same input every time, no secret
+    rng = random.Random(20_260_704)  # noqa: S311  always the same input, not a secret
     messages: dict[str, int] = {}
     last_values: dict[str, bytes] = {}
     for phase in PHASES:
@@ -129,7 +129,7 @@ def produce(
 
 
 def _create_topics(bootstrap: str, topics: list[str]) -> None:
-    """Make the topics with a known number of partitions; those that exist stay as they are."""
+    """Create missing topics with a fixed number of partitions."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     made = admin.create_topics([NewTopic(topic, num_partitions=PARTITIONS) for topic in topics], request_timeout=20)
     for future in made.values():
@@ -143,7 +143,7 @@ def _create_topics(bootstrap: str, topics: list[str]) -> None:
 def _run_phase(
     phase: Phase, client: SchemaRegistryClient, producer: Producer, rng: random.Random, delivery: _Delivery
 ) -> bytes:
-    """Write one phase's messages; returns the last value as it went over the wire."""
+    """Write a phase's messages; return the last encoded value."""
     value_of = AvroSerializer(client, _schema_text(phase.value_schema))
     key_of = AvroSerializer(client, _schema_text(phase.key_schema)) if phase.key_schema else None
     value_context = SerializationContext(phase.topic, MessageField.VALUE)
@@ -171,7 +171,7 @@ def _flush(producer: Producer, delivery: _Delivery) -> None:
 
 @dataclass(frozen=True)
 class BadMessage:
-    """A message as broken software writes it, with what is wrong with it in words."""
+    """A message as a faulty program writes it, with a description of the fault."""
 
     topic: str
     key: bytes | None
@@ -184,7 +184,7 @@ def _framed(schema_id: int, body: bytes) -> bytes:
 
 
 def _bad_messages(last_values: dict[str, bytes]) -> tuple[BadMessage, ...]:
-    """The messages that a scan should talk about (and the tombstone, which it should take as normal)."""
+    """Return the messages that a scan should report (and the tombstone, which it should accept)."""
     order = last_values["orders_v2"]
     order_id, body = int.from_bytes(order[1:5], "big"), order[5:]
     customer_id = int.from_bytes(last_values["customers_v2"][1:5], "big")

@@ -1,6 +1,6 @@
-"""The demo's shop: a database whose changes Debezium's real connector writes to topics, as Avro and as JSON.
+"""The demo's shop: a database whose changes Debezium's connector writes to topics, as Avro and as JSON.
 
-Also the configuration of that connector and of its converters, and the REST API of its Kafka Connect worker.
+Also the configuration of the connector and its converters, and a client of Kafka Connect's REST API.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ CONVERTERS: tuple[Converter, ...] = ("json", "json_schema", "avro")
 
 @dataclass(frozen=True)
 class Login:
-    """Where a PostgreSQL is and who reads its log there; `password` may be a reference to one of Connect's secrets."""
+    """The address and user of a PostgreSQL for replication; `password` may be a reference to one of Connect's
+    secrets.
+    """
 
     port: int
     user: str
@@ -40,8 +42,11 @@ class Login:
 
 
 def debezium(login: Login, *, prefix: str, publication: str, more: Mapping[str, str]) -> dict[str, str]:
-    """The configuration of a PostgreSQL connector: topics `PREFIX.SCHEMA.TABLE`, a slot named as the prefix, truncates
-    and messages too. The publication has to be there. `more` are further properties, which win."""
+    """Return the configuration of a PostgreSQL connector.
+
+    It has topics `PREFIX.SCHEMA.TABLE`, a slot named like the prefix, and includes truncates and messages. The
+    publication must exist. `more` are further properties, which take precedence.
+    """
     return {
         "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
         "plugin.name": "pgoutput",
@@ -55,7 +60,7 @@ def debezium(login: Login, *, prefix: str, publication: str, more: Mapping[str, 
         "publication.name": publication,
         "publication.autocreate.mode": "disabled",
         "snapshot.mode": "initial",
-        # Truncates are left out by default.
+        # Truncates are skipped by default.
         "skipped.operations": "none",
         "topic.creation.default.replication.factor": "1",
         "topic.creation.default.partitions": "1",
@@ -65,13 +70,15 @@ def debezium(login: Login, *, prefix: str, publication: str, more: Mapping[str, 
 
 
 def slot_name(prefix: str) -> str:
-    """The replication slot's name: PostgreSQL takes lower-case letters, digits and `_`."""
+    """Return the replication slot's name: PostgreSQL allows lower-case letters, digits and `_`."""
     return "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in prefix.lower())
 
 
 def conversion(converter: Converter, *, endpoint: str = "", token: str = "") -> dict[str, str]:
-    """How keys and values are written: `json`, `json_schema` (with a schema in each message), or `avro`, framed and
-    registered through the Apicurio endpoint of dashboard.demo.apicurio_endpoint with this token."""
+    """Return the encoding of keys and values: `json`, `json_schema` (with a schema in each message), or `avro`.
+
+    Avro is framed, and registered with this token through the endpoint of dashboard.demo.apicurio_endpoint.
+    """
     if converter == "avro":
         settings = {
             "": "io.apicurio.registry.utils.converter.AvroConverter",
@@ -92,14 +99,14 @@ def conversion(converter: Converter, *, endpoint: str = "", token: str = "") -> 
     return sides | names
 
 
-CONNECT_TIMEOUT = 30.0  # seconds for an answer: a worker that rebalances takes its time
+CONNECT_TIMEOUT = 30.0  # seconds for an answer: rebalancing takes a while
 LARGEST = 16 * 1024 * 1024
 PACE = 0.2
 WITHOUT_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class ConnectRefused(Unavailable):
-    """Kafka Connect can't be reached (`status` 0), or refused what it was asked for; the message has its own words."""
+    """Kafka Connect can't be reached (`status` 0), or refused a request; the message is its own."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -108,8 +115,11 @@ class ConnectRefused(Unavailable):
 
 @dataclass(frozen=True)
 class Status:
-    """A connector's state and those of its tasks. A connector stays RUNNING while its task is FAILED: `failure` is
-    the first failed task's reason, empty where none failed."""
+    """The states of a connector and its tasks.
+
+    A connector stays RUNNING while its task is FAILED: `failure` is the first failed task's reason, empty if none
+    failed.
+    """
 
     connector: str
     tasks: tuple[str, ...]
@@ -117,12 +127,15 @@ class Status:
 
     @property
     def running(self) -> bool:
-        """Whether the connector and all its tasks run, and there is one."""
+        """Whether the connector and all its tasks run, and it has a task."""
         return self.connector == "RUNNING" and bool(self.tasks) and set(self.tasks) == {"RUNNING"}
 
 
 class Connect:
-    """A worker's REST API at `url`, which may carry a user and a password. Methods raise ConnectRefused."""
+    """A client of a worker's REST API at `url`, which can contain a user and a password.
+
+    Methods raise ConnectRefused.
+    """
 
     def __init__(self, url: str) -> None:
         address = urlsplit(url)
@@ -133,15 +146,15 @@ class Connect:
             self._headers["Authorization"] = "Basic " + base64.b64encode(login.encode()).decode()
 
     def names(self) -> list[str]:
-        """The names of all connectors."""
+        """Return the names of all connectors."""
         return sorted(self._ask("GET", "/connectors"))
 
     def put(self, name: str, configuration: Mapping[str, str]) -> None:
-        """Makes the connector, or gives the one that is there this configuration."""
+        """Create the connector, or change its configuration."""
         self._ask("PUT", f"/connectors/{quote(name, safe='')}/config", configuration)
 
     def delete(self, name: str) -> None:
-        """Removes the connector if it is there. Its slot in PostgreSQL stays."""
+        """Delete the connector if it exists. Its slot in PostgreSQL stays."""
         try:
             self._ask("DELETE", f"/connectors/{quote(name, safe='')}")
         except ConnectRefused as error:
@@ -149,15 +162,15 @@ class Connect:
                 raise
 
     def restart_failed(self, name: str, *, seconds: float = 10.0) -> None:
-        """Starts what failed of the connector again; returns when it was, or failed again within so many seconds."""
+        """Restart failed parts of the connector; return when they run, or failed again within that many seconds."""
         self._ask("POST", f"/connectors/{quote(name, safe='')}/restart?includeTasks=true&onlyFailed=true")
-        # The worker does it a little later, and calls the task FAILED until then.
+        # The worker restarts it with a delay, and reports the task as FAILED until then.
         deadline = time.monotonic() + seconds
         while self.status(name).failure and time.monotonic() < deadline:
             time.sleep(PACE / 4)
 
     def status(self, name: str) -> Status:
-        """How it is with the connector now; `UNASSIGNED` where the worker hasn't taken it up yet."""
+        """Return the connector's present status; `UNASSIGNED` if the worker hasn't started it yet."""
         try:
             content = self._ask("GET", f"/connectors/{quote(name, safe='')}/status")
         except ConnectRefused as error:
@@ -169,7 +182,10 @@ class Connect:
         return Status(content["connector"]["state"], tuple(task["state"] for task in content["tasks"]), failure)
 
     def wait_until(self, name: str, condition: Callable[[Status], bool], *, seconds: float = 60.0) -> Status:
-        """The first status that is as wanted. Raises ConnectRefused with the last one after so many seconds."""
+        """Return the first status that satisfies the condition.
+
+        Raises ConnectRefused with the last one after that many seconds.
+        """
         deadline = time.monotonic() + seconds
         while not condition(status := self.status(name)):
             if time.monotonic() > deadline:
@@ -178,7 +194,7 @@ class Connect:
         return status
 
     def wait_until_running(self, name: str, *, seconds: float = 60.0) -> None:
-        """Returns when the connector and its task run. Raises ConnectRefused with the task's reason where it failed."""
+        """Wait until the connector and its task run. Raises ConnectRefused with the task's reason if it failed."""
         status = self.wait_until(name, lambda state: state.running or bool(state.failure), seconds=seconds)
         if status.failure:
             raise ConnectRefused(f"The connector {name} failed: {status.failure}")
@@ -203,10 +219,10 @@ HERE = Path(__file__).parent
 DATABASE = "shop"
 READER = "shop_reader"
 PUBLICATION = "shop"
-# The connectors by their prefix: the first has every table, the second shows the same customers as plain JSON.
+# Prefix → converter: the first connector has every table, the second shows the same customers as plain JSON.
 CONNECTORS: Mapping[str, Converter] = {"shop": "avro", "shop_json": "json"}
 ONLY: Mapping[str, dict[str, str]] = {
-    # Its truncates meet more than one partition.
+    # Its truncates affect more than one partition.
     "shop": {
         "topic.creation.groups": "stock",
         "topic.creation.stock.include": r"shop\.shop\.stock",
@@ -220,8 +236,11 @@ CONNECTOR_TIMEOUT = 60.0
 
 @dataclass(frozen=True)
 class ShopEnvironment:
-    """What the shop runs on: the superuser's address of a PostgreSQL that listens on a port, Kafka Connect, the folder
-    of the secrets that it reads, the address of the Apicurio endpoint and a token for the registry behind that."""
+    """The services for the shop.
+
+    They are the superuser's URL of a PostgreSQL that listens on a port, Kafka Connect, the folder of its secrets, the
+    URL of the Apicurio endpoint, and a token for the registry behind it.
+    """
 
     server: str
     connect_url: str
@@ -231,9 +250,10 @@ class ShopEnvironment:
 
 
 def write_shop(around: ShopEnvironment, on_line: Callable[[str], object]) -> Login:
-    """Make the shop and its connectors if they are missing, let a day pass in it, and change a table.
+    """Create the shop and its connectors if missing, simulate a day, and change a table.
 
-    Gives the login that may read the shop's catalog. A second run adds another day. Raises Unavailable when a connector fails or doesn't read what was written.
+    Returns the login that may read the shop's catalog. A second run adds another day. Raises Unavailable if a connector
+    fails or doesn't read what was written.
     """
     shop = make_conninfo(around.server, dbname=DATABASE)
     login = _make_database(around, shop)
@@ -252,7 +272,7 @@ def write_shop(around: ShopEnvironment, on_line: Callable[[str], object]) -> Log
 
 
 def _make_database(around: ShopEnvironment, shop: str) -> Login:
-    """The database with its tables and publication, and the login of connectors, which may only read."""
+    """Create the database with its tables and publication; return the connectors' login, which may only read."""
     password = _kept_password(around.secrets / "shop-postgres")
     with psycopg.connect(around.server, autocommit=True) as connection:
         if not connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone():
@@ -272,14 +292,14 @@ def _make_database(around: ShopEnvironment, shop: str) -> Login:
 
 
 def _kept_password(path: Path) -> str:
-    """The password in the file, made at the first call. Without a newline: Connect takes the file as it is."""
+    """Return the password in the file, created at the first call. No newline: Connect reads the file unchanged."""
     if not path.exists():
         write_private(path, secrets.token_urlsafe(32))
     return path.read_text(encoding="utf-8")
 
 
 def _reference(around: ShopEnvironment, name: str) -> str:
-    """What stands for a secret in a connector's configuration, which Connect keeps in a topic."""
+    """Return the reference to a secret for a connector's configuration, which Connect stores in a topic."""
     return f"${{directory:{around.secrets}:{name}}}"
 
 
@@ -289,18 +309,18 @@ def _start_connector(
     write_private(around.secrets / "shop-token", around.token)
     _drop_lost_slot(shop, prefix)
     converting = conversion(converter, endpoint=around.endpoint, token=_reference(around, "shop-token"))
-    # After a slot was lost there is a gap: then all rows are read again.
+    # After a slot was lost there is a gap, so all rows are read again.
     more = {**converting, **ONLY[prefix], "snapshot.mode": "when_needed"}
     connect.put(prefix, debezium(login, prefix=prefix, publication=PUBLICATION, more=more))
     status = connect.wait_until(prefix, lambda state: state.running or bool(state.failure), seconds=CONNECTOR_TIMEOUT)
     if status.failure:
-        # It failed in an earlier run, perhaps for a reason that is gone.
+        # It failed in an earlier run, perhaps for a reason that no longer exists.
         connect.restart_failed(prefix)
     connect.wait_until_running(prefix, seconds=CONNECTOR_TIMEOUT)
 
 
 def _drop_lost_slot(shop: str, prefix: str) -> None:
-    """A slot whose part of the log is gone serves nobody: the connector makes a new one."""
+    """Drop a slot whose WAL was removed, so that the connector creates a new one."""
     with psycopg.connect(shop, autocommit=True) as connection:
         connection.execute(
             "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
@@ -310,16 +330,16 @@ def _drop_lost_slot(shop: str, prefix: str) -> None:
 
 
 def _paragraphs(path: Path) -> list[str]:
-    """The statements of a file, one a paragraph, without its comments."""
+    """Return the statements of a file, one per paragraph, without its comments."""
     lines = path.read_text(encoding="utf-8").splitlines()
     text = "\n".join(line for line in lines if not line.startswith("--"))
     return [paragraph.strip() for paragraph in text.split("\n\n") if paragraph.strip()]
 
 
 def _wait_until_read(connection: psycopg.Connection, connect: Connect) -> None:
-    """Returns when the connectors have confirmed all that was written. Raises Unavailable when one fails or is slow."""
+    """Wait until the connectors have confirmed everything written. Raises Unavailable if one fails or is too slow."""
     end = connection.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
-    # What comes after the end moves a slot beyond it.
+    # A later record makes a slot move beyond the end.
     connection.execute("SELECT pg_logical_emit_message(false, 'shop', 'The end of a step.')")
     slots = [slot_name(prefix) for prefix in CONNECTORS]
     question = "SELECT slot_name FROM pg_replication_slots WHERE slot_name = ANY(%s) AND confirmed_flush_lsn >= %s"

@@ -1,7 +1,7 @@
 """The demo's streaming query: totals of a customer's orders, kept in Spark's state with Avro encoding.
 
-It is one application in two releases. The second one widens two fields of its state, adds one and renames one:
-what a restart on the same checkpoint then does to the state is what a scan of that checkpoint shows.
+It is one application in two releases. The second one widens two fields of its state, adds one and renames one. A scan
+of the checkpoint shows what the restart does to the state.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from registry.pipeline.session import close_session, open_session
 SCHEMAS = Path(__file__).parent / "schemas"
 QUERY_NAME = "customer_totals"
 OUTPUT = StructType([StructField("customer_id", IntegerType()), StructField("orders", LongType())])
-FIRST_RELEASE_OFFSETS = 120  # what the first release reads before it is replaced
-BATCH_TIMEOUT = 180  # seconds; a cold server needs some 20 for its first batch
-TRIES = 3  # of a release whose Python worker is slow to start
-PAUSE = 5.0  # seconds before the next
-# Spark 4.2 waits ten seconds for a Python worker, and fails the query when it comes later, as on a busy machine.
+FIRST_RELEASE_OFFSETS = 120  # messages that the first release reads before it is replaced
+BATCH_TIMEOUT = 180  # seconds; a cold server needs about 20 for its first batch
+TRIES = 3  # attempts to start a release whose Python worker is slow to start
+PAUSE = 5.0  # seconds before the next attempt
+# Spark 4.2 waits ten seconds for a Python worker, and fails the query if it is slower, as on a busy machine.
 SLOW_WORKER = ("Python worker failed to connect back", "waiting for the Python worker to connect back")
 SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -42,13 +42,13 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
 }
 
-# The workers that run the processor don't have this project on their path: send the class itself.
+# Spark's Python workers don't have this project on their path: send the class itself.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True)
 class Release:
-    """One build of the application: the schemas of its three state variables, and the names it uses in them."""
+    """A build of the application: the schemas of its three state variables, and the names that it uses in them."""
 
     totals: str
     last_orders: str
@@ -80,7 +80,7 @@ class CustomerTotals(StatefulProcessor):
         self._release = release
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Name the state variables and their schemas; Spark calls it when a task starts."""
+        """Declare the state variables and their schemas; Spark calls it when a task starts."""
         self._totals = handle.getValueState("totals", self._release.totals)
         self._last_orders = handle.getListState("last_orders", self._release.last_orders)
         self._by_status = handle.getMapState("by_status", "status STRING", self._release.by_status)
@@ -91,7 +91,7 @@ class CustomerTotals(StatefulProcessor):
         rows: Iterator[Row],
         timerValues: Any,  # noqa: N803  Spark's name
     ) -> Iterator[Row]:
-        """Take a batch's orders of one customer into its state."""
+        """Update a customer's state with the orders in a batch."""
         count, amount, status, currency, recent = self._before()
         for row in rows:
             count, amount, status, currency = count + 1, amount + row.amount_cents, row.status, row.currency
@@ -104,7 +104,7 @@ class CustomerTotals(StatefulProcessor):
         yield Row(customer_id=key[0], orders=count)
 
     def _before(self) -> tuple[int, int, str | None, str | None, list[tuple[Any, ...]]]:
-        """The state as the batch finds it; what an earlier release didn't write reads as null."""
+        """Return the state before the batch; what an earlier release didn't write reads as null."""
         totals = self._totals.get() if self._totals.exists() else None
         if totals is None:
             return 0, 0, None, None, []
@@ -113,17 +113,17 @@ class CustomerTotals(StatefulProcessor):
         return totals[0] or 0, totals[1] or 0, totals[2], currency, recent
 
     def close(self) -> None:
-        """Nothing is held outside of Spark's state."""
+        """Do nothing: everything is in Spark's state."""
 
 
 def run_queries(
     remote: str, bootstrap: str, checkpoint_dir: str | Path, on_line: Callable[[str], object] = print
 ) -> Path:
-    """Run both releases one after the other on one checkpoint; returns the checkpoint's path.
+    """Run both releases in order on one checkpoint; return the checkpoint's path.
 
-    `remote` is a Spark Connect address (`sc://…`), which must be able to write `checkpoint_dir`. A checkpoint that
-    the second release has been at already is only continued, since the first one can't read its state any more.
-    Raises SparkUnavailable, RuntimeError when a release stands still for three minutes, and Spark's own errors.
+    `remote` is a Spark Connect address (`sc://…`) whose server can write `checkpoint_dir`. A checkpoint of the second
+    release is only continued, because the first one can no longer read its state. Raises SparkUnavailable, RuntimeError
+    if a release makes no progress for three minutes, and Spark's own errors.
     """
     checkpoint = Path(checkpoint_dir) / QUERY_NAME
     session = open_session(remote)
@@ -141,9 +141,9 @@ def run_queries(
 
 
 def _with_retries(run: Callable[[], int], release: str, on_line: Callable[[str], object]) -> int:
-    """The batches of a run, which is made again when it ended because Spark's Python worker was slow to start.
+    """Return the number of batches of a run, repeated if Spark's Python worker was slow to start.
 
-    A batch that wasn't committed is made again from its start, so a second run loses and doubles nothing.
+    An uncommitted batch is repeated from its start, so that a second run loses and duplicates nothing.
     """
 
     def tell(state: RetryCallState) -> None:
@@ -172,10 +172,10 @@ def _has_batches(checkpoint: Path) -> bool:
 
 
 def _orders(session: SparkSession, bootstrap: str, release: Release) -> DataFrame:
-    """The orders of the topic, a row each; what is no order is left out.
+    """Return the orders in the topic, one per row, without other messages.
 
-    The query decodes with the schemas it was built with, newest first: an older body is too short for the newer
-    schema, which only appends fields, and so falls through to its own.
+    The query decodes with the schemas it was built with, newest first: an older body is too short for the newer schema,
+    which only appends fields, and so falls through to its own.
     """
     messages = (
         session.readStream.format("kafka")
