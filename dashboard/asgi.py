@@ -297,8 +297,7 @@ def _close(result: Iterable[bytes]) -> None:
 
 
 class Spool:
-    """A file with the part of a stream that its client hasn't read yet: a thread fills it and the event loop empties
-    it.
+    """A file with the unread part of a stream: a thread fills it, and the event loop empties it.
 
     The thread waits only while the file is full, and not for a client that then reads too little. So a slow client
     doesn't block a thread for long, and a stream of any length takes little space.

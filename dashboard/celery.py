@@ -31,28 +31,28 @@ BETWEEN: Final = 1.0
 #: one retry, because a pooled connection may be to an earlier Valkey
 ONCE_MORE: Final = {"max_retries": 1, "interval_start": 0, "interval_step": 0}
 
-#: seconds for which nobody asks a Valkey that has let somebody wait in vain
+#: seconds without requests to a Valkey after a timeout
 PAUSE: Final = 5.0
-#: seconds after which a failure was such a wait; a Valkey that isn't there fails at once
+#: seconds after which a failure counts as a timeout; an absent Valkey fails immediately
 LONG: Final = 0.5
-#: seconds for a task to be handed on
+#: timeouts for enqueuing a task
 SENDING: Final = {"socket_connect_timeout": 1, "socket_timeout": 1}
 
 logger = logging.getLogger(__name__)
 
 
 class Pause:
-    """Until when nobody asks Valkey; one for all threads of a process."""
+    """A pause in requests to a hanging Valkey; one for all threads of a process."""
 
     def __init__(self) -> None:
         self._until = 0.0
 
     def is_on(self) -> bool:
-        """Return whether it hung a moment ago."""
+        """Return whether Valkey hung recently."""
         return time.monotonic() < self._until
 
     def note_failure(self, began: float) -> None:
-        """Something failed that began then."""
+        """Start a pause if a request that began at `began` failed by a timeout."""
         moment = time.monotonic()
         if moment - began > LONG and not self.is_on():
             self._until = moment + PAUSE
@@ -63,10 +63,10 @@ VALKEY: Final = Pause()
 
 
 class CachePool(ConnectionPool):
-    """The connections of the cache: none while Valkey hangs, so that a page doesn't wait for each value."""
+    """The cache's connections: none while Valkey hangs, so that a page doesn't wait for each value."""
 
     def get_connection(self, *args: Any, **kwargs: Any) -> Any:
-        """As its base. Raises TimeoutError while Valkey hangs."""
+        """Return a connection. Raises TimeoutError immediately while Valkey hangs."""
         if VALKEY.is_on():
             raise TimeoutError("Valkey doesn't answer")
         began = time.monotonic()
@@ -79,25 +79,25 @@ class CachePool(ConnectionPool):
         return connection
 
     def release(self, connection: Any) -> None:
-        """As its base; what has failed is disconnected by now."""
-        began = vars(connection).pop("began", None)  # none where it couldn't connect
+        """Release a connection; one that failed is already disconnected."""
+        began = vars(connection).pop("began", None)  # missing if it couldn't connect
         if began is not None and not connection.is_connected:
             VALKEY.note_failure(began)
         super().release(connection)
 
 
 class SteadyCelery(Celery):
-    """Hands no task on while Valkey hangs."""
+    """Enqueues no task while Valkey hangs."""
 
     def connection_for_write(
         self, url: str | None = None, transport_options: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> Any:
-        """As its base, for what is sent: a program waits for it."""
+        """Return a connection with short timeouts, because a program waits for it."""
         options = {**SENDING, **(transport_options or {})}
         return super().connection_for_write(url, transport_options=options, **kwargs)
 
     def send_task(self, *args: Any, **kwargs: Any) -> Any:
-        """As its base. Raises OperationalError at once while Valkey hangs."""
+        """Enqueue a task. Raises OperationalError immediately while Valkey hangs."""
         if VALKEY.is_on():
             raise OperationalError("Valkey doesn't answer")
         began = time.monotonic()

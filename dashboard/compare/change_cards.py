@@ -288,9 +288,7 @@ class _Weighed:
 
 @dataclass(frozen=True, slots=True)
 class _Weighing:
-    """All changes, worst first, and the count of each verdict; `of` are the parts of the comparison that they belong
-    to.
-    """
+    """All changes, worst first, and the count of each verdict; `of` are the compared objects."""
 
     worst_first: tuple[_Weighed, ...]
     count: Mapping[Verdict, int]

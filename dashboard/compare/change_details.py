@@ -256,9 +256,7 @@ def skipped_between(
 
 
 def _base(presence: SubjectPresence, here: str, there: str, fingerprint: str, limit: int) -> int | None:
-    """Return the newest version here below the limit with the old side's content, else with any content of that
-    registry.
-    """
+    """Return the newest version here below the limit with the old side's content, else with any content there."""
     fingerprints = {number: mark for number, mark in presence.fingerprints.get(here, {}).items() if number < limit}
     same = [number for number, mark in fingerprints.items() if mark == fingerprint]
     any_there = set(presence.fingerprints.get(there, {}).values())

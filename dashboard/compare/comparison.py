@@ -79,9 +79,7 @@ class ChangeGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectionSummary:
-    """One direction over all changes: "New reader, old data", who that affects, its verdict, the number of failing
-    changes.
-    """
+    """One direction over all changes: "New reader, old data", who it affects, its verdict, its failing changes."""
 
     label: str
     who: str
@@ -196,14 +194,13 @@ class TextTools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparePage:
-    """The page `…/compare?from=3&to=prod:4&view=split`: `view` is "unified" or "split"; URLs choose the other and swap
-    sides.
+    """The page `…/compare?from=3&to=prod:4&view=split`; `view` is "unified" or "split".
 
-    The choices are versions by registry, the reader's drafts and shapes seen in data. `drawn` are the display options
-    in the URL. `other_subject` is the old side's subject if different, `other_places` the registries where another
-    subject can be chosen. `unchanged_shown` says whether unchanged fields are listed; `unchanged_url` toggles that;
-    `all_url` shows every card; `words_url` toggles business words. If a side is missing, `problem` says so, and
-    `other_text` is the text of the `other_side`.
+    URLs choose the other view and swap sides. The choices are versions by registry, the reader's drafts and shapes seen
+    in data. `drawn` are the display options in the URL. `other_subject` is the old side's subject if different,
+    `other_places` the registries where another subject can be chosen. `unchanged_shown` says whether unchanged fields
+    are listed; `unchanged_url` toggles that; `all_url` shows every card; `words_url` toggles business words. If a side
+    is missing, `problem` says so, and `other_text` is the text of the `other_side`.
     """
 
     frame: Frame

@@ -194,9 +194,7 @@ def _picks(request: HttpRequest) -> list[str]:
 
 
 def picked_url(request: HttpRequest, registry: str, subject: str) -> str:
-    """Return the URL that compares the two selected versions, the older one first; "" for another number of
-    versions.
-    """
+    """Return the URL that compares the two selected versions, the older one first; "" unless there are two."""
     picks = [whole_number(text, digits=10) for text in _picks(request)]
     numbers = sorted(number for number in picks if number is not None)
     if len(picks) != PICKED or len(numbers) != PICKED:

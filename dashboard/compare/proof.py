@@ -209,8 +209,7 @@ def rename_views(
     by: Actor | None = None,
     limit: int | None = None,
 ) -> tuple[RenameView, ...]:
-    """Return at most `limit` suspected renames, the likeliest first; `text` is the new schema, which their edits
-    change.
+    """Return at most `limit` suspected renames, likeliest first; their edits change `text`, the new schema.
 
     Each has its newest decision in the registries, and the registry to decide it in: the last one, or none without
     `by`. One query, or none without suspected renames.

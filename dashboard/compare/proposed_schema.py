@@ -56,9 +56,7 @@ def data_evidence(
     schema_type: str,
     references: list[Reference],
 ) -> DataEvidence:
-    """Return existing evidence; with `replay` in the form, also the result of reading the newest messages with the
-    text.
-    """
+    """Return existing evidence; with `replay` in the form, also how the newest messages are read with the text."""
     actor = page_actor(request)
     replay, problem = None, None
     if request.POST.get("replay"):

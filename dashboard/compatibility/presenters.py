@@ -167,9 +167,7 @@ class DataEvidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnippetLine:
-    """A line of the text around a syntax error; `caret` is the column (from 1) on the line with the error, else
-    None.
-    """
+    """A line of the text around a syntax error; `caret` is the error's column (from 1) on its line, else None."""
 
     number: int
     text: str

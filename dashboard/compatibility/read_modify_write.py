@@ -71,8 +71,8 @@ class ReadPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HazardRow:
-    """A field that clients on version `lost_in` reset for those on the versions `known_in`; `example` is the
-    example's.
+    """A field that clients on version `lost_in` reset for those on `known_in`; `example` is the version in the
+    example.
     """
 
     path: str
@@ -138,8 +138,7 @@ class ModifyPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatorPage:
-    """The page `…/simulate?part=read|modify`, with one of the two parts; `problem` or `too_few` says why there is
-    neither.
+    """The page `…/simulate?part=read|modify`; it has one of the two parts unless `problem` or `too_few`.
 
     `offered` are the versions to choose from, at most `limit` together.
     """
@@ -260,9 +259,7 @@ class ModifyForm(ReadForm):
         self.read_as(None)
 
     def read_as(self, datum: Any) -> None:
-        """Offer the scalar values of the datum as the client in the middle reads it; the first choice changes
-        nothing.
-        """
+        """Offer the scalar values of the datum as the client in the middle reads it; the first choice is no change."""
         chosen = self.data.get("pointer", "")
         pointers = [pointer for pointer, _ in scalar_places(datum) if pointer][:MAX_PLACES]
         if chosen and chosen not in pointers:

@@ -42,9 +42,7 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 
 @dataclass(frozen=True, slots=True)
 class ReportFile:
-    """A file format of the report: how to render it from a report and the registry's and subject's names, and its
-    type.
-    """
+    """A file format: how to render a report for a registry and a subject, the content type and the extension."""
 
     render: Callable[[Assessment, str, str], str]
     content_type: str
@@ -233,9 +231,7 @@ def _propose(request: HttpRequest, registry: str, name: SubjectName, order: list
 
 
 def report_file(request: HttpRequest, registry: str, subject: str) -> tuple[str, str, str] | None:
-    """Return the content, content type and file name of the requested file; None if none was requested or the text is
-    invalid.
-    """
+    """Return the requested file's content, type and name; None if none is requested or the text is invalid."""
     file = FILES.get(request.POST.get("as", ""))
     if file is None:
         return None

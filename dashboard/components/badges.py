@@ -122,9 +122,7 @@ class FindingState(Shown):
 
 
 class ScanState(Shown):
-    """The state of a scan; EMPTY is a scan that succeeded but read nothing: that counts as "not scanned", never
-    green.
-    """
+    """The state of a scan; EMPTY is a successful scan that read nothing: it is "not scanned", never green."""
 
     NEVER = ("never", "unknown", "circle-dashed", later("Not scanned"))
     QUEUED = ("queued", "info", "clock", later("Queued"))

@@ -46,9 +46,7 @@ def subject_url(registry: str, subject: str, page: str = "", **query: object) ->
 
 
 def switch_url(registry: str, subject: str, page: str = "") -> str:
-    """Return the URL that switches to the same page in another registry, or to its list if the subject is missing
-    there.
-    """
+    """Return the URL that switches to the same page in another registry, or to its list without the subject."""
     base, _, _ = subject_url(registry, subject).rpartition("/")
     return f"{base}/switch?{urlencode({'page': page})}" if page else f"{base}/switch"
 

@@ -266,9 +266,7 @@ class SearchBox:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paging:
-    """The range of rows shown (from 1) and the total; `total` is None if not counted; a URL is "" if there is no such
-    page.
-    """
+    """The range of rows shown (from 1) and the total, None if not counted; the URL of a missing page is ""."""
 
     first: int
     last: int

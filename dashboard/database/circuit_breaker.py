@@ -179,9 +179,7 @@ def try_again(pool: ConnectionPool[Any]) -> None:
 
 
 def is_ended(connection: psycopg.Connection[Any]) -> bool:
-    """Return whether the server has ended an idle connection; a round trip is needed only if the server has sent
-    something.
-    """
+    """Return whether the server has ended an idle connection; without data from it, this takes no round trip."""
     if connection.closed:
         return True
     poll = select.poll()

@@ -1,4 +1,4 @@
-"""What a SQL statement may change, and which tables cached responses depend on.
+"""The effect of SQL statements, and the tables that cached responses depend on.
 
 Every table of the product is in one of the lists. A statement that isn't known to read, or to write only tables that no
 cached response depends on, counts as a change.

@@ -38,7 +38,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class DemoMessages:
-    """What was written: the number of messages by topic, and the schema id by schema file."""
+    """The messages written by topic, and the schema id by schema file."""
 
     messages: dict[str, int]
     schema_ids: dict[str, int]

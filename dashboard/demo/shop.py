@@ -30,9 +30,7 @@ CONVERTERS: tuple[Converter, ...] = ("json", "json_schema", "avro")
 
 @dataclass(frozen=True)
 class Login:
-    """The address and user of a PostgreSQL for replication; `password` may be a reference to one of Connect's
-    secrets.
-    """
+    """A PostgreSQL and its user for replication; `password` may be a reference to one of Connect's secrets."""
 
     port: int
     user: str

@@ -69,9 +69,7 @@ class UnapprovedVersionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnapprovedVersionsPage:
-    """The unapproved versions that the reader may see, newest first; `back` is the URL to return to after a
-    decision.
-    """
+    """The unapproved versions that the reader may see, newest first; decisions redirect to `back`."""
 
     frame: Frame
     search: SearchBox

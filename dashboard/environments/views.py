@@ -49,9 +49,7 @@ class BreakGlassRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRow:
-    """A change that loosens the environment, and why the reader may not decide on it or withdraw it ("" if they
-    may).
-    """
+    """A change that loosens the environment, and why the reader may not decide on it or withdraw it, or ""."""
 
     info: EnvironmentChangeInfo
     state: EnvironmentChangeState

@@ -181,9 +181,7 @@ def _moment(hour: str) -> datetime | None:
 
 
 def observed(info: FindingInfo, actor: Actor, *, is_whole: bool = False) -> tuple[VersionComparison | None, str]:
-    """Compare the data's schema with the newest one, without the text; or say why that is impossible, "" if
-    irrelevant.
-    """
+    """Compare the data's schema with the newest one, without the text; or say why not, "" if irrelevant."""
     subject = subject_of(info)
     if not subject or not can_propose(info) or not may(actor, "schema.read", registry=info.registry, subject=subject):
         return None, ""

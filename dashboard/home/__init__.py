@@ -1,1 +1,1 @@
-"""The home page: what waits for the reader, what is in progress, and the first steps."""
+"""The home page: pending work, requests in progress, health, and the first steps."""

@@ -183,9 +183,7 @@ def waiting_rows(waiting: Sequence[RequestInfo], order: list[str], now: datetime
 def affected_rows(
     affecting: Sequence[tuple[RequestInfo, tuple[AffectedClient, ...]]], order: list[str]
 ) -> tuple[RequestRow, ...]:
-    """Return the requests that wait for the reader's acknowledgement, naming the clients and linking to their
-    section.
-    """
+    """Return the requests that wait for the reader's acknowledgement, with their clients."""
     rows = ((request_row(info, order), [hurt.label for hurt in clients]) for info, clients in affecting)
     return tuple(
         replace(
@@ -229,9 +227,7 @@ def _due(info: RequestInfo, freezes: Mapping[str, Window], now: datetime) -> str
 
 
 def drift_rows(findings: Sequence[FindingInfo], actor: Actor, order: list[str]) -> tuple[FindingRow, ...]:
-    """Return the findings that need a decision, with the requests that answer them, and whether the reader may
-    decide.
-    """
+    """Return the findings that need a decision, with the requests that answer them and the reader's permission."""
     answered = resolving(actor, [info.id for info in findings])
     return tuple(
         replace(

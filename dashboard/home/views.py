@@ -195,7 +195,7 @@ SHOWN, MOST_WAITING = 8, 20
 
 
 def home_page(request: HttpRequest) -> HomePage:
-    """Return what waits, what is in progress, drift, and health."""
+    """Return the page: pending requests, requests in progress, findings, and health."""
     actor = page_actor(request)
     order = promotions.list_environments()
     sources, mirrors = drift.list_sources(by=actor), readable(list_mirrors(), actor)
@@ -248,9 +248,7 @@ def is_home_changed(request: HttpRequest) -> bool:
 
 @dataclass(frozen=True)
 class _Demo:
-    """The state of the demo: whether it loads, its progress in words, and whether the product is empty or has
-    findings.
-    """
+    """The state of the demo: whether it loads, its progress in words, and what the product contains."""
 
     loading: bool
     progress: str

@@ -72,9 +72,7 @@ def _as_block(tag: re.Match[str]) -> str:
 
 
 def template_text() -> str:
-    """Return the text of the template catalogue, sorted and without line numbers and dates, which cause noise in
-    diffs.
-    """
+    """Return the text of the template catalogue, sorted and without line numbers and dates."""
     out = BytesIO()
     write_po(out, collected(), omit_header=True, include_lineno=False, sort_output=True, width=120)
     return HEADER + out.getvalue().decode()

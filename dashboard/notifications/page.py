@@ -184,9 +184,7 @@ class DeliveryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookPage:
-    """A webhook with its log; `refused` says why the reader may not edit it; `secret` is set after creation or
-    rotation.
-    """
+    """A webhook with its log; `refused` says why the reader may not edit it; `secret` is a new key."""
 
     frame: Frame
     webhook: WebhookRow

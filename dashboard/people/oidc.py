@@ -89,9 +89,7 @@ SUBJECT_LENGTH = 191  # the limit of allauth's column; the standard allows 255 A
 
 
 def provider_id() -> str:
-    """Return the provider id of the issuer; it differs for each issuer, because equal subjects of two are different
-    people.
-    """
+    """Return the provider id of the issuer; another issuer has another, because its subjects are other people."""
     return f"oidc-{hashlib.sha256(settings.OIDC_ISSUER.encode()).hexdigest()[:24]}"
 
 
@@ -174,9 +172,7 @@ class IssuerProvider(OpenIDConnectProvider):  # type: ignore[misc]
 
 
 class IssuerAccounts(DefaultSocialAccountAdapter):  # type: ignore[misc]
-    """Gives people of the issuer an account without roles at their first sign-in, and updates their groups at each
-    one.
-    """
+    """Gives people of the issuer an account without roles at first, and updates their groups at each sign-in."""
 
     def list_apps(self, request: HttpRequest, provider: str | None = None, client_id: str | None = None) -> list[Any]:
         """Return the client from the settings, if any; never one from the database."""

@@ -90,9 +90,7 @@ def people_page(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenPage:
-    """Tokens, and the form of a new one; `other_url` switches between the reader's and all tokens; `made` is shown
-    once.
-    """
+    """Tokens, and the form of a new one, `made` once; `other_url` switches between the reader's and all tokens."""
 
     frame: Frame
     tokens: Sequence[TokenInfo]

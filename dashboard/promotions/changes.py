@@ -208,9 +208,7 @@ def compared(
 
 
 def _as_written(comparison: ProvedComparison, step: PlanStep) -> ProvedComparison:
-    """Return the comparison with the references, metadata and rules that the target will get, instead of the
-    source's.
-    """
+    """Return the comparison with the references, metadata and rules for the target, not those of the source."""
     if step.kind == ADOPT:
         return comparison
     before = comparison.old.schema

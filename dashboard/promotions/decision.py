@@ -245,9 +245,7 @@ def _comment_help(info: RequestInfo) -> str:
 
 
 def _names_of(info: RequestInfo, against: Sequence[Condition], besides: Sequence[Mapping[str, Any]]) -> str:
-    """Return the names of the failing checks that an approval may override, including those that only prevent
-    applying.
-    """
+    """Return the names of the failing checks that an approval may override, now or when it is applied."""
     passable = {(item.code, item.subject) for item in against if item.passable}
     checks = [check for check in info.failing if (check.get("code"), check.get("subject") or "") in passable]
     return listing(check["name"] for check in (*checks, *besides))

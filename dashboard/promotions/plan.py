@@ -291,9 +291,7 @@ def _detail(step: PlanStep) -> str:
 
 
 def id_plan(steps: Sequence[PlanStep], source: str, target: str) -> IdPlan | None:
-    """Return the schema ids that the target is expected to assign, compared with the source's; None if no version is
-    added.
-    """
+    """Return the schema ids expected in the target, compared with the source's; None if no version is added."""
     adding = [step for step in steps if step.adds]
     if not adding:
         return None

@@ -94,8 +94,7 @@ def _remember(request: HttpRequest, topic_key: str, topic: str) -> None:
 
 
 def replay_page(request: HttpRequest, request_id: int) -> ReplayPage:
-    """Return the result of reading the newest messages of the target with a schema of the request; `item` is its
-    subject.
+    """Return how the newest messages of the target are read with a schema of the request, that of subject `item`.
 
     Raises NotSignedIn, NotAllowed, RequestNotFound.
     """

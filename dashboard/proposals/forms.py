@@ -70,11 +70,10 @@ class SchemaFileField(forms.FileField):
 
 
 class ProposalForm(SchemaForm):
-    """The form of the editor; it checks a text. `draft_id` is its draft, `state_read` the draft's state when it was
-    read.
+    """The form of the editor; it checks a text.
 
-    `finding` is the finding that it answers, `again_of` the request that it resubmits. A suggested fix (`fixed`) or a
-    file replaces the text.
+    `draft_id` is its draft, `state_read` the draft's state when it was read. `finding` is the finding that it answers,
+    `again_of` the request that it resubmits. A suggested fix (`fixed`) or a file replaces the text.
     """
 
     service: ClassVar[Callable[..., object]] = staticmethod(services.preview_proposal)

@@ -184,8 +184,7 @@ def _drawing(request: HttpRequest) -> dict[str, Any]:
 def check_proposal(
     request: HttpRequest, form: ProposalForm, actor: Actor, order: list[str] | None = None
 ) -> ProposalReport:
-    """Check the syntax, the plan's verdict and checks, all seven levels, lint, and the changes since the newest
-    version.
+    """Check the syntax, the plan with its checks, all seven levels, lint, and changes since the newest version.
 
     `order` are the environments' names, if already read.
     """

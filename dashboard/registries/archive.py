@@ -45,9 +45,7 @@ class ImportFate(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovingPage:
-    """The export and import of a registry, and uploaded files to confirm; `refused` says why the reader may not
-    import.
-    """
+    """The export and import of a registry, and files to confirm; `refused` says why the reader may not import."""
 
     frame: Frame
     registry: str

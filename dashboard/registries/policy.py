@@ -118,7 +118,7 @@ class PolicyRow:
 
     @property
     def mode_sentence(self) -> str:
-        """What the mode allows; "" for an inherited default mode."""
+        """The effect of the mode; "" for an inherited default mode."""
         mode = self.node.mode.mode
         return "" if mode == DEFAULT_MODE and self.node.own_mode is None else MODE_SENTENCES[mode]
 
@@ -161,9 +161,7 @@ class PolicyRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeForm:
-    """One of the two forms of a scope: `part` names it, `reset` removes its own settings, and `why` are reasons against
-    it.
-    """
+    """One of the two forms of a scope, `part`; `reset` removes its own settings; `why` are reasons against both."""
 
     part: str
     form: ConfigForm | ModeForm

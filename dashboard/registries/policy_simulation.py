@@ -52,7 +52,7 @@ class TrialRow:
 
     @property
     def notes(self) -> list[str]:
-        """What wasn't checked, and why."""
+        """Sentences on what wasn't checked, with the reason."""
         trial = self.info
         notes = [
             gettext("Version %(version)s can’t be checked: %(sentence)s")
@@ -126,7 +126,7 @@ class WhatIfOutcome:
 
     @property
     def progress(self) -> str:
-        """How much was checked, in words."""
+        """The extent of the check, in words."""
         return _progress(self.simulation)
 
     @property

@@ -102,9 +102,7 @@ class Entries:
         return len(self._entries)
 
     def epoch(self, group: int) -> int:
-        """Return a counter of observed changes of the group's words; entries store it instead of a kilobyte of
-        words.
-        """
+        """Return how often the group's words were seen to change; entries store this, not a kilobyte of words."""
         words = self._generation.words(group)
         known = self._words.get(group)
         if known is None or known[0] != words:

@@ -239,17 +239,13 @@ def is_quiet(words: bytes) -> bool:
 
 
 def group_of(subject: str) -> int:
-    """Return the group of subjects with that name in any context; names in one group invalidate each other's
-    responses.
-    """
+    """Return the group of subjects with that name in any context; names in one group share invalidations."""
     digest = hashlib.md5(subject.encode(), usedforsecurity=False).digest()
     return SUBJECTS + int.from_bytes(digest[:4]) % SUBJECT_GROUPS
 
 
 def groups_in(told: str) -> Groups:
-    """Parse the triggers' message about a commit: `+ 3 15` for registrations, by numbers of subjects' groups; else
-    all.
-    """
+    """Parse the triggers' message about a commit: `+ 3 15` are registrations in subjects' groups; else all groups."""
     if not _REGISTERED.fullmatch(told):
         return ALL
     numbers = {int(number) for number in told.split()[1:]}

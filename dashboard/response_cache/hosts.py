@@ -179,7 +179,7 @@ class Agent:
 
     @property
     def until(self) -> float:
-        """When the cache must be off."""
+        """The time when the cache must be off."""
         times = self._times
         return times[LEASE_ENDS] if times[SERVES_FROM] <= now() else 0.0
 

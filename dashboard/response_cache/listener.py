@@ -1,4 +1,4 @@
-"""Receives changes made by other programs: triggers NOTIFY them, whoever made them (such as psql).
+"""Receives changes made by any program: triggers NOTIFY them, even if psql made them.
 
 There is one thread per web process, with its own connection. If it can't listen, the cache continues for a grace
 period; then it is off until the thread listens again.
@@ -75,9 +75,7 @@ class Listener:
                 self._sweep(connection)
 
     def _sweep(self, connection: psycopg.Connection[Any]) -> None:
-        """End the commits of killed processes, once the server has no connection of theirs: until then it may
-        commit.
-        """
+        """End the commits of killed processes once the server has no connection of theirs, and so can't commit."""
 
         def is_over(slot: int) -> bool:
             row = connection.execute(_IS_THERE, [self._generation.name_of(slot)]).fetchone()

@@ -217,9 +217,7 @@ GRPC_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0
 
 
 def reply(port: int, hello: bytes, *, seconds: float = 30.0) -> str | None:
-    """Return the port if a program there sends a reply; accepting a connection isn't enough, because the kernel does
-    that.
-    """
+    """Return the port if a program there replies; the kernel accepts connections even for a hanging one."""
     try:
         with socket.create_connection((LOOPBACK, port), timeout=seconds) as connection:
             connection.sendall(hello)

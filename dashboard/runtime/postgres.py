@@ -87,7 +87,7 @@ def _major_version(program: Path) -> int:
 
 @dataclass(frozen=True)
 class UserSwitch:
-    """How to run a program that refuses to run as root: a command prefix, and the owner of its files."""
+    """The command prefix and file owner for a program that refuses to run as root."""
 
     prefix: tuple[str, ...] = ()
     user: int | None = None

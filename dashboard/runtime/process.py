@@ -74,9 +74,7 @@ class Watchdog:
             return True
 
     def watch(self, leader: int, ladder: str, mark: str) -> None:
-        """Make the watchdog end the session of `leader`, and all processes with `mark`, by `ladder` when this process
-        is gone.
-        """
+        """End the session of `leader`, and processes with `mark`, by `ladder` when this process is gone."""
         parse_ladder(ladder)
         with self._lock:
             self._watched[leader] = (ladder, mark)

@@ -183,9 +183,7 @@ def worker_command(queue: str, threads: int) -> Callable[[Layout], Command]:
 
 
 def worker_probe(queue: str, *, without_broker: str | None = None) -> Callable[[Layout], str | None]:
-    """Return a probe that a queue's worker answers a ping over the broker; `without_broker` is its result if that is
-    away.
-    """
+    """Return a probe that pings a queue's worker over the broker; `without_broker` is the result without one."""
 
     def probe(layout: Layout) -> str | None:
         # Celery replaces its module during the import, so that two threads must not import it together.

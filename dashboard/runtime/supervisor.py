@@ -371,9 +371,7 @@ class Console:
             self._write(f"\r\033[K{line}\n{self._status}" if self._status else f"{line}\n")
 
     def wait(self, text: str) -> None:
-        """Show what is being waited for: in the terminal's last line, or without a terminal as a line every ten
-        seconds.
-        """
+        """Show what is being waited for: in the terminal's last line, or else as a line every ten seconds."""
         with self._lock:
             if self._terminal:
                 # A wrapped line could not be erased.
@@ -422,9 +420,7 @@ class Supervisor:
             self._keepers.append(keeper)
 
     def run(self) -> int:
-        """Run until a signal stops it, then return 0. Raises PartFailed, after ending everything, if a part can't
-        run.
-        """
+        """Run until a signal, then return 0. Raises PartFailed if a part can't run, after ending everything."""
         for keeper in self._keepers:
             self._layout.turn_log(keeper.name)
         write_missing(self._layout.data, {})
@@ -494,9 +490,7 @@ class Supervisor:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """Wake the loop through a pipe on signals: a handler that takes locks could deadlock with the code it
-        interrupts.
-        """
+        """Wake the loop through a pipe on signals: a handler that takes locks could deadlock."""
         self._wake, wakes = os.pipe()
         os.set_blocking(wakes, False)
         earlier_wake = signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)

@@ -59,9 +59,7 @@ class Options:
 
     @property
     def left_out(self) -> frozenset[str]:
-        """The services not to run: those of `--without`, those that need them, and those on demand that weren't
-        requested.
-        """
+        """The services not to run: omitted ones, those that need them, and unrequested ones on demand."""
         asked_for = {*self.with_parts, *(parts.ON_DEMAND if self.demo else ())}
         gone = {*self.without, *(set(parts.ON_DEMAND) - asked_for)}
         services = [part for part in parts.SERVICES if not gone.isdisjoint(part.after)]
@@ -146,9 +144,7 @@ def choose(options: Options, environment: Mapping[str, str]) -> Sequence[Part | 
 
 
 def _own(layout: Layout) -> list[str]:
-    """Return the addresses of our own parts that the product connects to as a client: other loopback addresses are
-    refused.
-    """
+    """Return the addresses of our own parts that the product reads: other loopback addresses are refused."""
     names = [name for name in (*kafka_connect.PORTS, *postgres.PORTS) if name in layout.ports]
     return [f"{runtime_layout.LOOPBACK}:{layout.ports[name]}" for name in names]
 

@@ -47,7 +47,7 @@ MARK = "SCHEMADESK_CHILD"  # the environment variable
 
 
 class WatchedSession(NamedTuple):
-    """How to end a session, and the mark in the environment of its processes."""
+    """The ladder that ends a session, and the mark in the environment of its processes."""
 
     ladder: Ladder
     mark: str

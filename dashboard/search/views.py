@@ -60,10 +60,9 @@ class OperatorRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultRow:
-    """A hit. `title` is what was found and `above` its parent; `facts` and `tags` are short; `similar`: not an exact
-    match.
+    """A hit. `title` is what was found and `above` its parent; `similar` marks an inexact match.
 
-    `problem` says why no details are known.
+    `facts` and `tags` are short. `problem` says why no details are known.
     """
 
     title: str
@@ -330,7 +329,7 @@ _ROWS: Final[Mapping[type, Callable[[Any, list[str]], ResultRow]]] = {
 }
 
 
-# -- pasted -------------------------------------------------------------------------------------------------------------
+# -- pasted ------------------------------------------------------------------------------------------------------------
 
 
 def _marked(kind: str, value: object) -> str:

@@ -65,7 +65,7 @@ class SourceRow:
 
     @property
     def read(self) -> str:
-        """What its last scan read, in words."""
+        """The result of its last scan, in words."""
         return what_was_read(self.info.kind, self.info.last_scan) if self.info.last_scan else ""
 
     @property
@@ -190,17 +190,17 @@ class ScanRow:
 
     @property
     def read(self) -> str:
-        """What it read, in words."""
+        """The result in words."""
         return what_was_read(self.kind, self.info)
 
     @property
     def tables(self) -> tuple[EvidenceTable, ...]:
-        """What it read, as tables."""
+        """The result as tables."""
         return read_tables(self.info.read) if self.info.read else ()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What it omitted or couldn't read."""
+        """Sentences on what was omitted or unreadable."""
         return notes_on(self.info.read) if self.info.read else ()
 
     @property

@@ -82,7 +82,7 @@ class ReportedChange:
 
     @property
     def reads(self) -> list[tuple[str, str]]:
-        """How rows written before are read, by language."""
+        """The values that old rows are read as, by language."""
         return sorted(self.info["reads"].items())
 
 

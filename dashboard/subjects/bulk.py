@@ -186,7 +186,7 @@ class SeveralPage:
 
     @property
     def possible(self) -> int:
-        """How many can be or were deprecated."""
+        """The number of subjects that can be or were deprecated."""
         return sum(not row.why_not for row in self.rows)
 
 

@@ -192,7 +192,7 @@ _THEIRS: Final = {"q": "text"}
 
 @dataclass(frozen=True, slots=True)
 class SubjectFilters:
-    """The filters in the URL, and whether the page must include the counts."""
+    """The filters in the URL, whether the page must include the counts, and what the reader may read."""
 
     values: Mapping[str, str]
     counts: bool
@@ -200,7 +200,7 @@ class SubjectFilters:
 
     @classmethod
     def of(cls, request: HttpRequest, readable: Extent) -> SubjectFilters:
-        """Read the filters from the URL, for what is `readable`. Raises InvalidInput for a value that a filter doesn't have."""
+        """Read the filters from the URL. Raises InvalidInput for a value that a filter doesn't have."""
         values = {name: FILTERS[name].value_in(request.GET) for name in FILTERS if name not in _FREE}
         values |= {name: given_text(request.GET, name)[:MAX_VALUE] for name in _FREE}
         return cls(values, COUNTS in request.GET, readable)
@@ -329,9 +329,7 @@ def _filters(chosen: Mapping[str, str], counted: Counted, signs: Signs, *, is_wh
 
 
 def _count(counts: Mapping[str, int] | None, untold: Collection[str], value: str) -> int | None:
-    """Return the count of a value; None for soft-deleted subjects, another list, and for "any", counted by the
-    paging.
-    """
+    """Return the count of a value; None for soft-deleted subjects, another list, and for "any", the paging's total."""
     if counts is None or value in ("", DELETED):
         return None
     return counts.get(value, None if value in untold else 0)

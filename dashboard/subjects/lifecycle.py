@@ -53,9 +53,7 @@ class LifeState(Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifeMark:
-    """A state of a version: `word` is the label ("Released to prod"), `sentence` has the details, `url` links to
-    them.
-    """
+    """A state of a version: its label `word` ("Released to prod"), a `sentence`, and a `url` with the details."""
 
     state: LifeState
     word: str

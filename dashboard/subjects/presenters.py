@@ -180,9 +180,7 @@ class SeenField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InData:
-    """Results of scans of the last `days` for a version: whether they read its data, and findings about undeclared
-    fields.
-    """
+    """Recent scans of a version, over `days`: whether they read its data, and findings about undeclared fields."""
 
     is_scanned: bool = False
     days: int = 0
@@ -264,7 +262,7 @@ class Tree:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceRow:
-    """A reference: its name in the schema, the subject and version that it points to; `url` "" if the reader may not see it."""
+    """A reference: its name in the schema, its subject and version; `url` is "" if the reader may not see these."""
 
     name: str
     subject: str
@@ -328,9 +326,7 @@ class SelectedVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicLink:
-    """A topic whose keys or values carry the subject; `by` is the evidence for that; `url` is "" if there is no
-    page.
-    """
+    """A topic whose keys or values carry the subject; `by` is the evidence for that; `url` is "" without a page."""
 
     name: str
     side: str

@@ -76,7 +76,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
     is_part = bool(getattr(request, "htmx", None))
     filters = filters_of(chosen, numbers, signs)
     drawn = columns(_environments(registry_row, actor, order))
-    # the pages of several subjects, and of unused ones, are for who may read all of the registry
+    # bulk changes and unused subjects are only for readers of the whole registry
     has_bulk = page_rows.rows and chosen.values["state"] != DELETED and readable == WHOLE
     bulk = bulk_form(actor, registry) if has_bulk else None
     return SubjectList(

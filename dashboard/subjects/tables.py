@@ -149,10 +149,10 @@ def _version_column(environment: Environment, earlier: Sequence[str]) -> ListCol
 
 
 def _difference(info: SubjectRow, here: str, earlier: Sequence[str]) -> tuple[str, str]:
-    """Return a sign and its words if the newest schema differs from the previous environment that has the subject, else
-    "".
+    """Return a sign and its words if the newest schema differs from the previous environment's, else "".
 
-    It compares schemas, because versions can be skipped or rolled back.
+    The previous environment is the nearest that has the subject. It compares schemas, because versions can be skipped
+    or rolled back.
     """
     before = next((name for name in reversed(earlier) if name in info.versions), None)
     if before is None or info.schemas.get(before) == info.schemas.get(here):

@@ -157,9 +157,7 @@ def lane_strip(
 
 
 def _columns(presence: SubjectPresence, registry: str, order: Sequence[str]) -> list[_Column]:
-    """Return the registry's versions by number, merged with contents that it lacks of other environments; oldest
-    first.
-    """
+    """Return the registry's versions by number, merged with contents of other environments, oldest first."""
     own = _of(presence, registry)
     fingerprints, others = {column.fingerprint for column in own}, []
     for environment in order:

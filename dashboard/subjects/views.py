@@ -51,8 +51,7 @@ def subject_list(request: HttpRequest, registry: str) -> HttpResponse:
 @require_safe
 @travels
 def switch(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
-    """Redirect to the same page of the subject in another registry, else to that registry's list, searched for its
-    name.
+    """Redirect to the same page of the subject in another registry, else to that registry's list with its name.
 
     A subject that the reader may not read there is treated as missing.
     """

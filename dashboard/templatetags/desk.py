@@ -231,9 +231,7 @@ def utc(moment: datetime | None, none: str = "—") -> SafeString | str:
 
 @register.simple_tag
 def name(value: str, limit: int = LONGEST_NAME) -> SafeString:
-    """Render an untrusted name: isolated from the surrounding text direction, control characters shown as code
-    points.
-    """
+    """Render an untrusted name: isolated from the text direction, with control characters as code points."""
     text = str(value)
     if not text:
         return format_html('<bdi class="name"><span class="codepoint">{}</span></bdi>', gettext("empty name"))
@@ -245,9 +243,7 @@ def name(value: str, limit: int = LONGEST_NAME) -> SafeString:
 
 @register.simple_tag
 def names(values: Sequence[Any], limit: int = LONGEST_NAME, css: str = "mono") -> SafeString:
-    """Render names or people as one list, so that a sentence around it can be translated as a whole; set `css` for
-    people.
-    """
+    """Render names or people as one list, so that its sentence can be translated as a whole; people need a `css`."""
     words = (getattr(value, "username", value) for value in values)
     return format_html_join(", ", '<span class="{}">{}</span>', ((css, name(word, limit)) for word in words))
 

@@ -156,9 +156,7 @@ class DecodeForm(ServiceForm):
 
 
 class RetireForm(ServiceForm):
-    """A form of a step for a version or a subject; it takes `what` it is, in words, and the name to type as
-    confirmation.
-    """
+    """A form of a step for a version or a subject; `what` it is in words, and the `subject` to type as confirmation."""
 
     service = staticmethod(retire)
     choice: ClassVar[str]

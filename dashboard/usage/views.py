@@ -76,7 +76,7 @@ class DecodePage(FormPage):
 
     @property
     def logical(self) -> list[tuple[str, str]]:
-        """Paths and what the values there stand for."""
+        """Paths and the logical values there."""
         return list(self.result.logical.items()) if self.result else []
 
     @property

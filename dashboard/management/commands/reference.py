@@ -52,9 +52,7 @@ def import_table(root: Path) -> dict[str, set[str]]:
 
 
 def architecture_picture(root: Path) -> str:
-    """Return the picture as SVG: each package above all that it imports, with an arrow unless another path leads
-    there.
-    """
+    """Return the picture as SVG: packages above their imports, without arrows that other paths imply."""
     table = import_table(root)
     imports = {package: _packages(allowed) - {package} for package, allowed in table.items()} | {
         "dashboard": set(table)
