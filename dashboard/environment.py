@@ -57,7 +57,7 @@ def decimal(name: str, default: float, purpose: str) -> float:
 
 
 def switch(name: str, purpose: str, *, default: bool = False, shown: str | None = None) -> bool:
-    """Read a switch."""
+    """Read an on/off switch."""
     variable = Variable("`1` or `0`", _code("1" if default else "0", shown), purpose)
     return bool(_value(_PLAIN.bool, name, default, variable, truthy=set(_ON), falsy=set(_OFF)))
 

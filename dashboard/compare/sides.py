@@ -326,9 +326,7 @@ def sides_of(
     numbers: Sequence[int],
     old_held: Sequence[int],
 ) -> Sides:
-    """Return the sides in `from` and `to`; by default the two newest versions, or another subject's newest as the old
-    side.
-    """
+    """Return the sides in `from` and `to`; by default the newest, and the one before or another subject's newest."""
     new = asked_side(request.GET.get("to", ""), here.name) or SideAddress(here.name, str(numbers[-1]))
     old = asked_side(request.GET.get("from", ""), here.name)
     if old is None:

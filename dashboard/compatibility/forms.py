@@ -187,7 +187,7 @@ class ReportForm(SchemaForm):
     )
 
     def __init__(self, data: Any = None, *, current: str, **options: Any) -> None:
-        """`current` is the level in force."""
+        """Create the form; `current` is the level in force."""
         super().__init__(data, **options)
         label = gettext("%(level)s (current)") % {"level": current}
         cast(forms.ChoiceField, self.fields["level"]).choices = [("", label), *((name, name) for name in LEVELS)]

@@ -96,7 +96,7 @@ class Generation:
         os.pwrite(descriptor, (MAGIC + _host()).ljust(SIZE, b"\0"), 0)
 
     def _claim(self) -> int:
-        """Take a free slot that wasn't left during a commit. The only process also resets the times."""
+        """Take a free slot that wasn't left during a commit; reset the times if no other process has one."""
         free = [slot for slot in range(SLOTS) if self._try(slot)]
         usable = [slot for slot in free if not self._is_under_way(slot)]
         for slot in free:

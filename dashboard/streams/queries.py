@@ -82,7 +82,7 @@ class QueryRow:
 
     @property
     def budget(self) -> BudgetMeter | None:
-        """Its fullest budget."""
+        """The fullest budget."""
         return meter(self.info.worst)
 
     @property

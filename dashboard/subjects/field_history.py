@@ -100,7 +100,7 @@ class FieldPage:
     """The page; `now` has facts about the field in the newest version, and is empty if the field was removed.
 
     `needed` names the declared clients that need the field; `usage_url` is their page. `problem` says that no version
-    has the field, with similar paths in `nearest`. `bounds` names the limits of the search.
+    has the field, with similar paths in `nearest`. `bounds` says what wasn't searched.
     """
 
     frame: Frame

@@ -78,7 +78,7 @@ def cached(what: str, read: Callable[[], T]) -> tuple[T, datetime]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectListFilter(ListFilter):
-    """A filter of the list; rarer ones are in a collapsed group. Counts of `untold` values are never shown."""
+    """A filter of the list; rarer ones are in a collapsed group. Counts of `untold` values can be unknown."""
 
     is_rarer: bool = False
     untold: tuple[str, ...] = ()

@@ -57,7 +57,10 @@ READ: Final = "schema.read"
 
 
 def subject_list(request: HttpRequest, registry: str) -> SubjectList:
-    """Return a registry's subjects, filtered and paged by the query. Raises RegistryNotFound, InvalidInput."""
+    """Return the readable subjects of a registry, filtered and paged by the query.
+
+    Raises RegistryNotFound, InvalidInput.
+    """
     registry_row, actor = get_registry(registry), page_actor(request)
     readable = Visible(registry_row, actor).extent
     chosen, order = SubjectFilters.of(request, readable), list_environments()
@@ -112,7 +115,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
 
 
 def subject_numbers(request: HttpRequest, registry: str) -> SubjectNumbers | None:
-    """Return counts for a list that was sent without; None if nothing is counted. Raises RegistryNotFound, InvalidInput."""
+    """Return counts for a list sent without; None if nothing is counted. Raises RegistryNotFound, InvalidInput."""
     registry_row = get_registry(registry)
     chosen = SubjectFilters.of(request, Visible(registry_row, page_actor(request)).extent)
     signs = signs_of(registry_row)

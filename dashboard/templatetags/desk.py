@@ -243,7 +243,7 @@ def name(value: str, limit: int = LONGEST_NAME) -> SafeString:
 
 @register.simple_tag
 def names(values: Sequence[Any], limit: int = LONGEST_NAME, css: str = "mono") -> SafeString:
-    """Render names or people as one list, so that its sentence can be translated as a whole; people need a `css`."""
+    """Render names or people as one list, so that its sentence can be translated as a whole; set `css` for people."""
     words = (getattr(value, "username", value) for value in values)
     return format_html_join(", ", '<span class="{}">{}</span>', ((css, name(word, limit)) for word in words))
 
