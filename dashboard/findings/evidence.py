@@ -53,6 +53,7 @@ LABELS: Final = {
     "live_versions": later("Live versions"),
     "was_there": later("Topic existed before"),
     "messages": later("Messages in the last scan"),
+    "seen_before": later("Messages read by earlier scans"),
     "of_messages": later("Messages with this id"),
     "of_messages_read": later("Messages read by the last scan"),
     "parsed": later("Other messages valid as JSON"),
