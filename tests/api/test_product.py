@@ -15,6 +15,7 @@ from django.test import Client
 from dashboard.components.badges import Health
 from dashboard.home import panels
 from dashboard.runtime.data_folder import write_missing
+from registry.access.permission_filters import Extent, ExtentPart
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, Finding, Scan, Source
 from registry.errors import InvalidInput
@@ -293,7 +294,7 @@ def test_a_part_that_up_goes_on_without_is_degraded_but_ready(db: None, settings
     write_missing(tmp_path, {"spark": "ended with status 1"})
     answer = RawClient().get("/readyz")
     assert (answer.status_code, answer.json()["spark"]) == (200, "degraded: doesn't run (ended with status 1)")
-    spark = next(each for each in panels.health((), (), (), ()) if each.label == "Spark")
+    spark = next(each for each in panels.health((), (), (), (), Extent((ExtentPart(),))) if each.label == "Spark")
     assert spark.health is Health.DEGRADED
     assert spark.sentence == "Not running: ended with status 1. No scans until it starts."
     write_missing(tmp_path, {})

@@ -178,7 +178,7 @@ def test_a_scan_says_that_its_messages_were_not_checked(registered: Client) -> N
         connection=KafkaConnection("127.0.0.1:1"), topics=(), bounds=Bounds(), profile=Profile(), writers=writers
     )
     profiler = Profiler(cast("Any", None), spec, cast("Any", None))
-    unread = list(profiler._profiles.observations(0, {}))
+    unread = list(profiler._profiles.observations({}))
     assert {item.reason for item in unread if isinstance(item, SchemaNotUsed)} == {"Not available for CSV header"}
     assert "were not checked: {reason}" in RULES["SCHEMA_NOT_DECODED"].sentence
     with pytest.raises(InvalidInput, match="No schema is proposed for CSV header: the format can"):

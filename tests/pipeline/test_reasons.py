@@ -38,7 +38,7 @@ def span(first: int, last: int) -> Span:
 def observed(bad: BadBodies) -> UndecodableMessages:
     profiles = Profiles()
     profiles.bad[OWNER, 0, "malformed"] = bad
-    (observation,) = profiles.observations(0, {})
+    (observation,) = profiles.observations({})
     assert isinstance(observation, UndecodableMessages)
     return observation
 
@@ -155,7 +155,7 @@ def test_a_schema_that_is_given_up_on_one_side_of_a_topic_is_not_called_unused_e
     for name, key, value in lines:
         if name == "given_up":
             profiles.given_up[owner_of(*key)] = value
-    assert list(profiles.observations(0, {})) == [SchemaNotUsed("id", "7", body_decoding.GIVEN_UP, "orders", "value")]
+    assert list(profiles.observations({})) == [SchemaNotUsed("id", "7", body_decoding.GIVEN_UP, "orders", "value")]
     assert [value["reasons"] for name, _, value in lines if name == "undecodable"] == [{body_decoding.ENDED: 1}] * 3
     profiles.forget("orders")
-    assert list(profiles.observations(0, {})) == []
+    assert list(profiles.observations({})) == []

@@ -248,7 +248,7 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
         scan(at_desk, "Scan source again")
         at_desk.goto(finding)
         expect(at_desk.locator(".head-meta")).to_contain_text("Open" if clean else "Resolved")
-        expect(at_desk.locator("main")).to_contain_text(f"Clean scans {clean}" if clean else "state: Resolved")
+        expect(at_desk.locator("main")).to_contain_text(f"Clean scans {clean}" if clean else "state: resolved")
     at_desk.goto("/ui/")
     expect(at_desk.locator("main")).to_contain_text("No open findings in the scanned sources.")
     assert list(Finding.objects.values_list("rule", "state")) == [("FIELD_UNDECLARED", "resolved")]

@@ -219,7 +219,7 @@ def _is_made_by_a_tag(link: str, template: str) -> bool:
 
 
 #: back to now, and forms, whose fields are sent with the address
-UNCARRIED = {"{{ travel.now_url }}", "{{ search.url }}", "{{ form.url }}", "{{ tree.url }}", "{{ page.again_url }}"}
+UNCARRIED = {"{{ travel.now_url }}", "{{ search.url }}", "{{ what_if_url }}", "{{ tree.url }}", "{{ page.again_url }}"}
 
 LINKS = {
     "/ui/environments": "/ui/environments?at=X",
