@@ -58,9 +58,9 @@ class SizeLimit:
 
 LIMITS: Final[Mapping[str, SizeLimit]] = {
     "modules": SizeLimit(686, 620),
-    "lines of code": SizeLimit(111_850, 86_000),
-    "lines of presentation": SizeLimit(23_600, 13_000),
-    "import lines, %": SizeLimit(9.25, 8),
+    "lines of code": SizeLimit(111_750, 86_000),
+    "lines of presentation": SizeLimit(21_200, 13_000),
+    "import lines, %": SizeLimit(9.2, 8),
     "vague names, %": SizeLimit(0.5, 0.5),
     "class names with more than two homes": SizeLimit(0, 0),
     "modules in the largest folder": SizeLimit(24, 24),
