@@ -122,7 +122,6 @@ class WsgiBridge:
         max_body: int = MAX_BODY,
         at_start: Callable[[], None] | None = None,
         refusals: Mapping[bytes, Refusal] = {},
-        static: bytes = b"/ui/static/",
     ) -> None:
         """Create the bridge; `refusals` maps a path prefix to a function that makes a refusal's JSON or HTML."""
         self._application = application

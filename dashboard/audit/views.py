@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
@@ -18,7 +17,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard.audit.event_links import links_of
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import given_text, whole_number
+from dashboard.components.links import given_text, whole_number, with_query
 from dashboard.components.time_travel import then_url, travels
 from dashboard.components.translation import later
 from dashboard.components.widgets import ActiveFilter, Choice, Field, Filter, Frame, Link, Paging, SearchBox, Section
@@ -193,9 +192,7 @@ class AuditQuery:
 
     def url(self, name: str = "audit", **changes: str) -> str:
         """Return the URL of a page with changed filters; an empty value removes one."""
-        values = {key: value for key, value in {**self.values, **changes}.items() if value}
-        base = reverse(f"ui:{name}")
-        return f"{base}?{urlencode(values)}" if values else base
+        return with_query(reverse(f"ui:{name}"), {**self.values, **changes})
 
 
 def _moment(text: str) -> datetime | None:

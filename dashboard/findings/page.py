@@ -15,7 +15,7 @@ from dashboard.compare.comparison import VersionComparison
 from dashboard.compare.sides import OBSERVED
 from dashboard.components.forms import ServiceForm
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_url
+from dashboard.components.links import subject_url, with_query
 from dashboard.components.translation import later
 from dashboard.components.widgets import Crumb, Fact, Frame, Link, Problem, Section
 from dashboard.findings.decisions import AcknowledgeForm, AssignForm
@@ -208,7 +208,7 @@ def _released(answers: FindingRequests) -> tuple[Link, ...]:
 def _mute_url(info: FindingInfo) -> str:
     """Return the URL of the form that mutes similar findings."""
     patterns = {"registry": info.registry, "rule": info.rule, "subject": info.subject, "location": _pattern(info)}
-    return f"{reverse('ui:mutes')}?{urlencode({name: value for name, value in patterns.items() if value})}"
+    return with_query(reverse("ui:mutes"), patterns)
 
 
 def _pattern(info: FindingInfo) -> str:

@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
 from dashboard.components.badges import Shown
-from dashboard.components.links import chosen_value, subject_url, whole_number
+from dashboard.components.links import chosen_value, subject_url, whole_number, with_query
 from dashboard.components.translation import counted, joined, later, listing
 from dashboard.components.widgets import ActiveFilter, Choice, Fact, Filter, Link, Paging, SearchBox
 from dashboard.sources.labels import lasting, listed, patterns_of, sized
@@ -115,8 +114,7 @@ def topic_table(request: HttpRequest, source: SourceInfo, topics: list[TopicInfo
     page = matches[offset : offset + PAGE]
 
     def at(number: int) -> str:
-        parameters = {"q": query, "show": show, "offset": number or ""}
-        return f"{base}?{urlencode({name: value for name, value in parameters.items() if value})}"
+        return with_query(base, {"q": query, "show": show, "offset": number})
 
     counts = {key: sum(1 for topic in topics if _is_shown(topic, key)) for key in SHOW}
     choices = tuple(
@@ -126,9 +124,7 @@ def topic_table(request: HttpRequest, source: SourceInfo, topics: list[TopicInfo
     )
     chips = (("topic", query, {"show": show}), ("show", SHOW[show] if show else "", {"q": query}))
     active = tuple(
-        ActiveFilter(label=f"{label}: {text}", url=f"{base}?{urlencode({k: v for k, v in left.items() if v})}")
-        for label, text, left in chips
-        if text
+        ActiveFilter(label=f"{label}: {text}", url=with_query(base, left)) for label, text, left in chips if text
     )
     return TopicTable(
         search=SearchBox(
