@@ -31,7 +31,7 @@ from dashboard.runtime.layout import LOOPBACK, Layout, free_port
 from dashboard.runtime.parts import BEAT, POSTGRES, VALKEY, WEB, WORKERS, Part, running
 from dashboard.runtime.process import Command, Watchdog, end_children, run
 from dashboard.runtime.programs import migrate_command, prepare_command
-from dashboard.runtime.supervisor import Keeper
+from dashboard.runtime.supervisor import PartSupervisor
 from registry.access.models import User
 from registry.errors import InvalidInput
 from registry.promotions.board.board_index import refresh_marks
@@ -55,7 +55,7 @@ class Keepers:
     """Keeps parts running in a thread, as the supervisor of `up` does in its own loop."""
 
     layout: Layout
-    keepers: dict[str, Keeper] = field(default_factory=dict)
+    keepers: dict[str, PartSupervisor] = field(default_factory=dict)
     failed: str = ""
     _executor: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(8, "part"))
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -66,7 +66,7 @@ class Keepers:
         """Start parts and return when all are ready. Raises PartFailed."""
         with self._lock:
             for name, (part, layout) in parts.items():
-                self.keepers[name] = Keeper(
+                self.keepers[name] = PartSupervisor(
                     replace(part, name=name, after=(), seconds=PATIENCE), layout, self._executor
                 )
         if self._thread is None:

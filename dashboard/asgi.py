@@ -5,7 +5,7 @@ under WSGI, so the bridge below calls its WSGI handler in a thread. The cache of
 answers first.
 
 By default, Python collects garbage after 700 new objects, and so scans all objects every few pages of a large schema:
-that blocks all requests for a fifth of a second. `settle` excludes the objects loaded at the start, and makes
+that blocks all requests for a fifth of a second. `freeze_startup_objects` excludes the objects loaded at the start, and makes
 collections rare: a page's objects are freed before they would be scanned.
 """
 
@@ -46,7 +46,7 @@ from registry.subjects.engine import schema_workers
 THRESHOLDS: Final = (10_000, 20, 20)
 
 
-def settle() -> None:
+def freeze_startup_objects() -> None:
     """Load at the start what the first pages need, and exclude all present objects from garbage collection."""
     _ = get_resolver().url_patterns
     gc.collect()
@@ -446,7 +446,7 @@ def _no_write(data: bytes) -> None:
 def _begin() -> None:
     schema_workers.prestart()
     REPLIES.watch(settings.DATABASE_WAIT)
-    settle()
+    freeze_startup_objects()
     # The server listens only after this.
     asyncio.get_running_loop().call_later(1.0, limit_unread)
 
@@ -467,7 +467,7 @@ def make_application() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
     # Not at the top: the backend reads the settings when it is imported, and dashboard.wsgi names them.
     from dashboard.database.base import own_generation
     from dashboard.errors.views import refusal_page
-    from dashboard.response_cache.cache import HotPath, noting
+    from dashboard.response_cache.cache import ResponseCache, noting
     from dashboard.response_cache.hosts import Agent
     from dashboard.response_cache.listener import Listener
 
@@ -491,7 +491,7 @@ def make_application() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
             watch.start()
 
     bridge = WsgiBridge(noting(django_application), at_start=start, refusals=refusals)
-    return HotPath(bridge, generation, watches, most_bytes=settings.HOT_PATH_MIB * 1024 * 1024)
+    return ResponseCache(bridge, generation, watches, most_bytes=settings.HOT_PATH_MIB * 1024 * 1024)
 
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")

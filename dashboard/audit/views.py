@@ -17,9 +17,9 @@ from django.views.decorators.http import require_safe
 
 from dashboard.audit.event_links import links_of
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import given_text, whole_number, with_query
-from dashboard.components.time_travel import then_url, travels
-from dashboard.components.translation import later
+from dashboard.components.links import form_text, whole_number, with_query
+from dashboard.components.time_travel import travels, url_as_of
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import ActiveFilter, Choice, Field, Filter, Frame, Link, Paging, SearchBox, Section
 from dashboard.subjects.page import DOORS
 from registry.access.permission_filters import extent_of
@@ -54,7 +54,7 @@ class AuditChange:
 class AuditRow:
     """A change of a row: who, when, channel, origin, what and why; `sealed` is its position in the chain.
 
-    `then_url` is the page of its object as of this change.
+    `url_as_of` is the page of its object as of this change.
     """
 
     number: int
@@ -67,7 +67,7 @@ class AuditRow:
     sealed: int | None = None
     why: str = ""
     url: str = ""
-    then_url: str = ""
+    url_as_of: str = ""
     changes: tuple[AuditChange, ...] = ()
 
 
@@ -86,68 +86,68 @@ AUDIT_ROWS: Final = 50
 LONGEST: Final = 1_300
 #: maximum characters of a filter on its chip
 CHIP: Final = 80
-VERBS: Final = {"INSERT": later("added"), "UPDATE": later("changed"), "DELETE": later("removed")}
+VERBS: Final = {"INSERT": _("added"), "UPDATE": _("changed"), "DELETE": _("removed")}
 TABLES: Final = {
-    "subjects_registry": later("registry"),
-    "subjects_context": later("context"),
-    "subjects_subject": later("subject"),
-    "subjects_schema": later("schema"),
-    "subjects_schemaversion": later("version"),
-    "subjects_schemareference": later("reference"),
-    "subjects_versionstanding": later("version status"),
-    "subjects_subjectnote": later("description"),
-    "subjects_association": later("association"),
-    "subjects_client": later("client"),
-    "subjects_keptcopy": later("retained copy"),
-    "subjects_config": later("compatibility"),
-    "subjects_mode": later("mode"),
-    "promotions_environment": later("environment"),
-    "promotions_reviewrule": later("review rule"),
-    "promotions_freezewindow": later("freeze"),
-    "promotions_recurringfreeze": later("recurring freeze"),
-    "promotions_breakglass": later("break-glass"),
-    "promotions_sameperson": later("linked accounts"),
-    "promotions_promotionrequest": later("promotion request"),
-    "promotions_requestitem": later("request item"),
-    "promotions_review": later("review"),
-    "promotions_acknowledgement": later("acknowledgement"),
-    "promotions_thread": later("discussion"),
-    "promotions_comment": later("comment"),
-    "promotions_applystep": later("apply step"),
-    "promotions_release": later("release"),
-    "promotions_renamedecision": later("rename"),
-    "drift_cluster": later("cluster"),
-    "drift_source": later("source"),
-    "drift_connector": later("connector"),
-    "drift_deployment": later("deployment"),
-    "drift_finding": later("finding"),
-    "drift_leastversion": later("minimum version"),
-    "drift_mute": later("mute"),
-    "streams_statecheck": later("state check"),
-    "streams_checkpointstore": later("checkpoint store"),
-    "notifications_subscription": later("subscription"),
-    "notifications_webhook": later("webhook"),
-    "notifications_digestwish": later("email digest"),
-    "access_user": later("person"),
-    "access_user_groups": later("group member"),
-    "auth_group": later("group"),
-    "access_rolegrant": later("role"),
-    "access_groupgrant": later("group role"),
-    "access_ownership": later("owner"),
-    "access_apitoken": later("token"),
-    "socialaccount_socialaccount": later("single sign-on"),
+    "subjects_registry": _("registry"),
+    "subjects_context": _("context"),
+    "subjects_subject": _("subject"),
+    "subjects_schema": _("schema"),
+    "subjects_schemaversion": _("version"),
+    "subjects_schemareference": _("reference"),
+    "subjects_versionstanding": _("version status"),
+    "subjects_subjectnote": _("description"),
+    "subjects_association": _("association"),
+    "subjects_client": _("client"),
+    "subjects_keptcopy": _("retained copy"),
+    "subjects_config": _("compatibility"),
+    "subjects_mode": _("mode"),
+    "promotions_environment": _("environment"),
+    "promotions_reviewrule": _("review rule"),
+    "promotions_freezewindow": _("freeze"),
+    "promotions_recurringfreeze": _("recurring freeze"),
+    "promotions_breakglass": _("break-glass"),
+    "promotions_sameperson": _("linked accounts"),
+    "promotions_promotionrequest": _("promotion request"),
+    "promotions_requestitem": _("request item"),
+    "promotions_review": _("review"),
+    "promotions_acknowledgement": _("acknowledgement"),
+    "promotions_thread": _("discussion"),
+    "promotions_comment": _("comment"),
+    "promotions_applystep": _("apply step"),
+    "promotions_release": _("release"),
+    "promotions_renamedecision": _("rename"),
+    "drift_cluster": _("cluster"),
+    "drift_source": _("source"),
+    "drift_connector": _("connector"),
+    "drift_deployment": _("deployment"),
+    "drift_finding": _("finding"),
+    "drift_leastversion": _("minimum version"),
+    "drift_mute": _("mute"),
+    "streams_statecheck": _("state check"),
+    "streams_checkpointstore": _("checkpoint store"),
+    "notifications_subscription": _("subscription"),
+    "notifications_webhook": _("webhook"),
+    "notifications_digestwish": _("email digest"),
+    "access_user": _("person"),
+    "access_user_groups": _("group member"),
+    "auth_group": _("group"),
+    "access_rolegrant": _("role"),
+    "access_groupgrant": _("group role"),
+    "access_ownership": _("owner"),
+    "access_apitoken": _("token"),
+    "socialaccount_socialaccount": _("single sign-on"),
 }
 #: query parameter, as in the API → the label of its chip
 NAMES: Final = {
-    "q": later("text"),
-    "actor": later("who"),
-    "door": later("channel"),
-    "table": later("what"),
-    "row_id": later("row"),
-    "registry": later("registry"),
-    "subject": later("subject"),
-    "since": later("from"),
-    "until": later("before"),
+    "q": _("text"),
+    "actor": _("who"),
+    "door": _("channel"),
+    "table": _("what"),
+    "row_id": _("row"),
+    "registry": _("registry"),
+    "subject": _("subject"),
+    "since": _("from"),
+    "until": _("before"),
 }
 
 
@@ -160,7 +160,7 @@ class AuditQuery:
     @classmethod
     def of(cls, request: HttpRequest) -> AuditQuery:
         """Read the filters from a request."""
-        values = {name: given_text(request.GET, name)[:LONGEST] for name in NAMES}
+        values = {name: form_text(request.GET, name)[:LONGEST] for name in NAMES}
         values["subject"] = request.GET.get("subject", "").replace("\0", "")[:LONGEST]  # a name may end with a space
         return cls({name: value for name, value in values.items() if value})
 
@@ -256,7 +256,7 @@ def _oldest(chosen: AuditQuery, actor: Actor, before_id: int | None) -> int:
 
 def exported_events(request: HttpRequest) -> Export:
     """Export all matching events that the reader may read. Raises the same errors as the log."""
-    return export_events(AuditQuery.of(request).filter(page_actor(request)), given_text(request.GET, "as", "jsonl"))
+    return export_events(AuditQuery.of(request).filter(page_actor(request)), form_text(request.GET, "as", "jsonl"))
 
 
 def _search(chosen: AuditQuery, actor: Actor) -> SearchBox:
@@ -329,7 +329,7 @@ def _audit_row(entry: AuditEntry, url: str) -> AuditRow:
         row=entry.row_id,
         why=entry.why,
         url=url,
-        then_url=then_url(url, entry.at),
+        url_as_of=url_as_of(url, entry.at),
         changes=tuple(
             AuditChange(column=column, before=_text(entry.before, column), after=_text(entry.after, column))
             for column in columns

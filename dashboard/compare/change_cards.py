@@ -19,19 +19,13 @@ from dashboard.compare.comparison import (
     UnchangedField,
     VersionComparison,
 )
-from dashboard.compare.proof import (
-    DIRECTIONS,
-    MAX_RENAMES,
-    RenameView,
-    parting_note,
-    proof_of,
-    rename_views,
-)
+from dashboard.compare.proof import DIRECTIONS, MAX_RENAMES, RenameView, parting_note, proof_of, rename_views
 from dashboard.components.badges import ChangeKind, Verdict, format_name
 from dashboard.components.diff import MAX_ROWS, TextDiff, laid_out, laid_out_diff, text_diff
 from dashboard.components.frame import environment_of
 from dashboard.components.links import subject_url
-from dashboard.components.translation import counted, later, listing
+from dashboard.components.translation import counted, listing
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Problem
 from dashboard.subjects.page import pretty
 from dashboard.templatetags.desk import below_path
@@ -47,10 +41,10 @@ from registry.subjects import selectors
 
 WORST_FIRST = (Verdict.BREAKS, Verdict.CARE, Verdict.UNKNOWN, Verdict.OK)
 HEADLINES = {
-    (True, True): later("Deploy in any order"),
-    (True, False): later("Deploy consumers first"),
-    (False, True): later("Deploy producers first"),
-    (False, False): later("Needs a new topic, or deploy both sides at once"),
+    (True, True): _("Deploy in any order"),
+    (True, False): _("Deploy consumers first"),
+    (False, True): _("Deploy producers first"),
+    (False, False): _("Needs a new topic, or deploy both sides at once"),
 }
 KINDS = {
     "added": ChangeKind.ADDED,
@@ -59,8 +53,8 @@ KINDS = {
     "renamed": ChangeKind.RENAMED,
     "moved": ChangeKind.MOVED,
 }
-_LOSS = later("the established rules accept this, but data changes.")
-_NO_PROOF = later("the established rules reject this, but no breaking data was found.")
+_LOSS = _("the established rules accept this, but data changes.")
+_NO_PROOF = _("the established rules reject this, but no breaking data was found.")
 #: changes and text rows on a page unless all are requested: more would make it too large
 MAX_CARDS: Final = 50
 MAX_TEXT: Final = 250
@@ -247,7 +241,7 @@ def _lossy_paths(renames: Sequence[RenameView]) -> frozenset[str]:
     return frozenset(path for view in likely for path in (view.info.from_path, view.info.path))
 
 
-def _with_care(weighing: _Weighing, lossy: frozenset[str]) -> tuple[tuple[_Weighed, ...], Mapping[Verdict, int]]:
+def _with_care(weighing: _RankedChanges, lossy: frozenset[str]) -> tuple[tuple[_Weighed, ...], Mapping[Verdict, int]]:
     """Return the changes and their count, where a change that loses values isn't safe even if readers decode it."""
     weighed = [
         replace(item, verdict=Verdict.CARE) if item.verdict is Verdict.OK and item.location.path in lossy else item
@@ -287,7 +281,7 @@ class _Weighed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Weighing:
+class _RankedChanges:
     """All changes, worst first, and the count of each verdict; `of` are the compared objects."""
 
     worst_first: tuple[_Weighed, ...]
@@ -296,7 +290,7 @@ class _Weighing:
 
 
 #: keyed by the ids of a comparison's parts; `of` keeps these alive, so that no id is reused
-_weighings = WeighedCache[_Weighing](30_000, lambda weighing: len(weighing.worst_first) + 1)
+_weighings = WeighedCache[_RankedChanges](30_000, lambda weighing: len(weighing.worst_first) + 1)
 
 
 def _weigh(
@@ -305,7 +299,7 @@ def _weigh(
     backward: Report,
     forward: Report,
     directions: Sequence[str],
-) -> _Weighing:
+) -> _RankedChanges:
     of = (
         differences,
         backward,
@@ -313,14 +307,14 @@ def _weigh(
         comparison.renames if isinstance(comparison, selectors.ProvedComparison) else (),
     )
 
-    def make() -> _Weighing:
+    def make() -> _RankedChanges:
         change_places = places_of(comparison, differences, backward, forward)
         weighed = [
             _weighed(number, change_place, backward.profile, directions)
             for number, change_place in enumerate(change_places, start=1)
         ]
         counted_by = Counter(item.verdict for item in weighed)
-        return _Weighing(
+        return _RankedChanges(
             tuple(sorted(weighed, key=lambda item: WORST_FIRST.index(item.verdict))),
             {verdict: counted_by[verdict] for verdict in Verdict},
             of,

@@ -16,7 +16,8 @@ from django.utils.translation import gettext
 
 from dashboard.compare.comparison import ExtraChange
 from dashboard.components.badges import ChangeKind
-from dashboard.components.translation import counted, later, listing
+from dashboard.components.translation import counted, listing
+from dashboard.components.translation import gettext_lazy as _
 from registry.formats.base import Difference
 from registry.formats.report import Report, ReportItem
 from registry.promotions.selectors import list_environments
@@ -77,7 +78,7 @@ class _PathPlaces:
         self._of_rule.setdefault(rule, []).append(change_place)
         pointers = (("new", difference.pointer_new), ("old", difference.pointer_old)) if difference else ()
         for side, pointer in pointers:
-            for _, begin in _beginnings(pointer):
+            for _side, begin in _beginnings(pointer):
                 length = (pointer or "").count("/") + 1
                 shortest, places = self._nearest.get((rule, side, begin), (length + 1, []))
                 if length < shortest:
@@ -134,9 +135,9 @@ def shown_value(value: Any) -> str | None:
 
 #: displayed changes of each of the three kinds
 MAX_EXTRAS: Final = 200
-METADATA: Final = later("Metadata")
-RULES: Final = later("Rules")
-REFERENCE: Final = later("Reference")
+METADATA: Final = _("Metadata")
+RULES: Final = _("Rules")
+REFERENCE: Final = _("Reference")
 Flat = dict[str, Any]
 
 

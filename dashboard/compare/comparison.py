@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from dashboard.compare.proof import PartingNote, Proof, RenameView
+from dashboard.compare.proof import DisagreementNote, Proof, RenameView
 from dashboard.components.badges import ChangeKind, Verdict
 from dashboard.components.diff import TextDiff
 from dashboard.components.translation import counted, listing
@@ -135,7 +135,7 @@ class VersionComparison:
     text: TextDiff | None = None
     same_meaning: bool = False
     problem: Problem | None = None
-    partings: tuple[PartingNote, ...] = ()
+    partings: tuple[DisagreementNote, ...] = ()
     renames: tuple[RenameView, ...] = ()
     unchanged: tuple[UnchangedField, ...] = ()
     formatting_differs: bool = False

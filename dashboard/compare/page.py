@@ -28,17 +28,18 @@ from dashboard.compare.sides import (
     SideAddress,
     Sides,
     content_of,
-    held_sides,
     other_subject,
     place_choices,
     side_choices,
+    side_options,
     sides_of,
 )
 from dashboard.components.badges import ChangeKind
 from dashboard.components.diff import differing_lines, laid_out_if_json
 from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import subject_crumbs, subject_parts, subject_url, switch_url, whole_number
-from dashboard.components.translation import counted, later
+from dashboard.components.translation import counted
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Link, Problem, Section
 from dashboard.registries.policy import SAID
 from dashboard.subjects.page import pretty
@@ -46,15 +47,15 @@ from registry.access.roles import Actor
 from registry.errors import SchemadeskError
 from registry.promotions.selectors import list_environments
 from registry.subjects import selectors
-from registry.subjects.policy.effective_policy import spoken_for
+from registry.subjects.policy.effective_policy import scope_settings
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
 
-SETTINGS: Final = later("Settings")
+SETTINGS: Final = _("Settings")
 #: settings that affect how versions are checked → label
 _NAMES: Final = {
-    "level": later("Compatibility"),
-    "mode": later("Mode"),
+    "level": _("Compatibility"),
+    "mode": _("Mode"),
     **{
         name: SAID[name][0]
         for name in ("normalize", "profile", "policy", "compatibility_policy", "compatibility_group")
@@ -92,7 +93,7 @@ def _kind(before: str | None, after: str | None) -> ChangeKind:
 
 
 def _settings(side: selectors.Side | selectors.Text) -> dict[str, str | None]:
-    spoken = spoken_for(side.registry, side.subject)
+    spoken = scope_settings(side.registry, side.subject)
     config, own = spoken.config(), spoken.settings()
     return {
         "level": config.level,
@@ -122,10 +123,10 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
     side may be. Raises RegistryNotFound, SubjectNotFound, NotAllowed.
     """
     here, name, actor = get_registry(registry), parse_subject(subject), page_actor(request)
-    choices = held_sides(here, name, actor)
+    choices = side_options(here, name, actor)
     other = other_subject(request, here, name)
     is_same = (other.name, other.registry) == (name, here)
-    old_held = choices if is_same else held_sides(other.registry, other.name, actor)
+    old_held = choices if is_same else side_options(other.registry, other.name, actor)
     sides = sides_of(request, here, name, other, choices.versions[here.name], old_held.versions[other.registry.name])
     drawn = {key: value if request.GET.get(key) == value else None for key, value in _DRAWN.items()}
     is_whole = drawn["all"] is not None or request.GET.get("as") == "markdown"

@@ -13,9 +13,9 @@ from typing import Any, Final
 from django.utils.translation import gettext
 
 from dashboard.components.diff import TextDiff, laid_out_diff, laid_out_if_json
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from registry.access.roles import Actor, refusal
-from registry.formats.assessment import Parting
+from registry.formats.assessment import Disagreement
 from registry.formats.base import Answer, Witness
 from registry.formats.suggested_edits import SuspectedRename
 from registry.promotions.requests.schema_changes import ACTION, RenameInfo, decided_renames
@@ -67,7 +67,7 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartingNote:
+class DisagreementNote:
     """A disagreement of rules and data: a title, a sentence, and the proof."""
 
     title: str
@@ -151,14 +151,14 @@ def short_json(value: Any, limit: int = 200) -> str:
 MAX_RENAMES: Final = 20
 #: maximum length of a text that is repeated in full after each edit
 MAX_WHOLE: Final = 20_000
-DIRECTIONS: Final = {"BACKWARD": later("New reader, old data"), "FORWARD": later("Old reader, new data")}
+DIRECTIONS: Final = {"BACKWARD": _("New reader, old data"), "FORWARD": _("Old reader, new data")}
 _PARTED: Final[dict[tuple[Answer, Answer], str]] = {
-    ("yes", "no"): later("The rules accept it, but data changes"),
-    ("yes", "unknown"): later("The rules accept it, but the data doesn’t prove it"),
-    ("yes", "differs"): later("The rules accept it, but decoders differ"),
-    ("no", "differs"): later("The rules reject it, but decoders differ"),
-    ("no", "yes"): later("The rules reject it, but no data breaks"),
-    ("no", "unknown"): later("The rules reject it, but the data doesn’t prove it"),
+    ("yes", "no"): _("The rules accept it, but data changes"),
+    ("yes", "unknown"): _("The rules accept it, but the data doesn’t prove it"),
+    ("yes", "differs"): _("The rules accept it, but decoders differ"),
+    ("no", "differs"): _("The rules reject it, but decoders differ"),
+    ("no", "yes"): _("The rules reject it, but no data breaks"),
+    ("no", "unknown"): _("The rules reject it, but the data doesn’t prove it"),
 }
 
 
@@ -181,9 +181,9 @@ def proof_of(witness: Witness | None, direction: str, anchor: str) -> Proof | No
     )
 
 
-def parting_note(parting: Parting, anchor: str) -> PartingNote:
+def parting_note(parting: Disagreement, anchor: str) -> DisagreementNote:
     """Convert a disagreement of rules and data for display."""
-    return PartingNote(
+    return DisagreementNote(
         title=f"{DIRECTIONS[parting.direction]}: {_PARTED[parting.by_rules, parting.by_data].lower()}"
         if (parting.by_rules, parting.by_data) in _PARTED
         else DIRECTIONS[parting.direction],

@@ -137,7 +137,7 @@ class SideOptions:
     shapes: Sequence[ObservedShape] = ()
 
 
-def held_sides(registry: Registry, name: SubjectName, actor: Actor) -> SideOptions:
+def side_options(registry: Registry, name: SubjectName, actor: Actor) -> SideOptions:
     """Return the choices for a side, for a subject in the registry; in the past only versions.
 
     Raises SubjectNotFound.

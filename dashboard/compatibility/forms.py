@@ -16,7 +16,7 @@ from dashboard.components.diff import laid_out
 from dashboard.components.forms import LongTextField, ServiceForm
 from dashboard.components.frame import page_actor
 from dashboard.components.links import whole_number
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.subjects.page import for_people
 from registry.access.roles import require
 from registry.errors import InvalidReference, InvalidSchema, NotFound, SchemadeskError
@@ -37,8 +37,8 @@ _LATEST: Final = ("latest", "-1", "")
 _EMPTY_ROWS: Final = 2
 _COLUMNS: Final = ("ref_name", "ref_subject", "ref_version")
 _PROFILES: Final[tuple[tuple[Profile, str], ...]] = (
-    ("confluent", later("the established rules (confluent)")),
-    ("semantic", later("effects on data (semantic)")),
+    ("confluent", _("the established rules (confluent)")),
+    ("semantic", _("effects on data (semantic)")),
 )
 #: URL parameters of a report's text and options
 _LINK: Final = ("version", "from", "draft", "profile", "level")
@@ -106,8 +106,8 @@ class SchemaForm(ServiceForm):
     refusals: ClassVar[tuple[type[SchemadeskError], ...]] = (SchemadeskError,)
     error: SchemadeskError | None = None
 
-    schema_type = forms.ChoiceField(label=later("Format"), choices=_formats, required=False, initial=DEFAULT_FORMAT)
-    text = LongTextField(label=later("Text"), rows=18, code=True, required=False, strip=False)
+    schema_type = forms.ChoiceField(label=_("Format"), choices=_formats, required=False, initial=DEFAULT_FORMAT)
+    text = LongTextField(label=_("Text"), rows=18, code=True, required=False, strip=False)
     references = ReferencesField(required=False)
 
     def __init__(self, data: Any = None, **options: Any) -> None:
@@ -175,15 +175,15 @@ class ReportForm(SchemaForm):
     service = staticmethod(selectors.report_proposal)
     link: Mapping[str, str] = {}
 
-    level = forms.ChoiceField(label=later("Level"), required=False)
-    profile = forms.ChoiceField(label=later("Verdict by"), choices=_PROFILES, required=False)
+    level = forms.ChoiceField(label=_("Level"), required=False)
+    profile = forms.ChoiceField(label=_("Verdict by"), choices=_PROFILES, required=False)
     text = LongTextField(
-        label=later("Schema"),
+        label=_("Schema"),
         rows=16,
         code=True,
         required=False,
         strip=False,
-        help_text=later("The full text. It starts as the newest version. Edit it or paste your own."),
+        help_text=_("The full text. It starts as the newest version. Edit it or paste your own."),
     )
 
     def __init__(self, data: Any = None, *, current: str, **options: Any) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.utils.translation import gettext
 
-from dashboard.compare.proof import EditView, PartingNote, Proof, RenameView
+from dashboard.compare.proof import DisagreementNote, EditView, Proof, RenameView
 from dashboard.components.badges import Verdict
 from dashboard.components.diff import lines_of
 from dashboard.components.translation import counted, listing
@@ -240,7 +240,7 @@ class ReportResult:
     beyond: tuple[ReportFinding, ...] = ()
     hidden_findings: int = 0
     hidden_beyond: int = 0
-    partings: tuple[PartingNote, ...] = ()
+    partings: tuple[DisagreementNote, ...] = ()
     compared_with_data: int = 0
     policy: PolicyResult | None = None
     renames: tuple[RenameView, ...] = ()

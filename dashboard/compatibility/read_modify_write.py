@@ -12,9 +12,10 @@ from django import forms
 from django.utils.translation import gettext
 
 from dashboard.compare.proof import Bytes, bytes_view, json_text, short_json
-from dashboard.components.badges import Fate
+from dashboard.components.badges import VersionOutcome
 from dashboard.components.forms import CodeField, LongTextField, NameChoiceField, ServiceForm, field_value
-from dashboard.components.translation import later, later_filled
+from dashboard.components.translation import gettext_lazy as _
+from dashboard.components.translation import lazy_format
 from dashboard.components.widgets import LONGEST_CHOICE, Frame, Problem, readable
 from registry.access.roles import Actor
 from registry.errors import InvalidDatum, SchemadeskError
@@ -31,7 +32,7 @@ class FieldFate:
     """The outcome for a field: the values as JSON text, None if that side doesn't have the field."""
 
     path: str
-    fate: Fate
+    fate: VersionOutcome
     before: str | None
     after: str | None
     note: str = ""
@@ -42,8 +43,8 @@ class FateTable:
     """The fields of one read, without the `hidden` omitted ones."""
 
     rows: tuple[FieldFate, ...]
-    before_label: str = later("Written")
-    after_label: str = later("Read")
+    before_label: str = _("Written")
+    after_label: str = _("Read")
     hidden: int = 0
 
 
@@ -213,13 +214,13 @@ class ReadForm(ServiceForm):
     conditional = ("datum", "value")
 
     datum = LongTextField(
-        code=True, required=False, strip=False, help_text=later("As JSON. Missing fields get their default.")
+        code=True, required=False, strip=False, help_text=_("As JSON. Missing fields get their default.")
     )
 
     def __init__(self, data: Mapping[str, str], *, writer: int) -> None:
         super().__init__(data)
         field = self.fields["datum"]
-        field.label = later_filled(later("Record of version %(version)s"), version=writer)
+        field.label = lazy_format(_("Record of version %(version)s"), version=writer)
         rows = max(5, min(16, data["datum"].count("\n") + 2))
         field.widget.attrs |= {"rows": rows, "required": True}
 
@@ -245,13 +246,13 @@ class ModifyForm(ReadForm):
     service = staticmethod(_simulate)
 
     pointer = NameChoiceField(
-        label=later("Field to change"),
-        empty_label=later("none: write it back unchanged"),
+        label=_("Field to change"),
+        empty_label=_("none: write it back unchanged"),
         strip=False,
-        help_text=later("As seen by the client in the middle."),
+        help_text=_("As seen by the client in the middle."),
     )
     value = CodeField(
-        label=later("New value"), required=False, strip=False, help_text=later("JSON. Anything else is used as text.")
+        label=_("New value"), required=False, strip=False, help_text=_("JSON. Anything else is used as text.")
     )
 
     def __init__(self, data: Mapping[str, str], *, writer: int) -> None:
@@ -325,7 +326,9 @@ def fates_of(
     if not fates:
         return None
     if len(fates) > MAX_FATES:
-        fates.sort(key=lambda item: isinstance(item, FieldOutcome) and Fate.of(item.outcome) is Fate.KEPT)
+        fates.sort(
+            key=lambda item: isinstance(item, FieldOutcome) and VersionOutcome.of(item.outcome) is VersionOutcome.KEPT
+        )
     return FateTable(
         rows=tuple(
             _reset_fate(item) if isinstance(item, FieldReset) else _outcome_fate(item) for item in fates[:MAX_FATES]
@@ -339,7 +342,7 @@ def fates_of(
 def _outcome_fate(item: FieldOutcome) -> FieldFate:
     return FieldFate(
         path=item.path,
-        fate=Fate.of(item.outcome),
+        fate=VersionOutcome.of(item.outcome),
         before=None if item.outcome == "filled" else short_json(item.written),
         after=None if item.outcome == "dropped" else short_json(item.read),
         # the outcome's label already says that it is a default
@@ -350,7 +353,11 @@ def _outcome_fate(item: FieldOutcome) -> FieldFate:
 def _reset_fate(item: FieldReset) -> FieldFate:
     note = gettext("reset to the default") if item.is_default else ""
     return FieldFate(
-        path=item.path, fate=Fate.RESET, before=short_json(item.before), after=short_json(item.after), note=note
+        path=item.path,
+        fate=VersionOutcome.RESET,
+        before=short_json(item.before),
+        after=short_json(item.after),
+        note=note,
     )
 
 

@@ -11,15 +11,7 @@ from django.utils.translation import gettext
 
 from dashboard.compare.change_cards import finding_parting, verdict_of, with_changes
 from dashboard.compare.change_details import shown_value
-from dashboard.compare.proof import (
-    DIRECTIONS,
-    MAX_RENAMES,
-    EditView,
-    edit_view,
-    parting_note,
-    proof_of,
-    rename_views,
-)
+from dashboard.compare.proof import DIRECTIONS, MAX_RENAMES, EditView, edit_view, parting_note, proof_of, rename_views
 from dashboard.compatibility.presenters import (
     LevelResult,
     LintGroup,
@@ -32,12 +24,13 @@ from dashboard.compatibility.presenters import (
 )
 from dashboard.components.badges import Verdict, missing_words
 from dashboard.components.links import subject_url
-from dashboard.components.translation import counted, later
+from dashboard.components.translation import counted
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.templatetags.desk import below_path, position
 from registry.access.roles import Actor
 from registry.formats.assessment import Assessment
 from registry.formats.base import Witness
-from registry.formats.compatibility import LEVELS, LevelStrip
+from registry.formats.compatibility import LEVELS, LevelOverview
 from registry.formats.lint import LintFinding
 from registry.formats.policies import POLICIES, PolicyItem, PolicyReport
 from registry.formats.report import CHECKER_VERSION, Profile, ReportItem
@@ -56,22 +49,22 @@ MAX_FINDINGS: Final = 50
 MAX_BEYOND: Final = 20
 MOST_FINDINGS: Final = 2_000
 _PASSED: Final = {
-    "consumers first": later("Deploy consumers first"),
-    "producers first": later("Deploy producers first"),
-    "any order": later("Deploy in any order"),
-    "needs a new topic": later("Readers and writers can’t be compatible: use a new topic"),
+    "consumers first": _("Deploy consumers first"),
+    "producers first": _("Deploy producers first"),
+    "any order": _("Deploy in any order"),
+    "needs a new topic": _("Readers and writers can’t be compatible: use a new topic"),
 }
 _FAILED: Final = {
-    "consumers first": later("Safe only if consumers are deployed first"),
-    "producers first": later("Safe only if producers are deployed first"),
-    "any order": later("Rejected by the policy"),
-    "needs a new topic": later("Needs a new topic or a fix"),
+    "consumers first": _("Safe only if consumers are deployed first"),
+    "producers first": _("Safe only if producers are deployed first"),
+    "any order": _("Rejected by the policy"),
+    "needs a new topic": _("Needs a new topic or a fix"),
 }
-_PROFILES: Final = {"confluent": later("by the established rules"), "semantic": later("by effects on data")}
+_PROFILES: Final = {"confluent": _("by the established rules"), "semantic": _("by effects on data")}
 _POLICY: Final = {
-    "accepted": (Verdict.OK, later("Accepted")),
-    "accepted only with force": (Verdict.CARE, later("Only with force")),
-    "rejected": (Verdict.BREAKS, later("Rejected")),
+    "accepted": (Verdict.OK, _("Accepted")),
+    "accepted only with force": (Verdict.CARE, _("Only with force")),
+    "rejected": (Verdict.BREAKS, _("Rejected")),
 }
 _HEAVIEST: Final = ("refusal", "force", "advice")
 _Key = tuple[str, int, str, str, str | None]
@@ -115,12 +108,7 @@ def present_proposal(
         compared_with_data=assessment.compared_with_data,
         policy=_policy(proposal.policy) if proposal.policy else None,
         renames=rename_views(
-            assessment.renames,
-            proposal.schema.text,
-            (registry,),
-            name,
-            by=by,
-            limit=None if is_whole else MAX_RENAMES,
+            assessment.renames, proposal.schema.text, (registry,), name, by=by, limit=None if is_whole else MAX_RENAMES
         ),
         hidden_renames=0 if is_whole else len(assessment.renames[MAX_RENAMES:]),
         clients=assessment.clients,
@@ -135,7 +123,7 @@ def present_proposal(
     )
 
 
-def level_results(strip: LevelStrip, level: str) -> tuple[LevelResult, ...]:
+def level_results(strip: LevelOverview, level: str) -> tuple[LevelResult, ...]:
     """Return the seven levels, with the one in force marked."""
     return tuple(
         LevelResult(level=key, verdict=_verdict(report.is_compatible), configured=key == level)

@@ -26,7 +26,7 @@ from dashboard.compatibility.read_modify_write import (
     fates_of,
     round_of,
 )
-from dashboard.components.badges import Fate, format_name
+from dashboard.components.badges import VersionOutcome, format_name
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import subject_crumbs, subject_parts, subject_url, switch_url, whole_number
 from dashboard.components.translation import counted, listing
@@ -136,7 +136,8 @@ def _reading(resolution: Resolution, writer: int, reader: int) -> DatumReading:
     )
     counts = Counter[str](item.outcome for item in resolution.fields)
     kept_count, filled, dropped, converted = (
-        counts[fate.code] for fate in (Fate.KEPT, Fate.FILLED, Fate.DROPPED, Fate.CONVERTED)
+        counts[fate.code]
+        for fate in (VersionOutcome.KEPT, VersionOutcome.FILLED, VersionOutcome.DROPPED, VersionOutcome.CONVERTED)
     )
     parts = (
         (kept_count, counted(kept_count, "%(n)s kept", "%(n)s kept")),

@@ -10,7 +10,7 @@ from typing import Final, Self
 
 from django.utils.translation import gettext
 
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from registry.formats import format_of
 
 """What people call the formats, by what the APIs call them."""
@@ -28,7 +28,7 @@ def format_name(kind: str) -> str:
 
 
 #: access of a client as named in `registry` → label
-ACCESS: Final = {"reads": later("reads"), "writes": later("writes"), "reads and writes": later("reads and writes")}
+ACCESS: Final = {"reads": _("reads"), "writes": _("writes"), "reads and writes": _("reads and writes")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class Look:
     word: str
 
 
-class Shown(Enum):
+class BadgeState(Enum):
     """Base of the states below: the value is the state's name in data, `look` its appearance."""
 
     look: Look
 
-    def __new__(cls, value: str, tone: str, icon: str, word: str) -> Shown:
+    def __new__(cls, value: str, tone: str, icon: str, word: str) -> BadgeState:
         """Create a member with its look."""
         member = object.__new__(cls)
         member._value_ = value
@@ -63,13 +63,13 @@ class Shown(Enum):
         return str(self.value)
 
 
-class Verdict(Shown):
+class Verdict(BadgeState):
     """The result of a check or a change; UNKNOWN means not checked and is never green."""
 
-    OK = ("ok", "ok", "circle-check", later("Compatible"))
-    CARE = ("care", "care", "triangle-alert", later("Needs care"))
-    BREAKS = ("breaks", "breaks", "octagon-x", later("Incompatible"))
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Not checked"))
+    OK = ("ok", "ok", "circle-check", _("Compatible"))
+    CARE = ("care", "care", "triangle-alert", _("Needs care"))
+    BREAKS = ("breaks", "breaks", "octagon-x", _("Incompatible"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", _("Not checked"))
 
     @property
     def direction_word(self) -> str:
@@ -85,101 +85,101 @@ class Verdict(Shown):
         )
 
 
-class Check(Shown):
+class Check(BadgeState):
     """A check of a promotion request."""
 
-    PASSED = ("pass", "ok", "circle-check", later("Passed"))
-    WARNED = ("warn", "care", "triangle-alert", later("Warning"))
-    FAILED = ("fail", "breaks", "octagon-x", later("Failed"))
-    SKIPPED = ("skipped", "unknown", "circle-slash", later("Skipped"))
-    STALE = ("stale", "care", "hourglass", later("Stale"))
+    PASSED = ("pass", "ok", "circle-check", _("Passed"))
+    WARNED = ("warn", "care", "triangle-alert", _("Warning"))
+    FAILED = ("fail", "breaks", "octagon-x", _("Failed"))
+    SKIPPED = ("skipped", "unknown", "circle-slash", _("Skipped"))
+    STALE = ("stale", "care", "hourglass", _("Stale"))
 
 
-class Severity(Shown):
+class Severity(BadgeState):
     """The severity of a finding."""
 
-    BREAK = ("break", "breaks", "octagon-x", later("Break"))
-    RISK = ("risk", "care", "triangle-alert", later("Risk"))
-    NOTICE = ("notice", "info", "info", later("Notice"))
+    BREAK = ("break", "breaks", "octagon-x", _("Break"))
+    RISK = ("risk", "care", "triangle-alert", _("Risk"))
+    NOTICE = ("notice", "info", "info", _("Notice"))
 
 
-class SubjectHealth(Shown):
+class SubjectHealth(BadgeState):
     """The health of a subject: its worst problem."""
 
-    DRIFT = ("drift", "breaks", "octagon-x", later("Drift"))
-    REQUEST = ("request", "breaks", "git-pull-request-arrow", later("Request blocked"))
-    UNCHECKED = ("unchecked", "care", "triangle-alert", later("Not checked"))
-    UNOWNED = ("unowned", "care", "user", later("No owner"))
-    GOOD = ("good", "ok", "circle-check", later("Good"))
+    DRIFT = ("drift", "breaks", "octagon-x", _("Drift"))
+    REQUEST = ("request", "breaks", "git-pull-request-arrow", _("Request blocked"))
+    UNCHECKED = ("unchecked", "care", "triangle-alert", _("Not checked"))
+    UNOWNED = ("unowned", "care", "user", _("No owner"))
+    GOOD = ("good", "ok", "circle-check", _("Good"))
 
 
-class FindingState(Shown):
+class FindingState(BadgeState):
     """The state of a finding."""
 
-    OPEN = ("open", "care", "circle-dot", later("Open"))
-    ACKNOWLEDGED = ("acknowledged", "info", "eye", later("Acknowledged"))
-    RESOLVED = ("resolved", "ok", "circle-check", later("Resolved"))
+    OPEN = ("open", "care", "circle-dot", _("Open"))
+    ACKNOWLEDGED = ("acknowledged", "info", "eye", _("Acknowledged"))
+    RESOLVED = ("resolved", "ok", "circle-check", _("Resolved"))
 
 
-class ScanState(Shown):
+class ScanState(BadgeState):
     """The state of a scan; EMPTY is a successful scan that read nothing: it is "not scanned", never green."""
 
-    NEVER = ("never", "unknown", "circle-dashed", later("Not scanned"))
-    QUEUED = ("queued", "info", "clock", later("Queued"))
-    RUNNING = ("running", "info", "loader", later("Running"))
-    DONE = ("scanned", "ok", "circle-check", later("Scanned"))
-    EMPTY = ("not scanned", "unknown", "circle-dashed", later("Not scanned"))
-    FAILED = ("failed", "breaks", "octagon-x", later("Failed"))
-    CANCELLED = ("cancelled", "care", "ban", later("Cancelled"))
+    NEVER = ("never", "unknown", "circle-dashed", _("Not scanned"))
+    QUEUED = ("queued", "info", "clock", _("Queued"))
+    RUNNING = ("running", "info", "loader", _("Running"))
+    DONE = ("scanned", "ok", "circle-check", _("Scanned"))
+    EMPTY = ("not scanned", "unknown", "circle-dashed", _("Not scanned"))
+    FAILED = ("failed", "breaks", "octagon-x", _("Failed"))
+    CANCELLED = ("cancelled", "care", "ban", _("Cancelled"))
 
 
-class RequestState(Shown):
+class RequestState(BadgeState):
     """The state of a promotion request."""
 
-    DRAFT = ("draft", "unknown", "pencil", later("Draft"))
-    IN_REVIEW = ("in review", "info", "message-square", later("In review"))
-    APPROVED = ("approved", "ok", "shield-check", later("Approved"))
-    SCHEDULED = ("scheduled", "info", "clock", later("Scheduled"))
-    APPLYING = ("applying", "info", "loader", later("Applying"))
-    APPLIED = ("applied", "ok", "circle-check", later("Applied"))
-    REJECTED = ("rejected", "breaks", "circle-x", later("Rejected"))
-    WITHDRAWN = ("withdrawn", "unknown", "undo-2", later("Withdrawn"))
-    FAILED = ("failed", "breaks", "octagon-x", later("Failed"))
+    DRAFT = ("draft", "unknown", "pencil", _("Draft"))
+    IN_REVIEW = ("in review", "info", "message-square", _("In review"))
+    APPROVED = ("approved", "ok", "shield-check", _("Approved"))
+    SCHEDULED = ("scheduled", "info", "clock", _("Scheduled"))
+    APPLYING = ("applying", "info", "loader", _("Applying"))
+    APPLIED = ("applied", "ok", "circle-check", _("Applied"))
+    REJECTED = ("rejected", "breaks", "circle-x", _("Rejected"))
+    WITHDRAWN = ("withdrawn", "unknown", "undo-2", _("Withdrawn"))
+    FAILED = ("failed", "breaks", "octagon-x", _("Failed"))
 
 
-class RequestKind(Shown):
+class RequestKind(BadgeState):
     """The kind of a promotion request."""
 
-    PROMOTE = ("promote", "info", "git-pull-request-arrow", later("Promotion"))
-    PROPOSE = ("propose", "info", "pencil", later("Proposal"))
-    ROLL_BACK = ("roll back", "info", "undo-2", later("Rollback"))
-    ADOPT = ("adopt", "info", "circle-question-mark", later("Adoption"))
+    PROMOTE = ("promote", "info", "git-pull-request-arrow", _("Promotion"))
+    PROPOSE = ("propose", "info", "pencil", _("Proposal"))
+    ROLL_BACK = ("roll back", "info", "undo-2", _("Rollback"))
+    ADOPT = ("adopt", "info", "circle-question-mark", _("Adoption"))
 
 
-class Acknowledged(Shown):
+class Acknowledged(BadgeState):
     """Whether somebody has acknowledged a request for an affected client."""
 
-    DONE = ("acknowledged", "ok", "circle-check", later("Acknowledged"))
-    WAITING = ("waiting", "care", "clock", later("Not acknowledged yet"))
-    VOID = ("void", "care", "undo-2", later("Acknowledged for an earlier plan"))
+    DONE = ("acknowledged", "ok", "circle-check", _("Acknowledged"))
+    WAITING = ("waiting", "care", "clock", _("Not acknowledged yet"))
+    VOID = ("void", "care", "undo-2", _("Acknowledged for an earlier plan"))
 
 
-class StepState(Shown):
+class StepState(BadgeState):
     """The state of a step of a plan that is or was applied."""
 
-    WAITING = ("waiting", "unknown", "clock", later("Not started"))
-    RUNNING = ("running", "info", "loader", later("Running"))
-    DONE = ("done", "ok", "circle-check", later("Done"))
-    FAILED = ("failed", "breaks", "octagon-x", later("Failed"))
+    WAITING = ("waiting", "unknown", "clock", _("Not started"))
+    RUNNING = ("running", "info", "loader", _("Running"))
+    DONE = ("done", "ok", "circle-check", _("Done"))
+    FAILED = ("failed", "breaks", "octagon-x", _("Failed"))
 
 
-class Outlook(Shown):
+class Outlook(BadgeState):
     """Whether a subject could be promoted to the next environment."""
 
-    YES = ("yes", "ok", "circle-check", later("Can be promoted"))
-    NEEDS_APPROVAL = ("needs approval", "info", "message-square", later("Needs approval"))
-    NO = ("no", "breaks", "ban", later("Blocked"))
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Not checked yet"))
+    YES = ("yes", "ok", "circle-check", _("Can be promoted"))
+    NEEDS_APPROVAL = ("needs approval", "info", "message-square", _("Needs approval"))
+    NO = ("no", "breaks", "ban", _("Blocked"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", _("Not checked yet"))
 
     @property
     def ink(self) -> str:
@@ -187,96 +187,96 @@ class Outlook(Shown):
         return f"ink-{self.look.tone}"
 
 
-class ReviewState(Shown):
+class ReviewState(BadgeState):
     """The verdict of a reviewer."""
 
-    APPROVED = ("approve", "ok", "check", later("Approved"))
-    CHANGES = ("changes", "care", "pencil", later("Changes requested"))
-    REJECTED = ("reject", "breaks", "x", later("Rejected"))
-    DISMISSED = ("dismissed", "unknown", "undo-2", later("Dismissed"))
-    WAITING = ("waiting", "unknown", "clock", later("Waiting"))
+    APPROVED = ("approve", "ok", "check", _("Approved"))
+    CHANGES = ("changes", "care", "pencil", _("Changes requested"))
+    REJECTED = ("reject", "breaks", "x", _("Rejected"))
+    DISMISSED = ("dismissed", "unknown", "undo-2", _("Dismissed"))
+    WAITING = ("waiting", "unknown", "clock", _("Waiting"))
 
 
-class BreakGlassState(Shown):
+class BreakGlassState(BadgeState):
     """Whether break-glass is open, and whether a second person confirmed it."""
 
-    OPEN = ("open", "breaks", "triangle-alert", later("Open now"))
-    WAITING = ("waiting", "care", "hourglass", later("Waiting for confirmation"))
-    CONFIRMED = ("confirmed", "ok", "shield-check", later("Confirmed"))
-    RED = ("red", "breaks", "octagon-x", later("Not confirmed in time"))
+    OPEN = ("open", "breaks", "triangle-alert", _("Open now"))
+    WAITING = ("waiting", "care", "hourglass", _("Waiting for confirmation"))
+    CONFIRMED = ("confirmed", "ok", "shield-check", _("Confirmed"))
+    RED = ("red", "breaks", "octagon-x", _("Not confirmed in time"))
 
 
-class EnvironmentChangeState(Shown):
+class EnvironmentChangeState(BadgeState):
     """The decision of a second person on a change that loosens an environment."""
 
-    OPEN = ("open", "care", "hourglass", later("Waiting for approval"))
-    OUTDATED = ("outdated", "unknown", "clock", later("Out of date"))
-    APPROVED = ("approved", "care", "check", later("Approved"))
-    REJECTED = ("rejected", "unknown", "x", later("Rejected"))
-    WITHDRAWN = ("withdrawn", "unknown", "x", later("Withdrawn"))
+    OPEN = ("open", "care", "hourglass", _("Waiting for approval"))
+    OUTDATED = ("outdated", "unknown", "clock", _("Out of date"))
+    APPROVED = ("approved", "care", "check", _("Approved"))
+    REJECTED = ("rejected", "unknown", "x", _("Rejected"))
+    WITHDRAWN = ("withdrawn", "unknown", "x", _("Withdrawn"))
 
 
-class ChangeKind(Shown):
+class ChangeKind(BadgeState):
     """The kind of a change to a path between two versions."""
 
-    ADDED = ("added", "plain", "plus", later("Added"))
-    REMOVED = ("removed", "plain", "minus", later("Removed"))
-    CHANGED = ("changed", "plain", "pencil", later("Changed"))
-    RENAMED = ("renamed", "plain", "arrow-left-right", later("Renamed"))
-    MOVED = ("moved", "plain", "arrow-left-right", later("Moved"))
+    ADDED = ("added", "plain", "plus", _("Added"))
+    REMOVED = ("removed", "plain", "minus", _("Removed"))
+    CHANGED = ("changed", "plain", "pencil", _("Changed"))
+    RENAMED = ("renamed", "plain", "arrow-left-right", _("Renamed"))
+    MOVED = ("moved", "plain", "arrow-left-right", _("Moved"))
 
 
-class Weight(Shown):
+class Weight(BadgeState):
     """The severity of a policy's finding."""
 
-    ADVICE = ("advice", "info", "info", later("Advice"))
-    FORCE = ("force", "care", "triangle-alert", later("Only with force"))
-    REFUSAL = ("refusal", "breaks", "octagon-x", later("Refused"))
+    ADVICE = ("advice", "info", "info", _("Advice"))
+    FORCE = ("force", "care", "triangle-alert", _("Only with force"))
+    REFUSAL = ("refusal", "breaks", "octagon-x", _("Refused"))
 
 
-class LintWeight(Shown):
+class LintWeight(BadgeState):
     """The severity of a lint finding; none affects the verdict."""
 
-    WARNING = ("warning", "care", "triangle-alert", later("Worth changing"))
-    INFO = ("info", "info", "info", later("Worth a look"))
+    WARNING = ("warning", "care", "triangle-alert", _("Worth changing"))
+    INFO = ("info", "info", "info", _("Worth a look"))
 
 
-class EvidenceKind(Shown):
+class EvidenceKind(BadgeState):
     """Whether data confirm a finding, or a whole report."""
 
-    ON_PAPER = ("on_paper", "info", "file-text", later("In theory only"))
-    CONFIRMED = ("confirmed", "breaks", "octagon-x", later("Confirmed"))
-    CONTRADICTED = ("contradicted", "breaks", "triangle-alert", later("Fine in theory, not in data"))
-    PARTLY = ("partly", "care", "triangle-alert", later("Partly confirmed"))
-    UNPROVED = ("unproved", "plain", "circle-question-mark", later("Not shown by data"))
+    ON_PAPER = ("on_paper", "info", "file-text", _("In theory only"))
+    CONFIRMED = ("confirmed", "breaks", "octagon-x", _("Confirmed"))
+    CONTRADICTED = ("contradicted", "breaks", "triangle-alert", _("Fine in theory, not in data"))
+    PARTLY = ("partly", "care", "triangle-alert", _("Partly confirmed"))
+    UNPROVED = ("unproved", "plain", "circle-question-mark", _("Not shown by data"))
 
 
-class AnswerState(Shown):
+class AnswerState(BadgeState):
     """Whether a client or a subject still works with a new schema."""
 
-    YES = ("yes", "ok", "circle-check", later("Compatible"))
-    NO = ("no", "breaks", "octagon-x", later("Incompatible"))
-    DIFFERS = ("differs", "breaks", "octagon-x", later("Incompatible"))
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Not checked"))
+    YES = ("yes", "ok", "circle-check", _("Compatible"))
+    NO = ("no", "breaks", "octagon-x", _("Incompatible"))
+    DIFFERS = ("differs", "breaks", "octagon-x", _("Incompatible"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", _("Not checked"))
 
 
-class Fate(Shown):
+class VersionOutcome(BadgeState):
     """The outcome for a field's value when another version read it; RESET is a change that nobody made."""
 
-    KEPT = ("kept", "plain", "check", later("Kept"))
-    FILLED = ("filled", "info", "plus", later("Filled from default"))
-    DROPPED = ("dropped", "care", "minus", later("Dropped"))
-    CONVERTED = ("converted", "info", "arrow-left-right", later("Converted"))
-    RESET = ("reset", "breaks", "undo-2", later("Silently reset"))
+    KEPT = ("kept", "plain", "check", _("Kept"))
+    FILLED = ("filled", "info", "plus", _("Filled from default"))
+    DROPPED = ("dropped", "care", "minus", _("Dropped"))
+    CONVERTED = ("converted", "info", "arrow-left-right", _("Converted"))
+    RESET = ("reset", "breaks", "undo-2", _("Silently reset"))
 
 
-class EnvironmentKind(Shown):
+class EnvironmentKind(BadgeState):
     """The purpose of an environment; PRODUCTION tints the frame."""
 
-    DEVELOPMENT = ("development", "env-dev", "circle-dot", later("development"))
-    STAGING = ("staging", "env-staging", "circle-dot", later("staging"))
-    PRODUCTION = ("production", "env-prod", "lock", later("production"))
-    OTHER = ("other", "env-other", "circle-dot", later("other"))
+    DEVELOPMENT = ("development", "env-dev", "circle-dot", _("development"))
+    STAGING = ("staging", "env-staging", "circle-dot", _("staging"))
+    PRODUCTION = ("production", "env-prod", "lock", _("production"))
+    OTHER = ("other", "env-other", "circle-dot", _("other"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,37 +287,37 @@ class SourceBadge:
     look: Look
 
 
-class JobState(Shown):
+class JobState(BadgeState):
     """The state of a background job."""
 
-    WAITING = ("waiting", "info", "clock", later("Waiting"))
-    RUNNING = ("running", "info", "loader", later("Running"))
-    WELL = ("well", "ok", "circle-check", later("Done"))
-    FAILED = ("failed", "breaks", "octagon-x", later("Failed"))
-    NEVER = ("never", "unknown", "circle-dashed", later("Not run yet"))
+    WAITING = ("waiting", "info", "clock", _("Waiting"))
+    RUNNING = ("running", "info", "loader", _("Running"))
+    WELL = ("well", "ok", "circle-check", _("Done"))
+    FAILED = ("failed", "breaks", "octagon-x", _("Failed"))
+    NEVER = ("never", "unknown", "circle-dashed", _("Not run yet"))
 
 
-class Health(Shown):
+class Health(BadgeState):
     """Whether a service answers."""
 
-    UP = ("up", "ok", "circle-check", later("Up"))
-    DEGRADED = ("degraded", "care", "triangle-alert", later("Degraded"))
-    DOWN = ("down", "breaks", "octagon-x", later("Down"))
-    OFF = ("off", "unknown", "circle-dashed", later("Not started"))
+    UP = ("up", "ok", "circle-check", _("Up"))
+    DEGRADED = ("degraded", "care", "triangle-alert", _("Degraded"))
+    DOWN = ("down", "breaks", "octagon-x", _("Down"))
+    OFF = ("off", "unknown", "circle-dashed", _("Not started"))
 
 
-class Retire(Shown):
+class Retire(BadgeState):
     """Whether a version can be retired; UNKNOWN is never green."""
 
-    NO = ("no", "care", "ban", later("Can’t be retired"))
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Unknown"))
-    NOT_BEFORE = ("not_before", "info", "clock", later("Not yet"))
-    YES = ("yes", "ok", "circle-check", later("Can be retired"))
+    NO = ("no", "care", "ban", _("Can’t be retired"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", _("Unknown"))
+    NOT_BEFORE = ("not_before", "info", "clock", _("Not yet"))
+    YES = ("yes", "ok", "circle-check", _("Can be retired"))
 
 
-class InUse(Shown):
+class InUse(BadgeState):
     """Whether a piece of evidence shows that the version is in use."""
 
-    YES = ("yes", "care", "circle-dot", later("In use"))
-    NO = ("no", "ok", "circle-check", later("Not in use"))
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Unknown"))
+    YES = ("yes", "care", "circle-dot", _("In use"))
+    NO = ("no", "ok", "circle-check", _("Not in use"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", _("Unknown"))

@@ -20,7 +20,7 @@ from django.utils.translation import gettext
 from django.views import View
 
 from dashboard.components.frame import page_actor
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import LONGEST_CHOICE, Frame, Problem, readable
 from registry.access.roles import Actor, may_somewhere, require
 from registry.errors import (
@@ -38,7 +38,7 @@ _CLASSES: Final = {"textarea": "textarea", "select": "select", "checkbox": ""}
 CODE: Final = {"spellcheck": "false", "autocapitalize": "off", "autocomplete": "off", "class": "input-code"}
 #: errors that a form may show: all except those of permissions
 NOT_OF_RIGHTS: Final = (Conflict, InvalidInput, NotFound, Unavailable)
-_NOT_UTC: Final = later("Enter a time in UTC, such as 2026-12-31T18:00.")
+_NOT_UTC: Final = _("Enter a time in UTC, such as 2026-12-31T18:00.")
 
 
 class StyledField(forms.BoundField):
@@ -129,7 +129,7 @@ class EndOfDayField(forms.DateField):
     """A date; the value is the end of that day in UTC."""
 
     def __init__(self, **options: Any) -> None:
-        message = later("Write the date as 2026-12-31.")
+        message = _("Write the date as 2026-12-31.")
         widget = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
         super().__init__(widget=widget, required=False, error_messages={"invalid": message}, **options)
 

@@ -18,7 +18,7 @@ from django.http import HttpRequest
 from django.urls import get_script_prefix, reverse
 from django.utils.translation import gettext
 
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Crumb, Export, SubPage
 from registry.errors import InvalidInput
 from registry.subjects.versions.qualified_names import SubjectName
@@ -64,18 +64,18 @@ def _subjects_url(registry: str, prefix: str, addresses: object) -> str:
 
 #: the subject's own pages: one of PAGES → label
 _OWN: Final = (
-    ("", later("Versions")),
-    ("compare", later("Compare")),
-    ("report", later("Check")),
-    ("usage", later("Usage")),
-    ("references", later("References")),
+    ("", _("Versions")),
+    ("compare", _("Compare")),
+    ("report", _("Check")),
+    ("usage", _("Usage")),
+    ("references", _("References")),
 )
 #: lists of other objects about the subject: URL name, parameter, whether it takes the
 #: registry too (a request is between two), label
 _LISTS: Final = (
-    ("findings", "subject", True, later("Drift")),
-    ("promotions", "q", False, later("Requests")),
-    ("audit", "subject", True, later("Activity")),
+    ("findings", "subject", True, _("Drift")),
+    ("promotions", "q", False, _("Requests")),
+    ("audit", "subject", True, _("Activity")),
 )
 
 
@@ -124,7 +124,7 @@ def with_query(base: str, query: Mapping[str, object]) -> str:
     return f"{base}?{urlencode(parameters)}" if parameters else base
 
 
-def given_text(form: Mapping[str, str], name: str, usual: str = "") -> str:
+def form_text(form: Mapping[str, str], name: str, usual: str = "") -> str:
     """Return a value from a URL or a form, stripped, without NUL, which PostgreSQL refuses."""
     return form.get(name, usual).replace("\0", "").strip()
 
@@ -134,7 +134,7 @@ def chosen_value(form: Mapping[str, str], name: str, values: Iterable[str]) -> s
 
     A list that ignored an invalid value would look filtered but show everything.
     """
-    value, known = given_text(form, name), [value for value in values if value]
+    value, known = form_text(form, name), [value for value in values if value]
     if value and value not in known:
         message = gettext("The filter “%(name)s” has no value “%(value)s”. It can be: %(values)s.")
         raise InvalidInput(message % {"name": name, "value": value[:40], "values": ", ".join(known)}, field=name)
@@ -193,8 +193,8 @@ _API_LISTS: Final[Mapping[str, _List]] = {
     ),
     "can-promote": _List(
         "/api/v1/can-promote?subject={subject}&from={source}&to={target}&format=badge",
-        note=later("An image for a README. Without format=badge you get the result with its reasons."),
-        title=later("Badge: can it be promoted?"),
+        note=_("An image for a README. Without format=badge you get the result with its reasons."),
+        title=_("Badge: can it be promoted?"),
     ),
     "versions": _List("/api/v1/registries/{registry}/subjects/{subject}/life", {"at": "at"}),
     "policy": _List("/api/v1/registries/{registry}/policy", {"cursor": "cursor", "at": "at"}),
@@ -228,13 +228,13 @@ _API_LISTS: Final[Mapping[str, _List]] = {
         {("show", "unread"): "true", ("show", "all"): ""},
     ),
     "registries": _List("/api/v1/registries"),
-    "moving": _List("/api/v1/registries/{registry}/export", note=later("One JSON object per line.")),
+    "moving": _List("/api/v1/registries/{registry}/export", note=_("One JSON object per line.")),
     "deleted": _List("/api/v1/registries/{registry}/copies", {"before": "before"}),
     "webhooks": _List("/api/v1/webhooks"),
     "deliveries": _List("/api/v1/webhooks/{webhook}/deliveries", {"before": "before"}),
     "subscriptions": _List("/api/v1/notifications/subscriptions"),
     "clients": _List(
-        "/api/v1/registries/{registry}/subjects/{subject}/clients", title=later("Clients: copy as curl / JSON")
+        "/api/v1/registries/{registry}/subjects/{subject}/clients", title=_("Clients: copy as curl / JSON")
     ),
     "variables": _List("/api/v1/queries/{query}/variables"),
     "tokens": _List("/api/v1/tokens", {"of": "of"}),
@@ -253,7 +253,7 @@ _API_LISTS: Final[Mapping[str, _List]] = {
             **{name: name for name in ("actor", "door", "table", "row_id", "registry", "subject", "since", "until")},
             "at": "until",
         },
-        note=later("All events, oldest first, one per line."),
+        note=_("All events, oldest first, one per line."),
     ),
 }
 #: maximum characters of a filter

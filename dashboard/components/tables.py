@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
-from dashboard.components.links import chosen_value, given_text
+from dashboard.components.links import chosen_value, form_text
 from dashboard.components.widgets import ActiveFilter, Choice, Filter, readable
 from dashboard.templatetags.desk import visible
 
@@ -118,7 +118,7 @@ class ListFilter:
         """Return the value in a URL. Raises InvalidInput for an invalid one."""
         if len(self.values) > 1:
             return chosen_value(form, self.name, self.values)
-        return given_text(form, self.name)[: self.longest]
+        return form_text(form, self.name)[: self.longest]
 
     def select(
         self,

@@ -95,7 +95,7 @@ def after_it(moment: datetime) -> str:
     return f"{(moment.astimezone(UTC) + timedelta(seconds=2)).replace(microsecond=0):%Y-%m-%dT%H:%M:%SZ}"
 
 
-def then_url(url: str, moment: datetime) -> str:
+def url_as_of(url: str, moment: datetime) -> str:
     """Return the URL of the page after a change at that moment; "" if it can't show the past."""
     path, _, query = url.partition("?")
     if not (path and _has_past(path)):

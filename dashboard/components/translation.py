@@ -9,19 +9,19 @@ from typing import Any, cast
 from django.conf import settings
 from django.utils import translation
 from django.utils.functional import lazy
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext, ngettext
 
 
-def later(text: str) -> str:
+def gettext_lazy(text: str) -> str:
     """Return a lazily translated text, for constants in modules and classes.
 
     It acts like a str in templates, formats and comparisons, and is typed as one; `str.join`, regular expressions and
     JSON need `str(…)` of it.
     """
-    return cast(str, gettext_lazy(text))
+    return cast(str, translation.gettext_lazy(text))
 
 
-def later_filled(text: str, **values: object) -> str:
+def lazy_format(text: str, **values: object) -> str:
     """Return a lazily translated text with its placeholders filled."""
     return lazy(lambda: str(text) % values, str)()
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from dashboard.components.badges import EnvironmentKind
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from registry.access.permission_filters import WHOLE, Extent
 
 #: maximum characters of an environment's name above a column
@@ -245,7 +245,7 @@ class SearchBox:
 
     url: str
     query: str = ""
-    label: str = later("Search")
+    label: str = _("Search")
     placeholder: str = ""
     filters: tuple[Filter, ...] = ()
     rarer: tuple[Filter, ...] = ()

@@ -16,8 +16,9 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import Outlook
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import chosen_value, given_text, subject_url
-from dashboard.components.translation import counted, later
+from dashboard.components.links import chosen_value, form_text, subject_url
+from dashboard.components.translation import counted
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import (
     Action,
     ActiveFilter,
@@ -132,10 +133,10 @@ class EnvironmentBoard:
 
 PAGE_ROWS: Final = 50
 SHOWS: Final = {
-    boards.BEHIND: later("Behind"),
-    boards.BLOCKED: later("Blocked"),
-    boards.OTHER_ID: later("Schema id differs"),
-    boards.OTHER_CONTENT: later("Same version number, different content"),
+    boards.BEHIND: _("Behind"),
+    boards.BLOCKED: _("Blocked"),
+    boards.OTHER_ID: _("Schema id differs"),
+    boards.OTHER_CONTENT: _("Same version number, different content"),
 }
 _NOT_NEW: Final = "needs approval"
 
@@ -146,7 +147,7 @@ def board(request: HttpRequest) -> EnvironmentBoard:
     Raises NotSignedIn, NotAllowed, InvalidInput.
     """
     actor = page_actor(request)
-    query, after = (given_text(request.GET, name) for name in ("q", "after"))
+    query, after = (form_text(request.GET, name) for name in ("q", "after"))
     show = chosen_value(request.GET, "show", _shows())
     rows, filters = selectors.environment_rows(), [show] if show else []
     page = boards.board_rows(by=actor, text=query, filters=filters, after=after, limit=PAGE_ROWS, rows=rows)

@@ -12,7 +12,8 @@ from django.utils.functional import lazy
 from django.utils.translation import gettext
 
 from dashboard.components.forms import CodeField, LongTextField, ServiceForm, UtcDateTimeField
-from dashboard.components.translation import later, later_filled
+from dashboard.components.translation import gettext_lazy as _
+from dashboard.components.translation import lazy_format
 from dashboard.environments.board import rule_sentence
 from registry.access.roles import ROLES
 from registry.errors import SecondPersonRequired
@@ -24,17 +25,7 @@ from registry.promotions.selectors import EnvironmentInfo
 MANAGE: Final = "registry.manage"
 #: 0 is Monday, as in the service
 _DAYS: Final = tuple(
-    enumerate(
-        (
-            later("Monday"),
-            later("Tuesday"),
-            later("Wednesday"),
-            later("Thursday"),
-            later("Friday"),
-            later("Saturday"),
-            later("Sunday"),
-        )
-    )
+    enumerate((_("Monday"), _("Tuesday"), _("Wednesday"), _("Thursday"), _("Friday"), _("Saturday"), _("Sunday")))
 )
 
 
@@ -42,28 +33,26 @@ class RulesForm(ServiceForm):
     """A form with the rules that apply to every request."""
 
     service = staticmethod(services.change_environment)
-    label = later("Save rules")
-    success = later("Rules saved.")
+    label = _("Save rules")
+    success = _("Rules saved.")
     permission = MANAGE
 
     is_closed = forms.BooleanField(
-        label=later("Closed: only releases can change versions, settings, modes and aliases"), required=False
+        label=_("Closed: only releases can change versions, settings, modes and aliases"), required=False
     )
-    own_approval_allowed = forms.BooleanField(label=later("Requesters can approve their own requests"), required=False)
-    owners_only = forms.BooleanField(label=later("Only owners of a subject can request its promotion"), required=False)
-    drift_blocks = forms.BooleanField(
-        label=later("Open drift findings for a subject fail its requests"), required=False
-    )
-    threads_block = forms.BooleanField(label=later("Unresolved discussions block the release"), required=False)
+    own_approval_allowed = forms.BooleanField(label=_("Requesters can approve their own requests"), required=False)
+    owners_only = forms.BooleanField(label=_("Only owners of a subject can request its promotion"), required=False)
+    drift_blocks = forms.BooleanField(label=_("Open drift findings for a subject fail its requests"), required=False)
+    threads_block = forms.BooleanField(label=_("Unresolved discussions block the release"), required=False)
     clients_block = forms.BooleanField(
-        label=later("Affected clients block the release until they are acknowledged"), required=False
+        label=_("Affected clients block the release until they are acknowledged"), required=False
     )
-    evidence_required = forms.BooleanField(label=later("Releases need evidence from data"), required=False)
-    reviews_needed = forms.IntegerField(label=later("Approvals required"))
+    evidence_required = forms.BooleanField(label=_("Releases need evidence from data"), required=False)
+    reviews_needed = forms.IntegerField(label=_("Approvals required"))
     max_evidence_hours = forms.IntegerField(
-        label=later("Maximum age of evidence (hours)"),
+        label=_("Maximum age of evidence (hours)"),
         required=False,
-        help_text=later(
+        help_text=_(
             "Older evidence voids approvals and blocks the release until the topic is scanned again. Leave"
             " empty for no limit."
         ),
@@ -95,104 +84,100 @@ class ReviewRuleForm(ServiceForm):
     """A form that adds a review rule."""
 
     service = staticmethod(services.add_review_rule)
-    label = later("Add rule")
-    success = later("Rule added.")
+    label = _("Add rule")
+    success = _("Rule added.")
     permission = MANAGE
     conditional = ("name",)
 
     subject_pattern = CodeField(
-        label=later("Subjects"),
+        label=_("Subjects"),
         initial="*",
-        help_text=later(
+        help_text=_(
             "A pattern of qualified names: * for all subjects, payments-* for names that start with payments-."
         ),
     )
     verdict = forms.ChoiceField(
-        label=later("Applies to"),
-        choices=((ReviewRule.ANY, later("Every request")), (ReviewRule.BREAKING, later("Breaking requests"))),
+        label=_("Applies to"),
+        choices=((ReviewRule.ANY, _("Every request")), (ReviewRule.BREAKING, _("Breaking requests"))),
     )
     reviewers = forms.ChoiceField(
-        label=later("Approved by"),
+        label=_("Approved by"),
         choices=(
-            (ReviewRule.OWNERS, later("Owners of the subject")),
-            (ReviewRule.ROLE, later("People with a role")),
-            (ReviewRule.GROUP, later("Members of a group")),
+            (ReviewRule.OWNERS, _("Owners of the subject")),
+            (ReviewRule.ROLE, _("People with a role")),
+            (ReviewRule.GROUP, _("Members of a group")),
         ),
     )
     name = forms.CharField(
-        label=later("Role or group"),
-        required=False,
-        help_text=later_filled(later("Roles: %(roles)s."), roles=", ".join(ROLES)),
+        label=_("Role or group"), required=False, help_text=lazy_format(_("Roles: %(roles)s."), roles=", ".join(ROLES))
     )
-    count = forms.IntegerField(label=later("Number of approvals"), initial=1)
+    count = forms.IntegerField(label=_("Number of approvals"), initial=1)
 
 
 class FreezeForm(ServiceForm):
     """A form that adds a freeze, in UTC."""
 
     service = staticmethod(services.add_freeze)
-    label = later("Add freeze window")
-    success = later("Freeze window added.")
+    label = _("Add freeze window")
+    success = _("Freeze window added.")
     permission = MANAGE
 
-    starts_at = UtcDateTimeField(label=later("From (UTC)"))
-    ends_at = UtcDateTimeField(label=later("To (UTC)"))
-    reason = forms.CharField(label=later("Reason"))
+    starts_at = UtcDateTimeField(label=_("From (UTC)"))
+    ends_at = UtcDateTimeField(label=_("To (UTC)"))
+    reason = forms.CharField(label=_("Reason"))
 
 
 class RecurringFreezeForm(ServiceForm):
     """A form that adds a recurring freeze in a time zone."""
 
     service = staticmethod(services.add_recurring_freeze)
-    label = later("Add recurring freeze")
-    success = later("Recurring freeze added.")
+    label = _("Add recurring freeze")
+    success = _("Recurring freeze added.")
     permission = MANAGE
     conditional = ("last_days",)
 
     kind = forms.ChoiceField(
-        label=later("Repeats"),
+        label=_("Repeats"),
         choices=(
-            (RecurringFreeze.WEEKLY, later("Every week")),
-            (RecurringFreeze.MONTHLY, later("On the last days of every month")),
+            (RecurringFreeze.WEEKLY, _("Every week")),
+            (RecurringFreeze.MONTHLY, _("On the last days of every month")),
         ),
     )
     zone = CodeField(
-        label=later("Time zone"),
+        label=_("Time zone"),
         initial="UTC",
-        help_text=later("A name such as Europe/Berlin. Daylight saving time is taken into account."),
+        help_text=_("A name such as Europe/Berlin. Daylight saving time is taken into account."),
     )
     from_day = forms.TypedChoiceField(
-        label=later("Start day (weekly)"), choices=_DAYS, coerce=int, initial=4, required=False, empty_value=None
+        label=_("Start day (weekly)"), choices=_DAYS, coerce=int, initial=4, required=False, empty_value=None
     )
-    from_time = forms.TimeField(
-        label=later("Start time"), initial="16:00", widget=forms.TimeInput(attrs={"type": "time"})
-    )
+    from_time = forms.TimeField(label=_("Start time"), initial="16:00", widget=forms.TimeInput(attrs={"type": "time"}))
     to_day = forms.TypedChoiceField(
-        label=later("End day (weekly)"), choices=_DAYS, coerce=int, initial=0, required=False, empty_value=None
+        label=_("End day (weekly)"), choices=_DAYS, coerce=int, initial=0, required=False, empty_value=None
     )
-    to_time = forms.TimeField(label=later("End time"), initial="07:00", widget=forms.TimeInput(attrs={"type": "time"}))
+    to_time = forms.TimeField(label=_("End time"), initial="07:00", widget=forms.TimeInput(attrs={"type": "time"}))
     last_days = forms.IntegerField(
-        label=later("Number of last days (monthly)"),
+        label=_("Number of last days (monthly)"),
         required=False,
-        help_text=later("The freeze ends on the first day of the next month."),
+        help_text=_("The freeze ends on the first day of the next month."),
     )
-    reason = forms.CharField(label=later("Reason"))
+    reason = forms.CharField(label=_("Reason"))
 
 
 class BreakGlassForm(ServiceForm):
     """A form that opens break-glass for the reader."""
 
     service = staticmethod(services.open_break_glass)
-    label = later("Open break-glass")
-    success = later("Break-glass is open. Your changes here are counted and reported.")
+    label = _("Open break-glass")
+    success = _("Break-glass is open. Your changes here are counted and reported.")
     permission = MANAGE
 
-    reason = LongTextField(label=later("Why it can’t wait for a release"))
+    reason = LongTextField(label=_("Why it can’t wait for a release"))
     minutes = forms.IntegerField(
-        label=later("Duration (minutes)"),
+        label=_("Duration (minutes)"),
         initial=60,
-        help_text=later_filled(
-            later("Up to %(max_minutes)s. Everyone who follows this environment is notified."), max_minutes=MAX_MINUTES
+        help_text=lazy_format(
+            _("Up to %(max_minutes)s. Everyone who follows this environment is notified."), max_minutes=MAX_MINUTES
         ),
     )
 
@@ -201,14 +186,13 @@ class LooseningForm(ServiceForm):
     """A form that requests another person's approval of a refused change, given by `action` and `values`."""
 
     service = staticmethod(services.request_environment_change)
-    label = later("Request approval")
-    success = later("Approval requested. Another reviewer of this environment must approve the change.")
+    label = _("Request approval")
+    success = _("Approval requested. Another reviewer of this environment must approve the change.")
 
     action = forms.CharField(widget=forms.HiddenInput)
     values = forms.CharField(widget=forms.HiddenInput)
     reason = LongTextField(
-        label=later("Reason"),
-        help_text=later("The environment’s reviewers are notified, and the audit log records it."),
+        label=_("Reason"), help_text=_("The environment’s reviewers are notified, and the audit log records it.")
     )
 
     @classmethod
@@ -232,60 +216,60 @@ class RemoveRuleForm(ServiceForm):
     """A form that removes a review rule."""
 
     service = staticmethod(services.remove_review_rule)
-    success = later("Rule removed.")
+    success = _("Rule removed.")
 
 
 class RemoveFreezeForm(ServiceForm):
     """A form that ends or cancels a freeze."""
 
     service = staticmethod(services.remove_freeze)
-    success = later("Freeze window removed.")
+    success = _("Freeze window removed.")
 
 
 class RemoveRecurringFreezeForm(ServiceForm):
     """A form that removes a recurring freeze."""
 
     service = staticmethod(services.remove_recurring_freeze)
-    success = later("Recurring freeze removed.")
+    success = _("Recurring freeze removed.")
 
 
 class CloseBreakGlassForm(ServiceForm):
     """A form that closes break-glass early."""
 
     service = staticmethod(services.close_break_glass)
-    success = later("Break-glass closed. Another person must confirm it within a day of its opening.")
+    success = _("Break-glass closed. Another person must confirm it within a day of its opening.")
 
 
 class _CommentForm(ServiceForm):
-    comment = forms.CharField(label=later("Comment"), required=False)
+    comment = forms.CharField(label=_("Comment"), required=False)
 
 
 class ConfirmBreakGlassForm(_CommentForm):
     """A form that confirms break-glass as a second person."""
 
     service = staticmethod(services.confirm_break_glass)
-    success = later("Break-glass confirmed.")
+    success = _("Break-glass confirmed.")
 
 
 class ApproveChangeForm(_CommentForm):
     """A form that approves and makes a change as a second person."""
 
     service = staticmethod(services.approve_environment_change)
-    success = later("Change approved. The new rules are in force.")
+    success = _("Change approved. The new rules are in force.")
 
 
 class RejectChangeForm(_CommentForm):
     """A form that rejects a change as a second person."""
 
     service = staticmethod(services.reject_environment_change)
-    success = later("Change rejected. The rules stay the same.")
+    success = _("Change rejected. The rules stay the same.")
 
 
 class WithdrawChangeForm(ServiceForm):
     """A form that withdraws a change."""
 
     service = staticmethod(services.withdraw_environment_change)
-    success = later("Change withdrawn. The rules stay the same.")
+    success = _("Change withdrawn. The rules stay the same.")
 
 
 #: the forms that the page shows

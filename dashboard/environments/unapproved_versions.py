@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import whole_number, with_query
 from dashboard.components.tables import ListFilter, active_filters, read_filters
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Frame, Paging, SearchBox, Section
 from dashboard.subjects.header import DOORS
 from dashboard.subjects.lifecycle import REQUEST, STANDING, AdoptForm, LifeMark, StandingForm, standing_mark
@@ -34,12 +34,12 @@ from registry.promotions.requests.timeline import (
 class QuarantineForm(StandingForm):
     """A form that quarantines a version in the list of unapproved ones."""
 
-    label = later("Quarantine")
+    label = _("Quarantine")
     standing = forms.CharField(widget=forms.HiddenInput, initial=QUARANTINED)  # type: ignore[assignment]
     ends_at = None  # type: ignore[assignment]
     message = forms.CharField(  # type: ignore[assignment]
-        label=later("Reason for the quarantine"),
-        help_text=later(
+        label=_("Reason for the quarantine"),
+        help_text=_(
             "A quarantined version can’t be promoted and is no longer proposed as the latest. Messages stay readable."
         ),
     )
@@ -82,19 +82,17 @@ class UnapprovedVersionsPage:
 #: a small number because every row has two forms
 PAGE_ROWS: Final = 25
 FILTERS: Final = (
-    ListFilter(name="q", chip=later("text")),
-    ListFilter(
-        name="environment", chip=later("environment"), label=later("Environment"), values={"": later("Any environment")}
-    ),
+    ListFilter(name="q", chip=_("text")),
+    ListFilter(name="environment", chip=_("environment"), label=_("Environment"), values={"": _("Any environment")}),
     ListFilter(
         name="state",
-        chip=later("state"),
-        label=later("Decided"),
+        chip=_("state"),
+        label=_("Decided"),
         values={
-            "": later("Any decision"),
-            UNDECIDED: later("Undecided"),
-            ASKED: later("Adoption requested"),
-            QUARANTINED: later("Quarantined"),
+            "": _("Any decision"),
+            UNDECIDED: _("Undecided"),
+            ASKED: _("Adoption requested"),
+            QUARANTINED: _("Quarantined"),
         },
     ),
 )

@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import PAGES, subject_url, subjects_url
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Fact, Link, RemovedPage
 from dashboard.registries.archive import copy_url, newest_copy, restore_label
 from registry.access.roles import Actor, may
@@ -123,15 +123,15 @@ class Kind:
 
 
 KINDS: Final[Mapping[str, Kind]] = {
-    "source_id": Kind("drift_source", later("The source"), "name", "sources"),
-    "finding_id": Kind("drift_finding", later("The finding"), "sentence", "findings", ("source_id", "source_id")),
-    "cluster_id": Kind("drift_cluster", later("The cluster"), "name", "sources"),
-    "request_id": Kind("promotions_promotionrequest", later("The request"), "reason", "promotions"),
-    "check_id": Kind("streams_statecheck", later("The state check"), "checkpoint", "queries"),
+    "source_id": Kind("drift_source", _("The source"), "name", "sources"),
+    "finding_id": Kind("drift_finding", _("The finding"), "sentence", "findings", ("source_id", "source_id")),
+    "cluster_id": Kind("drift_cluster", _("The cluster"), "name", "sources"),
+    "request_id": Kind("promotions_promotionrequest", _("The request"), "reason", "promotions"),
+    "check_id": Kind("streams_statecheck", _("The state check"), "checkpoint", "queries"),
 }
-_SUBJECT: Final = Kind("subjects_subject", later("The subject"), "name")
-_REGISTRY: Final = Kind("subjects_registry", later("The registry"), "name", "environments")
-_WEBHOOK: Final = Kind("notifications_webhook", later("The webhook"), "name", "webhooks")
+_SUBJECT: Final = Kind("subjects_subject", _("The subject"), "name")
+_REGISTRY: Final = Kind("subjects_registry", _("The registry"), "name", "environments")
+_WEBHOOK: Final = Kind("notifications_webhook", _("The webhook"), "name", "webhooks")
 
 
 def removed_page(request: HttpRequest) -> RemovedPage | None:

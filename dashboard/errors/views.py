@@ -23,14 +23,15 @@ from redis.exceptions import ConnectionError as ValkeyError
 from redis.exceptions import TimeoutError as ValkeyTimeout
 
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.translation import later, listing
+from dashboard.components.translation import gettext_lazy as _
+from dashboard.components.translation import listing
 from dashboard.components.widgets import Frame, Link, MessagePage, Problem
 from dashboard.errors.not_found import nearest, removed_page
 from registry.access.roles import ACTIONS, ADMIN, ROLES, Actor, may_somewhere
 from registry.access.selectors import admin_names
 from registry.api.confluent.errors import handle as confluent
 from registry.api.google.base import handle as google
-from registry.api.outage import RETRY_SECONDS, DatabaseAway, WriteRefused, away_of
+from registry.api.outage import RETRY_SECONDS, DatabaseAway, WriteRefused, unavailable_error
 from registry.api.product.base import handle as product
 from registry.api.product.base import status_of
 from registry.api.spring.errors import handle as spring
@@ -56,13 +57,13 @@ Handler = Callable[[Exception, dict[str, Any]], Any]
 DIALECTS: Final[tuple[tuple[str, Handler], ...]] = (("/v1/projects/", google), ("/api/v1/", product), ("/", confluent))
 
 
-def away_answer(request: HttpRequest, error: BaseException | None) -> HttpResponse | None:
+def outage_response(request: HttpRequest, error: BaseException | None) -> HttpResponse | None:
     """Return the response to an error caused by an outage of the database or Valkey; None for any other error.
 
     Below /ui/ it is a page, or a note for a part of a page (shown by static/app.js); elsewhere it is the dialect's
     error.
     """
-    away = away_of(error)
+    away = unavailable_error(error)
     if away is None and not isinstance(error, VALKEY_AWAY):
         return None
     if request.path.startswith(PAGES):
@@ -109,12 +110,12 @@ def _outage_page(request: HttpRequest, away: DatabaseAway) -> HttpResponse:
 
 
 TITLES = {
-    400: later("Bad request"),
-    403: later("Not allowed"),
-    404: later("Not found"),
-    409: later("Not possible right now"),
-    422: later("Invalid input"),
-    503: later("A service is unavailable"),
+    400: _("Bad request"),
+    403: _("Not allowed"),
+    404: _("Not found"),
+    409: _("Not possible right now"),
+    422: _("Invalid input"),
+    503: _("A service is unavailable"),
 }
 
 
@@ -128,7 +129,7 @@ def error_page(request: HttpRequest, error: Exception) -> HttpResponse | None:
 
     Somebody without a session is redirected to sign in and returns afterwards.
     """
-    if (away := away_answer(request, error)) is not None:
+    if (away := outage_response(request, error)) is not None:
         return away
     status = status_of(error)
     if status is None or not isinstance(error, SchemadeskError) or not request.path.startswith(PAGES):
@@ -181,8 +182,7 @@ def permission_denied(request: HttpRequest, exception: Exception | None = None) 
             request,
             403,
             Problem(
-                what=gettext("You don't have permission to do this."),
-                cure=gettext("Reload the page and try again."),
+                what=gettext("You don't have permission to do this."), cure=gettext("Reload the page and try again.")
             ),
         )
     return JsonResponse({"error_code": 403, "message": "HTTP 403 Forbidden"}, status=403)
@@ -194,7 +194,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     Django calls it while it handles the exception, so that an outage can be detected: the session or an error page may
     have used the database.
     """
-    if (away := away_answer(request, sys.exc_info()[1])) is not None:
+    if (away := outage_response(request, sys.exc_info()[1])) is not None:
         return away
     if not request.path.startswith(PAGES):
         return JsonResponse({"error_code": 500, "message": "Internal Server Error"}, status=500)

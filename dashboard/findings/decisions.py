@@ -22,7 +22,8 @@ from dashboard.components.forms import (
     fill_choices,
 )
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.translation import counted, later
+from dashboard.components.translation import counted
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Crumb, Environment, Section
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, refusal
@@ -35,7 +36,7 @@ from registry.promotions.selectors import list_environments
 from registry.subjects.selectors import registry_names
 
 #: pattern of a mute → its label
-PATTERNS: Final = {"rule": later("Rule"), "subject": later("Subject"), "location": later("Place")}
+PATTERNS: Final = {"rule": _("Rule"), "subject": _("Subject"), "location": _("Place")}
 
 
 def still_blocking(registry: str) -> str:
@@ -52,13 +53,13 @@ class AcknowledgeForm(ServiceForm):
     """A form that acknowledges a finding."""
 
     service = staticmethod(services.acknowledge)
-    label = later("Acknowledge")
-    success = later("Acknowledged.")
+    label = _("Acknowledge")
+    success = _("Acknowledged.")
 
-    reason = LongTextField(label=later("Reason to acknowledge it"), rows=2)
+    reason = LongTextField(label=_("Reason to acknowledge it"), rows=2)
     until = EndOfDayField(
-        label=later("Until"),
-        help_text=later("The finding reopens after that day (UTC). Empty: acknowledged as long as it is seen."),
+        label=_("Until"),
+        help_text=_("The finding reopens after that day (UTC). Empty: acknowledged as long as it is seen."),
     )
 
     @classmethod
@@ -73,10 +74,10 @@ class AssignForm(ServiceForm):
     """A form that assigns a finding to somebody, or to nobody."""
 
     service = staticmethod(services.assign)
-    label = later("Assign")
+    label = _("Assign")
 
     to = forms.CharField(
-        label=later("Assigned to"), required=False, help_text=later("Account name. Empty: nobody. Not assigned yet.")
+        label=_("Assigned to"), required=False, help_text=_("Account name. Empty: nobody. Not assigned yet.")
     )
 
     @classmethod
@@ -97,24 +98,24 @@ class ReopenFindingForm(ServiceForm):
     """A form that reopens a finding."""
 
     service = staticmethod(services.reopen)
-    label = later("Reopen finding")
-    success = later("Finding reopened.")
+    label = _("Reopen finding")
+    success = _("Finding reopened.")
 
 
 class MuteForm(ServiceForm):
     """A form that mutes findings by patterns."""
 
     service = staticmethod(services.mute)
-    label = later("Mute")
-    success = later("Findings muted. They are kept and counted, but hidden from lists of open findings.")
+    label = _("Mute")
+    success = _("Findings muted. They are kept and counted, but hidden from lists of open findings.")
     refusals = NOT_OF_RIGHTS
 
-    registry = NameChoiceField(label=later("Registry"))
+    registry = NameChoiceField(label=_("Registry"))
     rule = CodeField(label=PATTERNS["rule"], required=False, placeholder="UNKNOWN_SCHEMA_ID")
     subject = CodeField(label=PATTERNS["subject"], required=False, placeholder="test-*")
     location = CodeField(label=PATTERNS["location"], required=False, placeholder="orders:*")
-    reason = LongTextField(label=later("Reason to mute them"), rows=2)
-    until = EndOfDayField(label=later("Until"), help_text=later("Empty: until the mute is removed."))
+    reason = LongTextField(label=_("Reason to mute them"), rows=2)
+    until = EndOfDayField(label=_("Until"), help_text=_("Empty: until the mute is removed."))
 
     def message(self, **route: Any) -> str:
         """Return the message on success, with the number of open findings hidden."""
@@ -211,14 +212,14 @@ def _preview(form: MuteForm, registry: str, actor: Actor) -> tuple[str, list[Fin
             "max_stars": MAX_STARS,
         }, []
     listed = selectors.list_findings(state="", registry=registry, muted=None, limit=LOOKED_AT, by=actor)
-    lasting = [info for info in listed if info.state != "resolved"]
-    covered = [info for info in lasting if is_muted([pattern], info.rule, info.subject, info.location)]
+    format_duration = [info for info in listed if info.state != "resolved"]
+    covered = [info for info in format_duration if is_muted([pattern], info.rule, info.subject, info.location)]
     hidden = sum(1 for info in covered if info.muted)
-    return _covers(len(covered), len(lasting), hidden, all_looked_at=len(listed) < LOOKED_AT), covered[:SHOWN]
+    return _covers(len(covered), len(format_duration), hidden, all_looked_at=len(listed) < LOOKED_AT), covered[:SHOWN]
 
 
-def _covers(covered: int, lasting: int, hidden: int, *, all_looked_at: bool) -> str:
-    total = f"{lasting:,}"
+def _covers(covered: int, format_duration: int, hidden: int, *, all_looked_at: bool) -> str:
+    total = f"{format_duration:,}"
     sentence = (
         counted(
             covered,

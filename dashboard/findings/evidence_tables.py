@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from django.utils.translation import gettext
 
-from dashboard.components.translation import counted, later
+from dashboard.components.translation import counted
+from dashboard.components.translation import gettext_lazy as _
 
 SHOWN_ROWS = 50
 #: numbers that are identifiers: they get no thousands separators
@@ -215,17 +216,17 @@ def cell(value: Any) -> str:
 
 #: evidence with counts by name → title, label of the names
 COUNTED: Final = {
-    "ids_by_hour": (later("Messages by timestamp"), later("Hour (UTC)")),
-    "ids_over_time": (later("Messages over time"), later("Seen by the scan of (UTC)")),
-    "looks_like": (later("What the bytes look like"), later("Looks like")),
-    "not_told": (later("Unidentified messages on this side"), later("Reason")),
-    "framings": (later("Framing of messages"), later("Framing")),
-    "framings_before": (later("Framing of earlier messages"), later("Framing")),
-    "types": (later("Message types"), later("Type")),
-    "kinds": (later("Types seen"), later("Type")),
-    "values": (later("Values seen"), later("Value")),
-    "by_reason": (later("Messages by reason"), later("Reason")),
-    "by_reason_before": (later("Messages of earlier scans by reason"), later("Reason")),
+    "ids_by_hour": (_("Messages by timestamp"), _("Hour (UTC)")),
+    "ids_over_time": (_("Messages over time"), _("Seen by the scan of (UTC)")),
+    "looks_like": (_("What the bytes look like"), _("Looks like")),
+    "not_told": (_("Unidentified messages on this side"), _("Reason")),
+    "framings": (_("Framing of messages"), _("Framing")),
+    "framings_before": (_("Framing of earlier messages"), _("Framing")),
+    "types": (_("Message types"), _("Type")),
+    "kinds": (_("Types seen"), _("Type")),
+    "values": (_("Values seen"), _("Value")),
+    "by_reason": (_("Messages by reason"), _("Reason")),
+    "by_reason_before": (_("Messages of earlier scans by reason"), _("Reason")),
 }
 #: those that are in order of time
 IN_TIME: Final = frozenset({"ids_by_hour", "ids_over_time"})

@@ -13,19 +13,12 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.components.badges import FindingState, Severity, Shown, SourceBadge
+from dashboard.components.badges import BadgeState, FindingState, Severity, SourceBadge
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import given_text, whole_number, with_query
+from dashboard.components.links import form_text, whole_number, with_query
 from dashboard.components.tables import ListFilter, active_filters, read_filters
-from dashboard.components.translation import later
-from dashboard.components.widgets import (
-    Environment,
-    Frame,
-    Link,
-    Paging,
-    SearchBox,
-    Section,
-)
+from dashboard.components.translation import gettext_lazy as _
+from dashboard.components.widgets import Environment, Frame, Link, Paging, SearchBox, Section
 from dashboard.promotions.presenters import FindingOrigin
 from dashboard.sources.coverage import Unreadable, clean_of, coverage_of, unreadable_of
 from dashboard.sources.labels import source_badge, source_badges
@@ -40,41 +33,37 @@ from registry.promotions.selectors import list_environments, resolving
 FILTERS: Final = {
     item.name: item
     for item in (
-        ListFilter(name="q", chip=later("text")),
+        ListFilter(name="q", chip=_("text")),
         ListFilter(
             name="state",
-            chip=later("state"),
-            label=later("State"),
+            chip=_("state"),
+            label=_("State"),
             values={
-                "": later("Open"),
-                "acknowledged": later("Acknowledged"),
-                "resolving": later("Resolving by an open request"),
-                "resolved": later("Resolved"),
-                "all": later("All states"),
+                "": _("Open"),
+                "acknowledged": _("Acknowledged"),
+                "resolving": _("Resolving by an open request"),
+                "resolved": _("Resolved"),
+                "all": _("All states"),
             },
         ),
         ListFilter(
             name="severity",
-            chip=later("severity"),
-            label=later("Severity"),
-            values={"": later("Any severity"), **{severity.code: severity.look.word for severity in Severity}},
+            chip=_("severity"),
+            label=_("Severity"),
+            values={"": _("Any severity"), **{severity.code: severity.look.word for severity in Severity}},
         ),
-        ListFilter(name="kind", chip=later("kind"), label=later("Source"), values={"": later("Any source")}),
-        ListFilter(
-            name="registry", chip=later("registry"), label=later("Registry"), values={"": later("Any registry")}
-        ),
-        ListFilter(name="rule", chip=later("rule"), label=later("Rule"), values={"": later("Any rule")}),
-        ListFilter(name="subject", chip=later("subject")),
-        ListFilter(name="topic", chip=later("topic")),
-        ListFilter(
-            name="assignee", chip=later("assigned to"), label=later("Assigned to"), values={"": later("Anybody")}
-        ),
-        ListFilter(name="source", chip=later("source")),
+        ListFilter(name="kind", chip=_("kind"), label=_("Source"), values={"": _("Any source")}),
+        ListFilter(name="registry", chip=_("registry"), label=_("Registry"), values={"": _("Any registry")}),
+        ListFilter(name="rule", chip=_("rule"), label=_("Rule"), values={"": _("Any rule")}),
+        ListFilter(name="subject", chip=_("subject")),
+        ListFilter(name="topic", chip=_("topic")),
+        ListFilter(name="assignee", chip=_("assigned to"), label=_("Assigned to"), values={"": _("Anybody")}),
+        ListFilter(name="source", chip=_("source")),
         ListFilter(
             name="muted",
-            chip=later("muted"),
-            label=later("Muted"),
-            values={"": later("Excluding muted"), "only": later("Only muted"), "all": later("Including muted")},
+            chip=_("muted"),
+            label=_("Muted"),
+            values={"": _("Excluding muted"), "only": _("Only muted"), "all": _("Including muted")},
         ),
     )
 }
@@ -90,7 +79,7 @@ class FindingFilters:
     def of(cls, request: HttpRequest) -> FindingFilters:
         """Read the filters from a URL. Raises InvalidInput for a value that a filter doesn't have."""
         form = request.GET.dict()
-        if given_text(form, "state") == "open":
+        if form_text(form, "state") == "open":
             del form["state"]  # open is the default
         values = read_filters(FILTERS.values(), form)
         if values["source"] and whole_number(values["source"]) is None:
@@ -168,14 +157,14 @@ def _found(counts: Counter[str], chosen: str) -> dict[str, str]:
 class Tally:
     """A state with its count; `url` lists them, `current` says that the list shows them."""
 
-    look: Shown | SourceBadge
+    look: BadgeState | SourceBadge
     count: int
     url: str
     current: bool = False
 
 
 def tallies(
-    chosen: FindingFilters, name: str, looks: Iterable[Shown | SourceBadge], counts: Counter[str]
+    chosen: FindingFilters, name: str, looks: Iterable[BadgeState | SourceBadge], counts: Counter[str]
 ) -> tuple[Tally, ...]:
     """Return the counts of open findings by severity or kind, each with its list; kinds without any are omitted."""
     return tuple(

@@ -16,7 +16,7 @@ from dashboard.compare.sides import OBSERVED
 from dashboard.components.forms import ServiceForm
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import subject_url, with_query
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Crumb, Fact, Frame, Link, Problem, Section
 from dashboard.findings.decisions import AcknowledgeForm, AssignForm
 from dashboard.findings.evidence import evidence_facts, evidence_tables
@@ -56,12 +56,12 @@ SHOWN_COMMANDS: Final = 3
 MOST_MESSAGES: Final = 100
 #: columns of a finding whose changes are shown in the history → text
 TOLD: Final = {
-    "state": later("state: %(value)s"),
-    "severity": later("severity: %(value)s"),
-    "assigned_to": later("assigned to %(value)s"),
-    "acknowledged_reason": later("reason: %(value)s"),
-    "acknowledged_until": later("until %(value)s"),
-    "muted": later("muted: %(value)s"),
+    "state": _("state: %(value)s"),
+    "severity": _("severity: %(value)s"),
+    "assigned_to": _("assigned to %(value)s"),
+    "acknowledged_reason": _("reason: %(value)s"),
+    "acknowledged_until": _("until %(value)s"),
+    "muted": _("muted: %(value)s"),
 }
 
 

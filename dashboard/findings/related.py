@@ -18,7 +18,8 @@ from dashboard.compare.proposed_schema import against_latest
 from dashboard.components.badges import ACCESS
 from dashboard.components.diff import TextDiff, text_diff
 from dashboard.components.links import subject_url
-from dashboard.components.translation import counted, later, listing
+from dashboard.components.translation import counted, listing
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Link
 from dashboard.streams.queries import check_action
 from dashboard.streams.variables import fields_as_ddl
@@ -267,17 +268,17 @@ def _is_same(one: str, other: str | None) -> bool:
 
 
 _SENTENCES: Final = {
-    "released": later("version %(version)s was released by request %(request)s"),
-    "registered": later("version %(version)s was registered"),
-    "ghost": later("version %(version)s was registered without a request"),
-    "deleted": later("version %(version)s was deleted"),
-    "restored": later("version %(version)s was restored"),
-    "level": later("the compatibility level was set to %(name)s"),
-    "mode": later("the mode was set to %(name)s"),
-    "client": later("client %(name)s was declared"),
-    "client_changed": later("client %(name)s moved to another version"),
-    "source": later("the scan settings of this source were changed"),
-    "deployed": later("%(name)s was deployed"),
+    "released": _("version %(version)s was released by request %(request)s"),
+    "registered": _("version %(version)s was registered"),
+    "ghost": _("version %(version)s was registered without a request"),
+    "deleted": _("version %(version)s was deleted"),
+    "restored": _("version %(version)s was restored"),
+    "level": _("the compatibility level was set to %(name)s"),
+    "mode": _("the mode was set to %(name)s"),
+    "client": _("client %(name)s was declared"),
+    "client_changed": _("client %(name)s moved to another version"),
+    "source": _("the scan settings of this source were changed"),
+    "deployed": _("%(name)s was deployed"),
 }
 
 
@@ -290,7 +291,7 @@ def suspected(info: FindingInfo) -> SuspectedList | None:
 
 
 def _row(item: Suspicion, info: FindingInfo) -> Suspected:
-    values = {"version": item.version, "request": item.request, "name": item.name or later("the inherited value")}
+    values = {"version": item.version, "request": item.request, "name": item.name or _("the inherited value")}
     sentence = _SENTENCES[item.kind] % values
     if item.kind == "deployed":
         return Suspected(before=_span(item.seconds_before), sentence=sentence, url=item.url, elsewhere=True)

@@ -13,7 +13,8 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import Health, ScanState
 from dashboard.components.links import subjects_url
-from dashboard.components.translation import counted, later, listing
+from dashboard.components.translation import counted, listing
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action, Frame, Link, Problem
 from dashboard.findings.finding_list import FindingRow, finding_row
 from dashboard.promotions.plan import RequestRow, impact_of
@@ -164,11 +165,7 @@ def _line(source: SourceInfo) -> HealthLine:
 
 SHOWN: Final = 8
 PROBLEMS: Final = 5
-_ENDED: Final = {
-    "applied": later("was applied"),
-    "rejected": later("was rejected"),
-    "withdrawn": later("was withdrawn"),
-}
+_ENDED: Final = {"applied": _("was applied"), "rejected": _("was rejected"), "withdrawn": _("was withdrawn")}
 
 
 def waiting_rows(waiting: Sequence[RequestInfo], order: list[str], now: datetime) -> tuple[RequestRow, ...]:

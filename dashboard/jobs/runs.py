@@ -15,9 +15,10 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import JobState
 from dashboard.components.frame import make_frame
-from dashboard.components.translation import counted, later
+from dashboard.components.translation import counted
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action, Crumb, Frame
-from dashboard.sources.labels import lasting
+from dashboard.sources.labels import format_duration
 from registry.errors import NotFound
 from registry.notifications.job_log import RunInfo, get_run, runs_of
 
@@ -60,33 +61,30 @@ SCAN: Final = "registry.drift.tasks.run_scan"
 SYNC: Final = "registry.subjects.tasks.sync_remote"
 DELIVER: Final = "registry.notifications.tasks.deliver"
 APPLY: Final = "registry.promotions.tasks.apply_one"
-QUEUES: Final = {
-    "default": later("Syncs, deliveries, search index, promotions"),
-    "scans": later("Scans"),
-}
+QUEUES: Final = {"default": _("Syncs, deliveries, search index, promotions"), "scans": _("Scans")}
 _STATES: Final = {"done": JobState.WELL, "failed": JobState.FAILED}
 #: task with a key → title of its run's page
 _TITLES: Final = {
-    SCAN: later("Scan %(key)s"),
-    SYNC: later("Sync of mirror %(key)s"),
-    DELIVER: later("Delivery %(key)s"),
-    APPLY: later("Apply request %(key)s"),
+    SCAN: _("Scan %(key)s"),
+    SYNC: _("Sync of mirror %(key)s"),
+    DELIVER: _("Delivery %(key)s"),
+    APPLY: _("Apply request %(key)s"),
 }
 #: entry of beat's schedule → label
 _WORDS: Final = {
-    "queue-due-scans": later("Queue due scans"),
-    "queue-due-syncs": later("Queue due mirror syncs"),
-    "seal-audit": later("Seal the audit log"),
-    "queue-due-deliveries": later("Send webhook deliveries"),
-    "queue-due-digests": later("Send email digests"),
-    "prune-notices": later("Remove old notices, digests and logs"),
-    "prune-copies": later("Remove expired copies"),
-    "prune-deployments": later("Remove old deployments"),
-    "refresh-outlooks": later("Update the promotion board"),
-    "apply-due": later("Apply scheduled requests"),
-    "index-stale-subjects": later("Update the search index"),
-    "sweep-search-index": later("Find missing search index entries"),
-    "reclaim-lost-scans": later("Reassign lost scans"),
+    "queue-due-scans": _("Queue due scans"),
+    "queue-due-syncs": _("Queue due mirror syncs"),
+    "seal-audit": _("Seal the audit log"),
+    "queue-due-deliveries": _("Send webhook deliveries"),
+    "queue-due-digests": _("Send email digests"),
+    "prune-notices": _("Remove old notices, digests and logs"),
+    "prune-copies": _("Remove expired copies"),
+    "prune-deployments": _("Remove old deployments"),
+    "refresh-outlooks": _("Update the promotion board"),
+    "apply-due": _("Apply scheduled requests"),
+    "index-stale-subjects": _("Update the search index"),
+    "sweep-search-index": _("Find missing search index entries"),
+    "reclaim-lost-scans": _("Reassign lost scans"),
 }
 
 
@@ -110,7 +108,9 @@ def _scheduled(name: str, entry: Mapping[str, Any], run: RunInfo | None) -> JobR
     row = JobRow(
         name=str(_WORDS.get(name, name)),
         state=JobState.NEVER,
-        about=gettext("every %(time)s") % {"time": lasting(int(seconds))} if seconds else str(entry["schedule"]),
+        about=gettext("every %(time)s") % {"time": format_duration(int(seconds))}
+        if seconds
+        else str(entry["schedule"]),
     )
     if run is None:
         return row

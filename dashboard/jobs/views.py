@@ -20,11 +20,12 @@ from django.views.decorators.http import require_safe
 from dashboard.components.badges import JobState
 from dashboard.components.frame import make_frame, page_actor, refresh_action
 from dashboard.components.links import subjects_url
-from dashboard.components.translation import counted, later
+from dashboard.components.translation import counted
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action, Frame, Problem
 from dashboard.home.panels import readable
 from dashboard.jobs.runs import APPLY, DELIVER, SCAN, SYNC, JobRow, Runs, last_runs, queue_rows, run_page, schedule_rows
-from dashboard.sources.labels import lasting, scan_refusal
+from dashboard.sources.labels import format_duration, scan_refusal
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, may, require
 from registry.audit import hash_chain
@@ -146,7 +147,7 @@ def _mirrors(actor: Actor, runs: Runs) -> Iterable[JobRow]:
             name=mirror.registry,
             state=_mirror_state(mirror),
             url=subjects_url(mirror.registry),
-            about=gettext("every %(time)s") % {"time": lasting(mirror.every_seconds)},
+            about=gettext("every %(time)s") % {"time": format_duration(mirror.every_seconds)},
             last_at=mirror.synced_at,
             seconds=run.seconds if run else None,
             next_at=mirror.next_at,
@@ -235,54 +236,50 @@ _PARTS: Final[tuple[tuple[JobGroup, Callable[[Actor, Runs], Iterable[JobRow]]], 
     (
         JobGroup(
             key="scans",
-            title=later("Scans"),
-            about=later("The last scan of each source and when the next is due."),
-            nothing=later("No sources have been scanned yet."),
+            title=_("Scans"),
+            about=_("The last scan of each source and when the next is due."),
+            nothing=_("No sources have been scanned yet."),
         ),
         _scans,
     ),
     (
         JobGroup(
             key="mirrors",
-            title=later("Mirrors"),
-            about=later("Remote registries that are synced on a schedule."),
-            nothing=later("No mirrored registries."),
+            title=_("Mirrors"),
+            about=_("Remote registries that are synced on a schedule."),
+            nothing=_("No mirrored registries."),
         ),
         _mirrors,
     ),
     (
         JobGroup(
             key="applies",
-            title=later("Promotions"),
-            about=later("Requests that are scheduled, being applied or partly applied."),
-            nothing=later("No requests are scheduled or being applied."),
+            title=_("Promotions"),
+            about=_("Requests that are scheduled, being applied or partly applied."),
+            nothing=_("No requests are scheduled or being applied."),
         ),
         _applies,
     ),
     (
         JobGroup(
             key="deliveries",
-            title=later("Deliveries"),
-            about=later("Pending and failed deliveries to your webhooks."),
-            nothing=later("No pending or failed deliveries."),
+            title=_("Deliveries"),
+            about=_("Pending and failed deliveries to your webhooks."),
+            nothing=_("No pending or failed deliveries."),
         ),
         _deliveries,
     ),
-    (JobGroup(key="index", title=later("Search"), about=later("The index that subject search uses.")), _index),
+    (JobGroup(key="index", title=_("Search"), about=_("The index that subject search uses.")), _index),
     (
-        JobGroup(key="queues", title=later("Queues"), about=later("Tasks that wait for a free worker.")),
+        JobGroup(key="queues", title=_("Queues"), about=_("Tasks that wait for a free worker.")),
         lambda actor, runs: queue_rows(),
     ),
     (
-        JobGroup(
-            key="schedule", title=later("Schedule"), about=later("Recurring jobs and the result of their last run.")
-        ),
+        JobGroup(key="schedule", title=_("Schedule"), about=_("Recurring jobs and the result of their last run.")),
         lambda actor, runs: schedule_rows(runs),
     ),
     (
-        JobGroup(
-            key="sealing", title=later("Audit"), about=later("Each committed event is added to the chain of seals.")
-        ),
+        JobGroup(key="sealing", title=_("Audit"), about=_("Each committed event is added to the chain of seals.")),
         _sealing,
     ),
 )

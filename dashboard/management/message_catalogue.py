@@ -29,7 +29,6 @@ KEYWORDS: Final[dict[str, Any]] = {
     "gettext": None,
     "gettext_lazy": None,
     "gettext_noop": None,
-    "later": None,
     "ngettext": (1, 2),
     "counted": (2, 3),
     "pgettext": ((1, "c"), 2),

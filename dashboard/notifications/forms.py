@@ -11,45 +11,39 @@ from django.utils.functional import lazy
 from django.utils.translation import gettext
 
 from dashboard.components.forms import CodeField, ServiceForm
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from registry.errors import Conflict, InvalidInput, NotAllowed
 from registry.notifications import services, webhooks
 from registry.notifications.digests import choose_digest
 from registry.notifications.events import ANY, EVENTS, FOR_WEBHOOKS, SUBSCRIBABLE
 from registry.notifications.models import DAILY, OFF, SIGNED, SLACK, WEEKLY
 
-KINDS: Final = {
-    SIGNED: later("Signed JSON events, for a program"),
-    SLACK: later("Messages, for Slack or Mattermost"),
-}
-_PATTERN: Final = later("A pattern: * matches any text, ? matches one character.")
+KINDS: Final = {SIGNED: _("Signed JSON events, for a program"), SLACK: _("Messages, for Slack or Mattermost")}
+_PATTERN: Final = _("A pattern: * matches any text, ? matches one character.")
 
 
 class _PatternForm(ServiceForm):
     """A form that may be refused because of its patterns, if the reader has no permission there."""
 
     refusals = (Conflict, InvalidInput, NotAllowed)
-    cure = later("Nothing was saved. Correct the form below.")
+    cure = _("Nothing was saved. Correct the form below.")
 
-    registry_pattern = CodeField(label=later("Registries"), initial="*", help_text=_PATTERN)
-    subject_pattern = CodeField(label=later("Subjects"), initial="*", help_text=_PATTERN)
+    registry_pattern = CodeField(label=_("Registries"), initial="*", help_text=_PATTERN)
+    subject_pattern = CodeField(label=_("Subjects"), initial="*", help_text=_PATTERN)
 
 
 class SubscribeForm(_PatternForm):
     """A form that subscribes to an event, or excludes it."""
 
     service = staticmethod(services.subscribe)
-    label = later("Subscribe")
-    success = later("Subscription saved.")
+    label = _("Subscribe")
+    success = _("Subscription saved.")
 
     wanted = forms.ChoiceField(
-        label=later("Notices"),
-        choices=(("yes", later("Notify me")), ("no", later("Don’t notify me"))),
-        required=False,
+        label=_("Notices"), choices=(("yes", _("Notify me")), ("no", _("Don’t notify me"))), required=False
     )
     event = forms.ChoiceField(
-        label=later("Event"),
-        choices=[(ANY, later("All events")), *((name, EVENTS[name].title) for name in SUBSCRIBABLE)],
+        label=_("Event"), choices=[(ANY, _("All events")), *((name, EVENTS[name].title) for name in SUBSCRIBABLE)]
     )
     field_order = ("wanted", "event", "registry_pattern", "subject_pattern")
 
@@ -62,13 +56,12 @@ class DigestForm(ServiceForm):
     """A form that schedules the digest at an hour in the page's time zone."""
 
     service = staticmethod(choose_digest)
-    label = later("Save digest")
-    success = later("Digest saved.")
+    label = _("Save digest")
+    success = _("Digest saved.")
     cure = _PatternForm.cure
 
     every = forms.ChoiceField(
-        label=later("How often"),
-        choices=((OFF, later("Never")), (DAILY, later("Every day")), (WEEKLY, later("Every Monday"))),
+        label=_("How often"), choices=((OFF, _("Never")), (DAILY, _("Every day")), (WEEKLY, _("Every Monday")))
     )
     hour = forms.TypedChoiceField(
         label=lazy(lambda: gettext("Time (%(zone)s)") % {"zone": timezone.get_current_timezone_name()}, str)(),
@@ -85,17 +78,17 @@ class WebhookForm(_PatternForm):
     """A form that creates a webhook; the result is its key."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(webhooks.create_webhook)
-    label = later("Add webhook")
+    label = _("Add webhook")
 
-    name = forms.CharField(label=later("Name"), help_text=later("A name that people here recognize."))
+    name = forms.CharField(label=_("Name"), help_text=_("A name that people here recognize."))
     url = CodeField(
-        label=later("Address"),
-        help_text=later("Starts with http:// or https://, without a query string. Redirects are not followed."),
+        label=_("Address"),
+        help_text=_("Starts with http:// or https://, without a query string. Redirects are not followed."),
     )
     kind = forms.ChoiceField(
-        label=later("Sends"),
+        label=_("Sends"),
         choices=list(KINDS.items()),
-        help_text=later(
+        help_text=_(
             "Chat programs don’t read JSON events or check signatures. Keep the address of a chat webhook secret."
         ),
     )
@@ -121,8 +114,8 @@ class WebhookEditForm(WebhookForm):
     """A form that edits a webhook."""
 
     service = staticmethod(webhooks.update_webhook)
-    label = later("Save webhook")
-    success = later("Webhook saved.")
+    label = _("Save webhook")
+    success = _("Webhook saved.")
 
     def arguments(self) -> dict[str, Any]:
         """Return the service's arguments."""
@@ -133,5 +126,5 @@ class RemoveWebhookForm(ServiceForm):
     """A form that removes a webhook."""
 
     service = staticmethod(webhooks.remove_webhook)
-    label = later("Remove webhook")
-    success = later("Webhook removed.")
+    label = _("Remove webhook")
+    success = _("Webhook removed.")

@@ -15,7 +15,7 @@ from dashboard.components.badges import Look
 from dashboard.components.forms import ConfirmPage, ServiceForm
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import chosen_value
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action, Crumb, Fact, Frame, Paging, Problem
 from dashboard.notifications.forms import KINDS, DigestForm, SubscribeForm, WebhookEditForm, WebhookForm
 from registry.access.roles import ACTION_WORDS, Actor, refusal
@@ -132,14 +132,14 @@ def stop_page(request: HttpRequest, token: str, *, done: bool = False) -> StopPa
     )
 
 
-ON: Final = Look("ok", "circle-check", later("On"))
-FAILING: Final = Look("care", "triangle-alert", later("Failing"))
-OFF: Final = Look("unknown", "circle-slash", later("Off"))
+ON: Final = Look("ok", "circle-check", _("On"))
+FAILING: Final = Look("care", "triangle-alert", _("Failing"))
+OFF: Final = Look("unknown", "circle-slash", _("Off"))
 DELIVERIES: Final = {
-    "queued": Look("unknown", "hourglass", later("Queued")),
-    "sending": Look("unknown", "send", later("Sending")),
-    "delivered": Look("ok", "circle-check", later("Delivered")),
-    "failed": Look("breaks", "octagon-x", later("Given up")),
+    "queued": Look("unknown", "hourglass", _("Queued")),
+    "sending": Look("unknown", "send", _("Sending")),
+    "delivered": Look("ok", "circle-check", _("Delivered")),
+    "failed": Look("breaks", "octagon-x", _("Given up")),
 }
 
 

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Final
 from django import forms
 
 from dashboard.components.forms import CodeField, NameChoiceField, ServiceForm, fill_choices
-from dashboard.components.translation import later, later_filled
+from dashboard.components.translation import gettext_lazy as _
+from dashboard.components.translation import lazy_format
 from registry.access import services
 from registry.access.roles import ROLES, SCOPE_WORDS
 from registry.access.tokens import DEFAULT_DAYS, MAX_DAYS
@@ -31,41 +32,41 @@ class PeopleForm(ServiceForm):
     loses: ClassVar[str] = ""
 
 
-def _person(label: str = later("Person")) -> NameChoiceField:
+def _person(label: str = _("Person")) -> NameChoiceField:
     return NameChoiceField(label=label)
 
 
 def _group() -> NameChoiceField:
-    return NameChoiceField(label=later("Group"))
+    return NameChoiceField(label=_("Group"))
 
 
 class _ScopedForm(PeopleForm):
-    registry = NameChoiceField(label=later("Registry"), empty_label=later("all"))
+    registry = NameChoiceField(label=_("Registry"), empty_label=_("all"))
     subject_pattern = CodeField(
-        label=later("Subjects"), initial="*", required=False, help_text=later("A pattern such as orders-*.")
+        label=_("Subjects"), initial="*", required=False, help_text=_("A pattern such as orders-*.")
     )
 
 
 class _RoleForm(_ScopedForm):
-    role = forms.ChoiceField(label=later("Role"), choices=[(role, role) for role in ROLES])
-    label = later("Grant role")
-    success = later("Role granted.")
+    role = forms.ChoiceField(label=_("Role"), choices=[(role, role) for role in ROLES])
+    label = _("Grant role")
+    success = _("Role granted.")
 
 
 class AddPersonForm(PeopleForm):
     """A form that creates an account; the result is its password."""
 
     do, service = "add", staticmethod(services.add_person)
-    title, label, success = later("Add a person"), later("Add person"), later("Person added.")
+    title, label, success = _("Add a person"), _("Add person"), _("Person added.")
 
-    username = forms.CharField(label=later("Username"))
+    username = forms.CharField(label=_("Username"))
 
 
 class GrantForm(_RoleForm):
     """A form that grants a role to a person."""
 
     do, service = "grant", staticmethod(services.grant)
-    title = later("Grant a role to a person")
+    title = _("Grant a role to a person")
 
     username = _person()
     field_order = ("username", "role", "registry", "subject_pattern")
@@ -75,29 +76,27 @@ class EmailForm(PeopleForm):
     """A form that sets a person's email address."""
 
     do, service = "mail", staticmethod(services.set_email)
-    title = later("Set a person’s email address")
-    label, success = later("Save address"), later("Email address saved.")
+    title = _("Set a person’s email address")
+    label, success = _("Save address"), _("Email address saved.")
 
     username = _person()
-    email = forms.CharField(
-        label=later("Email address"), required=False, help_text=later("Leave empty to send no email.")
-    )
+    email = forms.CharField(label=_("Email address"), required=False, help_text=_("Leave empty to send no email."))
 
 
 class MakeGroupForm(PeopleForm):
     """A form that creates a group."""
 
     do, service = "make_group", staticmethod(services.make_group)
-    title, label, success = later("Create a group"), later("Create group"), later("Group created.")
+    title, label, success = _("Create a group"), _("Create group"), _("Group created.")
 
-    name = forms.CharField(label=later("Name"))
+    name = forms.CharField(label=_("Name"))
 
 
 class OwnerForm(_ScopedForm):
     """A form that makes a person an owner."""
 
     do, service = "own", staticmethod(services.add_owner)
-    title, label, success = later("Add a person as owner"), later("Add owner"), later("Owner added.")
+    title, label, success = _("Add a person as owner"), _("Add owner"), _("Owner added.")
 
     username = _person()
     field_order = ("username", "registry", "subject_pattern")
@@ -107,16 +106,14 @@ class SamePersonForm(PeopleForm):
     """A form that links two accounts of one person."""
 
     do, service = "same", staticmethod(state_same_person)
-    title = later("Link two accounts of the same person")
-    label, success = later("Link accounts"), later("Accounts linked.")
+    title = _("Link two accounts of the same person")
+    label, success = _("Link accounts"), _("Accounts linked.")
 
-    one = _person(later("Account"))
-    other = _person(later("Other account of the same person"))
+    one = _person(_("Account"))
+    other = _person(_("Other account of the same person"))
     reason = forms.CharField(
-        label=later("Reason"),
-        help_text=later(
-            "Recorded in the audit log. After this, neither account can approve what the other one requested."
-        ),
+        label=_("Reason"),
+        help_text=_("Recorded in the audit log. After this, neither account can approve what the other one requested."),
     )
 
 
@@ -124,7 +121,7 @@ class GroupGrantForm(_RoleForm):
     """A form that grants a role to a group."""
 
     do, service = "grant_to_group", staticmethod(services.grant_to_group)
-    title = later("Grant a role to a group")
+    title = _("Grant a role to a group")
 
     group = _group()
     field_order = ("group", "role", "registry", "subject_pattern")
@@ -134,7 +131,7 @@ class JoinForm(PeopleForm):
     """A form that adds a person to a group."""
 
     do, service = "join", staticmethod(services.add_member)
-    title, label, success = later("Add a person to a group"), later("Add member"), later("Member added.")
+    title, label, success = _("Add a person to a group"), _("Add member"), _("Member added.")
 
     group = _group()
     username = _person()
@@ -144,18 +141,18 @@ class GroupOwnerForm(_ScopedForm):
     """A form that makes a group an owner."""
 
     do, service = "own_group", staticmethod(services.add_owner)
-    title, label, success = later("Add a group as owner"), later("Add owner"), later("Owner added.")
+    title, label, success = _("Add a group as owner"), _("Add owner"), _("Owner added.")
 
     group = _group()
     field_order = ("group", "registry", "subject_pattern")
 
 
-class ShutForm(PeopleForm):
+class DeactivateForm(PeopleForm):
     """A form that deactivates an account."""
 
     do, service = "shut", staticmethod(services.set_active)
-    label, success = later("Deactivate account"), later("Account deactivated.")
-    loses = later(
+    label, success = _("Deactivate account"), _("Account deactivated.")
+    loses = _(
         "This person is signed out and can no longer sign in. Their API tokens are revoked and stay revoked"
         " after a reactivation."
     )
@@ -168,19 +165,19 @@ class ShutForm(PeopleForm):
         return {**self.cleaned_data, "active": self.active}
 
 
-class ReopenForm(ShutForm):
+class ReopenForm(DeactivateForm):
     """A form that reactivates an account."""
 
     do, active = "open", True
-    label, success, loses = later("Reactivate account"), later("Account reactivated."), ""
+    label, success, loses = _("Reactivate account"), _("Account reactivated."), ""
 
 
 class RevokeForm(PeopleForm):
     """A form that revokes a role of a person."""
 
     do, service = "revoke", staticmethod(services.revoke_grant)
-    label, success = later("Revoke role"), later("Role revoked.")
-    loses = later("This person loses the permissions of this role there.")
+    label, success = _("Revoke role"), _("Role revoked.")
+    loses = _("This person loses the permissions of this role there.")
 
     grant_id = forms.IntegerField()
 
@@ -189,15 +186,15 @@ class GroupRevokeForm(RevokeForm):
     """A form that revokes a role of a group."""
 
     do, service = "revoke_from_group", staticmethod(services.remove_group_grant)
-    loses = later("All members lose the permissions of this role there.")
+    loses = _("All members lose the permissions of this role there.")
 
 
 class LeaveForm(PeopleForm):
     """A form that removes a person from a group."""
 
     do, service = "leave", staticmethod(services.remove_member)
-    label, success = later("Remove member"), later("Member removed.")
-    loses = later("This person loses the roles and subjects that come from the group.")
+    label, success = _("Remove member"), _("Member removed.")
+    loses = _("This person loses the roles and subjects that come from the group.")
 
     group = forms.CharField()
     username = forms.CharField()
@@ -207,18 +204,18 @@ class RemoveGroupForm(PeopleForm):
     """A form that removes a group."""
 
     do, service = "remove_group", staticmethod(services.remove_group)
-    label, success = later("Remove group"), later("Group removed.")
-    loses = later("Its members lose the group’s roles, and the group no longer owns its subjects.")
+    label, success = _("Remove group"), _("Group removed.")
+    loses = _("Its members lose the group’s roles, and the group no longer owns its subjects.")
 
     name = forms.CharField()
 
 
-class DisownForm(PeopleForm):
+class RemoveOwnerForm(PeopleForm):
     """A form that removes an owner."""
 
     do, service = "disown", staticmethod(services.remove_owner)
-    label, success = later("Remove owner"), later("Owner removed.")
-    loses = later("This owner is no longer asked about these subjects or notified of changes.")
+    label, success = _("Remove owner"), _("Owner removed.")
+    loses = _("This owner is no longer asked about these subjects or notified of changes.")
 
     ownership_id = forms.IntegerField()
 
@@ -227,8 +224,8 @@ class UnlinkForm(PeopleForm):
     """A form that unlinks two accounts."""
 
     do, service = "two", staticmethod(withdraw_same_person)
-    label, success = later("Unlink accounts"), later("Accounts unlinked.")
-    loses = later("After this, each account can approve what the other one requested.")
+    label, success = _("Unlink accounts"), _("Accounts unlinked.")
+    loses = _("After this, each account can approve what the other one requested.")
 
     statement_id = forms.IntegerField()
 
@@ -238,7 +235,16 @@ FORMS: Final[dict[str, type[PeopleForm]]] = {
     for form in (
         *(AddPersonForm, GrantForm, EmailForm, MakeGroupForm, OwnerForm, SamePersonForm),
         *(GroupGrantForm, JoinForm, GroupOwnerForm),
-        *(ShutForm, ReopenForm, RevokeForm, GroupRevokeForm, LeaveForm, RemoveGroupForm, DisownForm, UnlinkForm),
+        *(
+            DeactivateForm,
+            ReopenForm,
+            RevokeForm,
+            GroupRevokeForm,
+            LeaveForm,
+            RemoveGroupForm,
+            RemoveOwnerForm,
+            UnlinkForm,
+        ),
     )
 }
 
@@ -259,24 +265,24 @@ class TokenForm(ServiceForm):
     """A form that creates a token."""
 
     service = staticmethod(services.make_token)
-    label = later("Create token")
+    label = _("Create token")
 
-    name = forms.CharField(label=later("Name"), widget=forms.TextInput(attrs={"placeholder": "orders CI"}))
+    name = forms.CharField(label=_("Name"), widget=forms.TextInput(attrs={"placeholder": "orders CI"}))
     scope = forms.ChoiceField(
-        label=later("Scope"),
+        label=_("Scope"),
         choices=[(name, f"{name}: {words}") for name, words in SCOPE_WORDS.items()],
         initial="read",
-        help_text=later("A token never has more rights than you do."),
+        help_text=_("A token never has more rights than you do."),
     )
-    registry = NameChoiceField(label=later("Registry"), empty_label=later("all"))
+    registry = NameChoiceField(label=_("Registry"), empty_label=_("all"))
     subject_pattern = CodeField(
-        label=later("Subjects"),
+        label=_("Subjects"),
         initial="*",
         required=False,
-        help_text=later("A pattern such as orders-*. Use * for all subjects."),
+        help_text=_("A pattern such as orders-*. Use * for all subjects."),
     )
     days = forms.IntegerField(
-        label=later("Expires after (days)"),
+        label=_("Expires after (days)"),
         initial=DEFAULT_DAYS,
-        help_text=later_filled(later("Up to %(max_days)s."), max_days=MAX_DAYS),
+        help_text=lazy_format(_("Up to %(max_days)s."), max_days=MAX_DAYS),
     )

@@ -16,7 +16,7 @@ from dashboard.compare.change_details import skipped_between
 from dashboard.compare.comparison import ChangeCard, VersionComparison
 from dashboard.compare.proposed_schema import comparison_notes
 from dashboard.components.links import subject_url
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Link
 from dashboard.promotions.plan import failure_word, steps_of_plan, worst
 from dashboard.promotions.presenters import ItemLink, NewSchemaView
@@ -40,7 +40,7 @@ MAX_ITEMS: Final = 50
 #: listed fields of a new schema; its text has the rest
 MAX_FIELDS: Final = 200
 #: label of a change without a field
-WHOLE: Final = later("the whole schema")
+WHOLE: Final = _("the whole schema")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from dashboard.components.forms import (
     UtcDateTimeField,
     field_value,
 )
-from dashboard.components.translation import later, later_filled
+from dashboard.components.translation import gettext_lazy as _
+from dashboard.components.translation import lazy_format
 from dashboard.promotions.request_list import at_utc
 from registry.errors import Conflict, InvalidInput, NotAllowed, NotFound, SchemadeskError, Unavailable
 from registry.promotions import selectors, services
@@ -27,15 +28,15 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 MAX_LINES: Final = 500
 LATEST: Final = "latest"
 STATE_MESSAGES: Final = {
-    "draft": later("Saved as your draft."),
-    "in review": later("Submitted for review."),
-    "approved": later("Approved. It can be applied now."),
-    "scheduled": later("Scheduled."),
-    "applying": later("Being applied. Reload this page in a moment."),
-    "rejected": later("Rejected."),
-    "applied": later("Applied. It is now live in the target."),
-    "withdrawn": later("Withdrawn."),
-    "failed": later("Failed after it was partly applied."),
+    "draft": _("Saved as your draft."),
+    "in review": _("Submitted for review."),
+    "approved": _("Approved. It can be applied now."),
+    "scheduled": _("Scheduled."),
+    "applying": _("Being applied. Reload this page in a moment."),
+    "rejected": _("Rejected."),
+    "applied": _("Applied. It is now live in the target."),
+    "withdrawn": _("Withdrawn."),
+    "failed": _("Failed after it was partly applied."),
 }
 
 
@@ -91,14 +92,14 @@ class GiveUpForm(RequestForm):
     """A form that gives up a failed request; completed steps are kept."""
 
     service = staticmethod(services.give_up)
-    success = later("Given up. Completed steps are kept.")
+    success = _("Given up. Completed steps are kept.")
 
 
 class UnscheduleForm(RequestForm):
     """A form that cancels the schedule."""
 
     service = staticmethod(services.unschedule)
-    success = later("Schedule cancelled. The request must be applied by hand.")
+    success = _("Schedule cancelled. The request must be applied by hand.")
 
 
 class RecheckForm(RequestForm):
@@ -111,7 +112,7 @@ class RecheckForm(RequestForm):
         return gettext("The checks were run again. The request is %(state)s.") % {"state": self.result}
 
 
-class AgainForm(RequestForm):
+class ResubmitForm(RequestForm):
     """A form that resubmits a request without changes."""
 
     service = staticmethod(services.ask_again)
@@ -127,9 +128,9 @@ class ReviewForm(RequestForm):
     conditional: tuple[str, ...] = ("comment", "typed")
 
     plan_hash = _hidden()
-    comment = LongTextField(label=later("Comment"), rows=2, required=False)
-    override = LongTextField(label=later("Reason to override failing checks"), rows=2, required=False)
-    typed = CodeField(label=later("Type the name of the subject to approve"), required=False)
+    comment = LongTextField(label=_("Comment"), rows=2, required=False)
+    override = LongTextField(label=_("Reason to override failing checks"), rows=2, required=False)
+    typed = CodeField(label=_("Type the name of the subject to approve"), required=False)
 
 
 class ApproveForm(ReviewForm):
@@ -148,7 +149,7 @@ class ChangesForm(ReviewForm):
     """A form that requests changes."""
 
     service = staticmethod(services.request_changes)
-    success = later("Changes requested. The requester is notified.")
+    success = _("Changes requested. The requester is notified.")
 
     def arguments(self) -> dict[str, Any]:
         """Return only the comment."""
@@ -166,12 +167,10 @@ class ScheduleForm(RequestForm):
     """A form that schedules the request."""
 
     service = staticmethod(services.schedule)
-    label = later("Schedule")
+    label = _("Schedule")
 
-    at = UtcDateTimeField(label=later("Scheduled time (UTC)"))
-    move_on = forms.BooleanField(
-        label=later("If the target is frozen then, apply it when the freeze ends"), required=False
-    )
+    at = UtcDateTimeField(label=_("Scheduled time (UTC)"))
+    move_on = forms.BooleanField(label=_("If the target is frozen then, apply it when the freeze ends"), required=False)
 
     def message(self, **route: Any) -> str:
         """Say when it will be applied, and if a freeze moved the chosen time."""
@@ -187,10 +186,10 @@ class LabelledForm(ServiceForm):
     """A form with the labels of a request, separated by commas."""
 
     labels = forms.CharField(
-        label=later("Labels"),
+        label=_("Labels"),
         required=False,
-        help_text=later_filled(
-            later("Up to %(most)s, separated by commas. Everyone who can read the request sees them."), most=MAX_LABELS
+        help_text=lazy_format(
+            _("Up to %(most)s, separated by commas. Everyone who can read the request sees them."), most=MAX_LABELS
         ),
     )
 
@@ -204,8 +203,8 @@ class LabelsForm(LabelledForm, RequestForm):
     """A form that replaces the labels."""
 
     service = staticmethod(services.set_labels)
-    label = later("Save labels")
-    success = later("Labels saved.")
+    label = _("Save labels")
+    success = _("Labels saved.")
     anchor = "#labels"
 
 
@@ -217,21 +216,21 @@ class NewRequestForm(LabelledForm):
     field_order = ("items", "source", "target", "reason", "labels", "with_config")
 
     items = LongTextField(
-        label=later("Subjects"),
+        label=_("Subjects"),
         code=True,
         placeholder="orders-value 3",
-        help_text=later(
+        help_text=_(
             "One subject per line, optionally followed by a space and a version. Without a version, the"
             " latest is used. Referenced schemas are included automatically."
         ),
     )
-    source = NameChoiceField(label=later("From"))
-    target = NameChoiceField(label=later("To"))
-    reason = LongTextField(label=later("Reason"), required=False, help_text=later("What reviewers should know."))
+    source = NameChoiceField(label=_("From"))
+    target = NameChoiceField(label=_("To"))
+    reason = LongTextField(label=_("Reason"), required=False, help_text=_("What reviewers should know."))
     with_config = forms.BooleanField(
-        label=later("Include the subjects’ own settings"),
+        label=_("Include the subjects’ own settings"),
         required=False,
-        help_text=later("Compatibility level, rules, metadata and description, as set on the subjects themselves."),
+        help_text=_("Compatibility level, rules, metadata and description, as set on the subjects themselves."),
     )
     again_of = forms.IntegerField(widget=forms.HiddenInput, required=False)
     draft = forms.BooleanField(widget=forms.HiddenInput, required=False)
@@ -276,8 +275,8 @@ class AcknowledgeForm(RequestForm):
     """A form that acknowledges the request for an affected client."""
 
     service = staticmethod(services.acknowledge)
-    label = later("Acknowledge")
-    lede = later(
+    label = _("Acknowledge")
+    lede = _(
         "Acknowledging means that the people who run this client know the effects and accept the change. It applies to the"
         " current plan only."
     )
@@ -286,7 +285,7 @@ class AcknowledgeForm(RequestForm):
     subject = _hidden()
     client = _hidden()
     plan_hash = _hidden()
-    note = LongTextField(label=later("Note"), rows=2, required=False, max_length=MAX_NOTE)
+    note = LongTextField(label=_("Note"), rows=2, required=False, max_length=MAX_NOTE)
 
     def message(self, **route: Any) -> str:
         """Say whether the acknowledgement is new."""
@@ -296,7 +295,7 @@ class AcknowledgeForm(RequestForm):
 class TakeBackForm(RequestForm):
     """A form that withdraws an acknowledgement."""
 
-    service = staticmethod(services.take_back)
+    service = staticmethod(services.withdraw_acknowledgement)
     anchor = "#consumers"
 
     subject = _hidden()
@@ -311,12 +310,12 @@ class ThreadForm(RequestForm):
     """A form that starts a discussion about a field, a subject or the whole request."""
 
     service = staticmethod(services.open_thread)
-    label = later("Start discussion")
-    success = later("Discussion started.")
+    label = _("Start discussion")
+    success = _("Discussion started.")
 
     subject = _hidden()
     path = _hidden()
-    text = LongTextField(label=later("Comment on this request"))
+    text = LongTextField(label=_("Comment on this request"))
 
     def place(self, **route: Any) -> str:
         """Return the discussions, with the subject's changes selected."""
@@ -338,21 +337,21 @@ class ReplyForm(OfThreadForm):
     """A form that adds a comment to a discussion."""
 
     service = staticmethod(services.reply)
-    label = later("Send")
-    success = later("Reply sent.")
+    label = _("Send")
+    success = _("Reply sent.")
 
-    text = LongTextField(label=later("Your reply"))
+    text = LongTextField(label=_("Your reply"))
 
 
 class ResolveForm(OfThreadForm):
     """A form that resolves a discussion."""
 
     service = staticmethod(services.resolve)
-    success = later("Discussion resolved.")
+    success = _("Discussion resolved.")
 
 
 class ReopenForm(OfThreadForm):
     """A form that reopens a discussion."""
 
     service = staticmethod(services.reopen)
-    success = later("Discussion reopened.")
+    success = _("Discussion reopened.")

@@ -21,8 +21,9 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import Acknowledged, RequestState
 from dashboard.components.forms import ServiceForm
-from dashboard.components.links import given_text
-from dashboard.components.translation import for_everybody, later
+from dashboard.components.links import form_text
+from dashboard.components.translation import for_everybody
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.promotions.forms import AcknowledgeForm, ReplyForm, ThreadForm
 from dashboard.promotions.plan import steps_of_plan
 from dashboard.promotions.presenters import ConsumerRow, StateMark, ThreadRow, TimelineEntry
@@ -143,24 +144,24 @@ _DRAFT, _REVIEW, _APPROVED = PromotionRequest.DRAFT, PromotionRequest.IN_REVIEW,
 _SCHEDULED, _APPLYING, _APPLIED = PromotionRequest.SCHEDULED, PromotionRequest.APPLYING, PromotionRequest.APPLIED
 _ENDED_BADLY: Final = (PromotionRequest.REJECTED, PromotionRequest.WITHDRAWN, PromotionRequest.FAILED)
 _STATE_SENTENCES: Final = {
-    _DRAFT: later("Saved as a draft"),
-    _REVIEW: later("In review"),
-    _APPROVED: later("Approved: it has all approvals"),
-    _SCHEDULED: later("Scheduled"),
-    _APPLYING: later("Being applied"),
-    _APPLIED: later("Applied"),
-    PromotionRequest.REJECTED: later("Rejected"),
-    PromotionRequest.WITHDRAWN: later("Withdrawn"),
-    PromotionRequest.FAILED: later("Failed after it was partly applied"),
+    _DRAFT: _("Saved as a draft"),
+    _REVIEW: _("In review"),
+    _APPROVED: _("Approved: it has all approvals"),
+    _SCHEDULED: _("Scheduled"),
+    _APPLYING: _("Being applied"),
+    _APPLIED: _("Applied"),
+    PromotionRequest.REJECTED: _("Rejected"),
+    PromotionRequest.WITHDRAWN: _("Withdrawn"),
+    PromotionRequest.FAILED: _("Failed after it was partly applied"),
 }
-_REVIEWED: Final = {"approve": later("Approval"), "changes": later("Changes requested"), "reject": later("Rejected")}
+_REVIEWED: Final = {"approve": _("Approval"), "changes": _("Changes requested"), "reject": _("Rejected")}
 _WAITS: Final = {
-    _DRAFT: later("Waiting to be submitted"),
-    _REVIEW: later("Waiting for review"),
-    _APPROVED: later("Waiting to be applied"),
-    _SCHEDULED: later("Waiting for the scheduled time"),
-    _APPLYING: later("Is being applied"),
-    PromotionRequest.FAILED: later("Waiting to be resumed or given up"),
+    _DRAFT: _("Waiting to be submitted"),
+    _REVIEW: _("Waiting for review"),
+    _APPROVED: _("Waiting to be applied"),
+    _SCHEDULED: _("Waiting for the scheduled time"),
+    _APPLYING: _("Is being applied"),
+    PromotionRequest.FAILED: _("Waiting to be resumed or given up"),
 }
 
 
@@ -320,7 +321,7 @@ def thread_form(
     """
     if not info.is_open:
         return None, ""
-    subject, path = given_text(request.GET, "of"), given_text(request.GET, "about")
+    subject, path = form_text(request.GET, "of"), form_text(request.GET, "about")
     if subject not in {step.subject for step in steps_of_plan(info.plan)}:
         subject, path = "", ""
     form = sent if isinstance(sent, ThreadForm) else ThreadForm(initial={"subject": subject, "path": path})

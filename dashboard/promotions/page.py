@@ -13,8 +13,9 @@ from django.utils.translation import gettext
 from dashboard.compare.comparison import TextSwitch
 from dashboard.components.forms import ServiceForm
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import given_text
-from dashboard.components.translation import counted, later
+from dashboard.components.links import form_text
+from dashboard.components.translation import counted
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Crumb, Fact, Link, Problem, Section
 from dashboard.findings.finding_list import finding_origin
 from dashboard.promotions.changes import Changes, Drawing, changes_of, page_url, place_of
@@ -57,11 +58,11 @@ from registry.promotions.selectors import EnvironmentInfo, RequestInfo
 #: query parameters that change the display, with their values
 _DRAWN: Final = {"view": "split", "words": "business", "text": "submitted", "unchanged": "1", "all": "1"}
 _EVIDENCE: Final = {
-    "pass": later("can read the data in use"),
-    "warn": later("can’t read all data in use unchanged"),
-    "fail": later("can’t read the data in use"),
-    "skipped": later("not checked"),
-    "stale": later("too old"),
+    "pass": _("can read the data in use"),
+    "warn": _("can’t read all data in use unchanged"),
+    "fail": _("can’t read the data in use"),
+    "skipped": _("not checked"),
+    "stale": _("too old"),
 }
 #: open breaks at the source that the page links to; the list of findings has the rest
 MAX_SOURCE_FINDINGS: Final = 10
@@ -80,7 +81,7 @@ def promotion(
     registries = {row.registry.name: row.registry for row in rows}
     order = list(registries)
     environment = selectors.environment_infos(rows)[order.index(info.target)]
-    item = given_text(request.GET, "item")
+    item = form_text(request.GET, "item")
     drawn = {name: value if request.GET.get(name) == value else None for name, value in _DRAWN.items()}
     url = page_url(reverse("ui:promotion", args=[info.id]), {"item": item, **drawn})
     changes = changes_of(info, actor, item, url, registries, _drawing(drawn))

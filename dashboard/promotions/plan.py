@@ -15,7 +15,8 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext
 
 from dashboard.components.badges import StepState, Verdict
-from dashboard.components.translation import counted, later, listing
+from dashboard.components.translation import counted, listing
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action, Environment, Frame, Link, Paging, SearchBox
 from registry.promotions.plan.types import (
     ADOPT,
@@ -150,22 +151,22 @@ VERDICTS: Final = {
 #: codes of the checks about affected parties; the page shows them separately
 IMPACT: Final = ("referrers", "clients", "evidence.data", "evidence.state")
 _OUTLOOKS: Final = {
-    SAME_ID: (later("the same"), Verdict.OK),
-    GIVEN_ID: (later("kept, by IMPORT"), Verdict.OK),
-    OTHER_ID: (later("differs"), Verdict.CARE),
+    SAME_ID: (_("the same"), Verdict.OK),
+    GIVEN_ID: (_("kept, by IMPORT"), Verdict.OK),
+    OTHER_ID: (_("differs"), Verdict.CARE),
 }
-_UNKNOWN_ID: Final = (later("known when it is written"), Verdict.UNKNOWN)
+_UNKNOWN_ID: Final = (_("known when it is written"), Verdict.UNKNOWN)
 _PROPOSED: Final = "proposed"
 _STEP_SENTENCES: Final = {
-    REGISTER: later(
+    REGISTER: _(
         "Register %(subject)s version %(source_version)s of %(source)s as version %(target_version)s of %(target)s"
     ),
-    _PROPOSED: later("Register the proposed text of %(subject)s as version %(target_version)s of %(target)s"),
-    REPEAT: later("Repeat version %(source_version)s of %(subject)s as version %(target_version)s of %(target)s"),
-    CONFIG: later("Set %(settings)s of %(subject)s in %(target)s"),
-    ADOPT: later("Record the release of %(subject)s version %(target_version)s, which is already in %(target)s"),
+    _PROPOSED: _("Register the proposed text of %(subject)s as version %(target_version)s of %(target)s"),
+    REPEAT: _("Repeat version %(source_version)s of %(subject)s as version %(target_version)s of %(target)s"),
+    CONFIG: _("Set %(settings)s of %(subject)s in %(target)s"),
+    ADOPT: _("Record the release of %(subject)s version %(target_version)s, which is already in %(target)s"),
 }
-_THERE_ALREADY: Final = later("%(subject)s is already in %(target)s as version %(target_version)s")
+_THERE_ALREADY: Final = _("%(subject)s is already in %(target)s as version %(target_version)s")
 
 
 def worst(checks: Iterable[Mapping[str, Any]]) -> Verdict:
@@ -181,20 +182,20 @@ def who_overrides(codes: Iterable[str]) -> str:
 
 #: code of a check → label of its failure in a request's badge
 _FAILED: Final = {
-    "acknowledged": later("Not acknowledged"),
-    "compatibility": later("Incompatible"),
-    "config": later("Settings fail"),
-    "drift": later("Open drift"),
-    "freeze": later("Frozen"),
-    "mirror": later("Mirror not synced"),
-    "mode": later("Mode prevents it"),
-    "policy": later("Policy fails"),
-    "references": later("References missing"),
-    "reserved-fields": later("Reserved fields used"),
-    "schema": later("Invalid schema"),
-    "something-to-do": later("Nothing to do"),
-    "standing": later("Not active"),
-    "threads": later("Open discussion"),
+    "acknowledged": _("Not acknowledged"),
+    "compatibility": _("Incompatible"),
+    "config": _("Settings fail"),
+    "drift": _("Open drift"),
+    "freeze": _("Frozen"),
+    "mirror": _("Mirror not synced"),
+    "mode": _("Mode prevents it"),
+    "policy": _("Policy fails"),
+    "references": _("References missing"),
+    "reserved-fields": _("Reserved fields used"),
+    "schema": _("Invalid schema"),
+    "something-to-do": _("Nothing to do"),
+    "standing": _("Not active"),
+    "threads": _("Open discussion"),
 }
 
 

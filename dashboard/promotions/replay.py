@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST
 
 from dashboard.compatibility.presenters import DataEvidence
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import given_text
+from dashboard.components.links import form_text
 from dashboard.components.widgets import Action, Choice, Crumb, Problem, Section
 from dashboard.promotions.changes import chosen_step
 from dashboard.promotions.presenters import ReplayPage
@@ -100,9 +100,9 @@ def replay_page(request: HttpRequest, request_id: int) -> ReplayPage:
     """
     actor = page_actor(request)
     info = readable_request(request_id, actor)
-    step = chosen_step(info, given_text(request.GET, "item"))
+    step = chosen_step(info, form_text(request.GET, "item"))
     weighed, problem = None, None
-    topic = given_text(request.POST, "topic")
+    topic = form_text(request.POST, "topic")
     if step is None:
         problem = Problem(
             what=gettext("This request writes no schema to %(target)s, so there is no schema to read messages with.")

@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from dashboard.components.badges import Verdict
 from dashboard.components.forms import fill_choices
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import given_text, whole_number
+from dashboard.components.links import form_text, whole_number
 from dashboard.components.translation import counted
 from dashboard.components.widgets import Action, Crumb, Frame, Problem, Section
 from dashboard.promotions.decision import action
@@ -92,22 +92,22 @@ _PLANNED: Final = {"items", "source", "target"}
 
 def form_data(query: QueryDict, order: Sequence[str]) -> dict[str, Any]:
     """Return the form's values: its own, a single `subject` with `version`, or the board's selection."""
-    source, _, target = given_text(query, "way").partition(WAY)
-    source = source or given_text(query, "source") or (order[0] if order else "")
+    source, _, target = form_text(query, "way").partition(WAY)
+    source = source or form_text(query, "source") or (order[0] if order else "")
     after = order[order.index(source) + 1 :] if source in order else order
     lines = query.get("items", "").replace("\0", "").replace("\r\n", "\n").strip("\n")
     if not lines.strip():
-        single = f"{given_text(query, 'subject')} {given_text(query, 'version', LATEST)}".strip()
+        single = f"{form_text(query, 'subject')} {form_text(query, 'version', LATEST)}".strip()
         marked = [text.replace("\0", "") for text in query.getlist("item")[:MAX_LINES]]
-        lines = "\n".join([*([single] if given_text(query, "subject") else []), *marked])
+        lines = "\n".join([*([single] if form_text(query, "subject") else []), *marked])
     return {
         "items": lines,
         "source": source,
-        "target": target or given_text(query, "target") or next(iter(after), ""),
-        "reason": given_text(query, "reason"),
-        "labels": given_text(query, "labels"),
+        "target": target or form_text(query, "target") or next(iter(after), ""),
+        "reason": form_text(query, "reason"),
+        "labels": form_text(query, "labels"),
         "with_config": query.get("with_config") in ("1", "on"),
-        "again_of": whole_number(given_text(query, "again_of")),
+        "again_of": whole_number(form_text(query, "again_of")),
         "draft": query.get("draft") == "1",
     }
 

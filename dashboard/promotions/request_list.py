@@ -14,18 +14,11 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import RequestState
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import given_text, whole_number, with_query
+from dashboard.components.links import form_text, whole_number, with_query
 from dashboard.components.tables import ListFilter, active_filters, read_filters
-from dashboard.components.translation import counted, later
-from dashboard.components.widgets import (
-    Action,
-    Crumb,
-    Field,
-    Link,
-    Paging,
-    SearchBox,
-    Section,
-)
+from dashboard.components.translation import counted
+from dashboard.components.translation import gettext_lazy as _
+from dashboard.components.widgets import Action, Crumb, Field, Link, Paging, SearchBox, Section
 from dashboard.promotions.plan import (
     ApprovalRow,
     BulkApprovalPage,
@@ -53,25 +46,25 @@ PAGE_ROWS: Final = 50
 FILTERS: Final = {
     item.name: item
     for item in (
-        ListFilter(name="q", chip=later("subject")),
+        ListFilter(name="q", chip=_("subject")),
         ListFilter(
             name="state",
-            chip=later("state"),
-            label=later("Status"),
+            chip=_("state"),
+            label=_("Status"),
             values={
-                "": later("Any status"),
-                "open": later("Open"),
+                "": _("Any status"),
+                "open": _("Open"),
                 **{state: RequestState.of(state).look.word for state in PromotionRequest.STATES},
             },
         ),
-        ListFilter(name="target", chip=later("target"), label=later("Target"), values={"": later("Any target")}),
+        ListFilter(name="target", chip=_("target"), label=_("Target"), values={"": _("Any target")}),
         ListFilter(
             name="who",
-            chip=later("whose"),
-            label=later("People"),
-            values={"": later("Anybody’s"), "mine": later("Mine"), "waiting": later("Waiting for me")},
+            chip=_("whose"),
+            label=_("People"),
+            values={"": _("Anybody’s"), "mine": _("Mine"), "waiting": _("Waiting for me")},
         ),
-        ListFilter(name="label", chip=later("label")),
+        ListFilter(name="label", chip=_("label")),
     )
 }
 
@@ -131,7 +124,7 @@ def request_list(request: HttpRequest) -> RequestList:
     """Return the requests that the reader may see, newest first, with the URL's filters, paged by number."""
     actor, order = page_actor(request), selectors.list_environments()
     chosen = read_filters(FILTERS.values(), request.GET)
-    before = whole_number(given_text(request.GET, "before"))
+    before = whole_number(form_text(request.GET, "before"))
     readable = extent_of(actor, "schema.read")
     infos = _page_of_requests(actor, chosen, before)
     rows = infos[:PAGE_ROWS]

@@ -8,7 +8,8 @@ from typing import Any, Final
 from django.utils.translation import gettext
 
 from dashboard.components.badges import Verdict
-from dashboard.components.translation import counted, joined, later, listing
+from dashboard.components.translation import counted, joined, listing
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Fact
 from dashboard.promotions.plan import steps_of_plan, who_overrides, worst
 from dashboard.promotions.presenters import LinkedRow
@@ -20,16 +21,16 @@ from registry.promotions.plan.types import ADOPT, CONFIG, WARN, WEIGHTLESS
 from registry.promotions.selectors import EnvironmentInfo, LinkedRequest, RequestInfo, linked_requests
 
 _TITLES: Final = {
-    PromotionRequest.PROMOTE: later("Promote %(subject)s version %(version)s to %(target)s"),
-    PromotionRequest.PROPOSE: later("Register a proposed text of %(subject)s in %(target)s"),
-    PromotionRequest.ROLL_BACK: later("Roll %(subject)s back to version %(version)s in %(target)s"),
-    PromotionRequest.ADOPT: later("Adopt %(subject)s version %(version)s of %(target)s"),
+    PromotionRequest.PROMOTE: _("Promote %(subject)s version %(version)s to %(target)s"),
+    PromotionRequest.PROPOSE: _("Register a proposed text of %(subject)s in %(target)s"),
+    PromotionRequest.ROLL_BACK: _("Roll %(subject)s back to version %(version)s in %(target)s"),
+    PromotionRequest.ADOPT: _("Adopt %(subject)s version %(version)s of %(target)s"),
 }
 _TITLES_OF_SEVERAL: Final = {
-    PromotionRequest.PROMOTE: later("Promote %(subject)s version %(version)s and %(more)s to %(target)s"),
-    PromotionRequest.PROPOSE: later("Register a proposed text of %(subject)s and %(more)s in %(target)s"),
-    PromotionRequest.ROLL_BACK: later("Roll %(subject)s back to version %(version)s and %(more)s in %(target)s"),
-    PromotionRequest.ADOPT: later("Adopt %(subject)s version %(version)s and %(more)s of %(target)s"),
+    PromotionRequest.PROMOTE: _("Promote %(subject)s version %(version)s and %(more)s to %(target)s"),
+    PromotionRequest.PROPOSE: _("Register a proposed text of %(subject)s and %(more)s in %(target)s"),
+    PromotionRequest.ROLL_BACK: _("Roll %(subject)s back to version %(version)s and %(more)s in %(target)s"),
+    PromotionRequest.ADOPT: _("Adopt %(subject)s version %(version)s and %(more)s of %(target)s"),
 }
 
 

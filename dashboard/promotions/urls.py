@@ -14,7 +14,7 @@ _FORMS: Final[tuple[tuple[str, str, type[forms.RequestForm]], ...]] = (
     ("changes", "changes", forms.ChangesForm),
     ("reject", "reject", forms.RejectForm),
     ("submit", "submit", forms.SubmitForm),
-    ("again", "again", forms.AgainForm),
+    ("again", "again", forms.ResubmitForm),
     ("recheck", "recheck", forms.RecheckForm),
     ("withdraw", "withdraw", forms.WithdrawForm),
     ("apply", "apply", forms.ApplyForm),

@@ -20,11 +20,11 @@ from dashboard.components.translation import listing
 from dashboard.promotions import history, request_form
 from dashboard.promotions import page as promotions
 from dashboard.promotions import request_list as pages
-from dashboard.promotions.forms import AgainForm, NewRequestForm, RequestForm
+from dashboard.promotions.forms import NewRequestForm, RequestForm, ResubmitForm
 from registry.errors import InvalidInput, NotSignedIn
 from registry.promotions import selectors, services
 from registry.promotions.requests.evidence_pack import evidence_of
-from registry.promotions.requests.state_machine import refuse_strangers
+from registry.promotions.requests.state_machine import require_any_permission
 from registry.promotions.reviews.decisions import Approval
 
 PAGE: Final = "promotions/promotion.html"
@@ -34,7 +34,7 @@ PAGE: Final = "promotions/promotion.html"
 @travels
 def request_list(request: HttpRequest) -> HttpResponse:
     """Show all requests, newest first; htmx gets only the list."""
-    refuse_strangers(page_actor(request))
+    require_any_permission(page_actor(request))
     return render_page(request, "promotions/list.html", pages.request_list(request), {"list": "list"})
 
 
@@ -57,7 +57,7 @@ def promotion_request(request: HttpRequest) -> HttpResponse:
 @require_safe
 def plan(request: HttpRequest) -> HttpResponse:
     """Download the plan for the URL's parameters."""
-    refuse_strangers(page_actor(request))
+    require_any_permission(page_actor(request))
     return _file(request_form.plan_file(request), "application/json", "plan.json")
 
 
@@ -103,7 +103,7 @@ class RequestFormView(ServiceFormView):
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
         """Redirect to the form's part of the page, or to the resubmitted request."""
         messages.success(self.request, form.message(**route))
-        number = form.result if isinstance(form, AgainForm) else route["request_id"]
+        number = form.result if isinstance(form, ResubmitForm) else route["request_id"]
         place = form.place(**route) if isinstance(form, RequestForm) else ""
         return redirect(f"{reverse('ui:promotion', args=[number])}{place}")
 
@@ -112,7 +112,7 @@ class RequestFormView(ServiceFormView):
 def approve_together(request: HttpRequest) -> HttpResponse:
     """Show the bulk approval page; on POST, approve each request separately and report the results."""
     actor = page_actor(request)
-    refuse_strangers(actor)
+    require_any_permission(actor)
     if request.method != "POST":
         return render(request, "promotions/together.html", {"page": pages.bulk_approval_page(request)})
     try:

@@ -12,8 +12,8 @@ from django.utils.translation import gettext
 
 from dashboard.compatibility.forms import SchemaForm, typed_rows
 from dashboard.components.forms import CodeField, LongTextField, NameChoiceField, field_value
-from dashboard.components.links import given_text, whole_number
-from dashboard.components.translation import later
+from dashboard.components.links import form_text, whole_number
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.subjects.page import for_people
 from registry import errors
 from registry.access.roles import Actor, require
@@ -80,10 +80,10 @@ class ProposalForm(SchemaForm):
     #: form field → argument of the service
     names: ClassVar[dict[str, str]] = {"registry": "target", "subject": "subject", "finding": "finding"}
 
-    registry = NameChoiceField(label=later("Environment"))
-    subject = CodeField(label=later("Subject"))
-    file = SchemaFileField(label=later("Or a schema file"), required=False)
-    reason = LongTextField(label=later("Reason"), required=False, help_text=later("What reviewers should know."))
+    registry = NameChoiceField(label=_("Environment"))
+    subject = CodeField(label=_("Subject"))
+    file = SchemaFileField(label=_("Or a schema file"), required=False)
+    reason = LongTextField(label=_("Reason"), required=False, help_text=_("What reviewers should know."))
     origin = forms.CharField(widget=forms.HiddenInput, required=False)
     draft_id = NumberField(required=False)
     state_read = forms.CharField(widget=forms.HiddenInput, required=False)
@@ -157,7 +157,7 @@ class SaveForm(ProposalForm):
     """A form that saves the text as a draft, which may be incomplete."""
 
     service = staticmethod(_save)
-    success = later("Draft saved. Only you can see it.")
+    success = _("Draft saved. Only you can see it.")
     refusals = (errors.Conflict, errors.InvalidInput, errors.NotAllowed, errors.NotFound, errors.Unavailable)
     names = {name: name for name in ("registry", "subject", "reason", "origin", "finding", "again_of")}
 
@@ -211,15 +211,15 @@ def first_values(request: HttpRequest, actor: Actor) -> dict[str, Any]:
     NotAllowed, SubjectNotFound, VersionNotFound, FindingNotFound, RequestNotFound, InvalidInput.
     """
     order = selectors.list_environments()
-    start = given_text(request.GET, "from")
+    start = form_text(request.GET, "from")
     if start.startswith(_FINDING):
         return _finding_values(start.removeprefix(_FINDING), actor, order)
-    again_of = whole_number(given_text(request.GET, "again_of"))
+    again_of = whole_number(form_text(request.GET, "again_of"))
     if again_of is not None:
         return _request_values(readable_request(again_of, actor), actor)
     values = {
-        "registry": given_text(request.GET, "registry") or (order[0] if order else ""),
-        "subject": given_text(request.GET, "subject"),
+        "registry": form_text(request.GET, "registry") or (order[0] if order else ""),
+        "subject": form_text(request.GET, "subject"),
     }
     if not values["subject"]:
         return values

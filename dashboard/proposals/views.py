@@ -17,13 +17,13 @@ from registry.access.roles import Actor
 from registry.errors import DraftChanged, NotSignedIn
 from registry.promotions import selectors, services
 from registry.promotions.requests.drafts import require_author
-from registry.promotions.requests.state_machine import refuse_strangers
+from registry.promotions.requests.state_machine import require_any_permission
 
 
 @require_safe
 def drafts(request: HttpRequest) -> HttpResponse:
     """Show the reader's drafts and open proposals."""
-    refuse_strangers(page_actor(request))
+    require_any_permission(page_actor(request))
     return render(request, "proposals/list.html", {"page": draft_list(request)})
 
 

@@ -11,31 +11,32 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.components.badges import Shown
+from dashboard.components.badges import BadgeState
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import given_text, subjects_crumb, whole_number
-from dashboard.components.translation import counted, later, listing
+from dashboard.components.links import form_text, subjects_crumb, whole_number
+from dashboard.components.translation import counted, listing
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Crumb, Fact, Frame, Paging, Problem, Section
 from registry.access.roles import Actor, may, may_in, refusal
 from registry.errors import Conflict, InvalidInput
 from registry.subjects.archive.archive import RIGHTS, CopyInfo, deleted_copies, waiting_files
 from registry.subjects.archive.restore import MOST, open_copy, plan_open
 from registry.subjects.import_export.export_file import MAX_SENT
-from registry.subjects.import_export.import_plan import Line, Plan, Ways
+from registry.subjects.import_export.import_plan import Line, Plan, RestoreOptions
 from registry.subjects.models import KeptCopy, Registry
 from registry.subjects.policy.registries import amounts_of
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
 
 
-class ImportFate(Shown):
+class ImportFate(BadgeState):
     """The outcome for a version when a copy is imported."""
 
-    CONFLICT = ("conflict", "breaks", "octagon-x", later("Can’t be imported"))
-    LEFT = ("left", "care", "triangle-alert", later("Unchanged here"))
-    CHANGED = ("changed", "care", "pencil", later("To change"))
-    CREATED = ("created", "ok", "plus", later("To import"))
-    SAME = ("same", "unknown", "circle-check", later("Already exists"))
+    CONFLICT = ("conflict", "breaks", "octagon-x", _("Can’t be imported"))
+    LEFT = ("left", "care", "triangle-alert", _("Unchanged here"))
+    CHANGED = ("changed", "care", "pencil", _("To change"))
+    CREATED = ("created", "ok", "plus", _("To import"))
+    SAME = ("same", "unknown", "circle-check", _("Already exists"))
 
     @property
     def is_here(self) -> bool:
@@ -44,7 +45,7 @@ class ImportFate(Shown):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MovingPage:
+class ImportExportPage:
     """The export and import of a registry, and files to confirm; `refused` says why the reader may not import."""
 
     frame: Frame
@@ -87,7 +88,7 @@ class CopyPage:
     registry: str
     info: CopyInfo
     is_deleted: bool
-    ways: Ways
+    ways: RestoreOptions
     owners: tuple[str, ...] = ()
     plan: Plan | None = None
     problem: Problem | None = None
@@ -163,16 +164,16 @@ def copy_url(registry: str, number: int, **query: str) -> str:
     return f"{base}?{urlencode(query)}" if query else base
 
 
-def asked_ways(request: HttpRequest) -> Ways:
+def asked_ways(request: HttpRequest) -> RestoreOptions:
     """Read the options from the URL or the form."""
     form = request.POST if request.method == "POST" else request.GET
-    return Ways(only_missing=given_text(form, "only") == "missing", live=given_text(form, "as") != "deleted")
+    return RestoreOptions(only_missing=form_text(form, "only") == "missing", live=form_text(form, "as") != "deleted")
 
 
 def deleted_page(request: HttpRequest, registry: str) -> DeletedPage:
     """Return a page of permanently deleted versions. Raises RegistryNotFound, NotAllowed."""
     registry_row = get_registry(registry)
-    before = whole_number(given_text(request.GET, "before"), digits=18)
+    before = whole_number(form_text(request.GET, "before"), digits=18)
     copies = deleted_copies(registry_row, by=page_actor(request), before=before, limit=ROWS + 1)
     base, shown = reverse("ui:deleted", args=[registry]), copies[:ROWS]
     following = f"{base}?{urlencode({'before': shown[-1].number})}" if len(copies) > ROWS else ""
@@ -243,7 +244,7 @@ def _frame(request: HttpRequest, registry: str, name: str, *, is_deleted: bool) 
     )
 
 
-def _way_sentence(ways: Ways, *, is_deleted: bool) -> str:
+def _way_sentence(ways: RestoreOptions, *, is_deleted: bool) -> str:
     if is_deleted:
         return gettext(
             "Versions are restored with their numbers and ids where these are free. Existing data is not changed."
@@ -281,11 +282,11 @@ def _sentence(plan: Plan) -> str:
     return gettext("Of %(versions)s: %(parts)s.") % {"versions": versions, "parts": parts}
 
 
-def moving_page(request: HttpRequest, registry: str, *, error: str = "") -> MovingPage:
+def moving_page(request: HttpRequest, registry: str, *, error: str = "") -> ImportExportPage:
     """Return the page, with the error of an uploaded file. Raises RegistryNotFound."""
     registry_row, actor = get_registry(registry), page_actor(request)
     subjects, versions = amounts_of(registry_row)
-    return MovingPage(
+    return ImportExportPage(
         frame=make_frame(
             request,
             title=gettext("Export and import"),

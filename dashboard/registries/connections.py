@@ -11,12 +11,13 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.components.badges import Shown, format_name
+from dashboard.components.badges import BadgeState, format_name
 from dashboard.components.forms import NOT_OF_RIGHTS, CodeField, ConfirmPage, FormPage, FormSection, ServiceForm
 from dashboard.components.frame import environment_of, make_frame, page_actor, refresh_action
-from dashboard.components.translation import counted, later
+from dashboard.components.translation import counted
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action, Crumb, Environment, Frame
-from dashboard.sources.labels import lasting
+from dashboard.sources.labels import format_duration
 from registry.access.roles import Actor, may, refusal
 from registry.errors import Conflict
 from registry.promotions.selectors import list_environments
@@ -33,27 +34,27 @@ from registry.subjects.remote.mirrors import (
 )
 
 
-class RegistryState(Shown):
+class RegistryState(BadgeState):
     """The state of a registry; a local one is up whenever the page is."""
 
-    OURS = ("ours", "ok", "circle-check", later("Local"))
-    FRESH = ("fresh", "ok", "circle-check", later("In sync"))
-    RUNNING = ("running", "info", "loader", later("Running"))
-    QUEUED = ("queued", "info", "clock", later("Queued"))
-    STALE = ("stale", "care", "triangle-alert", later("Out of date"))
-    FAILING = ("failing", "breaks", "octagon-x", later("Failing"))
-    NEVER = ("never", "unknown", "circle-dashed", later("Not synced yet"))
+    OURS = ("ours", "ok", "circle-check", _("Local"))
+    FRESH = ("fresh", "ok", "circle-check", _("In sync"))
+    RUNNING = ("running", "info", "loader", _("Running"))
+    QUEUED = ("queued", "info", "clock", _("Queued"))
+    STALE = ("stale", "care", "triangle-alert", _("Out of date"))
+    FAILING = ("failing", "breaks", "octagon-x", _("Failing"))
+    NEVER = ("never", "unknown", "circle-dashed", _("Not synced yet"))
 
 
-class StepState(Shown):
+class StepState(BadgeState):
     """The result of a test's step, or the availability of a server's capability."""
 
-    OK = ("ok", "ok", "circle-check", later("OK"))
-    FAILED = ("failed", "breaks", "octagon-x", later("Failed"))
-    SKIPPED = ("skipped", "unknown", "circle-slash", later("Skipped"))
-    HAS = ("has", "ok", "circle-check", later("Available"))
-    LACKS = ("lacks", "unknown", "ban", later("Not available"))
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Unknown"))
+    OK = ("ok", "ok", "circle-check", _("OK"))
+    FAILED = ("failed", "breaks", "octagon-x", _("Failed"))
+    SKIPPED = ("skipped", "unknown", "circle-slash", _("Skipped"))
+    HAS = ("has", "ok", "circle-check", _("Available"))
+    LACKS = ("lacks", "unknown", "ban", _("Not available"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", _("Unknown"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,7 @@ class RegistryRow:
     def every(self) -> str:
         """The sync interval of its mirror, in words."""
         mirror = self.info.mirror
-        return gettext("every %(time)s") % {"time": lasting(mirror.every_seconds)} if mirror else ""
+        return gettext("every %(time)s") % {"time": format_duration(mirror.every_seconds)} if mirror else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,16 +118,16 @@ def _row(entry: RegistryEntry, order: list[str], actor: Actor) -> RegistryRow:
 
 
 STEPS: Final = {
-    probing.ADDRESS: later("Address allowed"),
-    probing.REACHED: later("Server reached"),
-    probing.SIGNED_IN: later("Sign-in accepted"),
-    probing.SUBJECTS: later("Subjects listed"),
+    probing.ADDRESS: _("Address allowed"),
+    probing.REACHED: _("Server reached"),
+    probing.SIGNED_IN: _("Sign-in accepted"),
+    probing.SUBJECTS: _("Subjects listed"),
 }
 CAPABILITIES: Final = {
-    probing.CONTEXTS: later("Contexts"),
-    probing.IMPORT: later("Mode IMPORT (versions keep their ids)"),
-    probing.REFERENCES: later("References"),
-    probing.DELETED: later("Soft-deleted versions"),
+    probing.CONTEXTS: _("Contexts"),
+    probing.IMPORT: _("Mode IMPORT (versions keep their ids)"),
+    probing.REFERENCES: _("References"),
+    probing.DELETED: _("Soft-deleted versions"),
 }
 
 
@@ -205,37 +206,35 @@ class ConnectionForm(ServiceForm):
     """A form that edits a registry's connection."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(update_remote_registry)
-    label = later("Save")
-    success = later("Saved. A sync has started.")
+    label = _("Save")
+    success = _("Saved. A sync has started.")
     refusals = NOT_OF_RIGHTS
-    cure = later("Correct the form below. Nothing was saved.")
+    cure = _("Correct the form below. Nothing was saved.")
 
     url = CodeField(
-        label=later("Address"),
+        label=_("Address"),
         placeholder="https://registry.example.com",
-        help_text=later("The base URL of Confluent’s REST API."),
+        help_text=_("The base URL of Confluent’s REST API."),
     )
-    every_seconds = forms.IntegerField(label=later("Sync interval in seconds"), initial=EVERY_SECONDS)
-    user = CodeField(label=later("User"), required=False)
-    secret = CodeField(
-        label=later("Name of the secret"), required=False, help_text=later("Only the name, never the password.")
-    )
+    every_seconds = forms.IntegerField(label=_("Sync interval in seconds"), initial=EVERY_SECONDS)
+    user = CodeField(label=_("User"), required=False)
+    secret = CodeField(label=_("Name of the secret"), required=False, help_text=_("Only the name, never the password."))
 
     def __init__(self, data: Any = None, *, mirror: MirrorState | None = None) -> None:
         stored = ("url", "every_seconds", "user", "secret")
         super().__init__(data, initial={name: getattr(mirror, name) for name in stored if getattr(mirror, name, None)})
         where = [name for name in ("name", "url", "every_seconds") if name in self.fields]
-        note = later("With a user, the secret is a password. Without a user, it is a bearer token.")
-        self.sections = (FormSection(later("Location"), where), FormSection(later("Sign-in"), ("user", "secret"), note))
+        note = _("With a user, the secret is a password. Without a user, it is a bearer token.")
+        self.sections = (FormSection(_("Location"), where), FormSection(_("Sign-in"), ("user", "secret"), note))
 
 
 class ConnectForm(ConnectionForm):
     """A form that connects a registry; the result is its number."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(add_remote_registry)
-    label = later("Connect")
+    label = _("Connect")
 
-    name = CodeField(label=later("Name"), help_text=later("Its name here and in URLs."))
+    name = CodeField(label=_("Name"), help_text=_("Its name here and in URLs."))
 
     def message(self, **route: Any) -> str:
         """Return the message on success."""
@@ -268,7 +267,7 @@ class DisconnectForm(ServiceForm):
     """A form that ends a mirror."""
 
     service = staticmethod(remove_remote_registry)
-    label = later("Disconnect registry")
+    label = _("Disconnect registry")
     refusals = (Conflict,)
 
     def message(self, **route: Any) -> str:

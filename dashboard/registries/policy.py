@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import given_text, subjects_crumb
-from dashboard.components.translation import later
+from dashboard.components.links import form_text, subjects_crumb
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Fact, Frame, Section
 from dashboard.registries.policy_forms import (
     MODE_SENTENCES,
@@ -40,34 +40,34 @@ from registry.subjects.versions.qualified_names import SubjectName
 #: setting → label, and texts of its values
 SAID: Final[Mapping[str, tuple[str, Mapping[Any, str]]]] = {
     "normalize": (
-        later("Normalize"),
-        {True: later("texts that differ only in order are one schema"), False: later("texts are kept as sent")},
+        _("Normalize"),
+        {True: _("texts that differ only in order are one schema"), False: _("texts are kept as sent")},
     ),
     "profile": (
-        later("Verdict by"),
+        _("Verdict by"),
         PROFILE_LABELS,
     ),
-    "policy": (later("Additional rules"), {}),
-    "alias": (later("Alias for"), {}),
-    "alias_for_deks": (later("Alias for keys"), {}),
-    "compatibility_policy": (later("Compatibility policy"), {}),
-    "compatibility_group": (later("Compared within group"), {}),
+    "policy": (_("Additional rules"), {}),
+    "alias": (_("Alias for"), {}),
+    "alias_for_deks": (_("Alias for keys"), {}),
+    "compatibility_policy": (_("Compatibility policy"), {}),
+    "compatibility_group": (_("Compared within group"), {}),
     "validate_fields": (
-        later("Reserved fields"),
-        {True: later("are protected"), False: later("aren’t protected")},
+        _("Reserved fields"),
+        {True: _("are protected"), False: _("aren’t protected")},
     ),
     "validate_new_schemas": (
-        later("Defaults of new schemas"),
-        {True: later("are checked"), False: later("aren’t checked")},
+        _("Defaults of new schemas"),
+        {True: _("are checked"), False: _("aren’t checked")},
     ),
-    "validate_rules": (later("Rules"), {True: later("are checked"), False: later("aren’t checked")}),
+    "validate_rules": (_("Rules"), {True: _("are checked"), False: _("aren’t checked")}),
 }
 #: settings that are objects: the page only says that they are set; the API has their values
 _OBJECTS: Final = {
-    "default_metadata": later("Default metadata"),
-    "override_metadata": later("Override metadata"),
-    "default_rule_set": later("Default rules"),
-    "override_rule_set": later("Override rules"),
+    "default_metadata": _("Default metadata"),
+    "override_metadata": _("Override metadata"),
+    "default_rule_set": _("Default rules"),
+    "override_rule_set": _("Override rules"),
 }
 
 
@@ -226,7 +226,7 @@ class PolicyPage:
 def policy_page(request: HttpRequest, registry: str) -> PolicyPage:
     """Return the page; with `change` in the query, also the forms of the scope that it names. Raises InvalidName."""
     registry_row = get_registry(registry)
-    cursor = given_text(request.GET, "cursor")
+    cursor = form_text(request.GET, "cursor")
     return PolicyPage(
         frame=make_frame(
             request,
@@ -255,7 +255,7 @@ def _origin(origin: str, kind: str) -> str:
 
 def asked_scope(form: Mapping[str, str]) -> SubjectName | None:
     """Return the scope in a URL or a form. Raises InvalidName."""
-    return scope_of(given_text(form, "context"), given_text(form, "subject"))
+    return scope_of(form_text(form, "context"), form_text(form, "subject"))
 
 
 def _change(request: HttpRequest, registry: Registry) -> ChangePart:

@@ -12,7 +12,8 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.components.forms import CodeField, ServiceForm
-from dashboard.components.translation import later, later_filled
+from dashboard.components.translation import gettext_lazy as _
+from dashboard.components.translation import lazy_format
 from dashboard.components.widgets import Link
 from registry.access.roles import Actor
 from registry.errors import Conflict, InvalidInput, SubjectConfigNotFound, SubjectModeNotFound
@@ -23,14 +24,14 @@ from registry.subjects.policy.policy_tree import PolicyNode
 from registry.subjects.services import delete_config, delete_mode, set_config, set_mode
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
 
-PROFILE_LABELS: Final = {"semantic": later("effects on data"), "confluent": later("the established rules")}
+PROFILE_LABELS: Final = {"semantic": _("effects on data"), "confluent": _("the established rules")}
 #: mode → what it allows
 MODE_SENTENCES: Final = {
-    "READWRITE": later("Versions can be registered."),
-    "READONLY": later("Versions can be registered only by a release."),
-    "READONLY_OVERRIDE": later("Nothing can be registered, not even by a release."),
-    "IMPORT": later("Only versions with explicit ids can be registered."),
-    "FORWARD": later("Another registry writes here: only versions with explicit ids can be registered."),
+    "READWRITE": _("Versions can be registered."),
+    "READONLY": _("Versions can be registered only by a release."),
+    "READONLY_OVERRIDE": _("Nothing can be registered, not even by a release."),
+    "IMPORT": _("Only versions with explicit ids can be registered."),
+    "FORWARD": _("Another registry writes here: only versions with explicit ids can be registered."),
 }
 _SWITCH: Final = {"true": True, "false": False}
 
@@ -70,22 +71,22 @@ class _PolicyForm(ServiceForm):
     def message(self, **route: Any) -> str:
         """Return the message on success."""
         text = gettext("Done: the setting now applies to %(place_words)s.")
-        return text % {"place_words": place_words(route["registry"], route["scope"])}
+        return text % {"place_words": describe_scope(route["registry"], route["scope"])}
 
 
 class ConfigForm(_PolicyForm):
     """A form that changes the submitted settings; an empty one is inherited again."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(set_config)
-    title = later("Settings")
-    label = later("Save settings")
+    title = _("Settings")
+    label = _("Save settings")
 
-    level = forms.CharField(label=later("Compatibility"), required=False, widget=forms.Select)
-    normalize = forms.CharField(label=later("Normalize"), required=False, widget=forms.Select)
-    profile = forms.CharField(label=later("Verdict by"), required=False, widget=forms.Select)
-    policy = forms.CharField(label=later("Additional rules"), required=False, widget=forms.Select)
+    level = forms.CharField(label=_("Compatibility"), required=False, widget=forms.Select)
+    normalize = forms.CharField(label=_("Normalize"), required=False, widget=forms.Select)
+    profile = forms.CharField(label=_("Verdict by"), required=False, widget=forms.Select)
+    policy = forms.CharField(label=_("Additional rules"), required=False, widget=forms.Select)
     alias = CodeField(
-        label=later("Alias"), required=False, help_text=later("Calls for this subject use the subject named here.")
+        label=_("Alias"), required=False, help_text=_("Calls for this subject use the subject named here.")
     )
 
     @classmethod
@@ -96,7 +97,7 @@ class ConfigForm(_PolicyForm):
         form = cls(initial={**own, "normalize": switch[own["normalize"]]}, key="_config")
         inherits = _inherits(node, own["level"], node.config.level, node.config.origin, DEFAULT_LEVEL)
         _offer(form, "level", {name: name for name in LEVELS}, inherits)
-        _offer(form, "normalize", {"true": later("yes"), "false": later("no")})
+        _offer(form, "normalize", {"true": _("yes"), "false": _("no")})
         _offer(form, "profile", {name: PROFILE_LABELS[name] for name in PROFILES})
         _offer(form, "policy", {name: name for name in POLICIES})
         if node.kind != "subject":
@@ -123,11 +124,11 @@ class ModeForm(_PolicyForm):
     """A form that sets the mode of a scope."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(_set_mode)
-    title = later("Allowed changes")
-    label = later("Set mode")
+    title = _("Allowed changes")
+    label = _("Set mode")
     permission = "mode.change"
 
-    mode = forms.CharField(label=later("Mode"), required=False, widget=forms.Select)
+    mode = forms.CharField(label=_("Mode"), required=False, widget=forms.Select)
 
     @classmethod
     def of(cls, node: PolicyNode) -> ModeForm:
@@ -143,12 +144,12 @@ class ResetConfigForm(_PolicyForm):
     """A form that removes all settings of a scope."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(delete_config)
-    label = later("Reset to inherited")
+    label = _("Reset to inherited")
 
     def message(self, **route: Any) -> str:
         """Return the message on success."""
         text = gettext("Reset: %(place_words)s inherits again.")
-        return text % {"place_words": place_words(route["registry"], route["scope"])}
+        return text % {"place_words": describe_scope(route["registry"], route["scope"])}
 
 
 class ResetModeForm(ResetConfigForm):
@@ -158,15 +159,15 @@ class ResetModeForm(ResetConfigForm):
     permission = "mode.change"
 
 
-def _offer(form: ServiceForm, name: str, values: Mapping[str, str], none: str = later("inherited")) -> None:
+def _offer(form: ServiceForm, name: str, values: Mapping[str, str], none: str = _("inherited")) -> None:
     cast(forms.Select, form.fields[name].widget).choices = [("", none), *values.items()]
 
 
 def _inherits(node: PolicyNode, own: str | None, value: str, origin: str, usual: str) -> str:
     """Return the label of an unset value, with the inherited value if known."""
     if own is None and origin != node.kind:
-        return later_filled(later("inherited (currently %(value)s)"), value=value)
-    return later_filled(later("default (%(usual)s)"), usual=usual) if node.kind == "registry" else later("inherited")
+        return lazy_format(_("inherited (currently %(value)s)"), value=value)
+    return lazy_format(_("default (%(usual)s)"), usual=usual) if node.kind == "registry" else _("inherited")
 
 
 def scoped_url(page: str, registry: str, scope: SubjectName | None, **query: str) -> str:
@@ -182,7 +183,7 @@ def scope_query(scope: SubjectName | None) -> dict[str, str]:
     return {"subject": scope.qualified} if scope.subject else {"context": scope.context}
 
 
-def place_words(registry: str, scope: SubjectName | None) -> str:
+def describe_scope(registry: str, scope: SubjectName | None) -> str:
     """Describe a scope."""
     if scope is None:
         return gettext("registry %(registry)s") % {"registry": registry}

@@ -11,10 +11,10 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import Verdict
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import given_text, subject_url, subjects_crumb
+from dashboard.components.links import form_text, subject_url, subjects_crumb
 from dashboard.components.translation import counted
 from dashboard.components.widgets import Crumb, Frame, Section
-from dashboard.registries.policy_forms import WhatIfForm, place_words, scoped_url
+from dashboard.registries.policy_forms import WhatIfForm, describe_scope, scoped_url
 from dashboard.subjects.page import level_order
 from registry.errors import InvalidCompatibility, InvalidName
 from registry.formats.compatibility import LEVELS
@@ -167,7 +167,7 @@ def what_if_page(request: HttpRequest, registry: str, scope: SubjectName | None)
     Raises SubjectNotFound, RegistryNotFound.
     """
     registry_row = get_registry(registry)
-    level, cursor = given_text(request.GET, "level").upper(), given_text(request.GET, "cursor")
+    level, cursor = form_text(request.GET, "level").upper(), form_text(request.GET, "cursor")
     outcome, error = None, ""
     if level:
         try:
@@ -193,7 +193,7 @@ def what_if_page(request: HttpRequest, registry: str, scope: SubjectName | None)
             mirror=mirror_of(registry_row),
         ),
         registry=registry,
-        scope=place_words(registry, scope),
+        scope=describe_scope(registry, scope),
         form=WhatIfForm(registry, scope, level if level in LEVELS else "FULL"),
         outcome=outcome,
         error=error,

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.components.forms import ConfirmView, FormPage, FormPageView, ServiceForm, ServiceFormView
 from dashboard.components.frame import page_actor, render_page
-from dashboard.components.links import given_text, subject_url, subjects_url
+from dashboard.components.links import form_text, subject_url, subjects_url
 from dashboard.components.time_travel import travels
 from dashboard.components.translation import counted
 from dashboard.registries import archive, connections
@@ -38,7 +38,7 @@ from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, may_somewhere, require
 from registry.errors import Conflict, InvalidInput
 from registry.subjects.archive.archive import RIGHTS, forget
-from registry.subjects.archive.restore import bring_copy, send_file, write_copy
+from registry.subjects.archive.restore import apply_copy, send_file, write_copy
 from registry.subjects.import_export.export_file import MEDIA_TYPE
 from registry.subjects.import_export.registry_import import spooled_export
 from registry.subjects.models import KeptCopy
@@ -197,11 +197,11 @@ def copy_bring(request: HttpRequest, registry: str, copy_id: int) -> HttpRespons
     """Import a copy according to the confirmed plan."""
     ways = archive.asked_ways(request)
     try:
-        done = bring_copy(
+        done = apply_copy(
             registry=registry,
             number=copy_id,
             ways=ways,
-            digest=given_text(request.POST, "plan"),
+            digest=form_text(request.POST, "plan"),
             by=page_actor(request),
         )
     except (Conflict, InvalidInput) as error:
@@ -262,7 +262,7 @@ class PolicyFormView(ServiceFormView):
 
     def make_form(self, data: Any, **route: Any) -> ServiceForm:
         """Return the form of the part, by default of the settings."""
-        part = "mode" if given_text(data, "part") == "mode" else "config"
+        part = "mode" if form_text(data, "part") == "mode" else "config"
         return _POLICY_FORMS[self.page, part](data)
 
     def check(self, actor: Actor, **route: Any) -> None:

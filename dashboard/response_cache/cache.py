@@ -135,7 +135,7 @@ class Entries:
         self.size -= self._entries.pop(key).size
 
 
-class HotPath:
+class ResponseCache:
     """An ASGI application that answers from the cache if possible, and otherwise calls the application."""
 
     def __init__(

@@ -148,7 +148,7 @@ class Layout:
         """Return the log file of `part`."""
         return self.data / "logs" / f"{part}.log"
 
-    def turn_log(self, part: str) -> None:
+    def rotate_log(self, part: str) -> None:
         """Start a new log; the last one is kept as `….log.1`."""
         log = self.log(part)
         if log.exists():

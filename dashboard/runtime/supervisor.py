@@ -50,7 +50,7 @@ class State(enum.Enum):
     PAUSED = "waiting before the next start"
 
 
-class Keeper:
+class PartSupervisor:
     """Starts a part when it may, detects when it is ready, and restarts it when it ends.
 
     `needs` names the parts that it requires. Its ends while one of them is away don't count as failures.
@@ -348,7 +348,7 @@ def _size(log: Path) -> int:
     return log.stat().st_size if log.exists() else 0
 
 
-AnyKeeper = Keeper | StepKeeper
+AnyKeeper = PartSupervisor | StepKeeper
 
 
 WIDTH = 15  # the longest part name and a space
@@ -416,13 +416,17 @@ class Supervisor:
                 raise ValueError(f"{item.name} waits for {unknown}, which isn't among the parts")
         for item in items:
             needs = self._needs[item.name] = _needed_parts(item, by_name)
-            keeper = Keeper(item, layout, self._executor, needs) if isinstance(item, Part) else StepKeeper(item, layout)
+            keeper = (
+                PartSupervisor(item, layout, self._executor, needs)
+                if isinstance(item, Part)
+                else StepKeeper(item, layout)
+            )
             self._keepers.append(keeper)
 
     def run(self) -> int:
         """Run until a signal, then return 0. Raises PartFailed if a part can't run, after ending everything."""
         for keeper in self._keepers:
-            self._layout.turn_log(keeper.name)
+            self._layout.rotate_log(keeper.name)
         write_missing(self._layout.data, {})
         self._console.say("", f"starting {', '.join(keeper.name for keeper in self._keepers if not keeper.part.late)}")
         with self._signals():
@@ -462,7 +466,9 @@ class Supervisor:
     def _report_missing(self) -> None:
         """Record the parts that the others go on without, for `/readyz` and the home page."""
         missing = {
-            keeper.name: keeper.missing for keeper in self._keepers if isinstance(keeper, Keeper) and keeper.missing
+            keeper.name: keeper.missing
+            for keeper in self._keepers
+            if isinstance(keeper, PartSupervisor) and keeper.missing
         }
         if missing == self._missing:
             return

@@ -18,7 +18,7 @@ from dashboard.components import translation
 from dashboard.components.badges import RequestKind, RequestState, format_name, missing_words
 from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import subject_url
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action, ActiveFilter, Environment, Field, Frame, Link, Problem, Section
 from dashboard.subjects.page import field_url
 from registry.errors import InvalidInput
@@ -133,13 +133,13 @@ class SearchPage:
 PAGE_ROWS: Final = 50
 #: group → label, icon
 GROUPS: Final[Mapping[str, tuple[str, str]]] = {
-    SUBJECTS: (later("Subjects"), "layers"),
-    FIELDS: (later("Fields"), "list-tree"),
-    TYPES: (later("Types"), "braces"),
-    DOCS: (later("Fields by description"), "file-text"),
-    IDS: (later("Ids"), "scan-search"),
-    REQUESTS: (later("Requests"), "git-pull-request-arrow"),
-    TAGS: (later("Tags"), "circle-dot"),
+    SUBJECTS: (_("Subjects"), "layers"),
+    FIELDS: (_("Fields"), "list-tree"),
+    TYPES: (_("Types"), "braces"),
+    DOCS: (_("Fields by description"), "file-text"),
+    IDS: (_("Ids"), "scan-search"),
+    REQUESTS: (_("Requests"), "git-pull-request-arrow"),
+    TAGS: (_("Tags"), "circle-dot"),
 }
 
 

@@ -9,7 +9,8 @@ from django import forms
 from django.utils.translation import gettext
 
 from dashboard.components.forms import NOT_OF_RIGHTS, CodeField, FormSection, LongTextField, ServiceForm
-from dashboard.components.translation import counted, later
+from dashboard.components.translation import counted
+from dashboard.components.translation import gettext_lazy as _
 from registry.drift import services
 from registry.drift.models import SASL_MECHANISMS
 from registry.errors import Conflict
@@ -19,44 +20,40 @@ class ClusterForm(ServiceForm):
     """A form that connects a cluster."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(services.connect_cluster)
-    label = later("Connect")
+    label = _("Connect")
     refusals = NOT_OF_RIGHTS
-    cure = later("Correct the form below. Nothing was saved.")
+    cure = _("Correct the form below. Nothing was saved.")
     sections = (
-        FormSection(later("Where"), ("name", "bootstrap", "security_protocol")),
-        FormSection(
-            later("Sign-in"), ("sasl_mechanism", "username", "secret"), later("For SASL_SSL and SASL_PLAINTEXT.")
-        ),
-        FormSection("TLS", ("ca_pem",), later("For SSL and SASL_SSL.")),
+        FormSection(_("Where"), ("name", "bootstrap", "security_protocol")),
+        FormSection(_("Sign-in"), ("sasl_mechanism", "username", "secret"), _("For SASL_SSL and SASL_PLAINTEXT.")),
+        FormSection("TLS", ("ca_pem",), _("For SSL and SASL_SSL.")),
     )
 
-    name = forms.CharField(label=later("Name"), help_text=later("The name shown here."))
-    bootstrap = CodeField(label=later("Bootstrap servers"), placeholder="broker-1:9093,broker-2:9093")
+    name = forms.CharField(label=_("Name"), help_text=_("The name shown here."))
+    bootstrap = CodeField(label=_("Bootstrap servers"), placeholder="broker-1:9093,broker-2:9093")
     security_protocol = forms.ChoiceField(
-        label=later("Security protocol"),
+        label=_("Security protocol"),
         choices=(
-            ("PLAINTEXT", later("PLAINTEXT: no encryption, no authentication")),
-            ("SSL", later("SSL: encryption")),
-            ("SASL_PLAINTEXT", later("SASL_PLAINTEXT: authentication, no encryption")),
-            ("SASL_SSL", later("SASL_SSL: encryption and authentication")),
+            ("PLAINTEXT", _("PLAINTEXT: no encryption, no authentication")),
+            ("SSL", _("SSL: encryption")),
+            ("SASL_PLAINTEXT", _("SASL_PLAINTEXT: authentication, no encryption")),
+            ("SASL_SSL", _("SASL_SSL: encryption and authentication")),
         ),
     )
     sasl_mechanism = forms.ChoiceField(
-        label=later("SASL mechanism"),
-        choices=[("", later("none")), *((name, name) for name in SASL_MECHANISMS)],
+        label=_("SASL mechanism"),
+        choices=[("", _("none")), *((name, name) for name in SASL_MECHANISMS)],
         required=False,
     )
-    username = CodeField(label=later("User"), required=False)
-    secret = CodeField(
-        label=later("Secret name"), required=False, help_text=later("Only the name, never the password.")
-    )
+    username = CodeField(label=_("User"), required=False)
+    secret = CodeField(label=_("Secret name"), required=False, help_text=_("Only the name, never the password."))
     ca_pem = LongTextField(
-        label=later("Certificate authority"),
+        label=_("Certificate authority"),
         required=False,
         rows=5,
         code=True,
         placeholder="-----BEGIN CERTIFICATE-----",
-        help_text=later("PEM. Empty: the system’s certificate authorities."),
+        help_text=_("PEM. Empty: the system’s certificate authorities."),
     )
 
     def clean_ca_pem(self) -> str:
@@ -72,7 +69,7 @@ class ClusterEditForm(ClusterForm):
     """A form that edits or renames a cluster."""
 
     service = staticmethod(services.update_cluster)
-    label = later("Save")
+    label = _("Save")
 
     def arguments(self) -> dict[str, Any]:
         """Return the new values; the target's `name` is the present name."""
@@ -104,6 +101,6 @@ class RemoveClusterForm(ServiceForm):
     """A form that removes a cluster."""
 
     service = staticmethod(services.remove_cluster)
-    label = later("Remove cluster")
-    success = later("Cluster removed.")
+    label = _("Remove cluster")
+    success = _("Cluster removed.")
     refusals = (Conflict,)

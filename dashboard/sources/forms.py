@@ -19,9 +19,10 @@ from dashboard.components.forms import (
     ServiceForm,
 )
 from dashboard.components.links import whole_number
-from dashboard.components.translation import later, later_filled
+from dashboard.components.translation import gettext_lazy as _
+from dashboard.components.translation import lazy_format
 from dashboard.components.widgets import readable
-from dashboard.sources.labels import MODES, lasting
+from dashboard.sources.labels import MODES, format_duration
 from registry.access.roles import Actor
 from registry.drift import services
 from registry.drift.selectors import SourceInfo
@@ -54,7 +55,7 @@ class ScheduleField(forms.IntegerField):
     """The scan interval of a source, in seconds; None for on demand."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(label=later("Scan"), required=False, initial=300, widget=forms.Select, **options)
+        super().__init__(label=_("Scan"), required=False, initial=300, widget=forms.Select, **options)
 
     def get_bound_field(self, form: forms.BaseForm, field_name: str) -> forms.BoundField:
         """Return the field, with its value among the choices."""
@@ -67,14 +68,14 @@ class ScheduleField(forms.IntegerField):
 
 def _interval(value: str) -> str:
     if seconds := whole_number(value):
-        return gettext("every %(lasting)s") % {"lasting": lasting(seconds)}
+        return gettext("every %(lasting)s") % {"lasting": format_duration(seconds)}
     return readable(value[:20]) if value else gettext("only on demand")
 
 
 class YesNoField(forms.TypedChoiceField):
     """A choice of two words, the first for True."""
 
-    def __init__(self, *, yes: str = later("yes"), no: str = later("no"), **options: Any) -> None:
+    def __init__(self, *, yes: str = _("yes"), no: str = _("no"), **options: Any) -> None:
         super().__init__(
             choices=(("yes", yes), ("no", no)),
             coerce=lambda text: text != "no",
@@ -104,65 +105,61 @@ class SourceForm(ServiceForm):
     """A form that adds a source; its kind determines the fields, and has fields of its own."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(_add)
-    label = later("Add and scan")
+    label = _("Add and scan")
     refusals = NOT_OF_RIGHTS
 
     name = CodeField()
-    registry = NameChoiceField(label=later("Compared with"))
+    registry = NameChoiceField(label=_("Compared with"))
     context = CodeField(
-        label=later("Context"),
+        label=_("Context"),
         required=False,
         placeholder=".",
-        help_text=later("The context of the messages’ schema ids. Empty: the default context."),
+        help_text=_("The context of the messages’ schema ids. Empty: the default context."),
     )
     cluster = NameChoiceField(
-        label=later("Cluster"),
-        empty_label=later("a new cluster without TLS and authentication"),
+        label=_("Cluster"),
+        empty_label=_("a new cluster without TLS and authentication"),
         is_first_usual=True,
-        help_text=later("If the cluster uses TLS or a user, connect it first."),
+        help_text=_("If the cluster uses TLS or a user, connect it first."),
     )
     bootstrap = CodeField(
-        label=later("Bootstrap servers"),
+        label=_("Bootstrap servers"),
         required=False,
         placeholder="broker-1:9092,broker-2:9092",
-        help_text=later("Only for a new cluster."),
+        help_text=_("Only for a new cluster."),
     )
     include = PatternsField(
-        label=later("Topics"),
+        label=_("Topics"),
         required=False,
         code=True,
         placeholder="orders\npayments-*",
-        help_text=later(
+        help_text=_(
             "One name or pattern per line. Empty: all except internal topics. Subjects are detected from the data."
         ),
     )
-    exclude = PatternsField(label=later("Exclude"), required=False, rows=2, code=True, placeholder="*-changelog")
+    exclude = PatternsField(label=_("Exclude"), required=False, rows=2, code=True, placeholder="*-changelog")
     mode = forms.ChoiceField(
-        label=later("Each scan reads"),
+        label=_("Each scan reads"),
         choices=[(mode, lazy(lambda text: f"{text[:1].upper()}{text[1:]}", str)(text)) for mode, text in MODES.items()],
         required=False,
         initial="since_last",
     )
     every_seconds = ScheduleField()
     tail_messages = _number(
-        later("Newest messages per partition"), 10_000, later("For the mode that reads the newest messages.")
+        _("Newest messages per partition"), 10_000, _("For the mode that reads the newest messages.")
     )
-    window_seconds = _number(later("Time window in seconds"), 86_400, later("For the mode that reads a time window."))
-    max_messages = _number(later("Maximum messages per scan"), 1_000_000)
-    max_bytes = _number(later("Maximum bytes per scan"), 2 * 1024**3)
+    window_seconds = _number(_("Time window in seconds"), 86_400, _("For the mode that reads a time window."))
+    max_messages = _number(_("Maximum messages per scan"), 1_000_000)
+    max_bytes = _number(_("Maximum bytes per scan"), 2 * 1024**3)
     max_seconds = _number(
-        later("Maximum seconds per scan"),
+        _("Maximum seconds per scan"),
         300,
-        later("When a scan reaches a limit, the page says so and the next scan continues from there."),
+        _("When a scan reaches a limit, the page says so and the next scan continues from there."),
     )
     clean_scans = _number(
-        later("Clean scans to resolve a finding"),
-        2,
-        later("Consecutive scans that could have seen the finding but did not."),
+        _("Clean scans to resolve a finding"), 2, _("Consecutive scans that could have seen the finding but did not.")
     )
-    keep_samples = YesNoField(
-        label=later("Samples"), yes=later("store some, masked"), no=later("store none"), initial=True
-    )
+    keep_samples = YesNoField(label=_("Samples"), yes=_("store some, masked"), no=_("store none"), initial=True)
 
     def __init__(self, data: Any = None, *, kind: SourceKind, **options: Any) -> None:
         super().__init__(data, **options)
@@ -173,7 +170,7 @@ class SourceForm(ServiceForm):
         names = [name for section in self.sections for name in section.names]
         self.fields = {name: own.get(name) or common[name] for name in names}
         if "name" in self.fields:
-            self.fields["name"].label = later(kind.name_label)
+            self.fields["name"].label = _(kind.name_label)
             self.fields["name"].help_text = lazy(kind.describe_name, str)()
         if self.initial.get("bootstrap"):
             self.initial.setdefault("cluster", "")
@@ -195,7 +192,7 @@ class SourceForm(ServiceForm):
         for item in part.fields:
             names += BOUNDS if item == "bounds" else [item if isinstance(item, str) else item.in_form]
         is_folded = part.is_folded and not any(given.get(name) for name in own)
-        return FormSection(later(part.title), names, later(part.note) if part.note else "", is_folded)
+        return FormSection(_(part.title), names, _(part.note) if part.note else "", is_folded)
 
     def arguments(self) -> dict[str, Any]:
         """Return the service's arguments: submitted values without empty limits."""
@@ -222,7 +219,7 @@ class SourceForm(ServiceForm):
 
 def _own_field(kind: SourceKind, item: SourceField) -> forms.Field:
     """Return a form field for a field that the kind declares, by the type of its value."""
-    shown: dict[str, Any] = {"label": later(item.label), "help_text": later(item.help) if item.help else ""}
+    shown: dict[str, Any] = {"label": _(item.label), "help_text": _(item.help) if item.help else ""}
     if isinstance(item.default, bool):
         return YesNoField(initial=item.default, **shown)
     if isinstance(item.default, int):
@@ -235,8 +232,8 @@ class SourceEditForm(SourceForm):
     """A form that edits how a source is scanned."""
 
     service = staticmethod(services.update_source)
-    label = later("Save")
-    success = later("Saved.")
+    label = _("Save")
+    success = _("Saved.")
 
     def __init__(self, data: Any = None, *, source: SourceInfo) -> None:
         self.source = source
@@ -245,11 +242,11 @@ class SourceEditForm(SourceForm):
     def parts(self) -> Iterable[FormSection]:
         """Yield the topics to read, if any, and the kind's editable fields."""
         if self.source.cluster:
-            yield FormSection(later("What to read"), ("include", "exclude"))
-            yield FormSection(later("How"), ("context", "mode", "every_seconds"))
-            yield FormSection(later("Bounds"), BOUNDS, is_folded=True)
+            yield FormSection(_("What to read"), ("include", "exclude"))
+            yield FormSection(_("How"), ("context", "mode", "every_seconds"))
+            yield FormSection(_("Bounds"), BOUNDS, is_folded=True)
         else:
-            yield FormSection(later("Schedule"), ("every_seconds",))
+            yield FormSection(_("Schedule"), ("every_seconds",))
         if self.source.store or self.source.config:
             yield from self.own_parts()
 
@@ -288,18 +285,18 @@ class DiscoverForm(StoreForm):
     """A form that searches for checkpoints."""
 
     service = staticmethod(discover)
-    label = later("Search")
+    label = _("Search")
 
-    path = CodeField(label=later("Folder or address"))
+    path = CodeField(label=_("Folder or address"))
 
     def __init__(self, data: Any = None, **options: Any) -> None:
         super().__init__(data, **options)
-        text = later("The folder that contains your queries’ checkpoints: %(checkpoint_places)s.")
-        self.fields["path"].help_text = later_filled(text, checkpoint_places=checkpoint_places())
+        text = _("The folder that contains your queries’ checkpoints: %(checkpoint_places)s.")
+        self.fields["path"].help_text = lazy_format(text, checkpoint_places=checkpoint_places())
 
     def parts(self) -> Iterable[FormSection]:
         """Return the section with the place and the values for new sources, and the store's fields."""
-        return (FormSection(later("Where"), ("path", "registry", "every_seconds")), *self.own_parts())
+        return (FormSection(_("Where"), ("path", "registry", "every_seconds")), *self.own_parts())
 
     def arguments(self) -> dict[str, Any]:
         """Return the place to search."""
@@ -315,6 +312,6 @@ class RemoveSourceForm(ServiceForm):
     """A form that removes a source."""
 
     service = staticmethod(services.remove_source)
-    label = later("Remove source")
-    success = later("Source removed.")
+    label = _("Remove source")
+    success = _("Source removed.")
     refusals = (Conflict,)

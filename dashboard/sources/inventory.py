@@ -14,26 +14,23 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
-from dashboard.components.badges import Shown
+from dashboard.components.badges import BadgeState
 from dashboard.components.links import chosen_value, subject_url, whole_number, with_query
-from dashboard.components.translation import counted, joined, later, listing
+from dashboard.components.translation import counted, joined, listing
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import ActiveFilter, Choice, Fact, Filter, Link, Paging, SearchBox
-from dashboard.sources.labels import lasting, listed, patterns_of, sized
+from dashboard.sources.labels import format_duration, listed, patterns_of, sized
 from registry.drift.selectors import ScanInfo, SourceInfo, TopicInfo
 
 PAGE: Final = 50
 SHOWN_PARTITIONS: Final = 4
-STRATEGIES: Final = {
-    "topic_name": "TopicName",
-    "record_name": "RecordName",
-    "topic_record_name": "TopicRecordName",
-}
+STRATEGIES: Final = {"topic_name": "TopicName", "record_name": "RecordName", "topic_record_name": "TopicRecordName"}
 SHOW: Final = {
-    "": later("All topics"),
-    "problem": later("Unreadable"),
-    "findings": later("With findings"),
-    "unread": later("Never read"),
-    "gone": later("Gone"),
+    "": _("All topics"),
+    "problem": _("Unreadable"),
+    "findings": _("With findings"),
+    "unread": _("Never read"),
+    "gone": _("Gone"),
 }
 
 
@@ -61,7 +58,7 @@ class TopicRow:
             return gettext("compacted")
         if topic.retention_ms is None:
             return gettext("unknown")
-        by_time = gettext("forever") if topic.retention_ms < 0 else lasting(max(1, topic.retention_ms // 1000))
+        by_time = gettext("forever") if topic.retention_ms < 0 else format_duration(max(1, topic.retention_ms // 1000))
         if topic.retention_bytes is None or topic.retention_bytes < 0:
             return by_time
         size = sized(topic.retention_bytes)
@@ -157,48 +154,38 @@ def _is_shown(topic: TopicInfo, show: str) -> bool:
 
 
 SHOWN_TABLES: Final = 200
-OPERATIONS: Final = {
-    "c": later("insert"),
-    "u": later("update"),
-    "d": later("delete"),
-    "r": later("snapshot"),
-    "t": later("truncate"),
-}
-SIDES: Final = {
-    "table": later("the table"),
-    "registered": later("the registered schema"),
-    "events": later("the events"),
-}
+OPERATIONS: Final = {"c": _("insert"), "u": _("update"), "d": _("delete"), "r": _("snapshot"), "t": _("truncate")}
+SIDES: Final = {"table": _("the table"), "registered": _("the registered schema"), "events": _("the events")}
 
 
-class TableState(Shown):
+class TableState(BadgeState):
     """Whether table, registered schema and events of a captured table agree; UNKNOWN is never green."""
 
-    IN_STEP = ("in_step", "ok", "circle-check", later("In sync"))
-    DRIFT = ("drift", "breaks", "octagon-x", later("Differ"))
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", later("Unknown"))
-    SHARED = ("shared", "unknown", "circle-slash", later("Not compared"))
+    IN_STEP = ("in_step", "ok", "circle-check", _("In sync"))
+    DRIFT = ("drift", "breaks", "octagon-x", _("Differ"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", _("Unknown"))
+    SHARED = ("shared", "unknown", "circle-slash", _("Not compared"))
 
 
-class AdviceState(Shown):
+class AdviceState(BadgeState):
     """Whether a piece of advice is followed."""
 
-    NO = ("no", "breaks", "octagon-x", later("Not followed"))
-    NOT_KNOWN = ("not known", "unknown", "circle-question-mark", later("Unknown"))
-    YES = ("yes", "ok", "circle-check", later("Followed"))
-    DOES_NOT_APPLY = ("does not apply", "unknown", "circle-slash", later("Not applicable"))
+    NO = ("no", "breaks", "octagon-x", _("Not followed"))
+    NOT_KNOWN = ("not known", "unknown", "circle-question-mark", _("Unknown"))
+    YES = ("yes", "ok", "circle-check", _("Followed"))
+    DOES_NOT_APPLY = ("does not apply", "unknown", "circle-slash", _("Not applicable"))
 
 
-class TaskState(Shown):
+class TaskState(BadgeState):
     """The state of a connector or task, as reported by Kafka Connect; OTHER is an unknown one."""
 
-    RUNNING = ("RUNNING", "ok", "circle-check", later("Running"))
-    PAUSED = ("PAUSED", "care", "clock", later("Paused"))
-    FAILED = ("FAILED", "breaks", "octagon-x", later("Failed"))
-    STOPPED = ("STOPPED", "care", "ban", later("Stopped"))
-    UNASSIGNED = ("UNASSIGNED", "care", "hourglass", later("Not assigned"))
-    RESTARTING = ("RESTARTING", "info", "loader", later("Restarting"))
-    OTHER = ("", "unknown", "circle-dashed", later("Unknown"))
+    RUNNING = ("RUNNING", "ok", "circle-check", _("Running"))
+    PAUSED = ("PAUSED", "care", "clock", _("Paused"))
+    FAILED = ("FAILED", "breaks", "octagon-x", _("Failed"))
+    STOPPED = ("STOPPED", "care", "ban", _("Stopped"))
+    UNASSIGNED = ("UNASSIGNED", "care", "hourglass", _("Not assigned"))
+    RESTARTING = ("RESTARTING", "info", "loader", _("Restarting"))
+    OTHER = ("", "unknown", "circle-dashed", _("Unknown"))
 
     @classmethod
     def _missing_(cls, value: object) -> TaskState:

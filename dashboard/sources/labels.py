@@ -9,23 +9,19 @@ from typing import Any, Final
 from django.utils.translation import gettext
 
 from dashboard.components.badges import Look, ScanState, SourceBadge
-from dashboard.components.translation import counted, later, listing
+from dashboard.components.translation import counted, listing
+from dashboard.components.translation import gettext_lazy as _
 from registry.access.roles import Actor, refusal
 from registry.drift.selectors import ScanInfo, SourceInfo
 from registry.drift.sources import SOURCES, kind_of
 
 MODES: Final = {
-    "since_last": later("since the last scan"),
-    "tail": later("the newest messages"),
-    "window": later("a window of time"),
-    "full": later("everything"),
+    "since_last": _("since the last scan"),
+    "tail": _("the newest messages"),
+    "window": _("a window of time"),
+    "full": _("everything"),
 }
-BOUNDS: Final = {
-    "messages": later("messages"),
-    "bytes": later("bytes"),
-    "seconds": later("time"),
-    "deadline": later("time"),
-}
+BOUNDS: Final = {"messages": _("messages"), "bytes": _("bytes"), "seconds": _("time"), "deadline": _("time")}
 SHOWN: Final = 5
 _UNITS: Final[tuple[tuple[int, Callable[[int], str]], ...]] = (
     (86_400, lambda number: counted(number, "%(n)s day", "%(n)s days")),
@@ -50,7 +46,7 @@ def listed(names: list[str]) -> str:
     return gettext("%(shown)s and %(n)s more") % {"shown": shown, "n": len(names) - SHOWN}
 
 
-def lasting(seconds: int) -> str:
+def format_duration(seconds: int) -> str:
     """Format a duration in its largest whole unit: "5 minutes", "90 seconds", "1 day"."""
     size, text_of = next((size, text_of) for size, text_of in _UNITS if seconds % size == 0)
     return text_of(seconds // size)
@@ -70,7 +66,7 @@ def schedule_of(source: SourceInfo) -> str:
     """Say when the source is scanned."""
     if not source.every_seconds:
         return gettext("on demand")
-    return gettext("every %(time)s") % {"time": lasting(source.every_seconds)}
+    return gettext("every %(time)s") % {"time": format_duration(source.every_seconds)}
 
 
 def mode_of(source: SourceInfo) -> str:
@@ -82,7 +78,7 @@ def mode_of(source: SourceInfo) -> str:
             "tail_messages": f"{source.tail_messages:,}"
         }
     if source.mode == "window":
-        return gettext("the last %(lasting)s") % {"lasting": lasting(source.window_seconds)}
+        return gettext("the last %(lasting)s") % {"lasting": format_duration(source.window_seconds)}
     return MODES[source.mode]
 
 

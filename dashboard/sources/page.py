@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import ScanState, SourceBadge
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import given_text, whole_number
+from dashboard.components.links import form_text, whole_number
 from dashboard.components.translation import counted, listing
 from dashboard.components.widgets import Crumb, Environment, Fact, Frame, Problem, Section
 from dashboard.findings.evidence_tables import EvidenceTable, read_tables
@@ -130,7 +130,7 @@ class SourceList:
 
 def source_list(request: HttpRequest) -> SourceList:
     """Return the sources by cluster in registries that the reader may read; `registry` in the query filters them."""
-    registry, actor = given_text(request.GET, "registry"), page_actor(request)
+    registry, actor = form_text(request.GET, "registry"), page_actor(request)
     extent = require_extent(actor, "schema.read", registry=registry)
     sources = selectors.list_sources(registry=registry, by=actor)
     return SourceList(

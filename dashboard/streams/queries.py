@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from dashboard.components.badges import Look
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import subject_url, whole_number
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action, Crumb, Frame, Link, Paging, Problem, Section
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, refusal
@@ -42,18 +42,18 @@ class BudgetMeter:
 
 
 MOST: Final = 10_000
-READS: Final = Look("ok", "circle-check", later("Read"))
-STARTING: Final = Look("unknown", "circle-dashed", later("Starting"))
-DAMAGED: Final = Look("breaks", "octagon-x", later("Damaged"))
-EVOLVES: Final = Look("ok", "circle-check", later("Can evolve"))
-FIXED: Final = Look("unknown", "lock", later("Fixed"))
-REMOVED: Final = Look("unknown", "minus", later("Removed"))
+READS: Final = Look("ok", "circle-check", _("Read"))
+STARTING: Final = Look("unknown", "circle-dashed", _("Starting"))
+DAMAGED: Final = Look("breaks", "octagon-x", _("Damaged"))
+EVOLVES: Final = Look("ok", "circle-check", _("Can evolve"))
+FIXED: Final = Look("unknown", "lock", _("Fixed"))
+REMOVED: Final = Look("unknown", "minus", _("Removed"))
 #: Spark's encoding of state rows → label
 ENCODINGS: Final = {"avro": "Avro", "unsaferow": "UnsafeRow"}
 #: (minimum share, look), highest first, with the thresholds of findings
 _BUDGETS: Final = (
-    (0.90, Look("breaks", "octagon-x", later("Nearly used up"))),
-    (0.75, Look("care", "triangle-alert", later("Nearing the limit"))),
+    (0.90, Look("breaks", "octagon-x", _("Nearly used up"))),
+    (0.75, Look("care", "triangle-alert", _("Nearing the limit"))),
 )
 
 

@@ -21,7 +21,8 @@ from dashboard.components.forms import (
     fill_choices,
 )
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.translation import later, later_filled
+from dashboard.components.translation import gettext_lazy as _
+from dashboard.components.translation import lazy_format
 from dashboard.components.widgets import Crumb, Frame, Link, Section
 from dashboard.sources.forms import StoreForm
 from registry.access.roles import refusal
@@ -35,33 +36,33 @@ from registry.streams.services import check_document, start_plan
 
 #: verdict of a check → look
 VERDICT_LOOKS: Final = {
-    "fine": Look("ok", "circle-check", later("Fine")),
-    "loses data": Look("care", "triangle-alert", later("Loses data")),
-    "fails later": Look("breaks", "octagon-x", later("Fails later")),
-    "refused": Look("breaks", "octagon-x", later("Refused")),
-    "not checked": Look("unknown", "circle-dashed", later("Not checked")),
+    "fine": Look("ok", "circle-check", _("Fine")),
+    "loses data": Look("care", "triangle-alert", _("Loses data")),
+    "fails later": Look("breaks", "octagon-x", _("Fails later")),
+    "refused": Look("breaks", "octagon-x", _("Refused")),
+    "not checked": Look("unknown", "circle-dashed", _("Not checked")),
 }
 #: status of a variable → look
 STATUS_LOOKS: Final = {
-    "unchanged": Look("unknown", "check", later("Unchanged")),
-    "added": Look("ok", "plus", later("Added")),
-    "removed": Look("care", "minus", later("Removed")),
-    "evolves": Look("ok", "circle-check", later("Evolves")),
-    "accepted but loses data": Look("care", "triangle-alert", later("Loses data")),
-    "accepted but fails later": Look("breaks", "octagon-x", later("Fails later")),
-    "refused": Look("breaks", "octagon-x", later("Refused")),
-    "not checked": Look("unknown", "circle-dashed", later("Not checked")),
+    "unchanged": Look("unknown", "check", _("Unchanged")),
+    "added": Look("ok", "plus", _("Added")),
+    "removed": Look("care", "minus", _("Removed")),
+    "evolves": Look("ok", "circle-check", _("Evolves")),
+    "accepted but loses data": Look("care", "triangle-alert", _("Loses data")),
+    "accepted but fails later": Look("breaks", "octagon-x", _("Fails later")),
+    "refused": Look("breaks", "octagon-x", _("Refused")),
+    "not checked": Look("unknown", "circle-dashed", _("Not checked")),
 }
 #: effect of a change → look
 EFFECT_LOOKS: Final = {
-    "note": Look("info", "info", later("Note")),
-    "loses data": Look("care", "triangle-alert", later("Loses data")),
-    "fails later": Look("breaks", "octagon-x", later("Fails later")),
-    "refused": Look("breaks", "octagon-x", later("Refused")),
+    "note": Look("info", "info", _("Note")),
+    "loses data": Look("care", "triangle-alert", _("Loses data")),
+    "fails later": Look("breaks", "octagon-x", _("Fails later")),
+    "refused": Look("breaks", "octagon-x", _("Refused")),
 }
 #: displayed changes of a variable
 DRAWN_CHANGES: Final = 100
-UNKNOWN: Final = Look("unknown", "circle-dashed", later("Unknown"))
+UNKNOWN: Final = Look("unknown", "circle-dashed", _("Unknown"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,20 +183,20 @@ class CheckForm(StoreForm):
     """A form that checks a plan for a known or another checkpoint, with the object store of the latter."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(check_document)
-    label = later("Check")
+    label = _("Check")
     refusals = NOT_OF_RIGHTS
     conditional = ("path", "plan")
 
-    checkpoint = NameChoiceField(label=later("Known checkpoint"), empty_label=later("– none –"))
-    path = CodeField(label=later("Another checkpoint folder or address"), required=False)
+    checkpoint = NameChoiceField(label=_("Known checkpoint"), empty_label=_("– none –"))
+    path = CodeField(label=_("Another checkpoint folder or address"), required=False)
     plan = LongTextField(
-        label=later("Planned state"),
+        label=_("Planned state"),
         rows=16,
         code=True,
         required=False,
         strip=False,
         placeholder=_EXAMPLE,
-        help_text=later(
+        help_text=_(
             "All state variables that the next version declares, with schemas as Spark DDL or StructType JSON."
         ),
     )
@@ -204,13 +205,13 @@ class CheckForm(StoreForm):
         super().__init__(data, **options)
         self.sections = self.sections[1:]
         self.fields["plan"].widget.attrs["required"] = True
-        text = later("The query’s checkpointLocation. %(checkpoint_places)s.")
-        self.fields["path"].help_text = later_filled(text, checkpoint_places=checkpoint_places())
+        text = _("The query’s checkpointLocation. %(checkpoint_places)s.")
+        self.fields["path"].help_text = lazy_format(text, checkpoint_places=checkpoint_places())
         if known:
             fill_choices([self], checkpoint=known)
         else:
             del self.fields["checkpoint"]
-            self.fields["path"].label = later("Checkpoint folder or address")
+            self.fields["path"].label = _("Checkpoint folder or address")
             self.fields["path"].widget.attrs["required"] = True
 
     def parts(self) -> Iterable[FormSection]:

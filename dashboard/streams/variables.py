@@ -19,7 +19,7 @@ from dashboard.components.badges import Look
 from dashboard.components.diff import TextDiff, text_diff
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import whole_number
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action, Crumb, Frame, Problem, Section
 from dashboard.sources.labels import sized
 from dashboard.streams.queries import VariableRow, check_action, crumbs
@@ -35,7 +35,7 @@ from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import SchemaInfo as DefinitionInfo
 from registry.subjects.versions.versions import VersionInfo
 
-SAFE: Final = Look("ok", "circle-check", later("Safe"))
+SAFE: Final = Look("ok", "circle-check", _("Safe"))
 DRAWN_VERSIONS: Final = 200
 NAMED_CHANGES: Final = 3
 

@@ -15,7 +15,8 @@ from django.utils.translation import gettext
 from dashboard.components.forms import EndOfDayField, LongTextField, ServiceForm, field_value
 from dashboard.components.frame import make_frame
 from dashboard.components.links import subjects_crumb
-from dashboard.components.translation import counted, later
+from dashboard.components.translation import counted
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Choice, Frame, Section
 from dashboard.subjects.descriptions import OwnerChip, TagChip, owner_chips, tag_chips
 from registry.access.name_patterns import pattern_of
@@ -33,12 +34,12 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 ADD, REMOVE, OWN_USER, OWN_GROUP = "add", "remove", "own_user", "own_group"
 #: code of a bulk change → its label in the form, and the permission that it needs
 CHANGES: Final = {
-    ADD: (later("Add tag"), "subject.describe"),
-    REMOVE: (later("Remove tag"), "subject.describe"),
-    OWN_USER: (later("Add person as owner"), "people.manage"),
-    OWN_GROUP: (later("Add group as owner"), "people.manage"),
+    ADD: (_("Add tag"), "subject.describe"),
+    REMOVE: (_("Remove tag"), "subject.describe"),
+    OWN_USER: (_("Add person as owner"), "people.manage"),
+    OWN_GROUP: (_("Add group as owner"), "people.manage"),
 }
-_CURE: Final = later("Go back to the list and select again.")
+_CURE: Final = _("Go back to the list and select again.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,7 @@ class SubjectsField(forms.Field):
         return names
 
 
-class SeveralForm(ServiceForm):
+class BulkSubjectForm(ServiceForm):
     """A form about the subjects selected in the list; `confirmed` says that the preview was shown."""
 
     cure = _CURE
@@ -84,7 +85,7 @@ class SeveralForm(ServiceForm):
 
 
 @transaction.atomic
-def change_several(
+def change_subjects(
     *, registry: str, subjects: Sequence[SubjectName], change: str, value: str, reason: str, by: Actor
 ) -> None:
     """Change the tags, or add an owner to each subject by a rule for its literal name; all or nothing."""
@@ -103,21 +104,19 @@ def change_several(
         add_owner(subject_pattern=pattern_of(name.qualified), registry=registry, by=by, **owner)
 
 
-class ChangeSeveralForm(SeveralForm):
+class ChangeSeveralForm(BulkSubjectForm):
     """A form that adds or removes a tag, or adds an owner."""
 
-    service = staticmethod(change_several)
+    service = staticmethod(change_subjects)
     refusals = (Conflict, InvalidInput, NotFound)
 
     change = forms.ChoiceField(
         choices=[(code, label) for code, (label, _) in CHANGES.items()],
         widget=forms.HiddenInput,
-        error_messages={name: later("Choose an action.") for name in ("required", "invalid_choice")},
+        error_messages={name: _("Choose an action.") for name in ("required", "invalid_choice")},
     )
-    value = forms.CharField(
-        widget=forms.HiddenInput, error_messages={"required": later("Enter the name of the owner.")}
-    )
-    reason = LongTextField(label=later("Reason"), rows=2, required=False, help_text=later("For the audit log."))
+    value = forms.CharField(widget=forms.HiddenInput, error_messages={"required": _("Enter the name of the owner.")})
+    reason = LongTextField(label=_("Reason"), rows=2, required=False, help_text=_("For the audit log."))
 
     def clean(self) -> None:
         """Refuse an invalid tag."""
@@ -136,13 +135,13 @@ class ChangeSeveralForm(SeveralForm):
         return counted(number, "%(n)s subject: %(change)s.", "%(n)s subjects: %(change)s.", change=self.sentence)
 
 
-class DeprecateSeveralForm(SeveralForm):
+class DeprecateSeveralForm(BulkSubjectForm):
     """A form that deprecates all live versions of the subjects; the result has the outcome of each."""
 
     service = staticmethod(deprecate_several)
 
-    message = LongTextField(label=later("Reason, and what to use instead"), rows=2)  # type: ignore[assignment]
-    ends_at = EndOfDayField(label=later("End date"))
+    message = LongTextField(label=_("Reason, and what to use instead"), rows=2)  # type: ignore[assignment]
+    ends_at = EndOfDayField(label=_("End date"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,8 @@ from django.utils.translation import gettext
 
 from dashboard.components.forms import LongTextField, ServiceForm
 from dashboard.components.links import subjects_url
-from dashboard.components.translation import later, later_filled
+from dashboard.components.translation import gettext_lazy as _
+from dashboard.components.translation import lazy_format
 from dashboard.components.widgets import Choice
 from dashboard.subjects.lifecycle import SubjectForm
 from registry.access.roles import Actor, refusal
@@ -72,33 +73,31 @@ class NoteForm(SubjectForm):
 
     anchor = "#note"
     service = staticmethod(set_note)
-    label = later("Save description")
-    success = later("Description saved.")
+    label = _("Save description")
+    success = _("Description saved.")
     permission = ACTION
 
     expected = forms.CharField(widget=forms.HiddenInput, required=False)
     tags = forms.CharField(
-        label=later("Tags"),
+        label=_("Tags"),
         required=False,
         widget=forms.TextInput(attrs={"placeholder": "PII sales"}),
-        help_text=later_filled(
-            later(
-                "Separate tags with spaces, at most %(max_tags)s. Values of fields with a personal-data tag are hidden."
-            ),
+        help_text=lazy_format(
+            _("Separate tags with spaces, at most %(max_tags)s. Values of fields with a personal-data tag are hidden."),
             max_tags=MAX_TAGS,
         ),
     )
     doc = LongTextField(
-        label=later("Description"),
+        label=_("Description"),
         rows=6,
         required=False,
         strip=False,
-        help_text=later_filled(
-            later("Plain text. An empty line starts a new paragraph. At most %(max_doc)s characters."),
+        help_text=lazy_format(
+            _("Plain text. An empty line starts a new paragraph. At most %(max_doc)s characters."),
             max_doc=f"{MAX_DOC:,}",
         ),
     )
-    reason = LongTextField(label=later("Reason"), rows=2, required=False, help_text=later("For the audit log."))
+    reason = LongTextField(label=_("Reason"), rows=2, required=False, help_text=_("For the audit log."))
 
     def clean_tags(self) -> list[str]:
         """Split the tags at spaces and commas."""

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from dashboard.components.forms import ServiceForm, ServiceFormView
 from dashboard.components.frame import page_actor
 from dashboard.components.links import subject_url, subjects_url
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.subjects import bulk, lifecycle
 from dashboard.subjects.descriptions import NoteForm
 from dashboard.subjects.page import subject_page
@@ -40,7 +40,7 @@ class RenameForm(lifecycle.SubjectForm):
     """A form that decides whether two names belong to one renamed field, or withdraws that decision."""
 
     service = staticmethod(_decide)
-    success = later("The decision was saved. It applies wherever this pair of fields appears.")
+    success = _("The decision was saved. It applies wherever this pair of fields appears.")
     permission = RENAME
 
     from_path = forms.CharField()
@@ -48,7 +48,7 @@ class RenameForm(lifecycle.SubjectForm):
     reason = forms.CharField(required=False)
     decision = forms.ChoiceField(
         choices=[(value, value) for value in ("yes", "no", "back")],
-        error_messages={"invalid_choice": later("Choose whether this is a rename.")},
+        error_messages={"invalid_choice": _("Choose whether this is a rename.")},
     )
 
     def message(self, **route: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django.http import HttpRequest
 
-from dashboard.components.links import given_text, whole_number
+from dashboard.components.links import form_text, whole_number
 from registry.formats.base import OutlineField
 from registry.formats.personal_data import FieldTags
 
@@ -56,7 +56,7 @@ def asked_of(request: HttpRequest) -> TreeQuery:
     """Read the parameters from a request's URL; ignore invalid ones."""
     numbers = [whole_number(text) for text in request.GET.getlist("open")[:FIELD_ROWS]]
     return TreeQuery(
-        filter=given_text(request.GET, "filter").strip()[:MAX_FILTER],
+        filter=form_text(request.GET, "filter").strip()[:MAX_FILTER],
         opened=None if "all" in request.GET.getlist("open") else frozenset(number - 1 for number in numbers if number),
         begin=whole_number(request.GET.get("fields", "")),
         wording="business" if request.GET.get("words") == "business" else None,

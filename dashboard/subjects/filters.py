@@ -20,9 +20,9 @@ from django.utils.translation import gettext
 from redis.exceptions import RedisError
 
 from dashboard.components.badges import format_name
-from dashboard.components.links import given_text, subjects_url, with_query
+from dashboard.components.links import form_text, subjects_url, with_query
 from dashboard.components.tables import ListFilter, active_filters
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Filter, SearchBox
 from dashboard.subjects.descriptions import owner_choices, tag_choices
 from dashboard.subjects.presenters import SubjectNumbers
@@ -45,7 +45,7 @@ from registry.search.subject_list import (
     REFERS,
     UNOWNED,
     UNUSED,
-    Signs,
+    HealthData,
     SubjectFilter,
 )
 from registry.subjects.lifecycle.notes import tag_counts
@@ -88,91 +88,91 @@ class SubjectListFilter(ListFilter):
 FILTERS: Final = {
     item.name: item
     for item in (
-        SubjectListFilter(name="q", chip=later("text"), longest=1_300),
+        SubjectListFilter(name="q", chip=_("text"), longest=1_300),
         SubjectListFilter(
             name="format",
-            chip=later("format"),
-            label=later("Format"),
-            values={"": later("Any format"), **{name: format_name(name) for name in sorted(FORMATS)}},
+            chip=_("format"),
+            label=_("Format"),
+            values={"": _("Any format"), **{name: format_name(name) for name in sorted(FORMATS)}},
         ),
         SubjectListFilter(
             name="level",
-            chip=later("level"),
-            label=later("Compatibility"),
-            values={"": later("Any level"), **{name: name for name in LEVELS}},
+            chip=_("level"),
+            label=_("Compatibility"),
+            values={"": _("Any level"), **{name: name for name in LEVELS}},
         ),
         SubjectListFilter(
             name="level_from",
-            chip=later("level"),
-            label=later("Source of the level"),
+            chip=_("level"),
+            label=_("Source of the level"),
             values={
-                "": later("Own or inherited level"),
-                OWN: later("Own level"),
-                INHERITED: later("Inherited level"),
+                "": _("Own or inherited level"),
+                OWN: _("Own level"),
+                INHERITED: _("Inherited level"),
             },
             is_rarer=True,
         ),
         SubjectListFilter(
             name="mode",
-            chip=later("mode"),
-            label=later("Mode"),
-            values={"": later("Any mode"), **{mode: mode for mode in MODES}},
+            chip=_("mode"),
+            label=_("Mode"),
+            values={"": _("Any mode"), **{mode: mode for mode in MODES}},
             is_rarer=True,
         ),
         SubjectListFilter(
             name="state",
-            chip=later("state"),
-            label=later("State"),
+            chip=_("state"),
+            label=_("State"),
             values={
-                "": later("Any state"),
-                "deprecated": later("Deprecated"),
-                "retired": later("Retired"),
-                "quarantined": later("Quarantined"),
-                DELETED: later("Soft-deleted"),
+                "": _("Any state"),
+                "deprecated": _("Deprecated"),
+                "retired": _("Retired"),
+                "quarantined": _("Quarantined"),
+                DELETED: _("Soft-deleted"),
             },
         ),
         SubjectListFilter(
             name="attention",
-            chip=later("attention"),
-            label=later("Needs attention"),
+            chip=_("attention"),
+            label=_("Needs attention"),
             values={
-                "": later("Any findings or requests"),
-                DRIFT: later("Open drift findings"),
-                PENDING: later("Open request"),
-                UNOWNED: later("No owner"),
+                "": _("Any findings or requests"),
+                DRIFT: _("Open drift findings"),
+                PENDING: _("Open request"),
+                UNOWNED: _("No owner"),
             },
             untold=(UNOWNED, DRIFT),
         ),
         SubjectListFilter(
             name="references",
-            chip=later("references"),
-            label=later("References"),
+            chip=_("references"),
+            label=_("References"),
             values={
-                "": later("With or without references"),
-                REFERS: later("Refers to others"),
-                REFERRED: later("Referred to by others"),
+                "": _("With or without references"),
+                REFERS: _("Refers to others"),
+                REFERRED: _("Referred to by others"),
             },
             is_rarer=True,
         ),
         SubjectListFilter(
             name="use",
-            chip=later("use"),
-            label=later("Use"),
-            values={"": later("Used or unused"), UNUSED: later("Unused")},
+            chip=_("use"),
+            label=_("Use"),
+            values={"": _("Used or unused"), UNUSED: _("Unused")},
             is_rarer=True,
             untold=(UNUSED,),
         ),
-        SubjectListFilter(name="tag", chip=later("tag"), label=later("Tag"), longest=64),
-        SubjectListFilter(name="owner", chip=later("owner"), label=later("Owner"), longest=160),
+        SubjectListFilter(name="tag", chip=_("tag"), label=_("Tag"), longest=64),
+        SubjectListFilter(name="owner", chip=_("owner"), label=_("Owner"), longest=160),
         SubjectListFilter(
             name="sort",
-            chip=later("order"),
-            label=later("Order"),
+            chip=_("order"),
+            label=_("Order"),
             values={
-                "": later("Needs attention first"),
-                BY_CHANGE: later("Last change first"),
-                BY_NAME: later("By name"),
-                BY_VERSIONS: later("Most versions first"),
+                "": _("Needs attention first"),
+                BY_CHANGE: _("Last change first"),
+                BY_NAME: _("By name"),
+                BY_VERSIONS: _("Most versions first"),
             },
         ),
     )
@@ -202,7 +202,7 @@ class SubjectFilters:
     def of(cls, request: HttpRequest, readable: Extent) -> SubjectFilters:
         """Read the filters from the URL. Raises InvalidInput for a value that a filter doesn't have."""
         values = {name: FILTERS[name].value_in(request.GET) for name in FILTERS if name not in _FREE}
-        values |= {name: given_text(request.GET, name)[:MAX_VALUE] for name in _FREE}
+        values |= {name: form_text(request.GET, name)[:MAX_VALUE] for name in _FREE}
         return cls(values, COUNTS in request.GET, readable)
 
     @property
@@ -230,7 +230,7 @@ class Counted:
         return self.facets.total is None and self.at is None
 
 
-def counted_with_page(registry: Registry, chosen: SubjectFilters, signs: Signs, query: ListQuery) -> Counted:
+def counted_with_page(registry: Registry, chosen: SubjectFilters, signs: HealthData, query: ListQuery) -> Counted:
     """Return the counts to include in the page: new ones if that is quick, cached ones if the URL requests them."""
     if chosen.counts:
         return counted_in_time(registry, chosen, signs)
@@ -238,7 +238,7 @@ def counted_with_page(registry: Registry, chosen: SubjectFilters, signs: Signs, 
     return Counted(facet_counts(registry, chosen.subject_filter, signs=signs) if is_quick else Facets())
 
 
-def counted_in_time(registry: Registry, chosen: SubjectFilters, signs: Signs) -> Counted:
+def counted_in_time(registry: Registry, chosen: SubjectFilters, signs: HealthData) -> Counted:
     """Return counts at most a minute old. A timeout is cached too, so that not everybody repeats it."""
 
     def count() -> tuple[int | None, dict[str, dict[str, int]]]:
@@ -299,7 +299,7 @@ def choice_id(name: str, value: str) -> str:
     return f"{name}-{sha256(value.encode('utf-8', 'backslashreplace')).hexdigest()[:12]}"
 
 
-def filters_of(chosen: SubjectFilters, counted: Counted, signs: Signs) -> tuple[Filter, ...]:
+def filters_of(chosen: SubjectFilters, counted: Counted, signs: HealthData) -> tuple[Filter, ...]:
     """Return the filters with their counts."""
     return tuple(
         replace(one, choices=tuple(replace(choice, id=choice_id(one.name, choice.value)) for choice in one.choices))
@@ -307,7 +307,7 @@ def filters_of(chosen: SubjectFilters, counted: Counted, signs: Signs) -> tuple[
     )
 
 
-def _filters(chosen: Mapping[str, str], counted: Counted, signs: Signs, *, is_whole: bool) -> Iterator[Filter]:
+def _filters(chosen: Mapping[str, str], counted: Counted, signs: HealthData, *, is_whole: bool) -> Iterator[Filter]:
     counts = dict(counted.facets.counts)
     if moment() and (attention := counts.get("attention")) is not None:
         # the past has no findings

@@ -16,7 +16,8 @@ from django.utils.translation import gettext
 from dashboard.components.diff import laid_out
 from dashboard.components.frame import page_actor
 from dashboard.components.links import subject_url
-from dashboard.components.translation import counted, later, listing
+from dashboard.components.translation import counted, listing
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action
 from dashboard.registries.policy_forms import MODE_SENTENCES, scoped_url
 from dashboard.subjects.lifecycle import LifeMark, LifeState, marks_of
@@ -35,19 +36,19 @@ from registry.subjects import selectors
 from registry.subjects.lifecycle.retirement import RESTORE, RIGHTS
 from registry.subjects.models import Registry
 from registry.subjects.policy import change_guard
-from registry.subjects.policy.effective_policy import NO_POLICY, ORIGINS, EffectiveConfig, OwnConfig, Spoken
+from registry.subjects.policy.effective_policy import NO_POLICY, ORIGINS, EffectiveConfig, OwnConfig, ScopeSettings
 from registry.subjects.versions.qualified_names import SubjectName
 
 ORDER_WORDS: Final = {
-    "consumers first": later("Deploy consumers first"),
-    "producers first": later("Deploy producers first"),
-    "any order": later("Deploy in any order"),
+    "consumers first": _("Deploy consumers first"),
+    "producers first": _("Deploy producers first"),
+    "any order": _("Deploy in any order"),
 }
 DOORS: Final = {
-    "confluent": later("REST API"),
-    "product": later("product API"),
-    "ui": later("page"),
-    "task": later("task"),
+    "confluent": _("REST API"),
+    "product": _("product API"),
+    "ui": _("page"),
+    "task": _("task"),
     "command": "command",
 }
 
@@ -86,8 +87,8 @@ def pretty(info: selectors.VersionInfo) -> str:
 SHOWN_TOPICS: Final = 3
 _ASK: Final = "promotion.request"
 _BOTH: Final = ("FORWARD", "BACKWARD")
-_SIDES: Final = {"key": later("keys"), "value": later("values")}
-_BY: Final = {"association": later("association"), "content type": later("content type of its messages")}
+_SIDES: Final = {"key": _("keys"), "value": _("values")}
+_BY: Final = {"association": _("association"), "content type": _("content type of its messages")}
 
 
 def propose_action(
@@ -196,7 +197,7 @@ def restore_action(
 # -- the level ---------------------------------------------------------------------------------------------------------
 
 
-def level_origin(spoken: Spoken) -> str:
+def level_origin(spoken: ScopeSettings) -> str:
     """Say where the level is set, and which would apply without the subject's own."""
     config = spoken.config()
     if config.origin != ORIGINS[0]:
@@ -313,7 +314,7 @@ def _topic(topic: CarryingTopic, *, may_look: bool) -> TopicLink:
 
 
 def subject_settings(
-    name: SubjectName, spoken: Spoken, preconditions: SettingsPreconditions, actor: Actor
+    name: SubjectName, spoken: ScopeSettings, preconditions: SettingsPreconditions, actor: Actor
 ) -> tuple[SubjectSetting, ...]:
     """Return the level and the mode. A mirror's mode can't be changed here."""
     registry, wider = preconditions.registry, spoken.inherited()

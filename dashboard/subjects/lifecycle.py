@@ -10,17 +10,12 @@ from django import forms
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.components.badges import Shown
+from dashboard.components.badges import BadgeState
 from dashboard.components.forms import EndOfDayField, LongTextField, ServiceForm
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from registry.access.roles import Actor, refusal
 from registry.audit.time_travel import moment
-from registry.drift.services.minimum_version import (
-    LeastInfo,
-    clear_least_version,
-    least_version_of,
-    set_least_version,
-)
+from registry.drift.services.minimum_version import LeastInfo, clear_least_version, least_version_of, set_least_version
 from registry.promotions.models import PromotionRequest
 from registry.promotions.selectors import VersionTimeline
 from registry.promotions.services import request_adoption, request_roll_back
@@ -33,22 +28,22 @@ STANDING: Final = "version.standing"
 REQUEST: Final = "promotion.request"
 
 
-class LifeState(Shown):
+class LifeState(BadgeState):
     """The state of a version; the last two apply to whole subjects."""
 
-    DRAFT = ("draft", "unknown", "pencil", later("Draft"))
-    ASKED = ("in review", "info", "git-pull-request-arrow", later("In review"))
-    APPROVED = ("approved", "info", "circle-check", later("Approved"))
-    SCHEDULED = ("scheduled", "info", "clock", later("Scheduled"))
-    APPLYING = ("applying", "info", "loader", later("Applying"))
-    FAILED = ("failed", "breaks", "octagon-x", later("Partly failed"))
-    RELEASED = ("released", "ok", "rocket", later("Released"))
-    GHOST = ("ghost", "care", "circle-question-mark", later("Unapproved"))
-    DEPRECATED = ("deprecated", "care", "hourglass", later("Deprecated"))
-    RETIRED = ("retired", "unknown", "circle-slash", later("Retired"))
-    QUARANTINED = ("quarantined", "breaks", "ban", later("Quarantined"))
-    REGISTERED = ("registered", "ok", "circle-check", later("Registered"))
-    DELETED = ("deleted", "unknown", "circle-x", later("Soft-deleted"))
+    DRAFT = ("draft", "unknown", "pencil", _("Draft"))
+    ASKED = ("in review", "info", "git-pull-request-arrow", _("In review"))
+    APPROVED = ("approved", "info", "circle-check", _("Approved"))
+    SCHEDULED = ("scheduled", "info", "clock", _("Scheduled"))
+    APPLYING = ("applying", "info", "loader", _("Applying"))
+    FAILED = ("failed", "breaks", "octagon-x", _("Partly failed"))
+    RELEASED = ("released", "ok", "rocket", _("Released"))
+    GHOST = ("ghost", "care", "circle-question-mark", _("Unapproved"))
+    DEPRECATED = ("deprecated", "care", "hourglass", _("Deprecated"))
+    RETIRED = ("retired", "unknown", "circle-slash", _("Retired"))
+    QUARANTINED = ("quarantined", "breaks", "ban", _("Quarantined"))
+    REGISTERED = ("registered", "ok", "circle-check", _("Registered"))
+    DELETED = ("deleted", "unknown", "circle-x", _("Soft-deleted"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,32 +85,32 @@ class StandingForm(VersionForm):
     """A form that deprecates, retires or quarantines a version."""
 
     service: ClassVar[Callable[..., object]] = staticmethod(set_standing)
-    label = later("Set status")
-    success = later("Version %(version)s is %(standing)s. Readers see this in a header.")
+    label = _("Set status")
+    success = _("Version %(version)s is %(standing)s. Readers see this in a header.")
     permission = STANDING
 
     standing = forms.ChoiceField(
-        label=later("Status"),
+        label=_("Status"),
         choices=(
-            (VersionStanding.DEPRECATED, later("Deprecated: use another version, before the end date at the latest")),
-            (VersionStanding.RETIRED, later("Retired: not for new data, still readable")),
-            (VersionStanding.QUARANTINED, later("Quarantined: registered without a request and not trusted")),
+            (VersionStanding.DEPRECATED, _("Deprecated: use another version, before the end date at the latest")),
+            (VersionStanding.RETIRED, _("Retired: not for new data, still readable")),
+            (VersionStanding.QUARANTINED, _("Quarantined: registered without a request and not trusted")),
         ),
     )
     message = LongTextField(  # type: ignore[assignment]
-        label=later("Reason, and what to use instead"),
+        label=_("Reason, and what to use instead"),
         rows=2,
-        help_text=later("Shown to readers in a header, and to people on pages."),
+        help_text=_("Shown to readers in a header, and to people on pages."),
     )
-    ends_at = EndOfDayField(label=later("End date"), help_text=later("Only for deprecated versions."))
+    ends_at = EndOfDayField(label=_("End date"), help_text=_("Only for deprecated versions."))
 
 
 class ReactivateForm(VersionForm):
     """A form that makes a version active again."""
 
     service = staticmethod(clear_standing)
-    label = later("Reactivate")
-    success = later("Version %(version)s is active again.")
+    label = _("Reactivate")
+    success = _("Version %(version)s is active again.")
     permission = STANDING
 
 
@@ -125,23 +120,23 @@ class AdoptForm(VersionForm):
     service: ClassVar[Callable[..., object]] = staticmethod(
         lambda registry, **values: request_adoption(environment=registry, **values)
     )
-    label = later("Request adoption")
-    success = later("Created request %(result)s to adopt version %(version)s.")
+    label = _("Request adoption")
+    success = _("Created request %(result)s to adopt version %(version)s.")
     permission = REQUEST
 
-    reason = LongTextField(label=later("How it was registered, and why to keep it"), rows=2)
+    reason = LongTextField(label=_("How it was registered, and why to keep it"), rows=2)
 
 
 class RollBackForm(AdoptForm):
     """A form that requests to make an earlier version current again."""
 
     service = staticmethod(lambda registry, **values: request_roll_back(environment=registry, **values))
-    success = later("Created request %(result)s to roll back to version %(version)s.")
+    success = _("Created request %(result)s to roll back to version %(version)s.")
 
     reason = LongTextField(
-        label=later("What is wrong with the newer version"),
+        label=_("What is wrong with the newer version"),
         rows=2,
-        help_text=later(
+        help_text=_(
             "This creates a request. Once it is applied, this schema is registered again under the next version "
             "number. Nothing is deleted."
         ),
@@ -153,12 +148,12 @@ class MinimumForm(SubjectForm):
 
     anchor = "#least"
     service: ClassVar[Callable[..., object]] = staticmethod(set_least_version)
-    label = later("Set minimum version")
-    success = later("From now on, scans report producers that write versions older than %(version)s.")
+    label = _("Set minimum version")
+    success = _("From now on, scans report producers that write versions older than %(version)s.")
     permission = STANDING
 
-    version = forms.IntegerField(label=later("Minimum version"))
-    reason = LongTextField(label=later("Why producers should no longer write older versions"), rows=2)
+    version = forms.IntegerField(label=_("Minimum version"))
+    reason = LongTextField(label=_("Why producers should no longer write older versions"), rows=2)
 
     def place(self) -> dict[str, Any]:
         """Return the settings tab."""
@@ -170,8 +165,8 @@ class ClearMinimumForm(SubjectForm):
 
     anchor, place = MinimumForm.anchor, MinimumForm.place
     service = staticmethod(clear_least_version)
-    label = later("Remove minimum version")
-    success = later("Producers may write any version again.")
+    label = _("Remove minimum version")
+    success = _("Producers may write any version again.")
     permission = STANDING
 
 

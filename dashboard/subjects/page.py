@@ -16,7 +16,7 @@ from dashboard.components.badges import format_name, missing_words
 from dashboard.components.forms import ServiceForm
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import subject_export, subject_parts, subject_url, subjects_crumb, switch_url
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action, Problem, Section
 from dashboard.registries.policy_forms import WhatIfForm
 from dashboard.subjects.descriptions import note_part
@@ -50,7 +50,7 @@ from registry.promotions.selectors import list_environments, releases_of, timeli
 from registry.subjects import selectors
 from registry.subjects.comparison.parsed_versions import tags_of_info
 from registry.subjects.lifecycle.notes import Note, note_of
-from registry.subjects.policy.effective_policy import Spoken, spoken_for
+from registry.subjects.policy.effective_policy import ScopeSettings, scope_settings
 from registry.subjects.policy.registries import mirror_of
 from registry.subjects.versions.lookup import Registry, get_registry
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
@@ -60,10 +60,10 @@ __all__ = ["DOORS", "field_url", "for_people", "level_order", "pretty", "subject
 #: lines of source on a page: more would make it too large
 SOURCE_LINES: Final = 1_000
 TABS: Final = (
-    ("structure", later("Structure")),
-    ("source", later("Source")),
-    ("references", later("References")),
-    ("settings", later("Settings")),
+    ("structure", _("Structure")),
+    ("source", _("Source")),
+    ("references", _("References")),
+    ("settings", _("Settings")),
 )
 
 
@@ -76,7 +76,7 @@ class _Subject:
     window: Window
     infos: Mapping[int, selectors.VersionInfo]
     readings: Sequence[selectors.Reading]
-    spoken: Spoken
+    spoken: ScopeSettings
     order: list[str]
 
     @property
@@ -104,7 +104,7 @@ class _Subject:
 def _read(request: HttpRequest, registry: Registry, name: SubjectName) -> _Subject:
     numbers = selectors.version_numbers(registry, name)
     window = window_of(numbers, request.GET.get("version", ""), request.GET.get("before", ""), name)
-    spoken, numbers_read = spoken_for(registry, name), window.read
+    spoken, numbers_read = scope_settings(registry, name), window.read
     group = spoken.settings().compatibility_group
     if group:
         numbers_read |= selectors.earlier_peers(registry, name, window.rows, group)

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import given_text, subject_crumbs, subject_parts, subject_url, switch_url
+from dashboard.components.links import form_text, subject_crumbs, subject_parts, subject_url, switch_url
 from dashboard.components.widgets import Frame, Section
 from registry.access.roles import Actor
 from registry.subjects import selectors
@@ -105,7 +105,7 @@ LISTS: Final = {"references": "#refers-to", "dependants": "#referred-to-by"}
 def references_page(request: HttpRequest, registry: str, subject: str) -> ReferencesPage:
     """Return the page of `?version=3`, else of the latest. Raises SubjectNotFound, VersionNotFound, InvalidVersion."""
     registry_row, name = get_registry(registry), parse_subject(subject)
-    graph = reference_graph(registry_row, name, given_text(request.GET, "version") or "latest", by=page_actor(request))
+    graph = reference_graph(registry_row, name, form_text(request.GET, "version") or "latest", by=page_actor(request))
     numbers = selectors.list_versions(registry_row, name, deleted=True)[::-1][:MAX_VERSIONS]
     return ReferencesPage(
         frame=make_frame(

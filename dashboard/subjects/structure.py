@@ -15,7 +15,8 @@ from django.utils.translation import gettext
 from dashboard.compare.business_terms import fact_name
 from dashboard.components.badges import Severity
 from dashboard.components.links import subject_url
-from dashboard.components.translation import counted, later
+from dashboard.components.translation import counted
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Paging
 from dashboard.subjects.descriptions import tag_chips
 from dashboard.subjects.field_filter import FIELD_ROWS, DrawnFields, TreeQuery, asked_of, begin_of, chosen_of
@@ -37,14 +38,14 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 #: rule of an open finding → label beside the field
 WORDS: Final[Mapping[str, str]] = {
-    "FIELD_UNDECLARED": later("not declared"),
-    "FIELD_MISSING": later("required but missing"),
-    "FIELD_KIND_WRONG": later("not the declared type"),
-    "ENUM_VALUE_UNDECLARED": later("unlisted value"),
-    "FIELD_KIND_NEW": later("new type of value"),
-    "NULL_SHARE_ROSE": later("filled less often"),
-    "ENUM_SHARE_SHIFTED": later("values have changed"),
-    "FIELD_NEVER_FILLED": later("no longer filled"),
+    "FIELD_UNDECLARED": _("not declared"),
+    "FIELD_MISSING": _("required but missing"),
+    "FIELD_KIND_WRONG": _("not the declared type"),
+    "ENUM_VALUE_UNDECLARED": _("unlisted value"),
+    "FIELD_KIND_NEW": _("new type of value"),
+    "NULL_SHARE_ROSE": _("filled less often"),
+    "ENUM_SHARE_SHIFTED": _("values have changed"),
+    "FIELD_NEVER_FILLED": _("no longer filled"),
 }
 #: findings about undeclared fields that are listed below the table
 MAX_ELSEWHERE: Final = 20

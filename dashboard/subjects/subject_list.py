@@ -36,15 +36,7 @@ from registry.errors import InvalidInput
 from registry.promotions.selectors import list_environments, open_requests_of
 from registry.search.facets import Facets
 from registry.search.list_query import ListQuery, has_operators, list_query_of
-from registry.search.subject_list import (
-    DELETED,
-    UNOWNED,
-    Page,
-    Signs,
-    SubjectFilter,
-    find_subjects,
-    signs_of,
-)
+from registry.search.subject_list import DELETED, UNOWNED, HealthData, Page, SubjectFilter, find_subjects, read_health
 from registry.subjects import selectors
 from registry.subjects.lifecycle.notes import notes_of
 from registry.subjects.permissions import Visible
@@ -64,7 +56,7 @@ def subject_list(request: HttpRequest, registry: str) -> SubjectList:
     registry_row, actor = get_registry(registry), page_actor(request)
     readable = Visible(registry_row, actor).extent
     chosen, order = SubjectFilters.of(request, readable), list_environments()
-    signs = signs_of(registry_row, order)
+    signs = read_health(registry_row, order)
     try:
         list_query = list_query_of(registry_row, chosen.values["q"])
         numbers = counted_with_page(registry_row, chosen, signs, list_query)
@@ -118,13 +110,18 @@ def subject_numbers(request: HttpRequest, registry: str) -> SubjectNumbers | Non
     """Return counts for a list sent without; None if nothing is counted. Raises RegistryNotFound, InvalidInput."""
     registry_row = get_registry(registry)
     chosen = SubjectFilters.of(request, Visible(registry_row, page_actor(request)).extent)
-    signs = signs_of(registry_row)
+    signs = read_health(registry_row)
     counted = counted_in_time(registry_row, chosen, signs)
     return numbers_part(registry_row, chosen, counted, filters_of(chosen, counted, signs))
 
 
 def _page_of_subjects(
-    request: HttpRequest, registry: Registry, filters: SubjectFilter, signs: Signs, total: int | None, query: ListQuery
+    request: HttpRequest,
+    registry: Registry,
+    filters: SubjectFilter,
+    signs: HealthData,
+    total: int | None,
+    query: ListQuery,
 ) -> selectors.SubjectRows:
     """Return the page in the URL; the first one if nothing is left after its position."""
     after, before = (request.GET.get(name, "").replace("\0", "") for name in ("after", "before"))
@@ -195,7 +192,9 @@ def _environments(registry: Registry, actor: Actor, order: list[str]) -> list[En
     return [environment_of(name, order) for name in names]
 
 
-def _lines(registry: Registry, rows: list[selectors.SubjectRow], signs: Signs, actor: Actor) -> tuple[SubjectLine, ...]:
+def _lines(
+    registry: Registry, rows: list[selectors.SubjectRow], signs: HealthData, actor: Actor
+) -> tuple[SubjectLine, ...]:
     rows, now = [_as_read(row, actor) for row in rows], timezone.now()
     subjects = [row.subject for row in rows]
     pending, notes = open_requests_of(subjects, actor), notes_of(registry, subjects)

@@ -18,7 +18,8 @@ from dashboard.components.badges import SubjectHealth, format_name
 from dashboard.components.links import subject_url
 from dashboard.components.tables import ListColumn, nothing
 from dashboard.components.time_travel import with_moment
-from dashboard.components.translation import counted, later
+from dashboard.components.translation import counted
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Environment, readable
 from dashboard.subjects.descriptions import OwnerChip, TagChip
 from dashboard.templatetags.desk import badge, name, time_ago, time_by, visible
@@ -29,12 +30,12 @@ from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT
 
 #: problem → its sentence
 _WHY: Final = {
-    DRIFT: later("Open drift findings: its data doesn’t match what was approved."),
-    REQUEST: later("An open request for it is breaking, or a check has failed."),
-    UNCHECKED: later("In production with compatibility NONE: nothing is checked."),
-    UNOWNED: later("No owner."),
+    DRIFT: _("Open drift findings: its data doesn’t match what was approved."),
+    REQUEST: _("An open request for it is breaking, or a check has failed."),
+    UNCHECKED: _("In production with compatibility NONE: nothing is checked."),
+    UNOWNED: _("No owner."),
 }
-_GOOD: Final = later("Nothing needs attention.")
+_GOOD: Final = _("Nothing needs attention.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

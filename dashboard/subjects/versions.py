@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from dashboard.components.badges import Verdict
 from dashboard.components.frame import environment_of
 from dashboard.components.links import subject_url, whole_number
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Paging
 from dashboard.subjects.header import DOORS
 from dashboard.subjects.lifecycle import marks_of
@@ -29,9 +29,9 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 #: why a version isn't judged → label in its row
 _UNJUDGED: Final = {
-    NOT_ASKED: later("not checked"),
-    FIRST_OF_GROUP: later("first in its group"),
-    NOT_READ: later("can’t be checked"),
+    NOT_ASKED: _("not checked"),
+    FIRST_OF_GROUP: _("first in its group"),
+    NOT_READ: _("can’t be checked"),
 }
 
 Releases = Mapping[tuple[str, int], int]

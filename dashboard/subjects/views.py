@@ -14,7 +14,7 @@ from dashboard.compare import page as compare_page
 from dashboard.compare.comparison import comparison_markdown
 from dashboard.compatibility import report, simulator
 from dashboard.components.frame import VARIES, page_actor, render_page
-from dashboard.components.links import PAGES, given_text, subject_url, subjects_url
+from dashboard.components.links import PAGES, form_text, subject_url, subjects_url
 from dashboard.components.time_travel import PARAMETER, travels
 from dashboard.components.translation import for_everybody
 from dashboard.subjects import page as subjects
@@ -138,7 +138,7 @@ def reference_graph(request: HttpRequest, registry: str, subject: str) -> HttpRe
 @travels
 def field(request: HttpRequest) -> HttpResponse:
     """Show the history of the field at `path` of `subject` in `registry`."""
-    registry, subject, path = (given_text(request.GET, name) for name in ("registry", "subject", "path"))
+    registry, subject, path = (form_text(request.GET, name) for name in ("registry", "subject", "path"))
     require(page_actor(request), "schema.read", registry=registry, subject=parse_subject(subject).qualified)
     if not (registry and path):
         raise InvalidInput(

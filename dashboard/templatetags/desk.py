@@ -26,6 +26,7 @@ from dashboard.components import links
 from dashboard.components.badges import (
     ACCESS,
     AnswerState,
+    BadgeState,
     Check,
     EnvironmentKind,
     EvidenceKind,
@@ -35,14 +36,14 @@ from dashboard.components.badges import (
     RequestState,
     Retire,
     ReviewState,
-    Shown,
     SourceBadge,
     Verdict,
     Weight,
     format_name,
 )
 from dashboard.components.time_travel import moment_field, with_moment
-from dashboard.components.translation import counted, later
+from dashboard.components.translation import counted
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import HIDDEN as _HIDDEN
 from dashboard.components.widgets import Action, Environment, Link, readable
 from registry.access.http_client import PREFIX
@@ -67,7 +68,7 @@ LONGEST_WORD = 40
 """Characters of a word from which it may be broken anywhere."""
 
 _LONG = re.compile(rf"(\S{{{LONGEST_WORD},}})")
-_STATES: dict[str, type[Shown]] = {
+_STATES: dict[str, type[BadgeState]] = {
     "answer": AnswerState,
     "evidence": EvidenceKind,
     "lint": LintWeight,
@@ -80,10 +81,10 @@ _STATES: dict[str, type[Shown]] = {
     "verdict": Verdict,
 }
 _STEPS = (
-    (60, 1, later("%(n)s s ago"), later("in %(n)s s")),
-    (3600, 60, later("%(n)s min ago"), later("in %(n)s min")),
-    (86_400, 3600, later("%(n)s h ago"), later("in %(n)s h")),
-    (30 * 86_400, 86_400, later("%(n)s d ago"), later("in %(n)s d")),
+    (60, 1, _("%(n)s s ago"), _("in %(n)s s")),
+    (3600, 60, _("%(n)s min ago"), _("in %(n)s min")),
+    (86_400, 3600, _("%(n)s h ago"), _("in %(n)s h")),
+    (30 * 86_400, 86_400, _("%(n)s d ago"), _("in %(n)s d")),
 )
 
 
@@ -115,14 +116,14 @@ def impact(verdict: Verdict) -> SafeString:
 
 
 @register.simple_tag
-def badge(state: Shown | SourceBadge | Look, word: str = "", quiet: bool = False) -> SafeString:
+def badge(state: BadgeState | SourceBadge | Look, word: str = "", quiet: bool = False) -> SafeString:
     """Render a state as icon, word and colour; `word` replaces the state's own, `quiet` omits the filled background."""
     look = state if isinstance(state, Look) else state.look
     return _badge(look.tone, look.icon, str(word or look.word), quiet)
 
 
 @register.filter
-def as_state(code: str, kind: str) -> Shown:
+def as_state(code: str, kind: str) -> BadgeState:
     """Return the state of a kind by its name in data, for a badge: `info.state|as_state:"request"`."""
     return _STATES[kind].of(code)
 

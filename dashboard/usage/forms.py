@@ -18,7 +18,8 @@ from dashboard.components.forms import (
     fill_choices,
 )
 from dashboard.components.links import whole_number
-from dashboard.components.translation import later, later_filled
+from dashboard.components.translation import gettext_lazy as _
+from dashboard.components.translation import lazy_format
 from registry.drift.selectors.messages import ENCODINGS, decode_message
 from registry.errors import InvalidInput, VersionNotFound
 from registry.subjects.lifecycle.retirement import DEPRECATE, HARD, RESTORE, SOFT, retire
@@ -29,44 +30,34 @@ from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, check_co
 #: access of a client → whether it reads, whether it writes
 _ACCESS: Final = {"reads": (True, False), "writes": (False, True), "both": (True, True)}
 LABELS: Final = {
-    DEPRECATE: later("Deprecate"),
-    SOFT: later("Soft-delete"),
-    HARD: later("Delete permanently"),
-    RESTORE: later("Restore"),
+    DEPRECATE: _("Deprecate"),
+    SOFT: _("Soft-delete"),
+    HARD: _("Delete permanently"),
+    RESTORE: _("Restore"),
 }
-ENCODING_LABELS: Final = {
-    "auto": later("detect"),
-    "hex": later("hexadecimal"),
-    "base64": "base64",
-    "text": later("text (JSON)"),
-}
+ENCODING_LABELS: Final = {"auto": _("detect"), "hex": _("hexadecimal"), "base64": "base64", "text": _("text (JSON)")}
 
 
 class DeclareClientForm(ServiceForm):
     """A form that declares a client; the result says whether it is new."""
 
     service = staticmethod(declare_client)
-    label = later("Declare client")
+    label = _("Declare client")
     refusals = (InvalidInput, VersionNotFound)
 
-    name = forms.CharField(
-        label=later("Name"), help_text=later("For example, the name of its consumer group or service.")
-    )
+    name = forms.CharField(label=_("Name"), help_text=_("For example, the name of its consumer group or service."))
     does = forms.ChoiceField(
-        label=later("Access"),
-        choices=(("reads", later("reads")), ("writes", later("writes")), ("both", later("reads and writes"))),
+        label=_("Access"), choices=(("reads", _("reads")), ("writes", _("writes")), ("both", _("reads and writes")))
     )
-    version = NameChoiceField(label=later("Version it was built with"), empty_label=later("newest at each start"))
+    version = NameChoiceField(label=_("Version it was built with"), empty_label=_("newest at each start"))
     fields = LongTextField(  # type: ignore[assignment]  # Django removes it from the class
-        label=later("Fields it uses"),
+        label=_("Fields it uses"),
         rows=3,
         code=True,
         required=False,
-        help_text=later("One path per line, such as Order.id. If empty, its fields are unknown."),
+        help_text=_("One path per line, such as Order.id. If empty, its fields are unknown."),
     )
-    contact = forms.CharField(
-        label=later("Contact"), required=False, help_text=later("A team, a channel or an address.")
-    )
+    contact = forms.CharField(label=_("Contact"), required=False, help_text=_("A team, a channel or an address."))
 
     def offer_versions(self, numbers: Iterable[int]) -> None:
         """Set the choices to these versions, newest first."""
@@ -101,40 +92,38 @@ class DecodeForm(ServiceForm):
     """A form that decodes a message."""
 
     service = staticmethod(decode_message)
-    label = later("Decode")
+    label = _("Decode")
     refusals = NOT_OF_RIGHTS
 
     message = LongTextField(  # type: ignore[assignment]  # Django removes it from the class
-        label=later("Message"),
+        label=_("Message"),
         rows=8,
         code=True,
         required=False,
         strip=False,
         placeholder="00 00 00 00 09 02 06 61 62 63",
-        help_text=later("Hexadecimal, base64, the output of a tool, or JSON. The message is not stored."),
+        help_text=_("Hexadecimal, base64, the output of a tool, or JSON. The message is not stored."),
     )
-    registry = NameChoiceField(label=later("Registry"))
-    side = forms.ChoiceField(
-        label=later("Part"), choices=(("value", later("value")), ("key", later("key"))), required=False
-    )
+    registry = NameChoiceField(label=_("Registry"))
+    side = forms.ChoiceField(label=_("Part"), choices=(("value", _("value")), ("key", _("key"))), required=False)
     encoding = forms.CharField(
-        label=later("Encoding"),
+        label=_("Encoding"),
         required=False,
         widget=forms.Select(choices=[(name, ENCODING_LABELS[name]) for name in ENCODINGS]),
     )
     headers = LongTextField(
-        label=later("Headers"),
+        label=_("Headers"),
         rows=3,
         code=True,
         required=False,
         placeholder="contentType: application/vnd.orders.v2+avro",
-        help_text=later("One header per line, as name: value. Only headers that identify a schema are used."),
+        help_text=_("One header per line, as name: value. Only headers that identify a schema are used."),
     )
     context = CodeField(
-        label=later("Context"),
+        label=_("Context"),
         required=False,
         placeholder=".",
-        help_text=later("The context of its schema ids. If empty, the default context."),
+        help_text=_("The context of its schema ids. If empty, the default context."),
     )
 
     def __init__(self, data: Any = None, *, registries: list[str], **options: Any) -> None:
@@ -165,9 +154,9 @@ class RetireForm(ServiceForm):
 
     def __init__(self, data: Any = None, *, subject: str, what: str) -> None:
         super().__init__(data)
-        self.label = later_filled("%(step)s: %(what)s", step=LABELS[self.choice], what=what)
+        self.label = lazy_format("%(step)s: %(what)s", step=LABELS[self.choice], what=what)
         if "confirmed" in self.fields:
-            self.fields["confirmed"].label = later_filled(later("Type %(qualified)s to confirm"), qualified=subject)
+            self.fields["confirmed"].label = lazy_format(_("Type %(qualified)s to confirm"), qualified=subject)
 
     def arguments(self) -> dict[str, Any]:
         """Return the step with its fields."""
@@ -181,10 +170,10 @@ class DeprecateForm(RetireForm):
     tone = "primary"
 
     message = LongTextField(  # type: ignore[assignment]  # Django removes it from the class
-        label=later("Reason, and what to use instead"),
-        help_text=later("Shown to readers in a header, to people on pages, and to owners in their inbox."),
+        label=_("Reason, and what to use instead"),
+        help_text=_("Shown to readers in a header, to people on pages, and to owners in their inbox."),
     )
-    ends_at = EndOfDayField(label=later("End date"))
+    ends_at = EndOfDayField(label=_("End date"))
 
 
 class SoftDeleteForm(RetireForm):
@@ -201,9 +190,9 @@ class DeletePermanentlyForm(SoftDeleteForm):
     choice = HARD
 
     force = forms.CharField(
-        label=later("Reason to force it"),
+        label=_("Reason to force it"),
         required=False,
-        help_text=later(
+        help_text=_(
             "Needed if it is or may be in use. Requires the permission to force versions. The reason is recorded in the audit log."
         ),
     )
@@ -216,9 +205,9 @@ class RestoreForm(RetireForm):
     tone = "primary"
 
     force = forms.CharField(
-        label=later("Reason to force it"),
+        label=_("Reason to force it"),
         required=False,
-        help_text=later(
+        help_text=_(
             "Needed if the result is not compatible. Requires the permission to force versions. "
             "The reason is recorded in the audit log."
         ),

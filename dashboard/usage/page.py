@@ -12,9 +12,9 @@ from django.utils.translation import gettext
 
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import subject_crumbs, subject_parts, switch_url
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Frame, Problem, Section
-from dashboard.sources.labels import lasting
+from dashboard.sources.labels import format_duration
 from dashboard.usage.forms import DeclareClientForm
 from registry.access.roles import refusal
 from registry.drift.usage.retirement import SubjectRetirement, retirement_of
@@ -32,7 +32,7 @@ SHOWN_PARTITIONS: Final = 50
 #: topics of a version, and scanned topics, shown before the rest is expanded
 TOPICS: Final = 6
 COVERED: Final = 12
-FRAMINGS: Final = {"id": later("schema id"), "guid": later("GUID"), "content_type": later("content type")}
+FRAMINGS: Final = {"id": _("schema id"), "guid": _("GUID"), "content_type": _("content type")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class CoverageRow:
             return gettext("compacted")
         if retention is None:
             return gettext("unknown")
-        return gettext("unlimited") if retention < 0 else lasting(max(1, retention // 1000))
+        return gettext("unlimited") if retention < 0 else format_duration(max(1, retention // 1000))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from dashboard.components.badges import Look, Retire
 from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import (
-    given_text,
+    form_text,
     subject_crumbs,
     subject_export,
     subject_parts,
@@ -22,7 +22,8 @@ from dashboard.components.links import (
     switch_url,
     whole_number,
 )
-from dashboard.components.translation import counted, later
+from dashboard.components.translation import counted
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Environment, Export, Frame, Link, Problem, Section
 from dashboard.usage.forms import LABELS, RETIRE_FORMS, RetireForm
 from registry.access.roles import Actor, refusal
@@ -39,7 +40,7 @@ from registry.subjects.usage.evidence import Evidence
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
-STEPS: Final = {"": later("Known uses"), "choose": later("Action"), "confirm": later("Confirm")}
+STEPS: Final = {"": _("Known uses"), "choose": _("Action"), "confirm": _("Confirm")}
 ICONS: Final = {DEPRECATE: "clock", SOFT: "ban", HARD: "x", RESTORE: "undo-2"}
 SHOWN: Final = 20
 
@@ -187,7 +188,7 @@ class RetirementTarget:
 def retirement_target(request: HttpRequest, registry: str, subject: str) -> RetirementTarget:
     """Return the target in the URL. Raises SubjectNotFound, VersionNotFound, RegistryNotFound, InvalidInput."""
     registry_row, name = get_registry(registry), parse_subject(subject)
-    version_text = given_text(request.GET, "version")
+    version_text = form_text(request.GET, "version")
     version = whole_number(version_text, digits=10) if version_text else None
     if version_text and version is None:
         raise InvalidInput(
@@ -201,12 +202,7 @@ def retirement_target(request: HttpRequest, registry: str, subject: str) -> Reti
 def evidence_page(request: HttpRequest, what: RetirementTarget) -> RetirePage:
     """Return step 1: the evidence."""
     return _page(
-        request,
-        what,
-        "",
-        known=_evidence(what, page_actor(request)),
-        next_url=what.url("choose"),
-        scopes=_scopes(what),
+        request, what, "", known=_evidence(what, page_actor(request)), next_url=what.url("choose"), scopes=_scopes(what)
     )
 
 

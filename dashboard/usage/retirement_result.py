@@ -13,14 +13,15 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import given_text, subject_url, subjects_crumb, subjects_url, whole_number
-from dashboard.components.translation import counted, later
+from dashboard.components.links import form_text, subject_url, subjects_crumb, subjects_url, whole_number
+from dashboard.components.translation import counted
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Frame, Paging, Section
 from dashboard.registries.archive import copy_url, newest_copy, restore_label
 from dashboard.usage.forms import LABELS
 from dashboard.usage.retirement import ICONS, SHOWN, ReadBack, RetireChoice, RetirePage, retire_frame
 from registry.access.roles import may_somewhere, refusal
-from registry.drift.usage.unused_subjects import Orphan, Orphans, orphans_of
+from registry.drift.usage.unused_subjects import UnusedSubject, UnusedSubjectPage, find_unused_subjects
 from registry.errors import InvalidInput, NotFound
 from registry.subjects.lifecycle.retirement import CHOICES, DEPRECATE, HARD, RESTORE, RIGHTS, SOFT, Retired
 from registry.subjects.models import Registry
@@ -30,10 +31,10 @@ from registry.subjects.versions.qualified_names import SubjectName, parse_subjec
 
 #: choice → what was done, and the expected state of a version
 DONE: Final = {
-    DEPRECATE: ("deprecated", later("is deprecated")),
-    SOFT: (later("soft-deleted"), later("is soft-deleted")),
-    HARD: (later("permanently deleted"), later("doesn’t exist")),
-    RESTORE: ("restored", later("exists")),
+    DEPRECATE: ("deprecated", _("is deprecated")),
+    SOFT: (_("soft-deleted"), _("is soft-deleted")),
+    HARD: (_("permanently deleted"), _("doesn’t exist")),
+    RESTORE: ("restored", _("exists")),
 }
 ORPHANS: Final = 50
 
@@ -48,8 +49,8 @@ def done_url(registry: Registry, name: SubjectName, done: Retired) -> str:
 def done_page(request: HttpRequest, registry: str, subject: str) -> RetirePage:
     """Return the present state of the versions and ids in the URL. Raises InvalidInput, RegistryNotFound."""
     registry_row, name = get_registry(registry), parse_subject(subject)
-    choice = given_text(request.GET, "did")
-    numbers, ids = (_numbers(given_text(request.GET, field)) for field in ("versions", "ids"))
+    choice = form_text(request.GET, "did")
+    numbers, ids = (_numbers(form_text(request.GET, field)) for field in ("versions", "ids"))
     if choice not in CHOICES or not numbers:
         raise InvalidInput(gettext("This address doesn’t match a completed action."), field="did")
     states = _states(registry_row, name)
@@ -144,15 +145,15 @@ class OrphansPage:
     registry: str
     sentence: str
     is_known: bool
-    rows: tuple[Orphan, ...]
+    rows: tuple[UnusedSubject, ...]
     paging: Paging
     may_deprecate: bool = False
 
 
 def orphans_page(request: HttpRequest, registry: Registry) -> OrphansPage:
     """Return a page of unused subjects that the reader may read. Raises NotAllowed."""
-    after = given_text(request.GET, "after")
-    orphans = orphans_of(registry, by=page_actor(request), after=after, limit=ORPHANS)
+    after = form_text(request.GET, "after")
+    orphans = find_unused_subjects(registry, by=page_actor(request), after=after, limit=ORPHANS)
     base = reverse("ui:orphans", args=[registry.name])
     return OrphansPage(
         frame=make_frame(
@@ -178,7 +179,7 @@ def orphans_page(request: HttpRequest, registry: Registry) -> OrphansPage:
     )
 
 
-def _rests_on(orphans: Orphans) -> str:
+def _rests_on(orphans: UnusedSubjectPage) -> str:
     if not orphans.topics:
         return gettext(
             "No topic of this registry’s sources has ever been scanned, so it is unknown which subjects are in use."

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.components.forms import FormPage, FormPageView, ServiceForm, ServiceFormView
 from dashboard.components.frame import make_frame, page_actor, render_page
-from dashboard.components.links import given_text
+from dashboard.components.links import form_text
 from dashboard.components.widgets import Section
 from dashboard.environments.views import loosening_response
 from dashboard.usage import retirement as pages
@@ -26,7 +26,7 @@ from dashboard.usage.page import FRAMINGS, usage_page
 from registry.access.roles import Actor, refusal, require
 from registry.drift.selectors.messages import DecodedMessage
 from registry.errors import ClientNotFound, SecondPersonRequired
-from registry.promotions.requests.state_machine import refuse_strangers
+from registry.promotions.requests.state_machine import require_any_permission
 from registry.subjects.lifecycle.retirement import RIGHTS
 from registry.subjects.selectors import registry_names
 from registry.subjects.usage.clients import ACTION, withdraw_client
@@ -94,7 +94,7 @@ class DecodeView(FormPageView):
         """Return the form for the given registry, else for the first one. Raises NotAllowed."""
         actor = page_actor(self.request)
         names, given = registry_names(actor), data if data is not None else self.request.GET
-        registry = given_text(given, "registry") or (names[0] if names else "")
+        registry = form_text(given, "registry") or (names[0] if names else "")
         require(actor, "schema.read", registry=registry)
         return DecodeForm(data, registries=names, initial={**self.request.GET.dict(), "registry": registry})
 
@@ -161,7 +161,7 @@ def _to_clients(registry: str, subject: str) -> HttpResponse:
 @require_POST
 def client_withdraw(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """Withdraw a client; it is no error if it is already withdrawn."""
-    name, client = parse_subject(subject), given_text(request.POST, "name")
+    name, client = parse_subject(subject), form_text(request.POST, "name")
     try:
         withdraw_client(registry=registry, subject=name, name=client, by=page_actor(request))
     except SecondPersonRequired as error:
@@ -205,7 +205,7 @@ class ConfirmRetirementView(FormPageView):
         """Check that the reader may read the subject, and on POST that they have the step's permission."""
         _require_reader(request, **route)
         if request.method == "POST":
-            right = RIGHTS.get(given_text(request.GET, "do"), "version.delete")
+            right = RIGHTS.get(form_text(request.GET, "do"), "version.delete")
             name = parse_subject(route["subject"]).qualified
             require(page_actor(request), right, registry=route["registry"], subject=name)
         self.what = pages.retirement_target(request, **route)
@@ -213,7 +213,7 @@ class ConfirmRetirementView(FormPageView):
 
     def make_form(self, data: Any, **route: Any) -> RetireForm:
         """Return the form of the step in the URL. Raises InvalidInput."""
-        return pages.retire_form(self.what, given_text(self.request.GET, "do"), data)
+        return pages.retire_form(self.what, form_text(self.request.GET, "do"), data)
 
     def target(self, **route: Any) -> dict[str, Any]:
         """Return the version or the subject."""
@@ -239,6 +239,6 @@ def done(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
 @require_safe
 def orphans(request: HttpRequest, registry: str) -> HttpResponse:
     """Show the unused subjects."""
-    refuse_strangers(page_actor(request))
+    require_any_permission(page_actor(request))
     page = retirement_result.orphans_page(request, get_registry(registry))
     return render(request, "subjects/orphans.html", {"page": page})

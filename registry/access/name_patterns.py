@@ -33,7 +33,7 @@ _REFUSED: Final = {
 }
 _SIGNS: Final = {"*": "%", "?": "_", "%": "\\%", "_": "\\_", "\\": "\\\\"}
 #: up to this many patterns are separate LIKEs, which can use an index; more are one LIKE ANY
-_MOST_LIKES: Final = 40
+_MAX_SEPARATE_LIKES: Final = 40
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def name_pattern(text: str) -> NamePattern:
     )
 
 
-def names_for(pattern: str) -> tuple[str, ...]:
+def covering_samples(pattern: str) -> tuple[str, ...]:
     """Return names that a pattern must all match to cover this one: a star may be nothing or several characters."""
     return tuple(pattern.replace("*", characters) for characters in ("*", "", "**"))
 
@@ -89,7 +89,7 @@ def any_allows(patterns: Iterable[str], name: str) -> bool:
 def likes_any(name: Combinable, patterns: Collection[NamePattern]) -> Q:
     """Return the condition that an expression matches any of the patterns."""
     likes = [pattern.like for pattern in patterns if not pattern.is_void]
-    if len(likes) > _MOST_LIKES:
+    if len(likes) > _MAX_SEPARATE_LIKES:
         listed = Value(likes, output_field=ArrayField(TextField()))
         template = "(%(expressions)s))"
         return Q(Func(name, listed, template=template, arg_joiner=" LIKE ANY (", output_field=BooleanField()))

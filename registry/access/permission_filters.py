@@ -13,7 +13,7 @@ from typing import ClassVar, Final, Self, TypeVar
 from django.db.models import Model, Q, QuerySet
 
 from registry.access.name_patterns import ALL, MAX_LENGTH, NOTHING, checked_pattern, name_pattern
-from registry.access.roles import ACTIONS, LOOKING, ROLES, Actor, refusal, refuse_unknown_registry, require
+from registry.access.roles import ACTIONS, READ_ONLY_ACTIONS, ROLES, Actor, refusal, refuse_unknown_registry, require
 from registry.errors import InvalidInput
 
 
@@ -80,7 +80,7 @@ WHOLE: Final = Extent((ExtentPart(),))
 def extent_of(by: Actor, action: str) -> Extent:
     """Return where the actor may do the action; a token narrows the rights of its person."""
     limit = by.limit
-    if (by.past and action not in LOOKING) or (limit and not limit.has(action)):
+    if (by.past and action not in READ_ONLY_ACTIONS) or (limit and not limit.has(action)):
         return Extent(())
     parts: dict[ExtentPart, None] = {}
     for grant in by.grants:
@@ -182,7 +182,7 @@ def _any(conditions: Iterable[Q]) -> Q:
 _DEFAULT_CONTEXT_PREFIX: Final = ":.:"
 
 
-def checked_place(registry: str, subject_pattern: str, by: Actor) -> tuple[str, str]:
+def checked_scope(registry: str, subject_pattern: str, by: Actor) -> tuple[str, str]:
     """Strip and validate a registry and a pattern for the qualified names of its subjects.
 
     Raises InvalidInput, also for a registry that doesn't exist or that `by` can't see. A context needn't exist: the
@@ -209,7 +209,7 @@ def checked_role(role: str) -> str:
     return role
 
 
-def place_words(registry: str, subject_pattern: str) -> str:
+def describe_scope(registry: str, subject_pattern: str) -> str:
     """Describe the scope of a grant, for the audit and pages."""
     subjects = "all subjects" if subject_pattern == "*" else f"subjects {subject_pattern}"
     return f"{subjects} in {registry or 'all registries'}"

@@ -124,7 +124,7 @@ ACTIONS: dict[str, frozenset[str]] = {
 }
 
 #: actions that are possible while the past is shown
-LOOKING: frozenset[str] = frozenset({"schema.read", "audit.read"})
+READ_ONLY_ACTIONS: frozenset[str] = frozenset({"schema.read", "audit.read"})
 
 #: action → its description in refusals
 ACTION_WORDS = {
@@ -202,7 +202,7 @@ def may(actor: Actor, action: str, *, registry: str = "", subject: str = "") -> 
     A token allows what both its person's roles *and* its scope allow there.
     """
     roles = ACTIONS[action]
-    if actor.past and action not in LOOKING:
+    if actor.past and action not in READ_ONLY_ACTIONS:
         return False
     if actor.limit and not (actor.limit.has(action) and _covers(actor.limit, registry, subject)):
         return False
@@ -212,7 +212,7 @@ def may(actor: Actor, action: str, *, registry: str = "", subject: str = "") -> 
 def may_somewhere(actor: Actor, action: str) -> bool:
     """Return whether the actor may do the action in any registry or for any subject at all."""
     roles = ACTIONS[action]
-    allowed = (actor.limit is None or actor.limit.has(action)) and (not actor.past or action in LOOKING)
+    allowed = (actor.limit is None or actor.limit.has(action)) and (not actor.past or action in READ_ONLY_ACTIONS)
     return allowed and any(grant.role in roles for grant in actor.grants)
 
 
@@ -236,7 +236,7 @@ def refusal(actor: Actor, action: str, *, registry: str = "", subject: str = "")
     """
     if may(actor, action, registry=registry, subject=subject):
         return ""
-    if actor.past and action not in LOOKING:
+    if actor.past and action not in READ_ONLY_ACTIONS:
         return actor.past
     needed = roles_with(action)
     where = f" in {registry}" if registry else ""

@@ -26,7 +26,7 @@ from registry.access.actors import (
 )
 from registry.access.models import ApiToken, GroupGrant, Ownership, RoleGrant, User
 from registry.access.name_patterns import name_pattern
-from registry.access.permission_filters import place_words
+from registry.access.permission_filters import describe_scope
 from registry.frozen_rows import row_info
 
 __all__ = [
@@ -71,7 +71,7 @@ class _Scoped:
     @property
     def where(self) -> str:
         """The scope in words."""
-        return place_words(self.registry, self.subject_pattern)
+        return describe_scope(self.registry, self.subject_pattern)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from registry import hooks
 from registry.access.account_names import address_key, checked_email, checked_username, same_name
 from registry.access.models import ApiToken, GroupGrant, Ownership, RoleGrant, User
-from registry.access.permission_filters import checked_place, checked_role, place_words
+from registry.access.permission_filters import checked_role, checked_scope, describe_scope
 from registry.access.roles import Actor, Grant, RightsChange, guard, require
 from registry.access.selectors import full_admins, grants_of
 from registry.access.tokens import IssuedToken, issue_token, make_token, revoke_token
@@ -100,9 +100,9 @@ def grant(*, username: str, role: str, by: Actor, registry: str = "", subject_pa
     """
     require(by, "people.manage")
     role = checked_role(role)
-    registry, subject_pattern = checked_place(registry, subject_pattern, by)
+    registry, subject_pattern = checked_scope(registry, subject_pattern, by)
     user = person_named(username)
-    sentence = f"grant {username} the role {role} for {place_words(registry, subject_pattern)}"
+    sentence = f"grant {username} the role {role} for {describe_scope(registry, subject_pattern)}"
     record(by=by, why=sentence)
     values = {"username": username, "role": role, "registry": registry, "subject_pattern": subject_pattern}
     grants = (Grant(role, registry, subject_pattern),)
@@ -124,7 +124,7 @@ def revoke_grant(*, grant_id: int, by: Actor) -> None:
     if row is None:
         raise NotFound(f"Role grant {grant_id} not found.")
     before = full_admins()
-    scope = place_words(row.registry, row.subject_pattern)
+    scope = describe_scope(row.registry, row.subject_pattern)
     sentence = f"revoke the role {row.role} for {scope} from {row.user.get_username()}"
     record(by=by, why=sentence)
     taken = (Grant(row.role, row.registry, row.subject_pattern),)
@@ -298,9 +298,9 @@ def grant_to_group(*, group: str, role: str, by: Actor, registry: str = "", subj
     """
     require(by, "people.manage")
     role = checked_role(role)
-    registry, subject_pattern = checked_place(registry, subject_pattern, by)
+    registry, subject_pattern = checked_scope(registry, subject_pattern, by)
     row_of_group = group_named(group)
-    sentence = f"grant the group {group} the role {role} for {place_words(registry, subject_pattern)}"
+    sentence = f"grant the group {group} the role {role} for {describe_scope(registry, subject_pattern)}"
     record(by=by, why=sentence)
     values = {"group": group, "role": role, "registry": registry, "subject_pattern": subject_pattern}
     role_grant = Grant(role, registry, subject_pattern)
@@ -341,9 +341,9 @@ def add_owner(*, subject_pattern: str, by: Actor, registry: str = "", username: 
     require(by, "people.manage")
     if bool(username) == bool(group):
         raise InvalidInput("An owner is either a person or a group. Choose one of the two.")
-    registry, subject_pattern = checked_place(registry, subject_pattern, by)
+    registry, subject_pattern = checked_scope(registry, subject_pattern, by)
     owner = {"user": person_named(username), "group": None} if username else {"user": None, "group": group_named(group)}
-    sentence = f"make {username or f'the group {group}'} owner of {place_words(registry, subject_pattern)}"
+    sentence = f"make {username or f'the group {group}'} owner of {describe_scope(registry, subject_pattern)}"
     record(by=by, why=sentence)
     if not Ownership.objects.filter(registry=registry, subject_pattern=subject_pattern, **owner).exists():
         values = {"subject_pattern": subject_pattern, "registry": registry, "username": username, "group": group}

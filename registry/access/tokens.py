@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from registry.access.models import ApiToken, User
-from registry.access.permission_filters import checked_place
+from registry.access.permission_filters import checked_scope
 from registry.access.roles import ALL, SCOPES, Actor, may, may_somewhere, refusal
 from registry.access.selectors import digest
 from registry.audit.context import record
@@ -70,7 +70,7 @@ def make_token(
     if not 1 <= days <= MAX_DAYS:
         raise InvalidInput(f"A token can be valid for 1 to {MAX_DAYS} days, not for {days}.")
     _refuse_maker(by, username)
-    registry, subject_pattern = checked_place(registry, subject_pattern, by)
+    registry, subject_pattern = checked_scope(registry, subject_pattern, by)
     people = User.objects.select_for_update(no_key=True)
     user = people.filter(username=username, is_active=True).first() if username.isprintable() else None
     if user is None:

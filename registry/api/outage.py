@@ -84,7 +84,7 @@ class LastRefusal:
 LAST_REFUSAL: Final = LastRefusal()
 
 
-def away_of(error: BaseException | None) -> DatabaseAway | None:
+def unavailable_error(error: BaseException | None) -> DatabaseAway | None:
     """Return the answer for an error caused by an unavailable database; None for other errors."""
     if isinstance(error, SchemadeskError):
         return error if isinstance(error, DatabaseAway) else None
@@ -100,7 +100,7 @@ def away_of(error: BaseException | None) -> DatabaseAway | None:
     return _noted(kind(), error) if kind else None
 
 
-def tell_when(response: R, error: BaseException) -> R:
+def set_retry_after(response: R, error: BaseException) -> R:
     """Set `Retry-After` if the error knows when to retry; returns the same response."""
     if isinstance(error, DatabaseAway):
         response["Retry-After"] = str(error.seconds)

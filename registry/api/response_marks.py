@@ -50,7 +50,7 @@ def marked(response: _Response, standing: Standing | None) -> _Response:
     return response
 
 
-def standing_in(response: HttpResponseBase) -> str:
+def status_header_text(response: HttpResponseBase) -> str:
     """Return the status headers as one text: it is part of the ETag, so that a cached answer has them too."""
     return "\n".join(f"{name}: {response.headers[name]}" for name in HEADERS if name in response.headers)
 

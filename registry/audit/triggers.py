@@ -1,13 +1,13 @@
 """Triggers and grants in the database, with the migration operations that set them up.
 
-`govern` puts a table under the audit trigger. Its function runs as its owner (SECURITY DEFINER), so the application's
+`audit_table` puts a table under the audit trigger. Its function runs as its owner (SECURITY DEFINER), so the application's
 role needs no right to write the audit table, and has none: bulk updates and raw SQL are audited too, and that role
 can't change the audit. `grant_to_application` sets that role's rights after every migration.
 
 `tell` gives a table a trigger that announces what a change affects, whoever made it: to its own transaction in the
 setting `schemadesk.changed`, and at commit on the channel `schemadesk_changed`. Caches rely on it
 (dashboard/response_cache/epoch.py). `*` is anything. `+` is a registration, followed by the groups of the subjects that
-got a version: numbers, each the hash of a name. `tell_registrations` gives such a trigger to tables that grow only by
+got a version: numbers, each the hash of a name. `announce_registrations` gives such a trigger to tables that grow only by
 registrations.
 """
 
@@ -55,7 +55,7 @@ REVOKE ALL ON FUNCTION audit_row() FROM PUBLIC;
 EVERY_CHANGE = "INSERT OR UPDATE OR DELETE"
 
 
-def govern(table: str, *, hide: tuple[str, ...] = (), events: str = EVERY_CHANGE) -> RunSQL:
+def audit_table(table: str, *, hide: tuple[str, ...] = (), events: str = EVERY_CHANGE) -> RunSQL:
     """Return the migration operation that audits a table's changes, without the hidden columns.
 
     `events` limits it if a column is bookkeeping that changes all the time (a counter, a position): `INSERT OR UPDATE
@@ -78,7 +78,7 @@ END $$
 """
 
 #: if a transaction registers under so many names that its setting gets longer, it is `*`
-LONGEST_TOLD = 1000
+MAX_ANNOUNCED = 1000
 #: the number of a subject's group, as dashboard/response_cache/epoch.py computes it
 SUBJECT_GROUP = "('x' || substr(md5({name}), 1, 8))::bit(32)::bigint % 117"
 
@@ -99,7 +99,7 @@ BEGIN
     END IF;
     told := told || coalesce(subjects, '');
     PERFORM set_config('schemadesk.changed', CASE
-        WHEN told LIKE '*%' OR length(told) > {LONGEST_TOLD} THEN '*' ELSE told END, true);
+        WHEN told LIKE '*%' OR length(told) > {MAX_ANNOUNCED} THEN '*' ELSE told END, true);
     PERFORM pg_notify('schemadesk_changed', '+' || coalesce(subjects, ''));
     RETURN NULL;
 END $$
@@ -117,7 +117,7 @@ def tell(table: str, columns: Sequence[str] = (), events: str = "INSERT OR DELET
     )
 
 
-def tell_registrations(table: str, event: str = "INSERT") -> RunSQL:
+def announce_registrations(table: str, event: str = "INSERT") -> RunSQL:
     """Return the migration operation that announces the rows that a registration adds, or those that it updates."""
     name = f"tell_{event.lower()}"
     return RunSQL(

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from registry.checkpoints.files import CheckpointFiles, Patience, ReadCache
+from registry.checkpoints.files import CheckpointFiles, ReadCache, ReadLimits
 from registry.checkpoints.model import Checkpoint
 from registry.checkpoints.object_store import ObjectStore
 from registry.checkpoints.reader import read_checkpoint
@@ -69,7 +69,7 @@ def find_checkpoints(
         if len(checkpoints) >= bounds.checkpoints:
             walk.ended_early = f"more than {bounds.checkpoints} checkpoints"
             break
-        checkpoints.append(_read(folder, roots, store, cache, Patience(seconds=max(1.0, walk.seconds_left))))
+        checkpoints.append(_read(folder, roots, store, cache, ReadLimits(seconds=max(1.0, walk.seconds_left))))
     checkpoints.sort(key=lambda item: item.path)
     return Discovery(tuple(checkpoints), walk.folders, walk.ended_early, tuple(walk.passed_over))
 
@@ -79,7 +79,7 @@ def _read(
     roots: tuple[str | os.PathLike[str], ...],
     store: ObjectStore | None,
     cache: ReadCache | None,
-    patience: Patience,
+    patience: ReadLimits,
 ) -> Found:
     try:
         return Found(folder, read_checkpoint(folder, roots, store=store, cache=cache, patience=patience), None)
@@ -93,7 +93,7 @@ class _FolderWalk:
     def __init__(
         self, path: str, roots: tuple[str | os.PathLike[str], ...], store: ObjectStore | None, bounds: Bounds
     ) -> None:
-        self._files = CheckpointFiles(path, roots, store=store, patience=Patience(seconds=bounds.seconds + 1))
+        self._files = CheckpointFiles(path, roots, store=store, patience=ReadLimits(seconds=bounds.seconds + 1))
         if not self._files.is_folder():
             raise InvalidCheckpoint(f"folder {path[:300]} doesn't exist", found=[])
         self._bounds = bounds

@@ -30,7 +30,7 @@ from registry.errors import InvalidCheckpoint
 if TYPE_CHECKING:
     from registry.checkpoints.model import Checkpoint
 
-__all__ = ["CheckpointFiles", "Entry", "Missing", "Patience"]
+__all__ = ["CheckpointFiles", "Entry", "Missing", "ReadLimits"]
 
 
 MAX_CONTENT: Final = 1024 * 1024  # bytes; larger files aren't cached
@@ -97,7 +97,7 @@ MAX_NAME = 1_024  # characters of a name; file systems allow 255 bytes, object s
 
 
 @dataclass(frozen=True)
-class Patience:
+class ReadLimits:
     """Limits for reading one checkpoint: bytes of all its files together, and seconds since the start."""
 
     total_bytes: int = 512 * 1024 * 1024
@@ -118,13 +118,13 @@ class CheckpointFiles:
         *,
         store: ObjectStore | None = None,
         cache: ReadCache | None = None,
-        patience: Patience | None = None,
+        patience: ReadLimits | None = None,
     ) -> None:
         self._location = parse_location(path, (LOCAL, store.protocol) if store else (LOCAL,))
         self._folder = _open(self._location, [location_of_root(root) for root in allowed_roots], store)
         self._cache = cache
         self.cache_name = f"{store.name} {self._folder.path}" if store else self._folder.path
-        patience = patience or Patience()
+        patience = patience or ReadLimits()
         self._bytes_left = patience.total_bytes
         self._patience = patience
         self._end = time.monotonic() + patience.seconds

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from registry.checkpoints.files import CheckpointFiles, Patience, ReadCache
+from registry.checkpoints.files import CheckpointFiles, ReadCache, ReadLimits
 from registry.checkpoints.log_checks import log_stops
 from registry.checkpoints.logs import (
     DEFAULT_ENCODING,
@@ -141,7 +141,7 @@ def read_checkpoint(
     *,
     store: ObjectStore | None = None,
     cache: ReadCache | None = None,
-    patience: Patience | None = None,
+    patience: ReadLimits | None = None,
 ) -> Checkpoint:
     """Read the checkpoint at `path`; changes nothing and reads no rows.
 
@@ -166,7 +166,7 @@ def _unchanged(
     roots: tuple[str | os.PathLike[str], ...],
     store: ObjectStore | None,
     cache: ReadCache,
-    patience: Patience | None,
+    patience: ReadLimits | None,
 ) -> Checkpoint | None:
     """Return the last read checkpoint if every folder listed for it still has the same entries, sizes and stamps."""
     files = CheckpointFiles(path, roots, store=store, patience=patience)

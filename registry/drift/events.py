@@ -28,7 +28,7 @@ _MATTERING: Final = {"break": "breaking", "risk": "risky"}
 _WORDS: Final = {OPENED: "were found", REOPENED: "were reopened", RESOLVED: "were resolved"}
 
 
-def tell_of_seen(source: Source, *, opened: Sequence[Finding], reopened: Sequence[Finding]) -> None:
+def notify_opened(source: Source, *, opened: Sequence[Finding], reopened: Sequence[Finding]) -> None:
     """Notify about findings that a scan of a source opened or reopened."""
     mattering = [row for row in (*opened, *reopened) if row.severity in _MATTERING and not row.muted]
     owners = _owners(source, mattering)

@@ -24,7 +24,7 @@ def interrupt_scan(tag: str) -> None:
 @shared_task
 def queue_due_scans() -> None:
     """Queue due scans and enqueue waiting ones; reopen findings whose acknowledgement has expired."""
-    services.end_what_is_over(by=system_actor("schedule"))
+    services.expire_decisions(by=system_actor("schedule"))
     for scan_id in services.queue_due_scans(by=system_actor("schedule")):
         run_scan.delay(scan_id)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from registry.formats.base import Answer, ParsedSchema, Witness, values_of
-from registry.formats.compatibility import Checker, History, LevelStrip, level_named
+from registry.formats.compatibility import Checker, History, LevelOverview, level_named
 from registry.formats.lint import LintFinding
 from registry.formats.report import CHECKER_VERSION, Direction, Profile, Report, ReportItem
 from registry.formats.schema_format import SchemaFormat
@@ -30,7 +30,7 @@ _DIRECTIONS: Final[tuple[Direction, ...]] = ("BACKWARD", "FORWARD")
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
+class Disagreement:
     """A (version, direction) pair for which the data check disagrees with the established rules, or can't decide.
 
     Version 0 means a schema that isn't registered.
@@ -115,8 +115,8 @@ class Assessment:
 
     schema_type: str
     report: Report
-    strip: LevelStrip
-    partings: tuple[Parting, ...]
+    strip: LevelOverview
+    partings: tuple[Disagreement, ...]
     compared_with_data: int
     renames: tuple[SuspectedRename, ...]
     patch: Patch | None
@@ -217,7 +217,7 @@ def _proved(format: SchemaFormat, checker: Checker, report: Report) -> Report:
 
 def _partings(
     format: SchemaFormat, new: ParsedSchema, history: History, judged: Checker | None
-) -> tuple[tuple[Parting, ...], int]:
+) -> tuple[tuple[Disagreement, ...], int]:
     """Return the disagreements between rules and data, newest version first, and the number of pairs examined.
 
     `judged` is a checker of the `confluent` profile whose cached results can be reused; None creates one.
@@ -227,14 +227,14 @@ def _partings(
     same = [(version, old) for version, old in reversed(history) if old.schema_type == new.schema_type]
     pairs = [(version, direction) for version, _ in same for direction in _DIRECTIONS][:MAX_COMPARED_WITH_DATA]
     rules = judged or Checker(format, new, same, "confluent")
-    partings: list[Parting] = []
+    partings: list[Disagreement] = []
     for version, direction in pairs:
         reader, writer = rules.sides(version, direction)
         by_rules = rules.judge_pair(version, direction).verdict
         truth = format.truth(reader, writer)
         if truth.answer != by_rules:
             witness = next((finding.witness for finding in truth.findings if finding.witness), None)
-            partings.append(Parting(version, direction, by_rules, truth.answer, truth.how, witness))
+            partings.append(Disagreement(version, direction, by_rules, truth.answer, truth.how, witness))
     return tuple(partings), len(pairs)
 
 

@@ -203,7 +203,7 @@ def _location(item: CiFinding, file: str) -> dict[str, Any]:
 
 
 #: characters that XML 1.0 can't represent, even as references
-_UNHELD: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_XML_INVALID: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _HEAD: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 _MAX_ATTRIBUTE: Final = 1000
 
@@ -254,10 +254,10 @@ def _junit_document(cases: Sequence[ElementTree.Element], subject: str, about: d
         "errors": str(sum(case.find("error") is not None for case in cases)),
     }
     whole = ElementTree.Element("testsuites", {"name": "Schemadesk", **counts})
-    suite = ElementTree.SubElement(whole, "testsuite", {"name": _held(subject, "schema"), **counts, "skipped": "0"})
+    suite = ElementTree.SubElement(whole, "testsuite", {"name": _xml_safe(subject, "schema"), **counts, "skipped": "0"})
     properties = ElementTree.SubElement(suite, "properties")
     for name, value in about.items():
-        ElementTree.SubElement(properties, "property", {"name": name, "value": _held(value)})
+        ElementTree.SubElement(properties, "property", {"name": name, "value": _xml_safe(value)})
     suite.extend(cases)
     ElementTree.indent(whole)
     return _HEAD + ElementTree.tostring(whole, encoding="unicode") + "\n"
@@ -288,21 +288,21 @@ def _rules(items: Iterable[ReportItem]) -> str:
 
 
 def _case(name: str, subject: str, file: str, *, output: str = "") -> ElementTree.Element:
-    attributes = {"name": _held(name), "classname": _held(subject, "schema"), "time": "0"}
-    case = ElementTree.Element("testcase", attributes | ({"file": _held(file)} if file else {}))
+    attributes = {"name": _xml_safe(name), "classname": _xml_safe(subject, "schema"), "time": "0"}
+    case = ElementTree.Element("testcase", attributes | ({"file": _xml_safe(file)} if file else {}))
     if output:
-        ElementTree.SubElement(case, "system-out").text = _held(output, longest=None)
+        ElementTree.SubElement(case, "system-out").text = _xml_safe(output, longest=None)
     return case
 
 
 def _fault(case: ElementTree.Element, tag: str, message: str, kind: str, text: str) -> None:
     """Insert a failure or an error before any output, as strict readers require."""
-    fault = ElementTree.Element(tag, {"message": _held(message), "type": kind})
-    fault.text = _held(text, longest=None)
+    fault = ElementTree.Element(tag, {"message": _xml_safe(message), "type": kind})
+    fault.text = _xml_safe(text, longest=None)
     case.insert(0, fault)
 
 
-def _held(text: str, otherwise: str = "", *, longest: int | None = _MAX_ATTRIBUTE) -> str:
+def _xml_safe(text: str, otherwise: str = "", *, longest: int | None = _MAX_ATTRIBUTE) -> str:
     """Return the text with characters that XML can't represent replaced, cut to `longest`."""
-    whole = _UNHELD.sub("\ufffd", text or otherwise)
+    whole = _XML_INVALID.sub("\ufffd", text or otherwise)
     return whole if longest is None or len(whole) <= longest else whole[:longest] + "…"

@@ -108,7 +108,7 @@ class MatrixRow:
 
 
 @dataclass(frozen=True, slots=True)
-class LevelStrip:
+class LevelOverview:
     """The reports of all seven levels, and the matrix of all versions, newest first."""
 
     reports: Mapping[str, Report]
@@ -149,7 +149,7 @@ def check(
 
 def check_all_levels(
     format: SchemaFormat, new: ParsedSchema, history: History, *, profile: Profile = "confluent"
-) -> LevelStrip:
+) -> LevelOverview:
     """Return the reports of all seven levels and the matrix of all versions; no pair is judged twice."""
     return Checker(format, new, history, profile).strip()
 
@@ -191,10 +191,10 @@ class Checker:
             ),
         )
 
-    def strip(self) -> LevelStrip:
+    def strip(self) -> LevelOverview:
         """Return all seven levels, and every version in both directions."""
         reports = {name: self.report(level) for name, level in LEVELS.items()}
-        return LevelStrip(reports, tuple(self._row(version) for version, _ in reversed(self._history)))
+        return LevelOverview(reports, tuple(self._row(version) for version, _ in reversed(self._history)))
 
     def judge_pair(self, version: int, direction: Direction) -> PairResult:
         """Return the result for one version in one direction."""

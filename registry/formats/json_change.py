@@ -69,7 +69,7 @@ def scalar_places(value: Any) -> Iterator[tuple[str, Any]]:
             yield pointer, item
 
 
-def varied(value: Any) -> Any:
+def different_value(value: Any) -> Any:
     """Return another value of the same kind."""
     if isinstance(value, bool):
         return not value

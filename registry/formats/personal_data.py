@@ -282,7 +282,7 @@ class Placeholders:
         if value is None or not self.tags.covers(path):
             return value
         self.put += 1
-        return _instead_of(value)
+        return _placeholder_for(value)
 
     def _step(self, path: str, name: str, around: Mapping[str, Any]) -> str:
         below = f"{path}.{name}" if path else name
@@ -301,7 +301,7 @@ class Placeholders:
         return bare in self._paths and not any(declared.startswith(f"{bare}.") for declared in self._paths)
 
 
-def _instead_of(value: Any) -> Any:
+def _placeholder_for(value: Any) -> Any:
     """Return a placeholder of the same kind, so that it passes checks of the kind alone."""
     if isinstance(value, bool):
         return False

@@ -12,7 +12,7 @@ from cachetools import LRUCache
 
 from registry.errors import InvalidDatum, InvalidInput
 from registry.formats.base import FieldOutcome, ParsedSchema, Resolution
-from registry.formats.json_change import Change, apply_change, apply_changes, scalar_places, varied
+from registry.formats.json_change import Change, apply_change, apply_changes, different_value, scalar_places
 from registry.formats.schema_format import SchemaFormat
 
 
@@ -215,10 +215,7 @@ def remedies(resets: Sequence[Reset]) -> tuple[Remedy, ...]:
         remedy
         for (known_in, lost_in), group in sorted(groups.items())
         for remedy in worded(
-            [reset.path for reset in group],
-            known_in,
-            lost_in,
-            goes_to_default=any(reset.is_default for reset in group),
+            [reset.path for reset in group], known_in, lost_in, goes_to_default=any(reset.is_default for reset in group)
         )
     )
 
@@ -260,7 +257,7 @@ def _pair_resets(
     cached: _CachedFormat, version: tuple[int, ParsedSchema], other: tuple[int, ParsedSchema]
 ) -> Iterator[Reset]:
     try:
-        datum = _telling_datum(cached, version[1], other[1])
+        datum = _datum_without_defaults(cached, version[1], other[1])
         if not simulate_read_modify_write(cached, version[1], other[1], version[1], datum).resets:
             return
         change = _some_change(cached, version[1], other[1], datum)
@@ -276,7 +273,7 @@ def _pair_resets(
             yield Reset(path, version[0], other[0], reset.before, reset.after, reset.is_default, simulation)
 
 
-def _telling_datum(cached: _CachedFormat, schema: ParsedSchema, other: ParsedSchema) -> Any:
+def _datum_without_defaults(cached: _CachedFormat, schema: ParsedSchema, other: ParsedSchema) -> Any:
     """Return a datum in which every defaulted field differs from its default; raises InvalidDatum if none can be made.
 
     If the example happens to hold a default, its values are varied as far as the schema accepts that.
@@ -285,7 +282,9 @@ def _telling_datum(cached: _CachedFormat, schema: ParsedSchema, other: ParsedSch
     before, after = cached.resolve(schema, schema, datum), _round_trip(cached, schema, other, datum)
     if after is None or not _hides_a_default(before, after):
         return datum
-    for changes in _halved([Change(pointer, varied(value)) for pointer, value in scalar_places(datum)][:_MAX_VARIED]):
+    for changes in _bisected(
+        [Change(pointer, different_value(value)) for pointer, value in scalar_places(datum)][:_MAX_VARIED]
+    ):
         candidate = apply_changes(datum, changes)
         if _is_datum(cached, schema, candidate):
             datum = candidate
@@ -293,13 +292,13 @@ def _telling_datum(cached: _CachedFormat, schema: ParsedSchema, other: ParsedSch
     return datum
 
 
-def _halved(changes: list[Change]) -> Iterator[list[Change]]:
+def _bisected(changes: list[Change]) -> Iterator[list[Change]]:
     """Yield all changes, then each half of those that the caller leaves in the list, down to single changes."""
     yield changes
     if len(changes) > 1:
         middle = len(changes) // 2
         for half in (changes[:middle], changes[middle:]):
-            yield from _halved(half)
+            yield from _bisected(half)
 
 
 def _round_trip(cached: _CachedFormat, schema: ParsedSchema, other: ParsedSchema, datum: Any) -> Resolution | None:
@@ -318,7 +317,7 @@ def _some_change(cached: _CachedFormat, schema: ParsedSchema, other: ParsedSchem
     """Return a modification of a field that the other version has; None if none of the first candidates is accepted."""
     view = cached.resolve(other, schema, datum)
     for pointer, value in list(scalar_places(view.value))[:_MAX_VARIED] if not view.error else ():
-        change = Change(pointer, varied(value))
+        change = Change(pointer, different_value(value))
         if _is_datum(cached, other, apply_change(view.value, change)):
             return change
     return None

@@ -133,7 +133,7 @@ class Replayer:
         self._ends = time.monotonic() + seconds
         self.tally = ReplayTally()
 
-    def pass_by(self) -> None:
+    def count_without_value(self) -> None:
         """Count a message without a value."""
         self.tally.looked_at += 1
         self.tally.no_value += 1

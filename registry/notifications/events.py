@@ -167,12 +167,12 @@ def fits(event: Event, registry_pattern: str, subject_pattern: str) -> bool:
     return name_pattern(registry_pattern).allows(event.registry) and name_pattern(subject_pattern).allows(event.subject)
 
 
-def may_know(person: Actor | None, event: Event) -> bool:
+def may_read_subject(person: Actor | None, event: Event) -> bool:
     """Return whether the person may read the event's subject."""
     return person is not None and may(person, "schema.read", registry=event.registry, subject=event.subject)
 
 
-def is_in_sight(person: Actor | None, event: Event) -> bool:
+def may_read_registry(person: Actor | None, event: Event) -> bool:
     """Return whether the person may read the event's whole registry, and so everything in its text."""
     return person is not None and may(person, "schema.read", registry=event.registry)
 
@@ -198,9 +198,9 @@ def people_concerned(event: Event, rules: Iterable[SubscriptionRule], people: Ma
     unwanted = {rule.user_id for rule in fitting if not rule.is_wanted}
     if EVENTS[event.type].for_owners:
         recipients = set(event.owners) - unwanted
-        return sorted(number for number in recipients if may_know(people.get(number), event))
+        return sorted(number for number in recipients if may_read_subject(people.get(number), event))
     recipients = ({rule.user_id for rule in fitting} | by_role) - unwanted | set(event.to)
-    return sorted(number for number in recipients if may_know(people.get(number), event))
+    return sorted(number for number in recipients if may_read_subject(people.get(number), event))
 
 
 def webhooks_concerned(event: Event, receivers: Iterable[Receiver], people: Mapping[int, Actor]) -> list[int]:
@@ -212,5 +212,5 @@ def webhooks_concerned(event: Event, receivers: Iterable[Receiver], people: Mapp
         for receiver in receivers
         if (not receiver.events or event.type in receiver.events)
         and fits(event, receiver.registry_pattern, receiver.subject_pattern)
-        and may_know(people.get(receiver.owner_id), event)
+        and may_read_subject(people.get(receiver.owner_id), event)
     ]

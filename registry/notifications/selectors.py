@@ -137,7 +137,7 @@ def list_entries(
 def _entry_info(row: InboxEntry, actor: Actor) -> EntryInfo:
     """Return the entry; without its text if the person may no longer read it."""
     notice: Notice = row.notice
-    shown = is_in_sight(notice, actor)
+    shown = may_read_registry(notice, actor)
     return EntryInfo(
         id=row.pk,
         event=notice.event,
@@ -151,7 +151,7 @@ def _entry_info(row: InboxEntry, actor: Actor) -> EntryInfo:
     )
 
 
-def is_in_sight(notice: Notice, actor: Actor) -> bool:
+def may_read_registry(notice: Notice, actor: Actor) -> bool:
     """Whether the actor may still read what the notice is about; a test message is about nothing."""
     if notice.event == TEST:
         return may_somewhere(actor, "schema.read")
@@ -225,7 +225,7 @@ def webhook_info(row: Webhook) -> WebhookInfo:
 
 def _delivery_info(row: Delivery, actor: Actor) -> DeliveryInfo:
     """The delivery; without text, and without what the receiver said of it, if the actor may no longer read what it is about."""
-    shown = is_in_sight(row.notice, actor)
+    shown = may_read_registry(row.notice, actor)
     return row_info(
         DeliveryInfo,
         row,

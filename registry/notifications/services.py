@@ -30,7 +30,7 @@ from registry.notifications.events import (
     Receiver,
     RestrictedText,
     SubscriptionRule,
-    is_in_sight,
+    may_read_registry,
     people_concerned,
     sentence_of,
     webhooks_concerned,
@@ -177,7 +177,7 @@ def _by_permission(
     if event.narrow is None:
         return [(event, users, webhooks)]
     named = {*users, *(owners[number] for number in webhooks)}
-    whole = {number for number in named if is_in_sight(people.get(number), event)}
+    whole = {number for number in named if may_read_registry(people.get(number), event)}
     narrow = replace(event, text=event.narrow.text, data=event.narrow.data)
     return [
         (event, [user for user in users if user in whole], [one for one in webhooks if owners[one] in whole]),

@@ -44,7 +44,7 @@ from registry.notifications.models import (
     Notice,
     Webhook,
 )
-from registry.notifications.selectors import is_in_sight
+from registry.notifications.selectors import may_read_registry
 from registry.notifications.services import notify, storable
 from registry.notifications.webhooks import key_of, signature, versions_in_force
 
@@ -242,7 +242,7 @@ def _why_withheld(row: Delivery) -> str:
     owner = row.webhook.owner
     if not owner.is_active:
         return "Not sent: the account of the webhook's owner is deactivated."
-    if not is_in_sight(row.notice, actor_of_user(owner, door="task")):
+    if not may_read_registry(row.notice, actor_of_user(owner, door="task")):
         return "Not sent: the webhook's owner may no longer read what this is about."
     return ""
 

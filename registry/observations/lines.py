@@ -24,11 +24,11 @@ from registry.observations.states import (
 )
 from registry.observations.topics import (
     ChangeEvents,
-    ChangeShape,
+    ConnectSchema,
     FieldProfile,
     FramedMessages,
     FramedTwice,
-    LeftOut,
+    LimitExceeded,
     MessageIndexes,
     NullMessages,
     OffsetsExpired,
@@ -54,10 +54,10 @@ Observation = (
     | MessageIndexes
     | FieldProfile
     | ChangeEvents
-    | ChangeShape
+    | ConnectSchema
     | Sample
     | SchemaNotUsed
-    | LeftOut
+    | LimitExceeded
     | OtherGroups
     | OffsetsExpired
     | TopicRemade

@@ -208,7 +208,7 @@ class ChangeEvents:
 
 
 @dataclass(frozen=True)
-class ChangeShape:
+class ConnectSchema:
     """A distinct Kafka Connect schema beside the payload in JSON messages, as its JSON text."""
 
     topic: str
@@ -250,7 +250,7 @@ class SchemaNotUsed:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class LimitExceeded:
     """What wasn't counted on a topic's side because of a limit: `number` beyond `most` (None: unknown).
 
     `messages` have some of it, as far as they are counted. Without `framing` it is about JSON without a schema, or

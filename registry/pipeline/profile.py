@@ -19,16 +19,7 @@ from pyspark.sql.connect.session import SparkSession
 
 from registry.errors import ScanInterrupted, SparkUnavailable
 from registry.formats import format_of
-from registry.observations import (
-    BodyProblem,
-    Framing,
-    Observation,
-    Sample,
-    Side,
-    Span,
-    TopicScan,
-    WriterSchema,
-)
+from registry.observations import BodyProblem, Framing, Observation, Sample, Side, Span, TopicScan, WriterSchema
 from registry.pipeline import avro_schemas, kafka_reader
 from registry.pipeline.avro_schemas import NotMergeable, TypeNode
 from registry.pipeline.body_decoding import JSON_CLASSES, BodySelection, Decoding, Marks

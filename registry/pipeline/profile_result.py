@@ -10,11 +10,11 @@ from typing import Any, Final
 from registry.observations import (
     BodyProblem,
     ChangeEvents,
-    ChangeShape,
+    ConnectSchema,
     FieldProfile,
     Framing,
-    LeftOut,
     Limit,
+    LimitExceeded,
     MessageIndexes,
     Observation,
     Sample,
@@ -227,21 +227,21 @@ class Profiles:
                 yield SchemaNotUsed(given_framing, mark, reason, topic, side)
         yield from self._left_out()
 
-    def _change_shapes(self) -> Iterator[ChangeShape | LeftOut]:
+    def _change_shapes(self) -> Iterator[ConnectSchema | LimitExceeded]:
         shapes = sorted(self.shapes.items())
         for (topic, side, partition, digest), span in shapes[:MOST_SHAPES]:
-            yield ChangeShape(topic, side, digest, self.texts.get(digest, ""), span, partition)
+            yield ConnectSchema(topic, side, digest, self.texts.get(digest, ""), span, partition)
         rest: dict[tuple[str, Side], list[int]] = {}
         for (topic, side, _, _), span in shapes[MOST_SHAPES:]:
             rest.setdefault((topic, side), []).append(span.messages)
         for (topic, side), counts in rest.items():
-            yield LeftOut(topic, side, None, "", "connect_schemas", MOST_SHAPES, len(counts), sum(counts))
+            yield LimitExceeded(topic, side, None, "", "connect_schemas", MOST_SHAPES, len(counts), sum(counts))
 
-    def _left_out(self) -> Iterator[LeftOut]:
+    def _left_out(self) -> Iterator[LimitExceeded]:
         for ((topic, side, framing, mark), limit), (most, number, messages) in sorted(
             self.left_out.items(), key=_by_text
         ):
-            yield LeftOut(topic, side, framing, mark, limit, most, number, messages)
+            yield LimitExceeded(topic, side, framing, mark, limit, most, number, messages)
 
     def _field_profiles(self, estimates: Estimates) -> Iterator[FieldProfile]:
         for (owner, path), counted in sorted(self.fields.items(), key=_by_text):

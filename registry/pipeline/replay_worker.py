@@ -58,7 +58,7 @@ def counting(
                 *(column.to_pylist() for column in batch.columns), strict=True
             ):
                 if kind == "null":
-                    replayer.pass_by()
+                    replayer.count_without_value()
                     continue
                 mark = marks.get((kind, bytes(raw))) if raw is not None else None
                 replayer.add(kind if raw is not None else None, mark or "", body, size, header, (partition, offset))

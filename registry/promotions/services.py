@@ -27,7 +27,7 @@ from registry.promotions.requests.discussions import (
     reply,
     resolve,
     set_labels,
-    take_back,
+    withdraw_acknowledgement,
 )
 from registry.promotions.requests.drafts import delete_draft, save_draft
 from registry.promotions.requests.resubmit import (
@@ -81,8 +81,8 @@ __all__ = [
     "schedule",
     "set_labels",
     "submit",
-    "take_back",
     "unschedule",
     "withdraw",
+    "withdraw_acknowledgement",
     "withdraw_environment_change",
 ]

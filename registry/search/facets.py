@@ -24,10 +24,10 @@ from registry.search.subject_list import (
     INHERITED,
     PENDING,
     UNOWNED,
-    Signs,
+    HealthData,
     SubjectFilter,
     narrowing_of,
-    signs_of,
+    read_health,
 )
 from registry.subjects.listing.filters import REFERRED, narrowed
 from registry.subjects.models import Subject, SubjectActivity
@@ -35,7 +35,7 @@ from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, DEFAULT_MOD
 from registry.subjects.versions.lookup import Registry, among
 
 #: lookups for a page that somebody waits for; each subject takes a fixed number, and one for each pattern
-MOST_LOOKS: Final = 300_000
+MAX_PATTERN_MATCHES: Final = 300_000
 _LOOKS_OF_EACH: Final = 10
 #: facet → its query of (facet, value, count), in which a value may repeat; {rows} are what the other filters leave
 _PARTS: Final = {
@@ -141,12 +141,12 @@ class Facets:
 
 def are_quick(registry: Registry, patterns: int) -> bool:
     """Return whether a page has the time to count the registry's subjects, with this number of owners' patterns."""
-    most = MOST_LOOKS // (_LOOKS_OF_EACH + patterns)
+    most = MAX_PATTERN_MATCHES // (_LOOKS_OF_EACH + patterns)
     return SubjectActivity.objects.filter(registry_id=registry.pk).order_by()[: most + 1].count() <= most
 
 
 def facet_counts(
-    registry: Registry, chosen: SubjectFilter, *, signs: Signs | None = None, seconds: float | None = None
+    registry: Registry, chosen: SubjectFilter, *, signs: HealthData | None = None, seconds: float | None = None
 ) -> Facets:
     """Count every facet, and what all the filters leave, but nothing that takes longer than `seconds`.
 
@@ -155,7 +155,7 @@ def facet_counts(
     """
     if chosen.state == DELETED:
         return Facets()
-    usual, owners = _read(_Facets(registry, chosen, signs or signs_of(registry)), seconds)
+    usual, owners = _read(_Facets(registry, chosen, signs or read_health(registry)), seconds)
     if usual is None:
         return Facets()
     counts = _by_facet(("whole", "use", "attention", *_WIDE, *_PARTS), usual)
@@ -201,7 +201,7 @@ def _read(facets: _Facets, seconds: float | None) -> tuple[list[Any] | None, lis
 class _Facets:
     """The facets of one list. Each leaves out its own filter, so for most the rows are those of all filters."""
 
-    def __init__(self, registry: Registry, chosen: SubjectFilter, signs: Signs) -> None:
+    def __init__(self, registry: Registry, chosen: SubjectFilter, signs: HealthData) -> None:
         self.registry, self.chosen, self.signs = registry, chosen, signs
         self.narrowing = narrowing_of(registry, chosen, signs=signs)
         self.parameters: dict[str, Any] = {"registry": registry.pk, "override": MIRROR_MODE}

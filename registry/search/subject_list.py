@@ -22,7 +22,7 @@ from registry.search.list_query import ListQuery, list_query_of
 from registry.search.selectors.conditions import TookTooLong, in_time
 from registry.subjects.listing.filters import (
     Condition,
-    Narrowing,
+    SubjectNarrowing,
     has_own_level,
     is_referred_to,
     numbered,
@@ -51,7 +51,7 @@ NO_CHECKS: Final = "NONE"
 
 
 @dataclass(frozen=True)
-class Signs:
+class HealthData:
     """The data behind the problems of a registry's subjects: findings, open requests and owners."""
 
     registry: Registry
@@ -104,13 +104,13 @@ class Signs:
         return [conditions[sign] for sign in WORST_FIRST]
 
 
-def signs_of(registry: Registry, order: list[str] | None = None) -> Signs:
+def read_health(registry: Registry, order: list[str] | None = None) -> HealthData:
     """Read the data behind the problems of its subjects.
 
     Four queries, one less with the environments' names in `order`.
     """
     order = list_environments() if order is None else order
-    return Signs(
+    return HealthData(
         registry=registry,
         findings=open_findings_by_subject(registry.name),
         pending=pending_subjects(),
@@ -126,8 +126,8 @@ OWN, INHERITED = "own", "inherited"
 REFERS, REFERRED = "refers", "referred"
 UNUSED: Final = "unused"
 #: limits of looking for subjects without an owner: subjects, last changed first, and matches with patterns in all
-MOST_LOOKED: Final = 10_000
-MOST_LOOKS: Final = 100_000
+MAX_SCANNED: Final = 10_000
+MAX_PATTERN_MATCHES: Final = 100_000
 _COLUMNS: Final = {BY_CHANGE: CHANGED_AT, BY_VERSIONS: LIVE_VERSIONS}
 #: the database's time for each statement of a list if each subject's fields must be checked
 _SECONDS: Final = 1.0
@@ -188,7 +188,7 @@ def find_subjects(
     chosen: SubjectFilter,
     page: Page,
     *,
-    signs: Signs | None = None,
+    signs: HealthData | None = None,
     total: int | None = None,
     list_query: ListQuery | None = None,
 ) -> SubjectRows:
@@ -216,7 +216,13 @@ def find_subjects(
 
 
 def _read(
-    registry: Registry, chosen: SubjectFilter, page: Page, query: ListQuery, *, signs: Signs | None, total: int | None
+    registry: Registry,
+    chosen: SubjectFilter,
+    page: Page,
+    query: ListQuery,
+    *,
+    signs: HealthData | None,
+    total: int | None,
 ) -> SubjectRows:
     narrowing, deleted = narrowing_of(registry, chosen, query, signs), chosen.state == DELETED
     edges: dict[str, Any] = {"after": page.after, "before": page.before, "limit": page.limit}
@@ -227,12 +233,12 @@ def _read(
         return subject_rows(registry, narrowing, **edges)
     few_keys = few_subject_keys(registry, narrowing)
     if few_keys is not None:
-        narrowing, total = Narrowing(keys=few_keys), len(few_keys)
+        narrowing, total = SubjectNarrowing(keys=few_keys), len(few_keys)
     edges |= {"total": total, "is_counted": not query.is_wide}
     if chosen.sort in _COLUMNS:
         return subject_rows_in_tiers(registry, narrowing, column=_COLUMNS[chosen.sort], **edges)
-    signs = signs or signs_of(registry)
-    looked = min(MOST_LOOKED, MOST_LOOKS // max(1, len(signs.owned)))
+    signs = signs or read_health(registry)
+    looked = min(MAX_SCANNED, MAX_PATTERN_MATCHES // max(1, len(signs.owned)))
     since = _newest(registry, looked) if signs.owned and few_keys is None else None
     rows = subject_rows_in_tiers(registry, narrowing, tiers=signs.tiers(since=since), **edges)
     return replace(rows, looked=looked if since else None)
@@ -245,17 +251,17 @@ def _newest(registry: Registry, number: int) -> datetime | None:
 
 
 def narrowing_of(
-    registry: Registry, chosen: SubjectFilter, list_query: ListQuery | None = None, signs: Signs | None = None
-) -> Narrowing:
+    registry: Registry, chosen: SubjectFilter, list_query: ListQuery | None = None, signs: HealthData | None = None
+) -> SubjectNarrowing:
     """Translate the filters, except the one for soft-deleted subjects, which are another list.
 
     Raises InvalidInput as `list_query_of` does.
     """
     kind, _, name = chosen.owner.partition(":")
     if chosen.owner or chosen.attention:
-        signs = signs or signs_of(registry, [])
+        signs = signs or read_health(registry, [])
     list_query = list_query or list_query_of(registry, chosen.text)
-    return Narrowing(
+    return SubjectNarrowing(
         text=list_query.name_part,
         schema_type=chosen.format,
         level=chosen.level,

@@ -261,7 +261,7 @@ def get_variable(query_id: int, variable_id: int) -> VariableInfo:
     return _variable(variable, row, len(schemas), schemas)
 
 
-def filled_of(checkpoint: str) -> dict[tuple[int, str, str], tuple[int, int]] | None:
+def non_null_counts(checkpoint: str) -> dict[tuple[int, str, str], tuple[int, int]] | None:
     """Map (operator, variable, path) to the numbers of rows with a value in that field and of all rows.
 
     The path "" is the variable itself. None if no rows were read. Operators of one query may have variables of the same

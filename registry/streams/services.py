@@ -46,7 +46,7 @@ from registry.checkpoints.plans import (
 from registry.checkpoints.plans.model import StateCheck as Report
 from registry.errors import InvalidCheckpoint, InvalidInput
 from registry.streams.models import CheckpointStore, StateCheck
-from registry.streams.selectors import filled_of
+from registry.streams.selectors import non_null_counts
 from registry.subjects.versions.lookup import get_registry
 
 #: the settings of a store, with their defaults
@@ -208,7 +208,7 @@ def check_planned_state(
         location.path,
         location.roots,
         plan,
-        filled=filled_of(address),
+        filled=non_null_counts(address),
         unread=why_rows_are_not_readable(address),
         store=location.store,
     )

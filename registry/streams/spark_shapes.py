@@ -57,7 +57,7 @@ _UNKNOWN: Final = Atomic("unknown")
 
 
 @dataclass(frozen=True)
-class VersionShape:
+class SparkVersionSchema:
     """A version of a subject as Spark's `from_avro` returns it; times are milliseconds since 1970."""
 
     context: str
@@ -68,12 +68,12 @@ class VersionShape:
 
 
 @dataclass(frozen=True)
-class CarriedStruct:
+class MatchedStruct:
     """A struct of a state value (`path`, "" for the value itself), and a version that has all of its fields."""
 
     path: str
     fields: tuple[str, ...]
-    version: VersionShape
+    version: SparkVersionSchema
 
 
 @lru_cache(maxsize=512)
@@ -187,8 +187,8 @@ def names_and_types(struct: StructType) -> dict[str, str]:
 
 
 def carried_versions(
-    value_schema: str, written_at: int | None, versions: Sequence[VersionShape]
-) -> list[CarriedStruct]:
+    value_schema: str, written_at: int | None, versions: Sequence[SparkVersionSchema]
+) -> list[MatchedStruct]:
     """Return the version that each struct of a state value was most likely taken from, for each subject.
 
     A struct carries a version if it has at least MIN_FIELDS fields and the version has all of them, by name and type.
@@ -209,11 +209,11 @@ def carried_versions(
                 and fields.items() <= names_and_types(version.shape).items()
             ]
             if fitting:
-                carried.append(CarriedStruct(path, tuple(fields), _likeliest(fitting, len(fields), written_at)))
+                carried.append(MatchedStruct(path, tuple(fields), _likeliest(fitting, len(fields), written_at)))
     return carried
 
 
-def _likeliest(fitting: Sequence[VersionShape], fields: int, written_at: int | None) -> VersionShape:
+def _likeliest(fitting: Sequence[SparkVersionSchema], fields: int, written_at: int | None) -> SparkVersionSchema:
     exact = [version for version in fitting if len(version.shape.fields) == fields]
     earlier = [version for version in exact or fitting if written_at is None or version.registered_at <= written_at]
     return (

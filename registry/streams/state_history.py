@@ -20,11 +20,11 @@ from registry.checkpoints import Operator
 from registry.formats import FORMATS
 from registry.streams.models import CarriedVersion, QueryInput, StateSchema, StateVariable, StreamQuery
 from registry.streams.scan_result import MAX_NAME, ScannedQuery, ScannedSchema, ScannedVariable
-from registry.streams.spark_shapes import CarriedStruct, VersionShape, carried_versions, spark_shape
+from registry.streams.spark_shapes import MatchedStruct, SparkVersionSchema, carried_versions, spark_shape
 from registry.subjects.models import Registry, SchemaVersion
 
 
-def shapes_of(registry: Registry, subjects: Collection[tuple[str, str]]) -> list[VersionShape]:
+def shapes_of(registry: Registry, subjects: Collection[tuple[str, str]]) -> list[SparkVersionSchema]:
     """Return all versions of those subjects (context, name) that Spark's `from_avro` reads, oldest first.
 
     Soft-deleted ones are included. JSON Schema and Protobuf are left out: what a state has of them is unknown.
@@ -41,11 +41,11 @@ def shapes_of(registry: Registry, subjects: Collection[tuple[str, str]]) -> list
         .order_by("subject_id", "version")
         .values_list("subject__context__name", "subject__name", "version", "created_at", "schema__canonical")
     )
-    shapes: list[VersionShape] = []
+    shapes: list[SparkVersionSchema] = []
     for context, name, version, created_at, text in rows:
         shape = spark_shape(text)
         if shape is not None:
-            shapes.append(VersionShape(context, name, version, int(created_at.timestamp() * 1000), shape))
+            shapes.append(SparkVersionSchema(context, name, version, int(created_at.timestamp() * 1000), shape))
     return shapes
 
 
@@ -232,8 +232,8 @@ def _keep_carried(query: StreamQuery, registry: Registry, schemas: Sequence[Stat
     CarriedVersion.objects.bulk_create(rows, batch_size=BATCH)
 
 
-def _carried(schema: StateSchema, carried: CarriedStruct) -> CarriedVersion:
-    version: VersionShape = carried.version
+def _carried(schema: StateSchema, carried: MatchedStruct) -> CarriedVersion:
+    version: SparkVersionSchema = carried.version
     return CarriedVersion(
         schema=schema,
         context=version.context,

@@ -26,7 +26,7 @@ SHOWN: Final = 10  # version numbers in a sentence; all of them are in the data,
 MOST: Final = 500
 
 
-def tell_of_version(
+def announce_version(
     registry: Registry, subject: SubjectName, *, version: int, schema_id: int, by: Actor, force: str = ""
 ) -> None:
     """Announce that a version was registered."""
@@ -67,7 +67,7 @@ def tell_of_restoring(registry: Registry, subject: SubjectName, *, versions: Seq
     _tell(REGISTERED, registry, subject, text, data, by=by)
 
 
-def tell_of_many(registry: Registry, event: str, count: int, *, why: str, by: Actor) -> None:
+def announce_many(registry: Registry, event: str, count: int, *, why: str, by: Actor) -> None:
     """Announce how many versions, or scopes with settings, one import or sync changed; nothing for 0."""
     if not count:
         return

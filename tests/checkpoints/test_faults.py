@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from registry.checkpoints import find_checkpoints, read_checkpoint
-from registry.checkpoints.files import CheckpointFiles, Patience
+from registry.checkpoints.files import CheckpointFiles, ReadLimits
 from registry.checkpoints.logs import MAX_BATCHES
 from registry.errors import InvalidCheckpoint
 from tests.checkpoints.checkpoint_writer import family, struct_type, v3, write_checkpoint
@@ -88,11 +88,11 @@ def test_thousands_of_variables_in_thousands_of_files_end_soon(tmp_path: Path) -
 
 
 def test_only_so_much_is_read_of_one_checkpoint(copied: Path) -> None:
-    files = CheckpointFiles(str(copied), [copied.parent], patience=Patience(total_bytes=2_000))
+    files = CheckpointFiles(str(copied), [copied.parent], patience=ReadLimits(total_bytes=2_000))
     with pytest.raises(InvalidCheckpoint, match="more than 2000 bytes"):
         for number in range(5):
             files.read("offsets", str(number), limit=10_000)
-    late = CheckpointFiles(str(copied), [copied.parent], patience=Patience(seconds=-1))
+    late = CheckpointFiles(str(copied), [copied.parent], patience=ReadLimits(seconds=-1))
     with pytest.raises(InvalidCheckpoint, match="reading the checkpoint took more than"):
         late.entries()
 

@@ -153,9 +153,9 @@ def test_an_acknowledged_finding_stays_so_until_it_is_over_or_gets_worse(source:
     assert states() == {"finding a": "acknowledged"}
     with pytest.raises(WrongState):
         services.acknowledge(finding_id=only().pk, reason="again", by=system)
-    assert services.end_what_is_over(by=system) == 0
+    assert services.expire_decisions(by=system) == 0
     Finding.objects.update(acknowledged_until=timezone.now() - timedelta(seconds=1))
-    assert services.end_what_is_over(by=system) == 1
+    assert services.expire_decisions(by=system) == 1
     assert (only().state, only().reopened, only().acknowledged_until) == ("open", 1, None)
     services.acknowledge(finding_id=only().pk, reason="still known", by=system)
     scan(source, system, judged(severity="break"))
@@ -221,7 +221,7 @@ def test_a_mute_ends_by_itself(source: Source, system: Actor) -> None:
     services.mute(registry="dev", location="orders:*", reason="x", until=timezone.now() + timedelta(hours=1), by=system)
     assert selectors.list_findings() == []
     Mute.objects.update(until=timezone.now() - timedelta(seconds=1))
-    services.end_what_is_over(by=system)
+    services.expire_decisions(by=system)
     assert len(selectors.list_findings()) == 1
 
 
@@ -396,17 +396,19 @@ def test_findings_come_worst_first(source: Source, system: Actor) -> None:
 
 
 def test_a_rollout_is_held_by_drift_and_by_what_was_not_looked_at(source: Source, system: Actor) -> None:
-    gate = selectors.hold_rollout(fail_on="break", registry="dev")
+    gate = selectors.check_rollout_gate(fail_on="break", registry="dev")
     assert (gate.passed, gate.unscanned) == (False, ("topics (never scanned)",))
     scan(source, system, judged(severity="risk"))
-    assert selectors.hold_rollout(fail_on="break", registry="dev").passed
-    risk_gate = selectors.hold_rollout(fail_on="risk")
+    assert selectors.check_rollout_gate(fail_on="break", registry="dev").passed
+    risk_gate = selectors.check_rollout_gate(fail_on="risk")
     assert (risk_gate.passed, [info.severity for info in risk_gate.findings]) == (False, ["risk"])
     services.queue_scan(source_id=source.pk, by=system)
     services.acknowledge(finding_id=only().pk, reason="known", by=system)
-    assert selectors.hold_rollout(fail_on="notice").passed, "what is decided holds nothing, nor does a scan that waits"
+    assert selectors.check_rollout_gate(fail_on="notice").passed, (
+        "what is decided holds nothing, nor does a scan that waits"
+    )
     with pytest.raises(InvalidInput):
-        selectors.hold_rollout(fail_on="everything")
+        selectors.check_rollout_gate(fail_on="everything")
 
 
 def test_a_gate_counts_the_findings_that_it_does_not_list(source: Source, system: Actor) -> None:
@@ -416,7 +418,7 @@ def test_a_gate_counts_the_findings_that_it_does_not_list(source: Source, system
 
 
 def gate_of(limit: int) -> selectors.Gate:
-    return selectors.hold_rollout(fail_on="break", registry="dev", limit=limit)
+    return selectors.check_rollout_gate(fail_on="break", registry="dev", limit=limit)
 
 
 def registered(registry: str, name: str, by: Actor) -> None:
@@ -424,7 +426,7 @@ def registered(registry: str, name: str, by: Actor) -> None:
 
 
 def held_by(**scope: Any) -> tuple[str, ...]:
-    gate = selectors.hold_rollout(fail_on="break", **scope)
+    gate = selectors.check_rollout_gate(fail_on="break", **scope)
     assert gate.passed is (not gate.findings and not gate.unscanned)
     return gate.unscanned
 
@@ -488,12 +490,12 @@ def test_a_rollout_asks_only_about_what_exists(source: Source, system: Actor) ->
     scan(source, system, judged(), judged("b", subject="gone-value"))
     for scope in ({"subject": "orders-valu"}, {"subject": "orders-value", "registry": "prod"}):
         with pytest.raises(SubjectNotFound):
-            selectors.hold_rollout(fail_on="break", **scope)
+            selectors.check_rollout_gate(fail_on="break", **scope)
     for scope in ({"source_id": source.pk + 1}, {"source_id": source.pk, "registry": "prod"}):
         with pytest.raises(SourceNotFound):
-            selectors.hold_rollout(fail_on="break", **scope)
+            selectors.check_rollout_gate(fail_on="break", **scope)
     for subject in (":.:orders-value", "gone-value"):
-        assert len(selectors.hold_rollout(fail_on="break", subject=subject).findings) == 1
+        assert len(selectors.check_rollout_gate(fail_on="break", subject=subject).findings) == 1
 
 
 NINE = 1_795_251_600_000  # 2026-11-21 09:00 UTC

@@ -20,7 +20,7 @@ from registry.drift.findings import suspicions
 from registry.drift.findings.suspicions import MAX_TOLD, began_at, suspicions_of
 from registry.drift.models import Deployment, Finding, Source
 from registry.drift.selectors import list_deployments
-from registry.drift.services.scans import KEPT, TOLD_AGAIN, prune_deployments, tell_deployment
+from registry.drift.services.scans import KEPT, RETRY_WINDOW, prune_deployments, report_deployment
 from registry.drift.tasks import prune_deployments as prune_task
 from registry.errors import FindingNotFound, InvalidInput, NotAllowed
 from registry.subjects.models import Registry
@@ -41,7 +41,7 @@ def source(registries: None) -> Source:
 
 
 def tell(by: Actor, label: str = "billing 4.2.0", **values: Any) -> bool:
-    return tell_deployment(**{"registry": "dev", "label": label, "by": by, **values}).is_new
+    return report_deployment(**{"registry": "dev", "label": label, "by": by, **values}).is_new
 
 
 def found(source: Source, by: Actor, **values: Any) -> Finding:
@@ -68,7 +68,7 @@ def test_two_deliveries_have_one_effect(registries: None, system: Actor) -> None
 def test_the_same_label_later_or_elsewhere_is_another(registries: None, system: Actor) -> None:
     assert tell(system)
     assert tell(system, registry="staging")
-    Deployment.objects.update(told_at=timezone.now() - TOLD_AGAIN - MINUTE)
+    Deployment.objects.update(told_at=timezone.now() - RETRY_WINDOW - MINUTE)
     assert tell(system), "a roll back to a version that was there before"
 
 

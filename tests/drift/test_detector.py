@@ -98,7 +98,7 @@ def test_what_a_newer_detector_brings_up_alarms_nobody(
     scan(source, system, judged("a", rule="UNDECODABLE", severity="break"))
     rules: list[str] = []
     monkeypatch.setattr(
-        "registry.drift.scan.persistence.tell_of_seen",
+        "registry.drift.scan.persistence.notify_opened",
         lambda _source, *, opened, reopened: rules.extend(row.rule for row in (*opened, *reopened)),
     )
     newer("UNFRAMED_DATA")

@@ -32,10 +32,10 @@ from registry.drift.replay.evidence import (
     NEEDS_A_VALUE,
     REMOVED,
     FieldTotals,
-    PaperFinding,
     ReplayTotals,
+    ReportFinding,
+    evidence_for,
     replay_and_weigh,
-    weigh,
 )
 from registry.drift.replay.schema_replay import _writers, newest_ranges, replay_proposal
 from registry.drift.scan.runner import perform_scan
@@ -508,9 +508,9 @@ def replay_of(values: dict[str, Any]) -> ReplayTotals:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_case(case: dict[str, Any]) -> None:
-    findings = [PaperFinding(*item) for item in case["findings"]]
+    findings = [ReportFinding(*item) for item in case["findings"]]
     fields = [FieldTotals(*item, date(2026, 11, 1), date(2026, 11, 30)) for item in case.get("fields", [])]
-    lines = weigh(findings, fields, replay_of(case["replay"]) if "replay" in case else None)
+    lines = evidence_for(findings, fields, replay_of(case["replay"]) if "replay" in case else None)
     assert [line.weight for line in lines] == [weight for weight, _ in case["lines"]], lines
     for line, (_, part) in zip(lines, case["lines"], strict=True):
         assert part in line.sentence

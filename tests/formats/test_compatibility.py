@@ -10,7 +10,7 @@ import pytest
 from registry.errors import InvalidCompatibility
 from registry.formats.avro import AVRO, AvroFormat
 from registry.formats.base import Judgement, ParsedSchema
-from registry.formats.compatibility import LEVELS, LevelStrip, check, check_all_levels, level_named
+from registry.formats.compatibility import LEVELS, LevelOverview, check, check_all_levels, level_named
 
 
 def record(*fields: str) -> ParsedSchema:
@@ -133,7 +133,7 @@ def test_another_type_of_schema_is_incompatible_and_not_judged() -> None:
     assert report.messages()[0] == "Incompatible because of different schema type"
 
 
-def compatible_levels(strip: LevelStrip) -> list[str]:
+def compatible_levels(strip: LevelOverview) -> list[str]:
     return [name for name, report in strip.reports.items() if report.is_compatible]
 
 

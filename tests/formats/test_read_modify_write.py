@@ -10,7 +10,7 @@ import pytest
 from registry.errors import InvalidDatum, InvalidInput
 from registry.formats.avro import AVRO
 from registry.formats.base import ParsedSchema
-from registry.formats.json_change import Change, apply_change, scalar_places, varied
+from registry.formats.json_change import Change, apply_change, different_value, scalar_places
 from registry.formats.read_modify_write import MAX_VERSIONS, find_resets, remedies, simulate_read_modify_write
 
 WITHOUT_AGE = """
@@ -223,4 +223,4 @@ def test_places_and_variations_of_json() -> None:
     value = {"a": "x", "b~/": [1, {"c": True}, None, 0.5]}
     scalars = dict(scalar_places(value))
     assert scalars == {"/a": "x", "/b~0~1/0": 1, "/b~0~1/1/c": True, "/b~0~1/2": None, "/b~0~1/3": 0.5}
-    assert [varied(item) for item in scalars.values()] == ["x changed", 2, False, None, 2.0]
+    assert [different_value(item) for item in scalars.values()] == ["x changed", 2, False, None, 2.0]

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from registry.access.roles import Actor
 from registry.access.services import add_owner
-from registry.drift.events import tell_of_seen
+from registry.drift.events import notify_opened
 from registry.drift.models import Finding, Source
 from registry.errors import InvalidInput
 from registry.notifications import services
@@ -37,7 +37,7 @@ def seen(subject: str = "orders-value", *, many: int = 1, **fields: Any) -> None
     shape = {"severity": "break", "sentence": "amt is text", "rule": "R", "evidence": {}, **fields}
     rows = [Finding(pk=number + 1, subject_name=subject, **shape) for number in range(many)]
     with transaction.atomic():
-        tell_of_seen(source, opened=rows, reopened=[])
+        notify_opened(source, opened=rows, reopened=[])
 
 
 def told() -> dict[str, list[str]]:

@@ -28,10 +28,10 @@ from psycopg_pool import PoolTimeout, TooManyRequests
 from redis.exceptions import ConnectionError as ValkeyError
 
 from dashboard.celery import RecordedTask, SteadyAMQP, SteadyConnection
-from dashboard.errors.views import away_answer
+from dashboard.errors.views import outage_response
 from registry.api.confluent.errors import handle as confluent
 from registry.api.google.base import handle as google
-from registry.api.outage import OutcomeUnknown, away_of
+from registry.api.outage import OutcomeUnknown, unavailable_error
 from registry.api.product.base import handle as product
 from registry.api.spring.errors import handle as spring
 from registry.errors import BrokerUnavailable, WrongState
@@ -96,15 +96,15 @@ DIALECTS: dict[str, tuple[str, Handle]] = {
 
 @pytest.mark.parametrize("name", AWAY)
 def test_it_is_away(name: str) -> None:
-    found = away_of(AWAY[name])
+    found = unavailable_error(AWAY[name])
     assert found is not None and not found.is_unknown
     assert found.message == "The database is unavailable. Try again in 2 seconds."
 
 
 @pytest.mark.parametrize("name", THERE)
 def test_it_is_there_and_something_else_is_wrong(name: str) -> None:
-    assert away_of(THERE[name]) is None
-    assert away_answer(RequestFactory().get("/ui/"), THERE[name]) is None
+    assert unavailable_error(THERE[name]) is None
+    assert outage_response(RequestFactory().get("/ui/"), THERE[name]) is None
 
 
 @pytest.mark.parametrize("name", AWAY)
@@ -129,7 +129,7 @@ def test_every_dialect_says_that_the_database_cannot_save(dialect: str, name: st
 
 @pytest.mark.parametrize("name", UNWRITABLE)
 def test_a_page_says_that_the_database_cannot_save(name: str) -> None:
-    answer = away_answer(RequestFactory().post("/ui/proposals"), UNWRITABLE[name])
+    answer = outage_response(RequestFactory().post("/ui/proposals"), UNWRITABLE[name])
     assert answer is not None and (answer.status_code, answer["Retry-After"]) == (503, "30")
     assert "<h1>The database can&#x27;t save anything at the moment</h1>" in answer.content.decode()
     assert "10.1.2.3" not in answer.content.decode()
@@ -141,7 +141,7 @@ def test_where_nobody_knows_whether_it_was_committed_that_is_said(dialect: str) 
     error = caused(OutcomeUnknown("lost"), OperationalError(SECRET))
     for answer in (
         json.dumps(handle(error, {"request": RequestFactory().post(path)}).data),
-        away_answer(RequestFactory().post(path), error).content.decode(),  # type: ignore[union-attr]
+        outage_response(RequestFactory().post(path), error).content.decode(),  # type: ignore[union-attr]
     ):
         assert "may or may not be saved" in answer and "10.1.2.3" not in answer
 
@@ -157,7 +157,7 @@ def test_where_nobody_knows_whether_it_was_committed_that_is_said(dialect: str) 
     ],
 )
 def test_before_any_view_the_path_says_which_words(path: str, word: str) -> None:
-    answer = away_answer(RequestFactory().get(path), AWAY["refused"])
+    answer = outage_response(RequestFactory().get(path), AWAY["refused"])
     assert answer is not None and (answer.status_code, answer["Retry-After"]) == (503, "2")
     assert word in answer.content.decode()
 
@@ -165,14 +165,14 @@ def test_before_any_view_the_path_says_which_words(path: str, word: str) -> None
 def test_a_page_offers_to_ask_again_and_a_form_is_sent_again_by_who_sent_it() -> None:
     for method, offers in (("get", True), ("post", False)):
         request = getattr(RequestFactory(), method)("/ui/search?q=%22%3Cb%3E")
-        answer = away_answer(request, AWAY["refused"])
+        answer = outage_response(request, AWAY["refused"])
         assert answer is not None
         assert ('href="/ui/search?q=%22%3Cb%3E"' in answer.content.decode()) is offers
 
 
 @pytest.mark.parametrize("error", [BrokerError("10.1.2.3"), ValkeyError("10.1.2.3")])
 def test_a_page_says_that_valkey_is_away(error: Exception) -> None:
-    answer = away_answer(RequestFactory().get("/ui/accounts/login/"), error)
+    answer = outage_response(RequestFactory().get("/ui/accounts/login/"), error)
     assert answer is not None and answer.status_code == 503
     assert (
         "Valkey, the task queue, is unavailable" in answer.content.decode()
@@ -210,7 +210,7 @@ def test_a_transaction_that_was_lost_before_its_commit_is_known_to_be_lost() -> 
         own.set_autocommit(False)
         with own.cursor() as cursor, pytest.raises(OperationalError) as lost:
             cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
-        assert away_of(lost.value) is not None
+        assert unavailable_error(lost.value) is not None
         with pytest.raises(OperationalError) as again:
             own.commit()
         assert not isinstance(again.value, OutcomeUnknown)
@@ -231,7 +231,7 @@ def test_a_change_that_is_lost_while_people_are_told_of_it_is_not_answered_for(m
     monkeypatch.setattr(telling, "_write", write)
     with pytest.raises(OperationalError) as lost, transaction.atomic():
         telling.notify(event=next(iter(telling.EVENTS)), registry="dev", subject="", text="It changed.", url="")
-    assert away_of(lost.value) is not None
+    assert unavailable_error(lost.value) is not None
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
         assert cursor.fetchone() == (1,), "the next transaction has a connection of its own"

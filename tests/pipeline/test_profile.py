@@ -22,7 +22,7 @@ from registry.observations import (
     BEGINS_AS_OBJECT,
     Bounds,
     ChangeEvents,
-    ChangeShape,
+    ConnectSchema,
     FieldProfile,
     MessageIndexes,
     Observation,
@@ -472,7 +472,7 @@ def test_debezium_in_json_and_its_schemas(kafka_bootstrap: str, spark_remote: st
     assert (changes["r"].snapshot, changes["c"].snapshot) == (1, 0)
     assert (changes["u"].unavailable, changes["u"].in_transaction, changes["m"].in_transaction) == (1, 1, 1)
     assert changes["m"].table == ""
-    (shape,) = only(ChangeShape, observations)
+    (shape,) = only(ConnectSchema, observations)
     assert shape.span.messages == 3
     assert json.loads(shape.text)["name"] == "s.public.customers.Envelope"
     assert "secret" not in shape.text

@@ -20,7 +20,7 @@ from registry.errors import BrokerUnavailable
 from registry.observations import (
     Bounds,
     ChangeEvents,
-    ChangeShape,
+    ConnectSchema,
     FieldProfile,
     FramedMessages,
     FramedTwice,
@@ -472,7 +472,7 @@ def test_changes_are_counted_in_every_form(kafka_bootstrap: str, spark_remote: s
     assert only(UndecodableMessages, observations) == []
     assert only(SchemaNotUsed, observations) == []
     assert counts_of(only(ChangeEvents, observations)) == expected_counts()
-    shapes = only(ChangeShape, observations)
+    shapes = only(ConnectSchema, observations)
     assert bool(shapes) == (converter == "json_schema")
     for shape in shapes:
         assert json.loads(shape.text)["type"] == "struct"

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.response_cache import cache as response_cache_cache
-from dashboard.response_cache.cache import Entries, Entry, HotPath, is_path, key_of
+from dashboard.response_cache.cache import Entries, Entry, ResponseCache, is_path, key_of
 from dashboard.response_cache.epoch import REGISTRATIONS, Generation, generation_at, group_of, now
 from registry.api.response_marks import ENVIRON
 
@@ -73,7 +73,7 @@ class Site:
         self.generation = generation
         self.clock: Any = Always()
         more = {"most_bytes": 1 << 20, **more}
-        self.cache = HotPath(self.application, generation, [self], **more)
+        self.cache = ResponseCache(self.application, generation, [self], **more)
 
     @property
     def until(self) -> float:
@@ -356,7 +356,7 @@ def test_a_body_that_does_not_come_is_for_the_bridge_to_refuse(site: Site, monke
     async def never() -> Any:
         await asyncio.Event().wait()
 
-    cache = HotPath(application, site.generation, [Always()], most_bytes=1)
+    cache = ResponseCache(application, site.generation, [Always()], most_bytes=1)
     headers = [*PLAIN, (b"content-length", b"5")]
     scope = {"type": "http", "method": "POST", "scheme": "http", "raw_path": b"/subjects/a", "query_string": b""}
     asyncio.run(cache({**scope, "headers": headers}, never, never))

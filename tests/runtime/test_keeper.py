@@ -15,7 +15,7 @@ from dashboard.runtime import supervisor as keepers
 from dashboard.runtime.layout import Layout
 from dashboard.runtime.parts import Part
 from dashboard.runtime.process import Command, Watchdog
-from dashboard.runtime.supervisor import GOOD_RUN, HUNG_AFTER, Keeper, State
+from dashboard.runtime.supervisor import GOOD_RUN, HUNG_AFTER, PartSupervisor, State
 
 PART = Part("web", lambda layout: Command([], {}, layout.data), lambda layout: "there", seconds=60)
 
@@ -50,7 +50,7 @@ class Clock:
     def __init__(self, tmp_path: Path, part: Part = PART, needs: frozenset[str] = frozenset()) -> None:
         self.said: list[str] = []
         layout = Layout.at(tmp_path, Watchdog(), say=lambda name, text: self.said.append(text))
-        self.keeper = Keeper(part, layout, AtOnce(), needs)
+        self.keeper = PartSupervisor(part, layout, AtOnce(), needs)
         self.now, self.ready = 1000.0, set(needs)
 
     def go(self, seconds: float) -> None:

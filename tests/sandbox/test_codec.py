@@ -119,7 +119,7 @@ def test_only_what_is_listed_is_written() -> None:
 
 
 def test_every_listed_type_is_frozen() -> None:
-    assert {"ParsedSchema", "Report", "LevelStrip", "Judgement", "Truth", "PolicyReport", "Assessment"} <= set(
+    assert {"ParsedSchema", "Report", "LevelOverview", "Judgement", "Truth", "PolicyReport", "Assessment"} <= set(
         codec.TYPES
     )
     assert [kind for kind in codec.TYPES.values() if not kind.__dataclass_params__.frozen] == []

@@ -21,7 +21,7 @@ import psutil
 import pytest
 from django.http import HttpResponse
 
-from registry.api.outage import tell_when
+from registry.api.outage import set_retry_after
 from registry.errors import InvalidSchema, SchemadeskError, SchemaTooCostly, Unavailable
 from registry.formats import FORMATS
 from registry.formats.base import ResolvedReference
@@ -241,7 +241,7 @@ def test_why_no_child_could_be_started_is_said_in_a_sentence(monkeypatch: pytest
         "No process that reads costly schemas runs: it could not be started (Too many open files). The server did not "
         "read the schema. Send the request again in 10 seconds."
     )
-    assert tell_when(HttpResponse(), caught.value)["Retry-After"] == "10"
+    assert set_retry_after(HttpResponse(), caught.value)["Retry-After"] == "10"
 
 
 @pytest.mark.slow

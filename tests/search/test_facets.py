@@ -12,14 +12,14 @@ from django.test.utils import CaptureQueriesContext
 from registry.access.models import Group, Ownership, User
 from registry.access.roles import Actor
 from registry.drift.models import Source, Topic
-from registry.drift.usage.unused_subjects import orphans_of
+from registry.drift.usage.unused_subjects import find_unused_subjects
 from registry.formats.base import Reference
 from registry.promotions.services import request_promotion
 from registry.search.facets import are_quick, facet_counts
 from registry.search.subject_list import Page, SubjectFilter, find_subjects
 from registry.subjects.lifecycle.notes import change_tags
 from registry.subjects.models import Registry
-from registry.subjects.policy.effective_policy import spoken_for_many
+from registry.subjects.policy.effective_policy import scope_settings_for_many
 from registry.subjects.services import delete_subject, register_version, set_config, set_mode, set_standing
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
@@ -180,7 +180,7 @@ def test_what_takes_too_long_isnt_told(
 def test_subjects_and_patterns_decide_whether_a_page_has_the_time(
     dev: Registry, monkeypatch: pytest.MonkeyPatch, looks: int, patterns: int, quick: bool
 ) -> None:
-    monkeypatch.setattr("registry.search.facets.MOST_LOOKS", looks)
+    monkeypatch.setattr("registry.search.facets.MAX_PATTERN_MATCHES", looks)
     assert are_quick(dev, patterns) is quick
 
 
@@ -191,13 +191,13 @@ def test_the_filters_are_what_the_pages_of_each_say(dev: Registry, system: Actor
     def left(**chosen: str) -> set[str]:
         return {row.subject.qualified for row in find_subjects(dev, SubjectFilter(**chosen), Page()).rows}
 
-    modes = {name.qualified: spoken.mode(dev).mode for name, spoken in spoken_for_many(dev, whole).items()}
+    modes = {name.qualified: spoken.mode(dev).mode for name, spoken in scope_settings_for_many(dev, whole).items()}
     assert set(modes.values()) == {"READWRITE", "READONLY", "READONLY_OVERRIDE"}
     for mode in ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT"):
         assert left(mode=mode) == {name for name, its in modes.items() if its == mode}, mode
     assert left(level_from="own") == {"orders.a", ":.x:z"}
     assert left(references="refers") == {"refers"} and left(references="referred") == {"known"}
-    assert left(use="unused") == {row.subject.qualified for row in orphans_of(dev, by=system).rows}
+    assert left(use="unused") == {row.subject.qualified for row in find_unused_subjects(dev, by=system).rows}
     assert not {"orders.a", ":.x:z", "known"} & left(use="unused") and "other" in left(use="unused")
     set_mode(registry="dev", subject=None, mode="READONLY_OVERRIDE", by=system)
     assert left(mode="READONLY") == set() and len(left(mode="READONLY_OVERRIDE")) == len(whole)

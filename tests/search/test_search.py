@@ -13,7 +13,7 @@ from registry.access.roles import Actor, Grant, TokenLimit, may
 from registry.errors import InvalidInput, NotAllowed, NotSignedIn
 from registry.search.results import FieldHit, IdHit, SearchResult, SubjectHit, TagHit, TypeHit
 from registry.search.selectors import search, search_group
-from registry.search.selectors.conditions import sight_of
+from registry.search.selectors.conditions import read_scope_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-4")]
 
@@ -147,7 +147,7 @@ def test_what_is_seen_is_what_may_be_read(subjects: None, patterns: list[str], p
         "x", "ui", user_id=1, grants=tuple(Grant("reader", place, pattern) for pattern in patterns),
         limit=TokenLimit("read", "", limit) if limit else None,
     )  # fmt: skip
-    sight = sight_of(actor)
+    sight = read_scope_of(actor)
     sql = f"SELECT e.registry_id, e.name FROM search_indexedsubject e WHERE {sight.condition}"
     seen = set(rows_of(sql, sight.parameters))
     expected = {

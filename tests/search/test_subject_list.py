@@ -18,8 +18,8 @@ from registry.drift.models import Cluster, Finding, Scan, Source
 from registry.errors import InvalidInput
 from registry.promotions.models import Environment, PromotionRequest
 from registry.promotions.services import request_promotion
-from registry.search.subject_list import Page, SubjectFilter, find_subjects, signs_of
-from registry.subjects.listing.filters import Narrowing
+from registry.search.subject_list import Page, SubjectFilter, find_subjects, read_health
+from registry.subjects.listing.filters import SubjectNarrowing
 from registry.subjects.listing.ranked_list import subject_rows_by_name
 from registry.subjects.models import Registry
 from registry.subjects.services import delete_subject, register_version, set_config, set_mode, set_standing
@@ -148,7 +148,7 @@ def test_the_names_are_read_once_for_a_word(troubled: Registry) -> None:
 def test_those_without_an_owner_are_looked_for_among_the_last_that_changed(
     troubled: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("registry.search.subject_list.MOST_LOOKED", 4)
+    monkeypatch.setattr("registry.search.subject_list.MAX_SCANNED", 4)
     whole = find_subjects(troubled, SubjectFilter(), Page())
     assert whole.looked == 4
     seen, cursor = [], ""
@@ -167,7 +167,7 @@ def test_those_without_an_owner_are_looked_for_among_the_last_that_changed(
 def test_health_is_the_worst_and_says_the_rest(troubled: Registry, system: Actor) -> None:
     def health(place: str) -> dict[str, tuple[str, ...]]:
         here = Registry.objects.get(name=place)
-        signs = signs_of(here)
+        signs = read_health(here)
         return {row.subject.qualified: signs.of(row) for row in find_subjects(here, SubjectFilter(), Page()).rows}
 
     assert {name: signs for name, signs in health("dev").items() if signs} == {
@@ -298,7 +298,7 @@ def test_a_value_that_is_none_is_named(dev: Registry, chosen: dict[str, str]) ->
 def test_more_subjects_and_contexts_take_no_more_queries(dev: Registry, system: Actor) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as seen:
-            subject_rows_by_name(dev, Narrowing(), after="1~b", limit=50)
+            subject_rows_by_name(dev, SubjectNarrowing(), after="1~b", limit=50)
         return len(seen)
 
     before = queries()

@@ -15,7 +15,7 @@ from registry.checkpoints import read_checkpoint
 from registry.drift.models import Source
 from registry.streams.models import StateVariable
 from registry.streams.scan_result import ScannedRows, scanned_query
-from registry.streams.selectors import StateCheckInfo, filled_of, get_state_check
+from registry.streams.selectors import StateCheckInfo, get_state_check, non_null_counts
 from registry.streams.services import check_document
 from registry.streams.state_history import keep_query
 from registry.subjects.models import Registry
@@ -128,7 +128,7 @@ def test_variables_of_one_name_in_two_operators_are_told_apart(
     }
     scanned = scanned_query(read_checkpoint(str(path), [tmp_path]), (), rows)
     keep_query(source_id=source.pk, registry=registry, scanned=scanned)
-    assert filled_of(str(path)) == {
+    assert non_null_counts(str(path)) == {
         (0, "totals", ""): (ROWS, ROWS),
         (0, "totals", "status"): (1_240_000, ROWS),
         (1, "totals", ""): (ROWS, ROWS),

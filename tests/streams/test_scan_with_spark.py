@@ -56,7 +56,7 @@ def test_rows_timers_and_history_of_a_real_query(
         "pages": (7, 7, 1),
     }
     assert variables["last_visit"].expiry["without"] == 0
-    assert selectors.filled_of(str(path)) is not None
+    assert selectors.non_null_counts(str(path)) is not None
     pages = {"name": "pages", "kind": "list", "value_schema": "page STRING"}
     less = {"name": "last_visit", "value_schema": "visits INT", "ttl": True}
     check = check_document(checkpoint=str(path), plan={"variables": [pages, less], "removed": ["counts"]}, by=system)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from registry.formats.policies.spark_state import parse_struct
-from registry.streams.spark_shapes import VersionShape, carried_versions, departures, spark_shape
+from registry.streams.spark_shapes import SparkVersionSchema, carried_versions, departures, spark_shape
 from tests.drift.judge.cases import struct
 from tests.waiting import costs_little
 
@@ -67,9 +67,9 @@ def test_a_small_text_that_means_an_endless_type_is_cut() -> None:
 
 ONE = {"a": "string", "b": "integer"}
 VERSIONS = [
-    VersionShape(".", "s", 1, 100, parse_struct(struct(ONE))),
-    VersionShape(".", "s", 2, 200, parse_struct(struct({**ONE, "c": "long"}))),
-    VersionShape(".", "s", 3, 300, parse_struct(struct({"a": "string", "c": "long", "d": "long"}))),
+    SparkVersionSchema(".", "s", 1, 100, parse_struct(struct(ONE))),
+    SparkVersionSchema(".", "s", 2, 200, parse_struct(struct({**ONE, "c": "long"}))),
+    SparkVersionSchema(".", "s", 3, 300, parse_struct(struct({"a": "string", "c": "long", "d": "long"}))),
 ]
 
 

@@ -184,8 +184,8 @@ def test_rows_stay_known_until_they_are_read_again(source: Source) -> None:
     )
     assert variables["totals"].fields[0].filled == 0.8
     assert variables["last_orders"].rows is None
-    assert selectors.filled_of(str(TOTALS)) == {(0, "totals", ""): (40, 40), (0, "totals", "status"): (32, 40)}
-    assert selectors.filled_of("/elsewhere") is None
+    assert selectors.non_null_counts(str(TOTALS)) == {(0, "totals", ""): (40, 40), (0, "totals", "status"): (32, 40)}
+    assert selectors.non_null_counts("/elsewhere") is None
 
 
 def test_topics_are_linked_to_the_subjects_that_their_messages_have(source: Source, orders: None) -> None:

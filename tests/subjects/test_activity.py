@@ -13,7 +13,7 @@ from django.db.models import Count, Max, OuterRef, Subquery
 
 from registry.access.roles import Actor
 from registry.errors import InvalidInput
-from registry.subjects.listing.filters import Narrowing
+from registry.subjects.listing.filters import SubjectNarrowing
 from registry.subjects.models import Registry, SchemaVersion, SubjectActivity
 from registry.subjects.selectors import SubjectRows, subject_rows
 from registry.subjects.services import delete_subject, delete_version, register_version, set_config
@@ -98,7 +98,7 @@ def test_the_list_begins_with_what_changed_last_and_pages_meet(registries: None,
     pages = [subject_rows(dev, offset=offset, limit=3) for offset in (0, 3, 6, 9)]
     assert [(page.total, page.skipped) for page in pages] == [(7, 0), (7, 3), (7, 6), (7, 7)]
     assert [name for page in pages for name in names_of(page)] == ["s2", "s6", "s5", "s4", "s3", "s1", "s0"]
-    found = subject_rows(dev, Narrowing(text="S", schema_type="AVRO", level="BACKWARD"), limit=2)
+    found = subject_rows(dev, SubjectNarrowing(text="S", schema_type="AVRO", level="BACKWARD"), limit=2)
     assert (len(found.rows), found.total) == (2, 7)
 
 
@@ -113,7 +113,7 @@ def walk(dev: Registry, way: Literal["after", "before"], begin: str = "", **filt
     """Page by page, two rows each, as long as a page says that there is another."""
     cursor, is_first = begin, True
     while cursor or is_first:
-        page = subject_rows(dev, Narrowing(**filters), limit=2, **{way: cursor})  # type: ignore[arg-type]
+        page = subject_rows(dev, SubjectNarrowing(**filters), limit=2, **{way: cursor})  # type: ignore[arg-type]
         yield page
         cursor, is_first = getattr(page, way), False
 

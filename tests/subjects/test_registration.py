@@ -27,13 +27,13 @@ from registry.subjects.models import Config, Context, Mode, Registry, Schema, Sc
 from registry.subjects.policy.effective_policy import (
     config_and_settings,
     effective_mode,
-    spoken_for_many,
+    scope_settings_for_many,
 )
 from registry.subjects.registration.locks import pipelined
 from registry.subjects.registration.submission import (
     equal_version,
     prepare,
-    settings_and_twin,
+    settings_and_existing_version,
     situation_of,
     versions_of,
 )
@@ -338,14 +338,14 @@ def test_the_settings_are_those_of_the_selectors_of_many(dev: Registry, register
     )
     for combination in [*product(CONFIGS, repeat=3)]:
         _write(Config, dev, scopes, combination)
-        spoken = spoken_for_many(dev, [ORDERS])[ORDERS]
+        spoken = scope_settings_for_many(dev, [ORDERS])[ORDERS]
         config, settings = spoken.config(), spoken.settings()
         found = situation_of(dev, ORDERS, row, None, "")
         assert (found.config, found.scope) == (config, settings), combination
         assert config_and_settings(dev, ORDERS) == (config, settings), combination
     for modes in product(MODES, repeat=3):
         _write(Mode, dev, scopes, [mode and {"mode": mode} for mode in modes])
-        mode = spoken_for_many(dev, [ORDERS])[ORDERS].mode(dev)
+        mode = scope_settings_for_many(dev, [ORDERS])[ORDERS].mode(dev)
         assert situation_of(dev, ORDERS, row, None, "").mode == mode.mode, modes
         assert effective_mode(dev, ORDERS) == mode, modes
 
@@ -425,19 +425,19 @@ def test_what_may_be_equal_is_never_missed(dev: Registry, register: Register, st
         is_missed = is_missed or (equal is not None and not found.may_equal)
         is_spared = is_spared or not found.may_equal
         identity = submission.identity(canonical).digest
-        same = settings_and_twin(dev, name, [identity], latest=True)[1]
+        same = settings_and_existing_version(dev, name, [identity], latest=True)[1]
         assert (same is not None) == found.is_known == (identity == version.schema.identity), sent
         if same is not None:
             of_row = (version.pk, version.version, version.schema.schema_id, str(version.schema.guid))
             assert (same.id, same.version, same.schema.schema_id, same.schema.guid) == of_row
     assert (is_missed, is_spared) == (False, stored != "referring"), stored
     register("tried", {**PLAIN, "doc": "newer"}, force="to be the newest")
-    assert settings_and_twin(dev, name, [version.schema.identity], latest=True)[1] is None
-    older = settings_and_twin(dev, name, [version.schema.identity])[1]
+    assert settings_and_existing_version(dev, name, [version.schema.identity], latest=True)[1] is None
+    older = settings_and_existing_version(dev, name, [version.schema.identity])[1]
     assert older is not None
     assert older.version == 1
     delete_version(registry="dev", subject=name, version=1, by=system)
-    assert settings_and_twin(dev, name, [version.schema.identity])[1] is None
+    assert settings_and_existing_version(dev, name, [version.schema.identity])[1] is None
 
 
 @pytest.mark.requirement("GOO-3")

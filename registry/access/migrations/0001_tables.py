@@ -7,7 +7,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-from registry.audit.triggers import CreateTables, govern, tell
+from registry.audit.triggers import CreateTables, audit_table, tell
 
 #: all but `last_used_at` and `last_used_from`: being used changes nothing that is governed, and no answer
 TOKEN = (
@@ -299,24 +299,24 @@ class Migration(migrations.Migration):
                 },
             ),
         ),
-        govern(
+        audit_table(
             "access_user",
             hide=("password",),
             # not last_login: a sign-in changes nothing that is governed
             events="INSERT OR UPDATE OF username, password, email, is_active, is_staff, is_superuser OR DELETE",
         ),
-        govern(
+        audit_table(
             "access_apitoken",
             hide=("digest",),
             # not last_used_at and last_used_from: being used changes nothing that is governed
             events="INSERT OR UPDATE OF user_id, name, digest, scope, registry, subject_pattern, signed_in_by,"
             " created_at, expires_at, revoked_at OR DELETE",
         ),
-        govern("access_rolegrant"),
-        govern("access_groupgrant"),
-        govern("access_ownership"),
-        govern("access_user_groups"),
-        govern("auth_group"),
+        audit_table("access_rolegrant"),
+        audit_table("access_groupgrant"),
+        audit_table("access_ownership"),
+        audit_table("access_user_groups"),
+        audit_table("auth_group"),
         tell("access_apitoken", TOKEN),
         tell("access_user", PERSON),
         tell("access_rolegrant"),

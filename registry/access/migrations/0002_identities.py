@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from registry.audit.triggers import govern
+from registry.audit.triggers import audit_table
 
 # Each sign-in saves the whole row; only another identity is a change.
 UPDATED_IDENTITY = """
@@ -20,6 +20,6 @@ class Migration(migrations.Migration):
     ]
     dependencies = [("access", "0001_tables"), ("socialaccount", "0006_alter_socialaccount_extra_data")]
     operations = [
-        govern("socialaccount_socialaccount", hide=("extra_data",), events="INSERT OR DELETE"),
+        audit_table("socialaccount_socialaccount", hide=("extra_data",), events="INSERT OR DELETE"),
         migrations.RunSQL(UPDATED_IDENTITY, 'DROP TRIGGER IF EXISTS audit_update ON "socialaccount_socialaccount"'),
     ]

@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from registry.audit.triggers import govern, tell
+from registry.audit.triggers import audit_table, tell
 
 PERSON = (
     "id", "password", "is_superuser", "username", "first_name", "last_name", "email", "is_staff", "is_active",
@@ -21,8 +21,8 @@ class Migration(migrations.Migration):
 
     dependencies = [("access", "0005_account_names")]
     operations = [
-        dropped("audit", govern("access_user", hide=("password",), events=EVENTS.format(epoch=""))),
-        govern("access_user", hide=("password",), events=EVENTS.format(epoch=", session_epoch")),
+        dropped("audit", audit_table("access_user", hide=("password",), events=EVENTS.format(epoch=""))),
+        audit_table("access_user", hide=("password",), events=EVENTS.format(epoch=", session_epoch")),
         dropped("tell_change", tell("access_user", PERSON)),
         tell("access_user", (*PERSON, "session_epoch")),
     ]

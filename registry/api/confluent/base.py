@@ -17,7 +17,7 @@ from registry.api.confluent.errors import handle
 from registry.api.confluent.http import JSON, MediaType, Request, Response, accepted_type
 from registry.api.confluent.serializers import SchemaBody, schema_body
 from registry.api.request_reading import refuse_unusable_text
-from registry.api.response_marks import allow_replay, depend_on, standing_in
+from registry.api.response_marks import allow_replay, depend_on, status_header_text
 from registry.errors import InvalidName, SchemadeskError
 from registry.subjects.permissions import Visible, require_visible
 from registry.subjects.versions.lookup import Registry
@@ -181,7 +181,7 @@ class ConfluentView(View):
 
     def _tag(self, response: Response) -> None:
         """Add an ETag to the answer, and answer 304 to a client that has it."""
-        standing = standing_in(response)
+        standing = status_header_text(response)
         content = response.content + b"\n" + standing.encode() if standing else response.content
         tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
         response["ETag"] = tag

@@ -12,7 +12,7 @@ from rest_framework import exceptions
 
 from registry import errors
 from registry.api.confluent.http import Response
-from registry.api.outage import DatabaseAway, WriteRefused, away_of, tell_when
+from registry.api.outage import DatabaseAway, WriteRefused, set_retry_after, unavailable_error
 from registry.subjects.associations import requests
 
 logger = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
         return _error_response(error.status_code, error.status_code, message)
     if isinstance(error, SuspiciousOperation):
         return _error_response(400, 400, "HTTP 400 Bad Request")
-    error = away_of(error) or error
+    error = unavailable_error(error) or error
     code = code_of(error)
     if code is None:
         logger.error("unforeseen error", exc_info=error)
@@ -86,7 +86,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     response = _error_response(status_of(type(error), code), code, describe(error))
     if code == 401:
         response["WWW-Authenticate"] = 'Basic realm="Schemadesk"'
-    return tell_when(response, error)
+    return set_retry_after(response, error)
 
 
 def status_of(kind: type[Exception], code: int) -> int:

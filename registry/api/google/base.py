@@ -18,10 +18,10 @@ from registry.access.permission_filters import READ, require_extent
 from registry.access.roles import Actor, require
 from registry.api.authentication import TokenAuthentication
 from registry.api.google.serializers import PARSERS, RENDERERS, AlwaysJson, parse_context
-from registry.api.outage import away_of, tell_when
+from registry.api.outage import set_retry_after, unavailable_error
 from registry.errors import InvalidName, RegistryNotFound
 from registry.subjects.permissions import Visible
-from registry.subjects.versions.lookup import Registry, RegistryResource, find_registry, meant_subject
+from registry.subjects.versions.lookup import Registry, RegistryResource, find_registry, resolve_alias
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
 
 logger = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
         return _error_response(
             error.status_code, FRAMEWORK.get(error.status_code, "UNKNOWN"), _framework_message(error)
         )
-    error = away_of(error) or error
+    error = unavailable_error(error) or error
     status = status_of(error)
     if status is None:
         logger.error("unforeseen error", exc_info=error)
@@ -91,7 +91,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     response = _error_response(HTTP_CODES[status], status, _message(error), details=_details(error))
     if status == "UNAUTHENTICATED":
         response["WWW-Authenticate"] = 'Bearer realm="Schemadesk"'
-    return tell_when(response, error)
+    return set_retry_after(response, error)
 
 
 def refusal(status: int, message: str) -> dict[str, Any]:
@@ -205,7 +205,7 @@ class RegistryView(GoogleView):
             raise
         self.visible = Visible(self.registry, self.actor)
         if self.subject and self.follows_alias:
-            subject = meant_subject(self.registry, self.subject)
+            subject = resolve_alias(self.registry, self.subject)
             if subject != self.subject:
                 self._require_name()
             self.subject = subject

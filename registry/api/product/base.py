@@ -24,7 +24,7 @@ from rest_framework.views import APIView, exception_handler
 
 from registry import errors
 from registry.access.roles import Actor
-from registry.api.outage import away_of, tell_when
+from registry.api.outage import set_retry_after, unavailable_error
 from registry.api.request_reading import number_words
 from registry.audit.time_travel import as_of, moment_of
 from registry.errors import InvalidInput
@@ -68,7 +68,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     if isinstance(error, RequestDataTooBig):
         most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
         return Response(refusal(413, f"A request's body may have up to {most} bytes."), status=413)
-    error = away_of(error) or error
+    error = unavailable_error(error) or error
     status = status_of(error)
     if status is None or not isinstance(error, errors.SchemadeskError):
         logger.error("unforeseen error", exc_info=error)
@@ -79,7 +79,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     body: dict[str, Any] = {"error": error.public_name, "message": message, "details": error.details}
     if isinstance(error, errors.InvalidSchema) and error.line is not None:
         body |= {"line": error.line, "column": error.column}
-    return tell_when(Response(body, status=status), error)
+    return set_retry_after(Response(body, status=status), error)
 
 
 #: in the description of a read that also answers as of a moment

@@ -16,7 +16,7 @@ from registry.access.roles import require
 from registry.api.product.base import AT, ProductRenderer, ProductView, SchemaTextField, WholeNumberField, as_it_was
 from registry.api.product.description import body_of, either, many, shape
 from registry.formats import DEFAULT_FORMAT
-from registry.formats.assessment import Assessment, Parting
+from registry.formats.assessment import Assessment, Disagreement
 from registry.formats.base import Reference, Resolution
 from registry.formats.ci_findings import assessment_junit, assessment_sarif
 from registry.formats.compatibility import LEVELS, MatrixRow
@@ -97,7 +97,7 @@ REPORT: Final = shape(
     levels=dict[str, bool],
     order=str,
     matrix=many(MatrixRow),
-    partings=many(shape("Parting", Parting, "sentence")),
+    partings=many(shape("Parting", Disagreement, "sentence")),
     renames=many(_RENAME),
     registry_answer=NotRequired[either(shape("RemoteVerdict", RemoteVerdict, agrees=bool | None), None)],
 )

@@ -421,7 +421,7 @@ class Deployments(ProductView):
 
         `note` says that its client isn't declared, so that no finding names the deployment; "" otherwise.
         """
-        deployment = services.tell_deployment(by=self.actor, **self.valid(DeploymentSerializer))
+        deployment = services.report_deployment(by=self.actor, **self.valid(DeploymentSerializer))
         return Response(
             {"deployment": deployment.id, "note": deployment.note}, status=201 if deployment.is_new else 200
         )

@@ -18,7 +18,7 @@ from registry.promotions import services
 from registry.promotions.environments import selectors
 from registry.promotions.environments.change_requests import ACTIONS
 from registry.promotions.environments.freezes import MAX_LAST_DAYS, MIDNIGHT
-from registry.promotions.environments.locking import refuse_strangers
+from registry.promotions.environments.locking import require_any_permission
 from registry.promotions.models import Environment, RecurringFreeze, ReviewRule
 from registry.promotions.models.environments import SETTINGS, setting_type
 from registry.promotions.reviews.reviewers import shortages
@@ -264,7 +264,7 @@ class EnvironmentChanges(ProductView):
     @extend_schema(request=EnvironmentChangeSerializer, responses={201: shape("NewEnvironmentChange", change_id=int)})
     def post(self, request: Request, registry: str) -> Response:
         """Request a change that weakens the rules of a closed environment; another reviewer there approves it."""
-        refuse_strangers(self.actor, "client.change")
+        require_any_permission(self.actor, "client.change")
         number = services.request_environment_change(
             environment=registry, by=self.actor, **self.valid(EnvironmentChangeSerializer)
         )

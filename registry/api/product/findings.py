@@ -92,7 +92,7 @@ def _gate(parameters: Mapping[str, str], fail_on: str, chosen: Mapping[str, Any]
         raise InvalidInput(f"fail_on can't be combined with {more[0]}, only with {', '.join(sorted(GATE_FILTERS))}.")
     require(by, "schema.read", registry=chosen["registry"], subject=chosen["subject"])
     scope = {name: chosen[name] for name in ("registry", "subject", "source_id", "limit")}
-    gate = selectors.hold_rollout(fail_on=fail_on, **scope, by=by)
+    gate = selectors.check_rollout_gate(fail_on=fail_on, **scope, by=by)
     return Response(asdict(gate), status=200 if gate.passed else 409)
 
 

@@ -19,7 +19,7 @@ from registry.api.product.base import AT, ProductView, VersionField, WholeNumber
 from registry.api.product.description import FILE, body_of, many, shape
 from registry.api.response_marks import marked
 from registry.drift.usage.subject_topics import last_seen
-from registry.drift.usage.unused_subjects import MAX_ROWS, Orphan, Orphans, orphans_of
+from registry.drift.usage.unused_subjects import MAX_ROWS, UnusedSubject, UnusedSubjectPage, find_unused_subjects
 from registry.promotions import selectors as promotions
 from registry.promotions import services as promotion_services
 from registry.promotions.requests import timeline
@@ -35,8 +35,8 @@ from registry.subjects.versions.versions import Standing, StandingOfVersion, lis
 MAX_VERSIONS_PER_PAGE = 500
 LISTED: Final = shape("ListedStanding", Standing, id=int, subject=str, version=int, deleted=bool)
 GHOST: Final = shape("Ghost", timeline.UnapprovedVersion, subject=str, seen_at=datetime | None)
-ORPHAN: Final = shape("Orphan", Orphan, subject=str)
-ORPHANS: Final = shape("OrphanPage", Orphans, without=("rows",), orphans=many(ORPHAN))
+ORPHAN: Final = shape("Orphan", UnusedSubject, subject=str)
+ORPHANS: Final = shape("OrphanPage", UnusedSubjectPage, without=("rows",), orphans=many(ORPHAN))
 OUTCOME: Final = shape("Outcome", Outcome, subject=str)
 
 
@@ -236,7 +236,7 @@ class OrphanSubjects(ProductView):
         if not may_somewhere(self.actor, "schema.read"):
             require(self.actor, "schema.read", registry=registry)
         chosen = self.filters_of(OrphansSerializer, request.query_params.dict())
-        page = orphans_of(get_registry(registry), by=self.actor, **chosen)
+        page = find_unused_subjects(get_registry(registry), by=self.actor, **chosen)
         return Response(body_of(ORPHANS, page, orphans=[body_of(ORPHAN, row) for row in page.rows]))
 
 

@@ -232,7 +232,7 @@ class Acknowledgements(ProductView):
     def delete(self, request: Request, request_id: str) -> Response:
         """Withdraw the caller's acknowledgement, unless the request is being applied. The call is idempotent."""
         values = self.filters_of(bodies.HurtSerializer, request.query_params.dict())
-        services.take_back(request_id=int(request_id), by=self.actor, **values)
+        services.withdraw_acknowledgement(request_id=int(request_id), by=self.actor, **values)
         return Response(status=204)
 
 

@@ -19,9 +19,9 @@ from registry.api.product.base import ProductView, WholeNumberField
 from registry.api.product.description import FILE, body_of, many, shape
 from registry.errors import RegistryNotFound
 from registry.subjects.archive.archive import MOST, RIGHTS, CopyInfo, deleted_copies, forget, require_any
-from registry.subjects.archive.restore import bring_copy, plan_copy, send_file, write_copy
+from registry.subjects.archive.restore import apply_copy, plan_copy, send_file, write_copy
 from registry.subjects.import_export.export_file import MAX_SENT, MEDIA_TYPE
-from registry.subjects.import_export.import_plan import Line, Plan, Ways
+from registry.subjects.import_export.import_plan import Line, Plan, RestoreOptions
 from registry.subjects.import_export.registry_import import spooled_export
 from registry.subjects.import_export.snapshot import Problem
 from registry.subjects.models import KeptCopy
@@ -202,7 +202,7 @@ class CopyOne(ProductView):
     @extend_schema(parameters=[WaysSerializer], responses=PLAN)
     def get(self, request: Request, registry: str, copy_id: int) -> Response:
         """Get the plan of restoring a copy: each version, worst first, and the `digest` that confirms the plan."""
-        ways = Ways(**self.filters_of(WaysSerializer, request.query_params.dict()))
+        ways = RestoreOptions(**self.filters_of(WaysSerializer, request.query_params.dict()))
         return Response(_plan_result(plan_copy(registry=registry, number=copy_id, ways=ways, by=self.actor)))
 
     def delete(self, request: Request, registry: str, copy_id: int) -> Response:
@@ -232,7 +232,9 @@ class CopyBring(ProductView):
         require_any(registry, self.actor)
         values = self.valid(BringSerializer)
         digest = values.pop("plan")
-        done = bring_copy(registry=registry, number=copy_id, ways=Ways(**values), digest=digest, by=self.actor)
+        done = apply_copy(
+            registry=registry, number=copy_id, ways=RestoreOptions(**values), digest=digest, by=self.actor
+        )
         return Response(_plan_result(done))
 
 

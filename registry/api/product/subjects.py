@@ -21,7 +21,7 @@ from registry.formats.compatibility import LEVELS
 from registry.search.query import MAX_CHARACTERS
 from registry.search.results import GROUPS, MAX_LIMIT, Group, SearchResult
 from registry.search.selectors import search, search_group
-from registry.search.subject_list import VALUES, Page, Signs, SubjectFilter, find_subjects, signs_of
+from registry.search.subject_list import VALUES, HealthData, Page, SubjectFilter, find_subjects, read_health
 from registry.subjects.comparison.parsed_versions import tags_of_info
 from registry.subjects.lifecycle import notes
 from registry.subjects.models import Subject
@@ -84,12 +84,12 @@ class Subjects(ProductView):
         values = self.filters_of(SubjectsSerializer, parameters)
         page = Page(values.pop("after"), values.pop("before"), limit=values.pop("limit"))
         registry_row = get_registry(registry)
-        signs = signs_of(registry_row)
+        signs = read_health(registry_row)
         chosen = SubjectFilter(**values, readable=Visible(registry_row, self.actor).extent)
         page_of_rows = find_subjects(registry_row, chosen, page, signs=signs)
         return Response(body_of(PAGE, page_of_rows, subjects=[self._row_dict(row, signs) for row in page_of_rows.rows]))
 
-    def _row_dict(self, row: SubjectRow, signs: Signs) -> dict[str, Any]:
+    def _row_dict(self, row: SubjectRow, signs: HealthData) -> dict[str, Any]:
         """A line; of other registries only those that the caller may read."""
         name = row.subject.qualified
         readable = {

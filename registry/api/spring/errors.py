@@ -19,7 +19,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 
 from registry import errors
-from registry.api.outage import DatabaseAway, WriteRefused, away_of, tell_when
+from registry.api.outage import DatabaseAway, WriteRefused, set_retry_after, unavailable_error
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
         return response
     if isinstance(error, exceptions.APIException):
         return _error_response(error.status_code, str(error.detail), path)
-    error = away_of(error) or error
+    error = unavailable_error(error) or error
     row = row_of(error)
     if row is None:
         logger.error("unforeseen error", exc_info=error)
@@ -113,7 +113,7 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     response = _error_response(row.status, row.message or describe(error), path, describe(error) if row.message else "")
     if row.status == 401:
         response["WWW-Authenticate"] = 'Basic realm="Schemadesk"'
-    return tell_when(response, error)
+    return set_retry_after(response, error)
 
 
 def refusal(status: int, message: str) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from registry.errors import SchemaNotFound, VersionNotFound
 from registry.subjects.lifecycle.deletion import remove_subject, remove_version
 from registry.subjects.permissions import require_visible
 from registry.subjects.services import register_version
-from registry.subjects.versions.lookup import Registry, get_registry, meant_subject
+from registry.subjects.versions.lookup import Registry, get_registry, resolve_alias
 from registry.subjects.versions.parsed_schemas import (
     canonical_texts,
     parse_schema,
@@ -122,7 +122,7 @@ class SpringView(APIView):
         """Resolve a subject's alias, as in the other dialects. Raises InvalidName, NotAllowed."""
         name_in_address = parse_subject(name)
         require(self.actor, "schema.read", registry=self.registry.name, subject=name_in_address.qualified)
-        subject = meant_subject(self.registry, name_in_address)
+        subject = resolve_alias(self.registry, name_in_address)
         if subject != name_in_address:
             require(self.actor, "schema.read", registry=self.registry.name, subject=subject.qualified)
         return subject

@@ -27,10 +27,10 @@ from registry.checkpoints.plans.model import (
 )
 from registry.checkpoints.plans.rules import (
     RESTART_RULES,
-    begun_variables,
     damage_changes,
     declared_changes,
     language_of,
+    new_variables,
     operator_changes,
     removed_changes,
     unsaid,
@@ -233,7 +233,7 @@ def _count(values: Mapping[str, str], name: str) -> int:
 
 def _variables(plan_: RestartPlan, plan: StatePlan, state: StoredState, filled: Filled | None) -> list[VariableCheck]:
     planned = {variable.name: variable for variable in plan.variables}
-    begun = begun_variables(plan, state)
+    begun = new_variables(plan, state)
     made = [
         _variable(variable, planned.get(variable.name), plan, state, begun, filled)
         for variable in plan_.variables

@@ -345,7 +345,7 @@ def declared_changes(planned: PlannedState, plan: StatePlan, state: StoredState)
         yield change(RESTART_RULES["TTL_NEEDS_PROCESSING_TIME"], "", None, plan.time_mode or time_mode)
 
 
-def begun_variables(plan: StatePlan, state: StoredState) -> list[tuple[PlannedState, StructType]]:
+def new_variables(plan: StatePlan, state: StoredState) -> list[tuple[PlannedState, StructType]]:
     """Return the planned variables that no committed batch has, each with the schema of its value."""
     return [(item, parse_struct(item.value)) for item in plan.variables if item.name not in state.committed]
 
@@ -355,7 +355,7 @@ def removed_changes(
 ) -> Iterable[StateChange]:
     """Yield what happens to a variable that the plan doesn't declare: its rows stay or go, and another may replace it.
 
-    `begun` is the result of `begun_variables`.
+    `begun` is the result of `new_variables`.
     """
     is_deleted = name in plan.removed
     yield change(RESTART_RULES["ROWS_DELETED" if is_deleted else "ROWS_STAY"], "")

@@ -156,7 +156,7 @@ class ColumnChange:
 
 
 @dataclass(frozen=True)
-class KeyDeparture:
+class KeyChange:
     """A key that differs between the sides: `says` has its columns by side, `lost` means that it became null."""
 
     says: Mapping[Side, tuple[str, ...]]
@@ -170,7 +170,7 @@ class TableComparison:
 
     sides: frozenset[Side]
     columns: tuple[ColumnChange, ...] = ()
-    key: KeyDeparture | None = None
+    key: KeyChange | None = None
 
     @property
     def in_step(self) -> bool:
@@ -321,14 +321,14 @@ def _alike(new: str, old: str, rows: Rows) -> bool:
     return all(same_type(one, other) and one.kind != "unknown" for one in shapes_new for other in shapes_old)
 
 
-def _key(keys: Rows) -> KeyDeparture | None:
+def _key(keys: Rows) -> KeyChange | None:
     """Compare keys by their columns and types: the order is part of the schema, but not of its meaning."""
     truth = keys[_truth(keys)]
     behind = frozenset(side for side, key in keys.items() if not _same_key(truth, key))
     if not behind:
         return None
     says = {side: tuple(key.fields) for side, key in keys.items()}
-    return KeyDeparture(says, behind, lost=not truth.fields)
+    return KeyChange(says, behind, lost=not truth.fields)
 
 
 def _same_key(one: RowShape, other: RowShape) -> bool:

@@ -61,7 +61,7 @@ class PredictedRefusal:
     schema: str
 
 
-class _Unforeseen(Exception):
+class _CannotPredict(Exception):
     """A part of the next schema can't be predicted."""
 
 
@@ -81,7 +81,7 @@ def predict_refusal(
         new: ParsedSchema = engine.parse(text)
         history = [(number, engine.parse(old_text)) for number, old_text in enumerate(texts, start=1)]
         report = check(engine, new, history, guard.level)
-    except (_Unforeseen, SchemadeskError, KeyError, TypeError):
+    except (_CannotPredict, SchemadeskError, KeyError, TypeError):
         return None
     if report.is_compatible:
         return None
@@ -104,11 +104,11 @@ def next_schema(text: str, row: RowShape, ignore: frozenset[str], *, side: Side 
     reader = AvroReader(document)
     record = reader.record(document)
     if record is None:
-        raise _Unforeseen
+        raise _CannotPredict
     target = record if side == "key" else reader.envelope_row(record)
     # A value without an envelope was unwrapped by a transform, which may have added its own fields.
     if target is None:
-        raise _Unforeseen
+        raise _CannotPredict
     old = {field["name"]: (field, shape) for field, shape in zip(target["fields"], reader.fields(target), strict=True)}
     fields = []
     for name, shape in row.fields.items():
@@ -133,7 +133,7 @@ def _field(shape: FieldShape) -> dict[str, Any]:
     kind = _type(shape, {"connect.default": _plain(shape)} if has_default else {})
     if not shape.optional:
         if shape.default is UNKNOWN_DEFAULT:
-            raise _Unforeseen
+            raise _CannotPredict
         return {"name": shape.name, "type": kind, **({"default": _plain(shape)} if has_default else {})}
     if has_default:
         return {"name": shape.name, "type": [kind, "null"], "default": _plain(shape)}
@@ -151,7 +151,7 @@ def _type(shape: FieldShape, more: Mapping[str, Any]) -> Any:
         inner = _type(shape.items, {})
         return {"type": "array", "items": ["null", inner] if shape.items.optional else inner}
     if shape.kind not in _TYPES:
-        raise _Unforeseen
+        raise _CannotPredict
     avro_type: dict[str, Any] = {"type": _TYPES[shape.kind], **more}
     if shape.kind in ("int8", "int16"):
         avro_type["connect.type"] = shape.kind

@@ -259,7 +259,14 @@ def read_config(properties: Mapping[str, object]) -> ConnectorConfig:
         slot=config.get("slot.name", "debezium"),
         publication=config.get("publication.name", "dbz_publication"),
         plugin=config.get("plugin.name", "decoderbufs"),
-        not_understood=(*tables.doubts, *columns.doubts, *keys.doubts, *doubts, *reader.doubts, *_strangers(config)),
+        not_understood=(
+            *tables.doubts,
+            *columns.doubts,
+            *keys.doubts,
+            *doubts,
+            *reader.doubts,
+            *_unsupported_properties(config),
+        ),
     )
 
 
@@ -273,7 +280,7 @@ _TIMES: Final[tuple[Times, ...]] = (
     "structured",
 )
 #: properties that change names or columns in a way that isn't supported here → their effect
-_STRANGE: Final = {
+_UNSUPPORTED: Final = {
     "topic.naming.strategy": "a custom topic naming strategy",
     "converters": "custom converters change column types",
     "post.processors": "post-processors change the events",
@@ -281,8 +288,8 @@ _STRANGE: Final = {
 _KNOWN_STRATEGIES: Final = ("io.debezium.schema.SchemaTopicNamingStrategy",)
 
 
-def _strangers(config: Mapping[str, str]) -> list[str]:
-    values = ((name, config.get(name, "").strip(), why) for name, why in _STRANGE.items())
+def _unsupported_properties(config: Mapping[str, str]) -> list[str]:
+    values = ((name, config.get(name, "").strip(), why) for name, why in _UNSUPPORTED.items())
     return [f"{name}={value[:80]}: {why}" for name, value, why in values if value and value not in _KNOWN_STRATEGIES]
 
 

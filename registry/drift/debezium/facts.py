@@ -69,7 +69,7 @@ class TopicFacts:
 
 
 @dataclass(frozen=True)
-class World:
+class ConnectorFacts:
     """A connector, its database's catalog (None if it isn't read), and its topics by name."""
 
     config: ConnectorConfig

@@ -40,7 +40,7 @@ class Pattern:
     steps: tuple[RegexStep, ...]
     names: dict[str, int]
     groups: int
-    purse: StepBudget = field(default_factory=StepBudget)
+    budget: StepBudget = field(default_factory=StepBudget)
     _known: dict[str, bool] = field(default_factory=dict)
 
     def matches(self, text: str) -> bool:
@@ -100,19 +100,19 @@ class Pattern:
         """Return the group positions of a match at `start` (2n: start of group n, 2n+1: its end); None without one."""
         if len(text) > MAX_TEXT:
             raise PatternNotUnderstood(f"a name of more than {MAX_TEXT} characters")
-        budget = StepBudget(min(MAX_STEPS, self.purse.left))
+        budget = StepBudget(min(MAX_STEPS, self.budget.left))
         before = budget.left
         try:
             match = _search(self.steps, text, start, whole, budget)
         finally:
-            self.purse.left -= before - max(0, budget.left)
+            self.budget.left -= before - max(0, budget.left)
         return None if match is None else {**match, 0: start}
 
 
-def compile_pattern(text: str, *, ignore_case: bool = False, purse: StepBudget | None = None) -> Pattern:
+def compile_pattern(text: str, *, ignore_case: bool = False, budget: StepBudget | None = None) -> Pattern:
     """Compile a text in Java's syntax. Raises PatternNotUnderstood, which names the unsupported part."""
     steps, names, groups = compile_steps(text, ignore_case=ignore_case)
-    return Pattern(text, steps, names, groups, purse or StepBudget())
+    return Pattern(text, steps, names, groups, budget or StepBudget())
 
 
 def _search(
@@ -208,10 +208,10 @@ def read_list(config: Mapping[str, str], name: str, doubts: list[str]) -> NameLi
     if len(parts) > MAX_PATTERNS:
         doubts.append(f"{name}: more than {MAX_PATTERNS} patterns")
         return NameList((), unread=True)
-    patterns, unread, purse = [], False, StepBudget()
+    patterns, unread, budget = [], False, StepBudget()
     for part in parts:
         try:
-            patterns.append(compile_pattern(part, ignore_case=True, purse=purse))
+            patterns.append(compile_pattern(part, ignore_case=True, budget=budget))
         except PatternNotUnderstood as error:
             doubts.append(f"{name}={part[:80]}: {error}")
             unread = True

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from registry.drift.debezium.columns import SIDES
-from registry.drift.debezium.facts import TopicFacts, World, finding, listed, sized
+from registry.drift.debezium.facts import ConnectorFacts, TopicFacts, finding, listed, sized
 from registry.drift.debezium.judge_columns import TableState, check_tables, judge_columns
 from registry.drift.debezium.judge_tables import identity_in, judge_events, judge_names, judge_tables
 from registry.drift.debezium.rules import RULES
@@ -25,7 +25,7 @@ SHOWN: Final = 5  # doubts shown in a sentence; the evidence has more
 _FINE: Final = frozenset({"RUNNING", "RESTARTING", ""})
 
 
-def judge_connector(world: World) -> Iterator[JudgedFinding]:
+def judge_connector(world: ConnectorFacts) -> Iterator[JudgedFinding]:
     """Yield the findings about the connector, its tasks, its slot and its publication."""
     yield from _states(world)
     if world.config.not_understood:
@@ -47,7 +47,7 @@ def judge_connector(world: World) -> Iterator[JudgedFinding]:
         yield from _publication(world, world.catalog)
 
 
-def _states(world: World) -> Iterator[JudgedFinding]:
+def _states(world: ConnectorFacts) -> Iterator[JudgedFinding]:
     name, status = world.config.name, world.status
     names = {"connector": name, "state": status.state, "slot": world.config.slot}
     for task in status.failed_tasks:
@@ -78,7 +78,7 @@ def reason_of(trace: str) -> str:
     return f"{cause[:MAX_REASON].rstrip('.')}." if cause else ""
 
 
-def _slot(world: World, catalog: Catalog) -> Iterator[JudgedFinding]:
+def _slot(world: ConnectorFacts, catalog: Catalog) -> Iterator[JudgedFinding]:
     config = world.config
     slot = catalog.slots.get(config.slot)
     names = {
@@ -105,7 +105,7 @@ def _slot(world: World, catalog: Catalog) -> Iterator[JudgedFinding]:
         )
 
 
-def _slot_rule(world: World, slot: Slot) -> tuple[str, Severity | None]:
+def _slot_rule(world: ConnectorFacts, slot: Slot) -> tuple[str, Severity | None]:
     if slot.wal_status == "lost":
         return "SLOT_LOST", None
     if slot.wal_status == "unreserved":
@@ -131,7 +131,7 @@ def _slot_evidence(slot: Slot | None) -> dict[str, object]:
     }
 
 
-def _publication(world: World, catalog: Catalog) -> Iterator[JudgedFinding]:
+def _publication(world: ConnectorFacts, catalog: Catalog) -> Iterator[JudgedFinding]:
     config = world.config
     if config.plugin != "pgoutput":  # the other plugins don't use publications
         return
@@ -176,7 +176,7 @@ def _publication(world: World, catalog: Catalog) -> Iterator[JudgedFinding]:
 _RANK = {"break": 0, "risk": 1, "notice": 2}
 
 
-def judge_debezium(world: World) -> list[JudgedFinding]:
+def judge_debezium(world: ConnectorFacts) -> list[JudgedFinding]:
     """Return all findings, worst first."""
     order = {rule: number for number, rule in enumerate(RULES)}
     return sorted(
@@ -184,7 +184,7 @@ def judge_debezium(world: World) -> list[JudgedFinding]:
     )
 
 
-def _all(world: World) -> Iterator[JudgedFinding]:
+def _all(world: ConnectorFacts) -> Iterator[JudgedFinding]:
     for judge in (judge_connector, judge_names, judge_tables, judge_events, judge_columns):
         yield from judge(world)
 
@@ -193,7 +193,7 @@ OPERATIONS: Final = "cudrt"
 MAX_TABLES: Final = 1000
 
 
-def summary_of(world: World) -> dict[str, Any]:
+def summary_of(world: ConnectorFacts) -> dict[str, Any]:
     """Return the connector, its tasks, the database, the slot, the tables, and the message events, as JSON.
 
     Without a catalog, the tables are those of the events, and their replica identity is unknown. At most 1,000 tables;
@@ -211,7 +211,7 @@ def summary_of(world: World) -> dict[str, Any]:
     }
 
 
-def _connector(world: World) -> dict[str, Any]:
+def _connector(world: ConnectorFacts) -> dict[str, Any]:
     config, status = world.config, world.status
     return {
         "name": config.name,
@@ -236,7 +236,7 @@ def _connector(world: World) -> dict[str, Any]:
     }
 
 
-def _database(world: World) -> dict[str, Any] | None:
+def _database(world: ConnectorFacts) -> dict[str, Any] | None:
     if world.catalog is None:
         return None
     return {
@@ -247,7 +247,7 @@ def _database(world: World) -> dict[str, Any] | None:
     }
 
 
-def _slot_summary(world: World) -> dict[str, Any] | None:
+def _slot_summary(world: ConnectorFacts) -> dict[str, Any] | None:
     slot = world.catalog.slots.get(world.config.slot) if world.catalog else None
     if slot is None:
         return None
@@ -260,7 +260,7 @@ def _slot_summary(world: World) -> dict[str, Any] | None:
     }
 
 
-def _table(world: World, table: Table, state: TableState | None) -> dict[str, Any]:
+def _table(world: ConnectorFacts, table: Table, state: TableState | None) -> dict[str, Any]:
     topic = state.topic if state else world.topic_of(table.schema, table.name)
     facts = world.topics.get(topic or "", TopicFacts(topic or ""))
     identity = identity_in(world, table) if world.catalog else None

@@ -11,7 +11,7 @@ from registry.drift.debezium.columns import (
     SIDES,
     Change,
     ColumnChange,
-    KeyDeparture,
+    KeyChange,
     RowShape,
     Side,
     TableComparison,
@@ -19,7 +19,7 @@ from registry.drift.debezium.columns import (
 )
 from registry.drift.debezium.compatibility_prediction import PredictedRefusal, predict_refusal
 from registry.drift.debezium.expected_columns import ExpectedShape, expected_of
-from registry.drift.debezium.facts import TopicFacts, World, finding, listed
+from registry.drift.debezium.facts import ConnectorFacts, TopicFacts, finding, listed
 from registry.drift.debezium.row_schemas import SchemaText, UnreadableShape, row_of, row_of_profiles
 from registry.drift.debezium.tables import Table
 from registry.drift.judge.model import JudgedFinding
@@ -72,7 +72,7 @@ class TableState:
     unreadable: tuple[tuple[str, TopicSide, str], ...] = ()
 
 
-def check_tables(world: World) -> Iterator[TableState]:
+def check_tables(world: ConnectorFacts) -> Iterator[TableState]:
     """Compare every captured table with its topic, if that is known and not shared with other tables.
 
     Without a catalog, the tables are those of the events, and their columns are unknown.
@@ -92,7 +92,7 @@ def check_tables(world: World) -> Iterator[TableState]:
         yield _checked(world, table, facts, expected_of(table, world.config))
 
 
-def _checked(world: World, table: Table, facts: TopicFacts, expected: ExpectedShape) -> TableState:
+def _checked(world: ConnectorFacts, table: Table, facts: TopicFacts, expected: ExpectedShape) -> TableState:
     transforms = world.config.transforms
     added = tuple(name for transform in transforms for name in transform.added_fields)
     added_key = _added_to_keys(world)
@@ -143,7 +143,7 @@ def _one_key(shape: RowShape, facts: TopicFacts) -> bool:
     return not shape.partly and facts.null_keys <= facts.count("t")
 
 
-def judge_columns(world: World) -> Iterator[JudgedFinding]:
+def judge_columns(world: ConnectorFacts) -> Iterator[JudgedFinding]:
     """Yield the findings of the three-way check."""
     for state in check_tables(world):
         facts = world.topics.get(state.topic, TopicFacts(state.topic))
@@ -176,7 +176,7 @@ def judge_columns(world: World) -> Iterator[JudgedFinding]:
                 yield _refused(world, state, facts, side, refusal)
 
 
-def _pending(world: World, state: TableState) -> Iterator[tuple[TopicSide, RowShape, frozenset[str]]]:
+def _pending(world: ConnectorFacts, state: TableState) -> Iterator[tuple[TopicSide, RowShape, frozenset[str]]]:
     """Yield the sides whose registered schema is behind the table, with the next row's fields and the optional ones.
 
     A lost key has no schema.
@@ -188,12 +188,12 @@ def _pending(world: World, state: TableState) -> Iterator[tuple[TopicSide, RowSh
         yield "key", key, frozenset(_added_to_keys(world))
 
 
-def _added_to_keys(world: World) -> tuple[str, ...]:
+def _added_to_keys(world: ConnectorFacts) -> tuple[str, ...]:
     return tuple(transform.added_key_field for transform in world.config.transforms if transform.added_key_field)
 
 
 def _refused(
-    world: World, state: TableState, facts: TopicFacts, side: TopicSide, refusal: PredictedRefusal
+    world: ConnectorFacts, state: TableState, facts: TopicFacts, side: TopicSide, refusal: PredictedRefusal
 ) -> JudgedFinding:
     subject = facts.subjects.get(side, "")
     return finding(
@@ -265,7 +265,7 @@ def _severity(departure: ColumnChange) -> Severity | None:
     return None
 
 
-def _key(state: TableState, key: KeyDeparture, facts: TopicFacts) -> JudgedFinding:
+def _key(state: TableState, key: KeyChange, facts: TopicFacts) -> JudgedFinding:
     lagging, remedy = _behind(key.behind, frozenset(key.says), facts.subjects.get("key"))
     says = {side: ", ".join(columns) or "no key" for side, columns in key.says.items()}
     return finding(

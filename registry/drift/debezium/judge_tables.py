@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from registry.drift.debezium.expected_columns import ExpectedShape, expected_of, key_of
-from registry.drift.debezium.facts import TopicFacts, World, counted, finding, listed
+from registry.drift.debezium.facts import ConnectorFacts, TopicFacts, counted, finding, listed
 from registry.drift.debezium.tables import (
     IdentityOf,
     Index,
@@ -28,7 +28,7 @@ from registry.drift.judge.model import JudgedFinding, listing
 from registry.observations import ChangeEvents
 
 
-def judge_tables(world: World) -> Iterator[JudgedFinding]:
+def judge_tables(world: ConnectorFacts) -> Iterator[JudgedFinding]:
     """Yield the findings of every captured table in the catalog."""
     for table in world.captured:
         topic = world.topic_of(table.schema, table.name) or ""
@@ -36,7 +36,7 @@ def judge_tables(world: World) -> Iterator[JudgedFinding]:
         yield from _columns(table, expected_of(table, world.config), topic)
 
 
-def identity_in(world: World, table: Table) -> IdentityOf:
+def identity_in(world: ConnectorFacts, table: Table) -> IdentityOf:
     """Return the table's replica identity, given what its publications publish."""
     publications = world.catalog.publications if world.catalog else {}
     own = [publications[name] for name in table.publications if name in publications]
@@ -48,7 +48,7 @@ def identity_in(world: World, table: Table) -> IdentityOf:
     )
 
 
-def _identity(world: World, table: Table, topic: str) -> Iterator[JudgedFinding]:
+def _identity(world: ConnectorFacts, table: Table, topic: str) -> Iterator[JudgedFinding]:
     key = key_of(table, world.config)
     if key is None:  # message.key.columns isn't understood
         return
@@ -144,7 +144,7 @@ _RULES: Final = {
 _AVRO: Final = frozenset({"avro"})
 
 
-def named_tables(world: World) -> list[NamedTable]:
+def named_tables(world: ConnectorFacts) -> list[NamedTable]:
     """Return the captured tables with the connector's names for them, without those whose topic is unknown."""
     named = []
     for table in world.captured:
@@ -163,7 +163,7 @@ def named_tables(world: World) -> list[NamedTable]:
     return named
 
 
-def judge_names(world: World) -> Iterator[JudgedFinding]:
+def judge_names(world: ConnectorFacts) -> Iterator[JudgedFinding]:
     """Yield topics, full names and fields shared by several tables or columns, and names that are invalid in Avro."""
     tables = named_tables(world)
     raw = {table.full_name: world.raw_topic_of(table.schema, table.name) for table in world.captured}
@@ -176,7 +176,7 @@ def judge_names(world: World) -> Iterator[JudgedFinding]:
         yield from _not_avro(world, tables)
 
 
-def _meeting(world: World, meeting: NameCollision) -> JudgedFinding:
+def _meeting(world: ConnectorFacts, meeting: NameCollision) -> JudgedFinding:
     config = world.config
     mode = config.field_names if meeting.kind == "field" else config.schema_names
     topic = meeting.becomes if meeting.kind == "topic" else ""
@@ -196,7 +196,7 @@ def _meeting(world: World, meeting: NameCollision) -> JudgedFinding:
     )
 
 
-def _not_avro(world: World, tables: list[NamedTable]) -> Iterator[JudgedFinding]:
+def _not_avro(world: ConnectorFacts, tables: list[NamedTable]) -> Iterator[JudgedFinding]:
     for table in tables:
         invalid = [name for name in table.fields.values() if not is_avro_name(name)]
         if not is_avro_full_name(table.full_name):
@@ -216,7 +216,7 @@ def tables_of(topic: TopicFacts) -> list[str]:
     return sorted({f"{events.schema}.{events.table}" for events in topic.changes if events.op != "m" and events.table})
 
 
-def judge_events(world: World) -> Iterator[JudgedFinding]:
+def judge_events(world: ConnectorFacts) -> Iterator[JudgedFinding]:
     """Yield the findings about every topic's events."""
     merging = any(transform.merges for transform in world.config.transforms)
     for topic in world.topics.values():
@@ -282,7 +282,7 @@ def _unavailable(topic: TopicFacts, tables: list[str]) -> Iterator[JudgedFinding
         )
 
 
-def _deletes(world: World, topic: TopicFacts) -> Iterator[JudgedFinding]:
+def _deletes(world: ConnectorFacts, topic: TopicFacts) -> Iterator[JudgedFinding]:
     keeps_tombstones = all(transform.keeps_tombstones for transform in world.config.transforms)
     if (
         topic.compacted
@@ -301,7 +301,7 @@ def _deletes(world: World, topic: TopicFacts) -> Iterator[JudgedFinding]:
         )
 
 
-def _gone(world: World, topic: TopicFacts) -> Iterator[JudgedFinding]:
+def _gone(world: ConnectorFacts, topic: TopicFacts) -> Iterator[JudgedFinding]:
     """Yield tables of the topic that the catalog lacks. A dropped table sends no event; earlier scans name them."""
     if world.catalog is None or world.catalog.cut:
         return

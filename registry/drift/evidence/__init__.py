@@ -41,7 +41,7 @@ def _failures(stored: object) -> object:
 RENEWED: Final[Mapping[Any, Callable[[object], object]]] = {list[FailureRow]: _failures}
 
 
-def without_false_noughts(rule: str, stored: Mapping[str, Any]) -> Mapping[str, Any]:
+def without_false_zeros(rule: str, stored: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the evidence without a number that was stored as 0 because nothing was counted."""
     if rule == "SCHEMA_NOT_DECODED" and stored.get("messages") == 0:
         return {name: value for name, value in stored.items() if name != "messages"}
@@ -87,7 +87,7 @@ def read_evidence(rule: str, stored: object) -> dict[str, Any]:
     """
     if not isinstance(stored, Mapping):
         return {}
-    stored = without_false_noughts(rule, stored)
+    stored = without_false_zeros(rule, stored)
     kinds = fields_of_rule(rule)
     read, unreadable = {}, []
     for name, stored_value in stored.items():

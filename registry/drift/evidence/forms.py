@@ -203,7 +203,7 @@ class ColumnDeparture(TypedDict):
     topic: str
 
 
-class KeyDeparture(TypedDict):
+class KeyChange(TypedDict):
     table: str
     says: dict[str, list[str]]
     behind: list[str]
@@ -319,7 +319,7 @@ FORMS: Final[dict[str, type]] = {
     "COLUMN_RELABELLED": ColumnDeparture,
     "COLUMN_NULLABILITY": ColumnDeparture,
     "COLUMN_DEFAULT": ColumnDeparture,
-    "KEY_CHANGED": KeyDeparture,
-    "KEY_LOST": KeyDeparture,
+    "KEY_CHANGED": KeyChange,
+    "KEY_LOST": KeyChange,
     "NEXT_ROW_REFUSED": NextRow,
 }

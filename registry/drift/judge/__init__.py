@@ -30,7 +30,7 @@ from registry.drift.judge.model import (
 )
 from registry.drift.judge.streaming_queries import judge_state
 from registry.drift.judge.topic_observations import SIDES, SideSubjects, collect_marks, group_by_topic, subjects_of_side
-from registry.drift.judge.topics import judge_expired, judge_remade, judge_topic
+from registry.drift.judge.topics import judge_expired, judge_recreated, judge_topic
 from registry.drift.judge.versions import (
     UNNAMED,
     PendingVersion,
@@ -108,7 +108,7 @@ def judge(
     of the observations doesn't matter.
     """
     listed = list(observations)
-    findings = [*judge_expired(listed, registered), *judge_remade(listed, registered, memory)]
+    findings = [*judge_expired(listed, registered), *judge_recreated(listed, registered, memory)]
     if nothing_read(listed):
         return in_order(findings)
     findings += judge_state(listed)

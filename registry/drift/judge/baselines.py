@@ -89,7 +89,7 @@ def departure(now: Share, days: Sequence[Share], *, floor: float, usual: int) ->
     return ShareDeparture(now, least, most, len(counted), z) if abs(z) >= MIN_Z else None
 
 
-def vanished(now: Share, days: Sequence[Share], *, usual: int) -> ShareDeparture | None:
+def departure_to_zero(now: Share, days: Sequence[Share], *, usual: int) -> ShareDeparture | None:
     """Return the departure of a share that fell to zero, however small it was: the expected number decides.
 
     The smallest share of any day before must make at least FILLED_FLOOR of today's messages expected.
@@ -149,7 +149,7 @@ def judge_baselines(
 
 def _of_field(bodies: Bodies, path: str, days: Sequence[FieldDay]) -> Iterator[JudgedFinding]:
     history = _history(bodies, "FIELD_NEVER_FILLED", path, days)
-    gone = vanished(_filled(history.today), [_filled(day) for day in history.days], usual=history.usual)
+    gone = departure_to_zero(_filled(history.today), [_filled(day) for day in history.days], usual=history.usual)
     if gone is not None:
         yield _never_filled(bodies, path, gone)
         return

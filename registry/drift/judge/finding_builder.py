@@ -32,7 +32,7 @@ from registry.drift.judge.topic_observations import (
 )
 from registry.drift.rules import Severity
 from registry.formats.policies.spark_state import StateChange
-from registry.observations import LeftOut, Limit, Observation, Side, UndecodableMessages
+from registry.observations import Limit, LimitExceeded, Observation, Side, UndecodableMessages
 
 HINTS: Final = {
     "empty": "an empty message",
@@ -375,7 +375,7 @@ def judge_limits(reading: TopicObservations) -> Iterator[JudgedFinding]:
         yield limited(place, part.limit, f"a scan {words}, and {_rest(part)}", evidence, part.number or part.messages)
 
 
-def _rest(part: LeftOut) -> str:
+def _rest(part: LimitExceeded) -> str:
     if part.number is not None:
         return f"{part.number:,} more {'exists' if part.number == 1 else 'exist'}"
     if part.messages is not None:

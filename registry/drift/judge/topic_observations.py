@@ -17,7 +17,7 @@ from registry.observations import (
     FieldProfile,
     FramedMessages,
     FramedTwice,
-    LeftOut,
+    LimitExceeded,
     MessageIndexes,
     Observation,
     OtherGroups,
@@ -76,7 +76,7 @@ class TopicObservations:
     samples: dict[str | None, list[Sample]] = field(default_factory=dict)
     others: list[OtherGroups] = field(default_factory=list)
     not_used: list[SchemaNotUsed] = field(default_factory=list)
-    left_out: list[LeftOut] = field(default_factory=list)
+    left_out: list[LimitExceeded] = field(default_factory=list)
 
     def marks(self, side: str | None) -> list[Mark]:
         """Return the marks of a side, sorted."""
@@ -135,7 +135,7 @@ _OF_A_TOPIC = (
     MessageIndexes,
     FieldProfile,
     Sample,
-    LeftOut,
+    LimitExceeded,
     OtherGroups,
     TopicTotals,
 )
@@ -171,7 +171,7 @@ def _add(reading: TopicObservations, observation: Any) -> None:
             reading.profiles.append(observation)
         case Sample():
             reading.samples.setdefault(observation.side, []).append(observation)
-        case LeftOut():
+        case LimitExceeded():
             reading.left_out.append(observation)
         case OtherGroups():
             reading.others.append(observation)

@@ -419,7 +419,7 @@ def judge_expired(observations: Iterable[Observation], registered: Registered) -
         )
 
 
-def judge_remade(
+def judge_recreated(
     observations: Iterable[Observation], registered: Registered, memory: Memory
 ) -> Iterator[JudgedFinding]:
     """Yield a finding per topic that was deleted and recreated since a scan read it."""

@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from registry.audit.triggers import CreateTables, govern
+from registry.audit.triggers import CreateTables, audit_table
 
 
 class Migration(migrations.Migration):
@@ -537,16 +537,16 @@ class Migration(migrations.Migration):
                 },
             ),
         ),
-        govern("drift_cluster"),
-        govern("drift_connector"),
-        govern("drift_mute"),
-        govern(
+        audit_table("drift_cluster"),
+        audit_table("drift_connector"),
+        audit_table("drift_mute"),
+        audit_table(
             "drift_source",
             events="INSERT OR UPDATE OF registry_id, context, kind, name, cluster_id, include, exclude, mode,"
             " tail_messages, window_seconds, max_messages, max_bytes, max_seconds, keep_samples, clean_scans,"
             " every_seconds OR DELETE",
         ),
-        govern(
+        audit_table(
             "drift_finding",
             hide=("evidence",),
             events="INSERT OR UPDATE OF state, acknowledged_by, acknowledged_reason, acknowledged_until,"

@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from registry.audit.triggers import govern
+from registry.audit.triggers import audit_table
 
 
 class Migration(migrations.Migration):
@@ -39,5 +39,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        govern("drift_leastversion"),
+        audit_table("drift_leastversion"),
     ]

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from registry.audit.triggers import govern
+from registry.audit.triggers import audit_table
 
 COLUMNS = (
     "registry_id, context, kind, name, cluster_id, include, exclude, mode, tail_messages, window_seconds, max_messages,"
@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
         # PostgreSQL can't change the type of a column that a trigger names.
         migrations.RunSQL(
             'DROP TRIGGER audit ON "drift_source"',
-            govern("drift_source", events=f"INSERT OR UPDATE OF {COLUMNS} OR DELETE").sql,
+            audit_table("drift_source", events=f"INSERT OR UPDATE OF {COLUMNS} OR DELETE").sql,
         ),
         migrations.RemoveConstraint(model_name="source", name="known_source_kind"),
         migrations.RemoveConstraint(model_name="source", name="topics_have_a_cluster"),
@@ -53,5 +53,5 @@ class Migration(migrations.Migration):
                 name="topics_have_a_cluster",
             ),
         ),
-        govern("drift_source", events=f"INSERT OR UPDATE OF {COLUMNS}, config OR DELETE"),
+        audit_table("drift_source", events=f"INSERT OR UPDATE OF {COLUMNS}, config OR DELETE"),
     ]

@@ -33,7 +33,7 @@ Weight = Literal["on_paper", "confirmed", "contradicted", "unproved", "partly"]
 
 
 @dataclass(frozen=True)
-class PaperFinding:
+class ReportFinding:
     """A finding of a report: its rule, path, severity (`break`, `value loss`, `warning`) and direction.
 
     `writes` is the writer's type there, if the report names it.
@@ -113,8 +113,8 @@ REMOVED: Final = frozenset({"FIELD_WITHOUT_DEFAULT", "REQUIRED_FIELD_REMOVED", "
 _STEP: Final = re.compile(r"\[[^\]]*\]|\{[^}]*\}")
 
 
-def weigh(
-    findings: Sequence[PaperFinding], fields: Sequence[FieldTotals], replay: ReplayTotals | None = None
+def evidence_for(
+    findings: Sequence[ReportFinding], fields: Sequence[FieldTotals], replay: ReplayTotals | None = None
 ) -> tuple[EvidenceLine, ...]:
     """Return the lines of evidence: one per finding that data says something about, then the replay's.
 
@@ -142,10 +142,10 @@ def steps_of(path: str) -> str:
     return _STEP.sub("", path)
 
 
-def findings_of(items: Iterable[Any]) -> tuple[PaperFinding, ...]:
+def findings_of(items: Iterable[Any]) -> tuple[ReportFinding, ...]:
     """Return the findings of a report's items (`registry.formats.report.ReportItem`)."""
     return tuple(
-        PaperFinding(
+        ReportFinding(
             item.rule,
             item.named_path,
             item.severity,
@@ -157,7 +157,7 @@ def findings_of(items: Iterable[Any]) -> tuple[PaperFinding, ...]:
     )
 
 
-def _of_finding(finding: PaperFinding, field: FieldTotals | None, replay: ReplayTotals | None) -> EvidenceLine | None:
+def _of_finding(finding: ReportFinding, field: FieldTotals | None, replay: ReplayTotals | None) -> EvidenceLine | None:
     if field is not None and field.messages:
         line = _of_field(finding, field)
         if line is not None:
@@ -169,7 +169,7 @@ def _of_finding(finding: PaperFinding, field: FieldTotals | None, replay: Replay
     return _line("confirmed", finding, f"{finding.path} loses its value in {share}.")
 
 
-def _of_field(finding: PaperFinding, field: FieldTotals) -> EvidenceLine | None:
+def _of_field(finding: ReportFinding, field: FieldTotals) -> EvidenceLine | None:
     word = "Breaking" if finding.severity == "break" else "A risk"
     of = _many(field.messages) + (f" since {field.first_day:%Y-%m-%d}" if field.first_day else "")
     state = "null" if field.present else "absent"
@@ -205,7 +205,7 @@ def _of_field(finding: PaperFinding, field: FieldTotals) -> EvidenceLine | None:
     return None
 
 
-def _of_replay(findings: Sequence[PaperFinding], replay: ReplayTotals) -> EvidenceLine:
+def _of_replay(findings: Sequence[ReportFinding], replay: ReplayTotals) -> EvidenceLine:
     is_breaking = any(item.severity == "break" and item.direction == "BACKWARD" for item in findings)
     unchecked = _unchecked(replay)
     if replay.tried == 0:
@@ -244,7 +244,7 @@ def _changes(replay: ReplayTotals) -> list[EvidenceLine]:
     return lines
 
 
-def _line(weight: Weight, finding: PaperFinding, sentence: str) -> EvidenceLine:
+def _line(weight: Weight, finding: ReportFinding, sentence: str) -> EvidenceLine:
     return EvidenceLine(weight, sentence, finding.rule, finding.path)
 
 
@@ -361,7 +361,7 @@ def lines_of_items(
     fields = fields_seen(registry, subject, carriers)
     if not fields and replay is None:
         return ()
-    return weigh(findings_of(items), fields, seen_of(replay) if replay else None)
+    return evidence_for(findings_of(items), fields, seen_of(replay) if replay else None)
 
 
 def scanned_by(registry: Registry, subject: SubjectName) -> int | None:

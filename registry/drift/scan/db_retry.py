@@ -16,7 +16,7 @@ GONE = (OperationalError, InterfaceError)
 T = TypeVar("T")
 
 
-def patiently(work: Callable[[], T]) -> T:
+def retry_while_database_away(work: Callable[[], T]) -> T:
     """Return the result of `work`, retried while the database is away; raises its error after 40 s.
 
     Only for idempotent work: if the answer to a successful claim is lost, another worker gets the scan when its lease

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from registry.access.roles import system_actor
 from registry.audit.context import record
-from registry.drift.events import tell_of_resolved, tell_of_seen
+from registry.drift.events import notify_opened, tell_of_resolved
 from registry.drift.judge import JudgedFinding, Registered, message_types_by_side, subjects_by_side, unchecked, unproved
 from registry.drift.models import FieldStatistic, Finding, Scan, SchemaUse, Source, Topic
 from registry.drift.rules.detector import DETECTOR
@@ -82,7 +82,7 @@ def note_detector(row: Finding, rule: str, looked: int | None) -> None:
     row.rebaselined_from = looked if DETECTOR.is_new_in(rule, looked) else None
 
 
-def alarming(rows: Iterable[Finding]) -> list[Finding]:
+def new_drift(rows: Iterable[Finding]) -> list[Finding]:
     """Return the findings that are reported as new drift."""
     return [row for row in rows if row.rebaselined_from is None]
 
@@ -92,7 +92,7 @@ BATCH = 5000
 USE_KEY: Final = ("topic", "side", "framing", "mark", "partition")
 FIELD_KEY: Final = ("topic", "side", "framing", "mark", "path", "day")
 #: rules whose findings count the messages of each scan: whether they continue, and since when
-ABOUT_IDS: Final = frozenset(
+RULES_WITH_HOURLY_COUNTS: Final = frozenset(
     {
         "UNKNOWN_SCHEMA_ID", "ID_OF_OTHER_SUBJECT", "ID_OF_OTHER_CONTEXT", "ID_DELETED", "ID_NOT_RELEASED",
         "ID_QUARANTINED", "ID_RETIRED", "ID_BELOW_LEAST", "ID_DEPRECATED", "OLD_VERSION_WRITTEN", "SUBJECT_MISSING", "KEY_SCHEMA_CHANGED",
@@ -281,7 +281,7 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
     Finding.objects.bulk_create(new, batch_size=BATCH)
     _upsert(Finding, same, ("id",), SEEN)
     _upsert(Finding, changed, ("id",), (*SEEN, *DECIDED))
-    tell_of_seen(source, opened=alarming(new), reopened=alarming(reopened))
+    notify_opened(source, opened=new_drift(new), reopened=new_drift(reopened))
 
 
 def _refresh(
@@ -295,7 +295,7 @@ def _refresh(
     adds: bool = False,
 ) -> None:
     evidence = judged.evidence
-    if judged.rule in ABOUT_IDS:
+    if judged.rule in RULES_WITH_HOURLY_COUNTS:
         before = row.evidence.get("ids_over_time") if row.pk else None
         # Messages read again were counted before: then only this scan's count.
         hours = by_hour(

@@ -11,7 +11,7 @@ from django.db import connection
 
 from registry.drift import services
 from registry.drift.models import Source
-from registry.drift.scan.db_retry import GONE, patiently
+from registry.drift.scan.db_retry import GONE, retry_while_database_away
 from registry.drift.scan.persistence import keep_result
 from registry.drift.services import ScanClaim
 from registry.drift.sources import kind_of
@@ -38,21 +38,23 @@ def perform_scan(scan_id: int) -> str:
     fails the scan with its reason. An unexpected one does too, and is raised so that the worker's log has its trace. A
     scan that was cancelled meanwhile, or given to another worker, stores nothing.
     """
-    claim = patiently(lambda: services.claim_scan(scan_id))
+    claim = retry_while_database_away(lambda: services.claim_scan(scan_id))
     if claim is None:
         return "not claimed"
     try:
-        source = patiently(lambda: Source.objects.select_related("registry", "cluster").get(pk=claim.source_id))
+        source = retry_while_database_away(
+            lambda: Source.objects.select_related("registry", "cluster").get(pk=claim.source_id)
+        )
         with _Watch(claim) as watch:
             result = kind_of(source.kind).scan(source, tag=claim.tag, on_progress=watch.note)
-        stored = patiently(lambda: keep_result(claim, result))
+        stored = retry_while_database_away(lambda: keep_result(claim, result))
     except SchemadeskError as error:
         message = error.message
-        if _may_pass(error) and patiently(lambda: services.postpone_scan(claim, reason=message)):
+        if _may_pass(error) and retry_while_database_away(lambda: services.postpone_scan(claim, reason=message)):
             logger.warning("scan %s waits: %s", claim.scan_id, message)
             return "waiting"
         if isinstance(read := error.details.get("slice"), int):
-            patiently(lambda: services.begin_smaller(claim.source_id, read=read))
+            retry_while_database_away(lambda: services.shrink_first_slice(claim.source_id, read=read))
         logger.warning("scan %s failed: %s", claim.scan_id, error.message)
         return _failed(claim, error.message)
     except Exception as error:
@@ -85,7 +87,7 @@ def _may_pass(error: SchemadeskError) -> bool:
 
 
 def _failed(claim: ScanClaim, reason: str) -> str:
-    return "failed" if patiently(lambda: services.fail_scan(claim, reason=reason)) else "cancelled"
+    return "failed" if retry_while_database_away(lambda: services.fail_scan(claim, reason=reason)) else "cancelled"
 
 
 class _Watch:

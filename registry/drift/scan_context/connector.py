@@ -8,7 +8,7 @@ from typing import Final, TypeVar, cast
 
 from django.db.models import Max, Q
 
-from registry.drift.debezium.facts import Guard, TopicFacts, World
+from registry.drift.debezium.facts import ConnectorFacts, Guard, TopicFacts
 from registry.drift.debezium.row_schemas import LANGUAGES, SchemaText
 from registry.drift.judge.model import Mark
 from registry.drift.judge.topic_observations import milliseconds
@@ -24,7 +24,7 @@ from registry.drift.scan_context.versions import (
 from registry.drift.sources.base import ScannedTopic
 from registry.observations import (
     ChangeEvents,
-    ChangeShape,
+    ConnectSchema,
     FieldProfile,
     FramedMessages,
     NullMessages,
@@ -59,7 +59,7 @@ class _TopicData:
 
 
 def topic_facts(
-    source: Source, world: World, topics: Mapping[str, ScannedTopic], observations: Sequence[Observation]
+    source: Source, world: ConnectorFacts, topics: Mapping[str, ScannedTopic], observations: Sequence[Observation]
 ) -> dict[str, TopicFacts]:
     """Return the facts of every existing topic and of future topics of captured tables; seven queries."""
     captured = {world.topic_of(table.schema, table.name) for table in world.captured} - {None}
@@ -90,7 +90,7 @@ def topic_facts(
 
 
 def _tables(
-    source: Source, world: World, topics: Mapping[str, ScannedTopic], collected: Mapping[str, _TopicData]
+    source: Source, world: ConnectorFacts, topics: Mapping[str, ScannedTopic], collected: Mapping[str, _TopicData]
 ) -> dict[str, tuple[TableName, ...]]:
     """Return the tables of every existing topic: from earlier scans, from this scan's events, and expected ones."""
     tables_by_topic: dict[str, set[TableName]] = {}
@@ -239,7 +239,7 @@ def newest_shapes(observations: Iterable[Observation]) -> dict[Where, tuple[Age,
     """Return the newest Connect schema next to a payload, by topic and side."""
     newest: dict[Where, tuple[Age, str]] = {}
     for observation in observations:
-        if isinstance(observation, ChangeShape):
+        if isinstance(observation, ConnectSchema):
             _keep(newest, (observation.topic, observation.side), _age(observation.span), observation.text)
     return newest
 

@@ -13,7 +13,7 @@ from registry.drift.selectors.findings import (
     open_findings_by_subject,
     open_findings_of,
 )
-from registry.drift.selectors.rollout_gate import Gate, hold_rollout
+from registry.drift.selectors.rollout_gate import Gate, check_rollout_gate
 from registry.drift.selectors.sources import (
     LATELY,
     ClusterInfo,
@@ -49,6 +49,7 @@ __all__ = [
     "TopicCoverage",
     "TopicInfo",
     "UnreadableTopic",
+    "check_rollout_gate",
     "checkpoint_sources",
     "cluster_at",
     "count_findings",
@@ -58,7 +59,6 @@ __all__ = [
     "get_finding",
     "get_scan",
     "get_source",
-    "hold_rollout",
     "list_clusters",
     "list_deployments",
     "list_findings",

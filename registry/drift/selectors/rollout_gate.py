@@ -52,7 +52,7 @@ class _Scope:
     subject: SubjectName | None
 
 
-def hold_rollout(
+def check_rollout_gate(
     *,
     fail_on: str,
     registry: str = "",

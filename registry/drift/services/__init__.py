@@ -1,12 +1,11 @@
 """Clusters, sources, scans, and decisions on findings."""
 
-from registry.drift.services.findings import acknowledge, assign, end_what_is_over, hidden_by, mute, reopen, unmute
+from registry.drift.services.findings import acknowledge, assign, expire_decisions, hidden_by, mute, reopen, unmute
 from registry.drift.services.scans import (
     LEASE,
     MAX_ATTEMPTS,
     RETRIES,
     ScanClaim,
-    begin_smaller,
     cancel_scan,
     claim_scan,
     fail_scan,
@@ -19,7 +18,8 @@ from registry.drift.services.scans import (
     queue_scan,
     reclaim_lost_scans,
     renew_lease,
-    tell_deployment,
+    report_deployment,
+    shrink_first_slice,
 )
 from registry.drift.services.sources import (
     SHORTEST_INTERVAL,
@@ -42,12 +42,11 @@ __all__ = [
     "acknowledge",
     "add_source",
     "assign",
-    "begin_smaller",
     "cancel_scan",
     "claim_scan",
     "cluster_at",
     "connect_cluster",
-    "end_what_is_over",
+    "expire_decisions",
     "fail_scan",
     "hidden_by",
     "lost_tags",
@@ -63,7 +62,8 @@ __all__ = [
     "remove_source",
     "renew_lease",
     "reopen",
-    "tell_deployment",
+    "report_deployment",
+    "shrink_first_slice",
     "try_cluster",
     "unmute",
     "update_cluster",

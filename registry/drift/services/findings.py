@@ -139,7 +139,7 @@ def unmute(*, mute_id: int, by: Actor) -> None:
 
 
 @transaction.atomic
-def end_what_is_over(*, by: Actor) -> int:
+def expire_decisions(*, by: Actor) -> int:
     """Reopen findings whose acknowledgement has expired, and end expired mutes; returns the number of findings."""
     now = timezone.now()
     over = Finding.objects.select_for_update(skip_locked=True).filter(state="acknowledged", acknowledged_until__lte=now)

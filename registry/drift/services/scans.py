@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from registry.access.name_patterns import checked_pattern, names_for
+from registry.access.name_patterns import checked_pattern, covering_samples
 from registry.access.permission_filters import READ, require_extent
 from registry.access.roles import Actor, require
 from registry.audit.context import record
@@ -169,7 +169,7 @@ def _waiting(pause: int, number: int) -> str:
     return f"waiting {pause} s for an unavailable server (attempt {number + 1} of {len(RETRIES) + 1})"
 
 
-def begin_smaller(source_id: int, *, read: int) -> None:
+def shrink_first_slice(source_id: int, *, read: int) -> None:
     """Make the source's next scan start with fewer than `read` messages, which took longer than its deadline."""
     Source.objects.filter(pk=source_id).update(first_slice=max(1, read // 4))
 
@@ -223,7 +223,7 @@ ACTION: Final = "deployment.tell"
 #: how long deployments are kept after they began
 KEPT: Final = timedelta(days=90)
 #: without an explicit time, the same label within this time is the same deployment: a retry after a lost response
-TOLD_AGAIN: Final = timedelta(minutes=10)
+RETRY_WINDOW: Final = timedelta(minutes=10)
 #: how far a program's clock may be ahead
 AHEAD: Final = timedelta(minutes=5)
 AT_A_TIME: Final = 5_000
@@ -239,7 +239,7 @@ class DeploymentResult:
 
 
 @transaction.atomic
-def tell_deployment(
+def report_deployment(
     *,
     registry: str,
     label: str,
@@ -307,13 +307,13 @@ def prune_deployments(*, by: Actor) -> int:
 
 def _require_all_of(subjects: str, registry: Registry, by: Actor) -> None:
     """Require the right to all subjects of a pattern: `orders-*` is within the right to `orders-*`; `*` isn't."""
-    for name in names_for(subjects):
+    for name in covering_samples(subjects):
         require(by, ACTION, registry=registry.name, subject=name)
 
 
 def _there(registry: Registry, label: str, at: datetime | None, now: datetime) -> Deployment | None:
     same = Deployment.objects.filter(registry=registry, label=label)
-    since = now - TOLD_AGAIN
+    since = now - RETRY_WINDOW
     candidates = same.filter(at=at) if at else same.filter(told_at__gt=since, at__gt=since)
     return candidates.order_by("-at", "-pk").first()
 

@@ -18,13 +18,13 @@ from registry.access.http_client import HttpLimits, OutgoingClient
 from registry.drift.debezium import rules as change_events
 from registry.drift.debezium.catalog import DatabaseConnection, read_catalog
 from registry.drift.debezium.connector import ConnectorConfig, ConnectorStatus, read_config, read_status
-from registry.drift.debezium.facts import World
+from registry.drift.debezium.facts import ConnectorFacts
 from registry.drift.debezium.judge import judge_debezium, summary_of
 from registry.drift.judge import in_order, judge
 from registry.drift.judge.model import JudgedFinding
 from registry.drift.models import Connector, Source
 from registry.drift.rules import topics as topic_rules
-from registry.drift.scan.db_retry import patiently
+from registry.drift.scan.db_retry import retry_while_database_away
 from registry.drift.scan_context.connector import topic_facts
 from registry.drift.sources.base import (
     BOUNDS_SET,
@@ -113,7 +113,7 @@ DATABASE_FIELDS: Final = (
 _TOPIC_RULES: Final = frozenset(rule.id for rule in topic_rules.TOPIC_RULES)
 
 
-def look(connector: Connector) -> World:
+def look(connector: Connector) -> ConnectorFacts:
     """Return the current connector and its database's catalog, without topics.
 
     Raises InvalidSource, InvalidInput, InvalidSecret, AddressRefused, RemoteUnavailable.
@@ -122,7 +122,7 @@ def look(connector: Connector) -> World:
         url=connector.connect_url, name=connector.name, user=connector.connect_user, secret=connector.connect_secret
     )
     if not connector.database_host:
-        return World(config, status)
+        return ConnectorFacts(config, status)
     database = DatabaseConnection(
         host=connector.database_host,
         port=connector.database_port,
@@ -131,10 +131,10 @@ def look(connector: Connector) -> World:
         secret=connector.database_secret,
         tls=connector.database_tls,
     )
-    return World(config, status, read_catalog(database, config.tables, slot=config.slot))
+    return ConnectorFacts(config, status, read_catalog(database, config.tables, slot=config.slot))
 
 
-def patterns_of(world: World) -> list[str]:
+def patterns_of(world: ConnectorFacts) -> list[str]:
     """Return shell patterns of the topics to read: those of captured tables, and all with the prefix."""
     routed = [world.topic_of(table.schema, table.name) for table in world.captured]
     begins = f"{world.config.prefix}{world.config.delimiter}"
@@ -199,30 +199,32 @@ class DebeziumConnector(TopicKind):
 
         started = time.monotonic()
         on_progress(0, 0, "reading from Kafka Connect and the database")
-        connector = patiently(lambda: Connector.objects.filter(source=source).first())
+        connector = retry_while_database_away(lambda: Connector.objects.filter(source=source).first())
         if connector is None:
             raise InvalidSource(f"Source {source.name} has no connector. Remove the source and add it again.")
         world = look(connector)
         on_progress(0, 0, "fetching topics and offsets from the cluster")
         source.include = source.include or patterns_of(world)  # only on this instance, which isn't saved
-        survey = patiently(lambda: survey_cluster(source))
-        patiently(lambda: note_topics(source, survey.topics.values()))
+        survey = retry_while_database_away(lambda: survey_cluster(source))
+        retry_while_database_away(lambda: note_topics(source, survey.topics.values()))
         scanned = observe(source, survey.reads, tag=tag, on_progress=on_progress, changes=True) if survey.order else []
         scanned = with_lost_offsets(source, survey, scanned)
         after = topics_after(survey, scanned)
         require_any(source, after)
         on_progress(0, 0, "judging")
-        observations = patiently(lambda: without_personal(source, scanned))
-        registered, memory = patiently(lambda: (registered_for(source, observations), memory_of(source, survey.order)))
-        facts = patiently(lambda: topic_facts(source, world, survey.topics, observations))
+        observations = retry_while_database_away(lambda: without_personal(source, scanned))
+        registered, memory = retry_while_database_away(
+            lambda: (registered_for(source, observations), memory_of(source, survey.order))
+        )
+        facts = retry_while_database_away(lambda: topic_facts(source, world, survey.topics, observations))
         world = replace(world, topics=facts)
-        before = patiently(lambda: deleted_in_use(source, after, observations, registered, memory))
+        before = retry_while_database_away(lambda: deleted_in_use(source, after, observations, registered, memory))
         plain = in_order([*judge(observations, registered, memory), *before])
         topics = tuple(
             replace(topic, tables=facts[topic.name].tables) if topic.name in facts else topic for topic in after
         )
         read = read_json(topics, observations, seconds=time.monotonic() - started)
-        behind = patiently(lambda: backlog_of(source, observations))
+        behind = retry_while_database_away(lambda: backlog_of(source, observations))
         return ScanResult(
             findings=(*judge_debezium(world), *_of_topics(plain)),
             # Connector and catalog were read even if no topic exists yet.

@@ -21,7 +21,7 @@ from registry.drift.judge import in_order, judge, pending
 from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import Source, Topic
 from registry.drift.rules import topics as topic_rules
-from registry.drift.scan.db_retry import patiently
+from registry.drift.scan.db_retry import retry_while_database_away
 from registry.drift.sources.base import (
     BOUNDS_SET,
     WHAT_TO_READ,
@@ -99,7 +99,7 @@ def observe(
     spec = TopicScan(
         connection=kafka_connection(source.cluster),
         topics=reads,
-        writers=patiently(lambda: writers_for(source, [read.topic for read in reads])),
+        writers=retry_while_database_away(lambda: writers_for(source, [read.topic for read in reads])),
         profile=Profile(samples=SAMPLES if source.keep_samples else 0, changes=changes),
         bounds=_bounds(source),
     )
@@ -108,7 +108,7 @@ def observe(
     unknown = marks_without_writer(first, spec.writers)
     if not unknown:
         return first
-    more = patiently(lambda: writers_for(source, list(unknown), _marks(unknown)))
+    more = retry_while_database_away(lambda: writers_for(source, list(unknown), _marks(unknown)))
     known_marks = {(writer.framing, writer.mark) for writer in spec.writers}
     better = {(writer.framing, writer.mark) for writer in more} - known_marks
     topics = [name for name, marks in unknown.items() if marks & better]
@@ -303,16 +303,18 @@ class KafkaTopics(TopicKind):
 
         on_progress(0, 0, "fetching topics and offsets from the cluster")
         started = time.monotonic()
-        survey = patiently(lambda: survey_cluster(source))
-        patiently(lambda: note_topics(source, survey.topics.values()))
+        survey = retry_while_database_away(lambda: survey_cluster(source))
+        retry_while_database_away(lambda: note_topics(source, survey.topics.values()))
         scanned = observe(source, survey.reads, tag=tag, on_progress=on_progress) if survey.order else []
         scanned = with_lost_offsets(source, survey, scanned)
         on_progress(0, 0, "judging")
         topics = topics_after(survey, scanned)
         require_any(source, topics)
-        observations = patiently(lambda: without_personal(source, scanned))
-        registered, memory = patiently(lambda: (registered_for(source, observations), memory_of(source, survey.order)))
-        before = patiently(lambda: deleted_in_use(source, topics, observations, registered, memory))
+        observations = retry_while_database_away(lambda: without_personal(source, scanned))
+        registered, memory = retry_while_database_away(
+            lambda: (registered_for(source, observations), memory_of(source, survey.order))
+        )
+        before = retry_while_database_away(lambda: deleted_in_use(source, topics, observations, registered, memory))
         findings = in_order([*judge(observations, registered, memory), *before])
         return ScanResult(
             findings=tuple(findings),
@@ -322,7 +324,7 @@ class KafkaTopics(TopicKind):
                 seconds=time.monotonic() - started,
                 pending=[asdict(item) for item in pending(observations, registered, memory)],
             )
-            | {"behind": patiently(lambda: backlog_of(source, observations))},
+            | {"behind": retry_while_database_away(lambda: backlog_of(source, observations))},
             # Without an observation nothing was judged, so nothing unseen is proved to be gone.
             complete=bool(survey.order) and _bound(observations) is None and not any(item.problem for item in topics),
             topics=topics,

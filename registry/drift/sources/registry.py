@@ -40,7 +40,7 @@ from registry.drift.judge.registry_advice import (
 from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import Connector, SchemaUse, Source, Topic
 from registry.drift.rules.registries import REGISTRY_RULES
-from registry.drift.scan.db_retry import patiently
+from registry.drift.scan.db_retry import retry_while_database_away
 from registry.drift.scan_context.versions import VersionRow, environment_before, is_last, is_target, version_rows
 from registry.drift.sources.base import WHAT_TO_READ, FieldSet, OnProgress, ScanResult, SourceDraft, SourceKind
 from registry.errors import InvalidSource, RemoteUnavailable, SchemadeskError
@@ -382,9 +382,9 @@ class RegistryRules(SourceKind):
         """Read the tables and judge them."""
         started = time.monotonic()
         on_progress(0, 2, "reading the registry's tables")
-        facts = patiently(lambda: facts_of(source.registry))
+        facts = retry_while_database_away(lambda: facts_of(source.registry))
         on_progress(1, 2, "reading connector configurations")
-        connectors, unknown = patiently(lambda: connector_settings(source.registry))
+        connectors, unknown = retry_while_database_away(lambda: connector_settings(source.registry))
         facts = replace(facts, connectors=connectors, connectors_unknown=unknown)
         findings = in_order(judge_registry(facts))
         return ScanResult(

@@ -17,7 +17,7 @@ from registry.drift.judge.streaming_queries import QueryFacts, judge_query
 from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import Scan, Source
 from registry.drift.rules.registries import STATE_RULES
-from registry.drift.scan.db_retry import patiently
+from registry.drift.scan.db_retry import retry_while_database_away
 from registry.drift.sources.base import (
     MAX_NAME,
     WHAT_TO_READ,
@@ -222,7 +222,7 @@ class StateStore(SourceKind):
 
         on_progress(0, 0, "reading checkpoint files")
         location = checkpoint_location(
-            source.name, patiently(lambda: CheckpointStore.objects.filter(source=source).first())
+            source.name, retry_while_database_away(lambda: CheckpointStore.objects.filter(source=source).first())
         )
         try:
             checkpoint = read_checkpoint(location.path, location.roots, store=location.store, cache=location.cache)
@@ -230,7 +230,7 @@ class StateStore(SourceKind):
             if "file" not in error.details:
                 raise  # it doesn't exist or can't be read: nothing is known about it
             return _damaged(source, error.message)
-        since = patiently(lambda: _unread_since(source))
+        since = retry_while_database_away(lambda: _unread_since(source))
         never = why_rows_are_not_readable(checkpoint.path)
         if never and since:
             never = never.replace(NO_ROWS_HERE, f"{NO_ROWS_HERE} since {since[:10]}", 1)
@@ -239,9 +239,11 @@ class StateStore(SourceKind):
         )
         observations = [*observe_schemas(checkpoint), *rows]
         totals = next((observation for observation in rows if isinstance(observation, StateTotals)), None)
-        registered, memory = patiently(lambda: (registered_for(source, observations), memory_of(source, ())))
-        inputs = patiently(lambda: inputs_of(source, checkpoint.topics))
-        facts = patiently(lambda: facts_of(source, checkpoint, inputs, milliseconds(timezone.now())))
+        registered, memory = retry_while_database_away(
+            lambda: (registered_for(source, observations), memory_of(source, ()))
+        )
+        inputs = retry_while_database_away(lambda: inputs_of(source, checkpoint.topics))
+        facts = retry_while_database_away(lambda: facts_of(source, checkpoint, inputs, milliseconds(timezone.now())))
         read = _what_was_read(checkpoint, observations, totals) | {"rows_problem": problem}
         read["rows_unread_since"] = since if problem else ""
         return ScanResult(

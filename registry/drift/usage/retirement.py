@@ -44,7 +44,7 @@ MAX_GROUPS: Final = 300
 MAX_PARTITIONS: Final = 5_000
 
 
-def ask_clusters(
+def query_clusters(
     stored: Mapping[int, Retention], used: Collection[int]
 ) -> tuple[dict[int, Retention], Groups, tuple[str, ...]]:
     """Return retention by topic number, updated by the clusters, the groups of the topics in `used`, and what failed.
@@ -231,7 +231,7 @@ def retirement_of(registry: Registry, subject: SubjectName, *, by: Actor, ask: b
     problems: tuple[str, ...] = ()
     if ask:
         used = {topic.topic_id for version in use.versions for topic in version.topics}
-        retention, groups, problems = ask_clusters(stored, used)
+        retention, groups, problems = query_clusters(stored, used)
         asked_at = now if retention != stored else None
         if problems and not extent_of(by, "schema.read").has_all_of(registry.name):
             problems, groups = (_NOT_ALL_ASKED,), replace(groups, problem=_NOT_ALL_ASKED)

@@ -40,7 +40,7 @@ ORDER BY c.name COLLATE "C", s.name COLLATE "C"
 
 
 @dataclass(frozen=True)
-class Orphan:
+class UnusedSubject:
     """A subject that nothing is known to need; `newest` is its newest version's number."""
 
     subject: SubjectName
@@ -50,20 +50,20 @@ class Orphan:
 
 
 @dataclass(frozen=True)
-class Orphans:
+class UnusedSubjectPage:
     """A page of unused subjects by name; `topics` is how many topics were checked, `read` how many have read messages.
 
     With `topics` 0 nothing is known, and there are no rows. `after` starts the next page, "" on the last.
     """
 
-    rows: tuple[Orphan, ...]
+    rows: tuple[UnusedSubject, ...]
     total: int
     topics: int
     read: int
     after: str
 
 
-def orphans_of(registry: Registry, *, by: Actor, after: str = "", limit: int = 50) -> Orphans:
+def find_unused_subjects(registry: Registry, *, by: Actor, after: str = "", limit: int = 50) -> UnusedSubjectPage:
     """Return the unused subjects that `by` may read; three queries. Raises NotSignedIn, NotAllowed, InvalidName."""
     if not may_somewhere(by, "schema.read"):
         require(by, "schema.read", registry=registry.name)
@@ -71,7 +71,7 @@ def orphans_of(registry: Registry, *, by: Actor, after: str = "", limit: int = 5
         Topic.objects.filter(source__registry=registry).values_list("name", "subjects", "source__context", "read_at")
     )
     if not topics:
-        return Orphans((), 0, 0, 0, "")
+        return UnusedSubjectPage((), 0, 0, 0, "")
     carried = subjects_of_topics(topics)
     seen_schemas = MessageMarks(registry)
     start = parse_subject(after) if after else SubjectName("", "")
@@ -83,11 +83,13 @@ def orphans_of(registry: Registry, *, by: Actor, after: str = "", limit: int = 5
             if subject in carried or seen_schemas.has(subject, ids, guids):
                 continue
             if may(by, "schema.read", registry=registry.name, subject=subject.qualified):
-                orphans.append(Orphan(subject, versions, newest, since))
+                orphans.append(UnusedSubject(subject, versions, newest, since))
     rest = [row for row in orphans if (row.subject.context, row.subject.subject) > (start.context, start.subject)]
     shown = rest[: max(1, min(limit, MAX_ROWS))]
     more = shown[-1].subject.qualified if len(rest) > len(shown) else ""
-    return Orphans(tuple(shown), len(orphans), len(topics), sum(read is not None for *_, read in topics), more)
+    return UnusedSubjectPage(
+        tuple(shown), len(orphans), len(topics), sum(read is not None for *_, read in topics), more
+    )
 
 
 def subjects_of_topics(topics: Iterable[tuple[str, object, str, datetime | None]]) -> set[SubjectName]:

@@ -15,7 +15,7 @@ import fastavro
 
 from registry.errors import InvalidDatum
 from registry.formats.avro.canonical import canonical_text
-from registry.formats.avro.defaults import NON_FINITE, why_invalid, why_no_part
+from registry.formats.avro.defaults import NON_FINITE, why_invalid, why_invalid_inside
 from registry.formats.avro.model import (
     Array,
     AvroSchema,
@@ -91,7 +91,7 @@ def codec(schema: AvroSchema) -> Codec:
     return Codec(schema)
 
 
-def are_one(reader: AvroSchema, writer: AvroSchema) -> bool:
+def skips_resolution(reader: AvroSchema, writer: AvroSchema) -> bool:
     """Return whether fastavro skips resolution because the two schemas are equal, including docs."""
     if reader.root is writer.root:
         return True
@@ -208,7 +208,7 @@ class _Plain:
             self._known.add(name)
             return self._named(type_, name)
         if isinstance(type_, Union):
-            return [self.of(branch) for branch in type_.branches] or self._nothing()
+            return [self.of(branch) for branch in type_.branches] or self._unmatchable_type()
         if isinstance(type_, Array):
             return {**self._attributes(type_), "type": "array", "items": self.of(type_.items)}
         if isinstance(type_, Map):
@@ -219,7 +219,7 @@ class _Plain:
     def _attributes(self, type_: AvroType) -> dict[str, Any]:
         return dict(type_.props) if self._has_attributes else {}
 
-    def _nothing(self) -> Any:
+    def _unmatchable_type(self) -> Any:
         """Return a type that matches no other, for a union without branches: fastavro would treat that as no reader."""
         if _EMPTY_UNION in self._known:
             return _EMPTY_UNION
@@ -414,7 +414,7 @@ def _expected(path: str, what: str, value: Any) -> InvalidDatum:
 def datum_from_default(type_: AvroType, value: Any) -> Any:
     """Convert a field's default (JSON, already checked) to a datum; a union uses the first branch that fits."""
     if isinstance(type_, Union):
-        branch = next((item for item in type_.branches if why_no_part(item, value) is None), type_.branches[0])
+        branch = next((item for item in type_.branches if why_invalid_inside(item, value) is None), type_.branches[0])
         return (branch_name(branch), datum_from_default(branch, value))
     if isinstance(type_, Record):
         return {

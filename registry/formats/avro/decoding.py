@@ -9,7 +9,6 @@ from typing import Any, Final
 from registry.errors import InvalidDatum
 from registry.formats.avro.datum import (
     Codec,
-    are_one,
     branch_name,
     branch_position,
     codec,
@@ -17,6 +16,7 @@ from registry.formats.avro.datum import (
     datum_to_json,
     plain,
     plain_error,
+    skips_resolution,
     written_value,
 )
 from registry.formats.avro.decoded_fields import Fastavro, Reading, UnexpectedReading, Unresolved
@@ -54,7 +54,7 @@ def _resolve(reader: AvroSchema, writer: AvroSchema, value: Any) -> Resolution:
     except Exception as error:
         raise InvalidDatum(f"the record can't be encoded: {plain_error(error)}") from error
     shown = datum_to_json(datum)
-    is_one = are_one(reader, writer)
+    is_one = skips_resolution(reader, writer)
     try:
         decoded = write.decode(encoded, None if is_one else read)
     except Exception as error:  # noqa: BLE001 - any failure of the decoder is the answer
@@ -154,7 +154,7 @@ def resolve_body(reader: AvroSchema, writer: AvroSchema, body: bytes) -> Resolut
     except Exception as error:  # fastavro rejects schemas with errors of many types
         raise InvalidDatum(f"fastavro rejects one of the schemas: {plain_error(error)}") from error
     shown = datum_to_json(datum)
-    is_one = are_one(reader, writer)
+    is_one = skips_resolution(reader, writer)
     try:
         decoded = write.decode(body, None if is_one else read)
     except Exception as error:  # noqa: BLE001 - any failure of the decoder is the answer

@@ -41,10 +41,10 @@ def why_invalid(type_: AvroType, value: Any, *, is_strict: bool = False) -> str 
     """Return why the value can't be the type's default, or None; strict mode allows only a union's first branch."""
     if _is_non_finite(type_, value):
         return None
-    return why_no_part(type_, value, is_strict=is_strict)
+    return why_invalid_inside(type_, value, is_strict=is_strict)
 
 
-def why_no_part(type_: AvroType, value: Any, *, is_strict: bool = False) -> str | None:
+def why_invalid_inside(type_: AvroType, value: Any, *, is_strict: bool = False) -> str | None:
     """Like `why_invalid`, for a value inside a default: there, as in Java's parser, a string isn't a number."""
     return _DefaultCheck(is_strict=is_strict).why_not(type_, value, 0)
 

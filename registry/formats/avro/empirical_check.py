@@ -7,14 +7,23 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
-from registry.formats.avro.datum import Codec, are_one, branch_name, codec, datum_to_json, plain, plain_error, refusal
+from registry.formats.avro.datum import (
+    Codec,
+    branch_name,
+    codec,
+    datum_to_json,
+    plain,
+    plain_error,
+    refusal,
+    skips_resolution,
+)
 from registry.formats.avro.decoded_fields import Fastavro, Reading, UnexpectedReading, Unresolved, field_sources
 from registry.formats.avro.findings import PairLocation, finding, findings_of, inside, option_place, root_path
 from registry.formats.avro.java_decoder import JavaDecoder, TooManySteps
 from registry.formats.avro.java_names import JavaStops
 from registry.formats.avro.model import AvroSchema, AvroType, Record, Union
 from registry.formats.avro.resolution import Edge, Pair, Reason, Resolution, first_match, is_taken_by_order
-from registry.formats.avro.sample_data import MAX_DEPTH, Coverage, TooMuchData, record_of, with_this_alone
+from registry.formats.avro.sample_data import MAX_DEPTH, Coverage, TooMuchData, reader_with_only_this_problem, record_of
 from registry.formats.base import Incompatibility, Judgement, Witness
 
 # The most types, fields and bytes that all encoding and decoding may visit: about 1 to 2 seconds.
@@ -71,7 +80,7 @@ class Examination:
         self._alone: dict[tuple[int, str, str | None], AvroType | None] = {}
         self._open: list[Pair] = []
         self._java = JavaDecoder(reader.root, writer.root)
-        self._is_resolved = not are_one(reader, writer)
+        self._is_resolved = not skips_resolution(reader, writer)
         self._fastavro = Fastavro(self._java) if self._is_resolved else Unresolved(self._java)
         # For each part of the current datum that is being checked: whether Java's decoder keeps it.
         self._java_keeps: list[bool] = []
@@ -278,7 +287,7 @@ class Examination:
         rule, _, field, _ = reason
         key = (id(pair), rule, None if field is None else field.name)
         if key not in self._alone:
-            self._alone[key] = with_this_alone(reason, pair)
+            self._alone[key] = reader_with_only_this_problem(reason, pair)
         reader = self._alone[key]
         if reader is None:
             return witness

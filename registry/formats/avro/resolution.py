@@ -102,7 +102,7 @@ class Resolution:
         self.root = self._pair(reader, writer)
         while self._todo:
             self._expand(self._todo.pop())
-        self._carry_back()
+        self._propagate_breaks()
 
     def _pair(self, reader: AvroType, writer: AvroType) -> Pair:
         key = (id(reader), id(writer))
@@ -207,7 +207,7 @@ class Resolution:
         pair.edges.append(edge)
         edge.pair.parents.append(pair)
 
-    def _carry_back(self) -> None:
+    def _propagate_breaks(self) -> None:
         """Mark everything that depends on something broken as broken, until nothing changes."""
         todo = [
             pair for pair in self._pairs.values() if pair.reasons or (pair.options is not None and not pair.options)

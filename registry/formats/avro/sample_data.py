@@ -214,7 +214,7 @@ def _records(root: AvroType) -> list[Record]:
     return records
 
 
-def with_this_alone(reason: Reason, pair: Pair) -> AvroType | None:
+def reader_with_only_this_problem(reason: Reason, pair: Pair) -> AvroType | None:
     """Return the pair's reader without its other reasons; None if the pair has only one."""
     rule, _, field, _ = reason
     reader, writer = pair.reader, pair.writer

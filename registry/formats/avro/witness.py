@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from registry.formats.avro.datum import are_one, codec, datum_to_json, plain_error
+from registry.formats.avro.datum import codec, datum_to_json, plain_error, skips_resolution
 from registry.formats.avro.empirical_check import FASTAVRO, JAVA, Examination, Key, examination, key_of
 from registry.formats.avro.model import AvroSchema
 from registry.formats.avro.sample_data import Coverage, TooMuchData
@@ -116,7 +116,7 @@ def any_witness(reader: AvroSchema, writer: AvroSchema) -> Witness:
         write, read = codec(writer), codec(reader)
     except Exception as error:  # noqa: BLE001 - fastavro rejects schemas with errors of many types
         return Witness(False, reason=f"fastavro rejects one of the schemas: {plain_error(error)}")
-    count, is_one = 0, are_one(reader, writer)
+    count, is_one = 0, skips_resolution(reader, writer)
     try:
         coverage = Coverage(writer.root)
         if coverage.is_empty:

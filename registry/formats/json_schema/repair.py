@@ -21,13 +21,14 @@ from registry.formats.json_schema.repair_edits import (
     add_required,
     add_values,
     case_of,
+    copy_keyword,
     declare_covered,
     drop_keyword,
+    drop_property_conditions,
     drop_required,
     drop_values,
     object_case,
     open_model,
-    open_property,
     remove_properties,
     remove_property,
     require,
@@ -35,7 +36,6 @@ from registry.formats.json_schema.repair_edits import (
     restore_properties,
     restore_property,
     restore_required_property,
-    take_over_keyword,
     take_over_schema,
 )
 from registry.formats.json_schema.rules import RULES
@@ -48,12 +48,16 @@ IN_READER: Final[Mapping[str, tuple[Step, ...]]] = {
     "REQUIRED_ANY_VALUE": (drop_required,),
     "REQUIRED_UNDECLARED": (drop_required,),
     "REQUIRED_PROPERTY_ADDED_TO_UNOPEN_CONTENT_MODEL": (drop_required,),
-    "REQUIRED_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL": (drop_required, open_property, remove_property),
-    "REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_OPEN_CONTENT_MODEL": (drop_required, open_property, remove_property),
-    "OPTIONAL_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL": (open_property, remove_property),
+    "REQUIRED_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL": (drop_required, drop_property_conditions, remove_property),
+    "REQUIRED_PROPERTY_WITH_DEFAULT_ADDED_TO_OPEN_CONTENT_MODEL": (
+        drop_required,
+        drop_property_conditions,
+        remove_property,
+    ),
+    "OPTIONAL_PROPERTY_ADDED_TO_OPEN_CONTENT_MODEL": (drop_property_conditions, remove_property),
     "PROPERTY_REMOVED_FROM_CLOSED_CONTENT_MODEL": (restore_property, open_model),
     "PROPERTY_REMOVED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL": (restore_property,),
-    "PROPERTY_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL": (open_property, remove_property),
+    "PROPERTY_ADDED_NOT_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL": (drop_property_conditions, remove_property),
     "ENUM_ARRAY_NARROWED": (add_values,),
     "ENUM_ARRAY_CHANGED": (add_values,),
 }
@@ -135,7 +139,7 @@ def _steps(case: Case, *, is_cause: bool) -> Iterator[tuple[Case, Step]]:
     if case.own_pointer.endswith("/additionalProperties"):
         yield case, declare_covered
     if case.keyword and rule not in NAMED:
-        yield case, take_over_keyword
+        yield case, copy_keyword
     if not is_cause:
         yield case, take_over_schema
 
@@ -146,9 +150,9 @@ def _steps_of_refusal(case: Case) -> Iterator[tuple[Case, Step]]:
     for step in (REFUSED_BY_READER if case.is_reader else REFUSED_OF_WRITER).get(case.keyword, ()):
         yield case, step
     if around is not None:
-        yield around, open_property if case.is_reader else restore_property
+        yield around, drop_property_conditions if case.is_reader else restore_property
     if case.is_paired and case.keyword not in _OF_NAMES:
-        yield case, take_over_keyword
+        yield case, copy_keyword
     if case.is_reader:
         yield case, drop_keyword
     if case.is_paired:

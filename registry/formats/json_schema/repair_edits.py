@@ -161,7 +161,7 @@ def _around(pointer: str, at: tuple[str, ...]) -> str:
     return pointer
 
 
-def take_over_keyword(case: Case, edit: TextEdit) -> str:
+def copy_keyword(case: Case, edit: TextEdit) -> str:
     """Copy the other side's value of the keyword, or remove the keyword if the other side lacks it."""
     other = case.other_value if isinstance(case.other_value, dict) else {}
     if case.keyword in other:
@@ -225,7 +225,7 @@ def require(edit: TextEdit, pointer: str, schema: Mapping[str, Any], name: str) 
         edit.insert_item(join(pointer, "required"), len(required), compact(name))
 
 
-def open_property(case: Case, edit: TextEdit) -> str:
+def drop_property_conditions(case: Case, edit: TextEdit) -> str:
     """Keep only the property's annotations, without conditions, and make it optional."""
     declaration = case.own_value["properties"][case.name]
     notes = {key: declaration[key] for key in _NOTES if key in declaration} if isinstance(declaration, dict) else {}

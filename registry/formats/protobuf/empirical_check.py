@@ -97,7 +97,7 @@ def truth(reader: Schema, writer: Schema) -> Truth:
     return Truth(verdict, findings, how)
 
 
-class _Taker(NamedTuple):
+class _OneofMember(NamedTuple):
     """A field of the writer that a oneof of the reader recognizes, with values by which it is recognized."""
 
     field: Field
@@ -294,7 +294,7 @@ class _Run:
         # Members of other oneofs come last, so that findings about plain fields are shown by plain fields.
         takers.sort(key=lambda taker: taker.field.oneof is not None)
         together = ((first, second) for first, second in combinations(takers, 2) if first.group != second.group)
-        tried = (self._together(pair, first, second) for first, second in islice(together, MAX_TOGETHER))
+        tried = (self._both_set_witness(pair, first, second) for first, second in islice(together, MAX_TOGETHER))
         witness = next((proof for proof in tried if proof is not None), None)
         if witness is not None:
             rule = "MULTIPLE_FIELDS_MOVED_TO_ONEOF" if len(plain) > 1 else "FIELD_MOVED_TO_EXISTING_ONEOF"
@@ -309,7 +309,7 @@ class _Run:
                 rule, anchor, name=oneof.name, writer=None, reader=names, severity="value loss", witness=witness
             )
 
-    def _taker(self, pair: MessagePair, field: Field) -> _Taker:
+    def _taker(self, pair: MessagePair, field: Field) -> _OneofMember:
         """Return the field with its first values that the reader finds in its own field if they come last."""
         ours = pair.reader.by_number[field.number]
         datum = self._covering.minimal(pair.writer)
@@ -318,7 +318,7 @@ class _Run:
             read = self._try_last(pair, datum, field, value)
             return not isinstance(read, str) and self._read.is_set(read, ours)
 
-        return _Taker(field, tuple(islice(filter(is_taken, self._covering.values(field)), _VALUES_TOGETHER)))
+        return _OneofMember(field, tuple(islice(filter(is_taken, self._covering.values(field)), _VALUES_TOGETHER)))
 
     def _alone(self, pair: MessagePair, field: Field, value: Any) -> bytes:
         datum = self._write.new(pair.writer)
@@ -326,7 +326,7 @@ class _Run:
         data: bytes = datum.SerializePartialToString(deterministic=True)
         return data
 
-    def _together(self, pair: MessagePair, first: _Taker, second: _Taker) -> Witness | None:
+    def _both_set_witness(self, pair: MessagePair, first: _OneofMember, second: _OneofMember) -> Witness | None:
         """Prove that one of two set fields is lost, with the usual or another order of fields; None if neither is."""
         for one, other in product(first.values, second.values):
             datum = self._covering.copy(pair.writer)

@@ -151,9 +151,9 @@ def serialized(schema: Schema) -> str:
     descriptor.CopyFrom(schema.proto)
     descriptor.ClearField("source_code_info")
     descriptor.name = _NAME
-    _forget_undeclared(descriptor)
+    _clear_undeclared_options(descriptor)
     _order(descriptor.message_type, schema.statements.types)
-    _forget_derived_names(descriptor.message_type, set(_fields_with_json_names(schema.statements.types, "")), "")
+    _clear_derived_json_names(descriptor.message_type, set(_fields_with_json_names(schema.statements.types, "")), "")
     for extension in descriptor.extension:
         extension.ClearField("json_name")
     return base64.b64encode(descriptor.SerializeToString(deterministic=True)).decode("ascii")
@@ -177,23 +177,23 @@ def _fields_with_json_names(types: Iterable[MessageStatement | EnumStatement], s
             yield from _fields_with_json_names([*item.types, *(group.message for group in item.all_groups())], inside)
 
 
-def _forget_derived_names(messages: Any, declared: set[str], scope: str) -> None:
+def _clear_derived_json_names(messages: Any, declared: set[str], scope: str) -> None:
     for message in messages:
         inside = f"{scope}{message.name}."
         for field in (*message.field, *message.extension):
             if f"{inside}{field.name}" not in declared:
                 field.ClearField("json_name")
-        _forget_derived_names(message.nested_type, declared, inside)
+        _clear_derived_json_names(message.nested_type, declared, inside)
 
 
-def _forget_undeclared(message: Any) -> None:
+def _clear_undeclared_options(message: Any) -> None:
     """Remove undeclared options, which clients can't use."""
     for field, value in message.ListFields():
         if field.name == "options":
             value.ClearField("uninterpreted_option")
         elif field.message_type is not None:
             for item in value if field.is_repeated else (value,):
-                _forget_undeclared(item)
+                _clear_undeclared_options(item)
 
 
 def descriptor_set(protos: Sequence[Any]) -> str:
@@ -241,7 +241,7 @@ def _digest(proto: FileDescriptorProto, options: Options) -> str:
     file.ClearField("source_code_info")
     file.ClearField("name")
     _sort_imports(file)
-    _move_made(file.message_type, file.extension)
+    _move_generated_messages(file.message_type, file.extension)
     for message in file.message_type:
         _sort_message(message, options)
     for enum in file.enum_type:
@@ -276,7 +276,7 @@ def _sort_message(message: DescriptorProto, options: Options) -> None:
     _sort(message.reserved_range, lambda span: span.start)
     _sort(message.extension_range, lambda span: span.start)
     message.reserved_name[:] = sorted(message.reserved_name)
-    _move_made(message.nested_type, (*message.field, *message.extension))
+    _move_generated_messages(message.nested_type, (*message.field, *message.extension))
     for nested in message.nested_type:
         _sort_message(nested, options)
     for enum in message.enum_type:
@@ -285,7 +285,7 @@ def _sort_message(message: DescriptorProto, options: Options) -> None:
         _known_options(part, options)
 
 
-def _move_made(messages: Any, fields: Iterable[FieldDescriptorProto]) -> None:
+def _move_generated_messages(messages: Any, fields: Iterable[FieldDescriptorProto]) -> None:
     """Move messages that a map or a group declares to the end, by name; the text has them at their field."""
     groups = {field.type_name.rpartition(".")[2] for field in fields if field.type == FieldDescriptorProto.TYPE_GROUP}
     made = {message.name for message in messages if message.options.map_entry or message.name in groups}

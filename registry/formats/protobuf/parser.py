@@ -31,18 +31,7 @@ from registry.formats.protobuf.compiler import (
     placeholders,
     with_syntax,
 )
-from registry.formats.protobuf.model import (
-    KINDS,
-    Enum,
-    Field,
-    File,
-    Label,
-    Message,
-    Method,
-    Oneof,
-    Schema,
-    Service,
-)
+from registry.formats.protobuf.model import KINDS, Enum, Field, File, Label, Message, Method, Oneof, Schema, Service
 from registry.formats.protobuf.options import Options, comments, imports, known_options, pool_of, syntax_of
 from registry.formats.protobuf.text.compilable import attach, compilable, read_all
 from registry.formats.protobuf.text.descriptor_statements import statements_of

@@ -5,7 +5,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import registry.notifications.models
-from registry.audit.triggers import CreateTables, govern
+from registry.audit.triggers import CreateTables, audit_table
 
 #: all but `failing_since`, which every failed attempt may change
 GOVERNED = (
@@ -230,6 +230,6 @@ class Migration(migrations.Migration):
                 },
             ),
         ),
-        govern("notifications_webhook", hide=("url",), events=f"INSERT OR UPDATE OF {GOVERNED} OR DELETE"),
-        govern("notifications_subscription"),
+        audit_table("notifications_webhook", hide=("url",), events=f"INSERT OR UPDATE OF {GOVERNED} OR DELETE"),
+        audit_table("notifications_subscription"),
     ]

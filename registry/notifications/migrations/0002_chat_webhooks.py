@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from registry.audit.triggers import govern
+from registry.audit.triggers import audit_table
 
 BEFORE = (
     "owner_id, name, url, host, events, registry_pattern, subject_pattern, active, key_version, rotated_at,"
@@ -12,7 +12,7 @@ BEFORE = (
 
 def governed(columns: str) -> migrations.RunSQL:
     """The trigger of those columns."""
-    return govern("notifications_webhook", hide=("url",), events=f"INSERT OR UPDATE OF {columns} OR DELETE")
+    return audit_table("notifications_webhook", hide=("url",), events=f"INSERT OR UPDATE OF {columns} OR DELETE")
 
 
 def again(columns: str) -> migrations.RunSQL:

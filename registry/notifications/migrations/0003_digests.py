@@ -4,7 +4,7 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-from registry.audit.triggers import govern
+from registry.audit.triggers import audit_table
 
 
 class Migration(migrations.Migration):
@@ -98,5 +98,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        govern("notifications_digestwish", events="INSERT OR UPDATE OF user_id, every, hour, zone OR DELETE"),
+        audit_table("notifications_digestwish", events="INSERT OR UPDATE OF user_id, every, hour, zone OR DELETE"),
     ]

@@ -38,7 +38,7 @@ from registry.promotions.requests.state_machine import (
     overrides_of,
     person,
     refuse_failing,
-    refuse_strangers,
+    require_any_permission,
     with_current_plan,
 )
 from registry.promotions.reviews.eligibility import overridden, reason_of
@@ -64,7 +64,7 @@ def apply(*, request_id: int, by: Actor) -> str:
 
 def apply_from(state: str, *, request_id: int, by: Actor) -> str:
     """Return the same for a request in that state, `approved` or `scheduled`."""
-    refuse_strangers(by)
+    require_any_permission(by)
     target = _target(request_id, by, state)
     fresh(target)
 
@@ -125,7 +125,7 @@ def resume(*, request_id: int, by: Actor) -> str:
     Returns the state. Before it writes, a worker compares the remaining steps with what was approved. Raises
     WrongState, RemoteUnavailable if the remote still doesn't answer, NotAllowed.
     """
-    refuse_strangers(by)
+    require_any_permission(by)
     fresh(_target(request_id, by, PromotionRequest.FAILED))
     with transaction.atomic():
         request = locked_for(request_id, by)

@@ -20,7 +20,7 @@ from registry.formats.base import ParsedSchema
 from registry.promotions.models import Acknowledgement, PromotionRequest
 from registry.promotions.plan.types import FAIL, PASS, SKIPPED, WARN, Check, Plan, PromotionSpec, Verdict, listed
 from registry.subjects.models import Registry, Subject
-from registry.subjects.usage.clients import ClientInfo, Harm, clients_of_several, harm_to, versions_of_clients
+from registry.subjects.usage.clients import ClientBreak, ClientInfo, breaks_for, clients_of_several, versions_of_clients
 from registry.subjects.versions.qualified_names import parse_subject
 
 CLIENTS: Final = "clients"
@@ -48,7 +48,7 @@ def _check(
     lapsed = len(clients) - len(there)
     quiet = f" {_counted(lapsed)} not seen for a long time." if lapsed else ""
     try:
-        hurt = harm_to(there, schema, versions)
+        hurt = breaks_for(there, schema, versions)
     except SchemaTooCostly as error:
         return Check(CLIENTS, name, SKIPPED, error.message, subject=subject)
     if hurt:
@@ -68,7 +68,7 @@ def _check(
     )
 
 
-def _described(harm: Harm) -> str:
+def _described(harm: ClientBreak) -> str:
     client = harm.client
     contact = f", {client.contact}" if client.contact else ""
     return f"{client.name} ({client.does} version {client.number}{contact}) {harm.sentence}"
@@ -207,7 +207,7 @@ def check_of(request: PromotionRequest) -> list[Check]:
     )
 
 
-def counted_anew(request: PromotionRequest) -> dict[str, Any]:
+def with_current_acknowledgements(request: PromotionRequest) -> dict[str, Any]:
     """Return the stored plan of a request with the current state of that check."""
     others = [check for check in request.plan["checks"] if check.get("code") != CONSUMERS]
     return {**request.plan, "checks": [*others, *(check.to_dict() for check in check_of(request))]}

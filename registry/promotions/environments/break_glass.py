@@ -19,7 +19,7 @@ from registry.promotions.environments.locking import (
     locked_environment,
     person,
     readable,
-    refuse_strangers,
+    require_any_permission,
 )
 from registry.promotions.environments.selectors import CONFIRM_WITHIN
 from registry.promotions.models import BreakGlass
@@ -67,7 +67,7 @@ def close_break_glass(*, break_glass_id: int, by: Actor) -> None:
 
     Raises EnvironmentPartNotFound, NotAllowed, WrongState.
     """
-    refuse_strangers(by, MANAGE)
+    require_any_permission(by, MANAGE)
     row = _locked(break_glass_id)
     require(by, MANAGE, registry=row.environment.registry.name)
     now = timezone.now()
@@ -85,7 +85,7 @@ def confirm_break_glass(*, break_glass_id: int, by: Actor, comment: str = "") ->
     A role that one person alone gave doesn't count, neither the actor's nor the opener's.
     Raises EnvironmentPartNotFound, NotAllowed, NotSignedIn, InvalidInput, WrongState.
     """
-    refuse_strangers(by, MANAGE, "promotion.review")
+    require_any_permission(by, MANAGE, "promotion.review")
     row = _locked(break_glass_id)
     name = row.environment.registry.name
     if not may(by, MANAGE, registry=name):

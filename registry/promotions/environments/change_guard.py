@@ -23,7 +23,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from registry.access.models import GroupGrant, Ownership, RoleGrant, User
-from registry.access.permission_filters import place_words
+from registry.access.permission_filters import describe_scope
 from registry.access.roles import ACTION_WORDS, Actor, may
 from registry.audit.context import record, recorded
 from registry.errors import ReleaseRequired, SecondPersonRequired
@@ -37,7 +37,7 @@ from registry.subjects.versions.qualified_names import parse_subject
 MIRROR_DOOR: Final = "task"
 
 
-def keep_closed(action: str, registry: Registry, subject: str, by: Actor) -> bool:
+def guard_closed_environment(action: str, registry: Registry, subject: str, by: Actor) -> bool:
     """Return whether the change may ignore READONLY: yes in a closed environment with break-glass, no in an open one.
 
     Break-glass ends by itself, whereas a changed mode would leave the environment writable. Raises ReleaseRequired in a
@@ -51,7 +51,7 @@ def keep_closed(action: str, registry: Registry, subject: str, by: Actor) -> boo
 
 
 def guard_result(registry: Registry, by: Actor) -> tuple[bool, bool]:
-    """Return whether `keep_closed` would refuse this person, and whether it would let them ignore READONLY.
+    """Return whether `guard_closed_environment` would refuse this person, and whether it would let them ignore READONLY.
 
     Has no side effects: it is for showing in advance what would be refused.
     """
@@ -134,7 +134,7 @@ FIRST_REVIEWER: Final = "the first other reviewer of"
 
 
 @dataclass
-class Passage:
+class ApprovedChange:
     """An approved change, or a trial of one, in one environment; `loosenings` are the changes that needed it.
 
     `requester` and `approver` are accounts; a trial has no approver.
@@ -147,18 +147,20 @@ class Passage:
     loosenings: list[str] = field(default_factory=list)
 
 
-_PASSAGE: ContextVar[Passage | None] = ContextVar("passage", default=None)
+_PASSAGE: ContextVar[ApprovedChange | None] = ContextVar("passage", default=None)
 
 
-def current_passage() -> Passage | None:
+def current_passage() -> ApprovedChange | None:
     """Return the approved change that is being made, or tried out."""
     return _PASSAGE.get()
 
 
 @contextmanager
-def passing(environment: Environment, why: str, *, requester: int, approver: int | None = None) -> Iterator[Passage]:
+def passing(
+    environment: Environment, why: str, *, requester: int, approver: int | None = None
+) -> Iterator[ApprovedChange]:
     """Allow changes that loosen this environment within the block; `why` precedes each reason in the audit."""
-    passage = Passage(environment, why, requester, approver)
+    passage = ApprovedChange(environment, why, requester, approver)
     token = _PASSAGE.set(passage)
     try:
         yield passage
@@ -271,11 +273,11 @@ def _given_by(groups: Sequence[str]) -> Facts:
     """Return the roles and ownerships that these groups give their members."""
     grants = GroupGrant.objects.filter(group__name__in=groups).order_by("pk").values_list(*_PLACE)
     owned = Ownership.objects.filter(group__name__in=groups).order_by("pk").values_list("registry", "subject_pattern")
-    return {"roles": _roles(grants), "ownerships": [place_words(*place) for place in owned]}
+    return {"roles": _roles(grants), "ownerships": [describe_scope(*place) for place in owned]}
 
 
 def _roles(grants: Any) -> list[str]:
-    return [f"{role} for {place_words(registry, pattern)}" for role, registry, pattern in grants]
+    return [f"{role} for {describe_scope(registry, pattern)}" for role, registry, pattern in grants]
 
 
 def _of_group(values: Mapping[str, Any]) -> Facts:

@@ -27,7 +27,13 @@ from registry.promotions.environments.change_guard import (
     with_facts,
 )
 from registry.promotions.environments.freezes import remove_freeze, remove_recurring_freeze
-from registry.promotions.environments.locking import MAX_TEXT, locked_environment, person, readable, refuse_strangers
+from registry.promotions.environments.locking import (
+    MAX_TEXT,
+    locked_environment,
+    person,
+    readable,
+    require_any_permission,
+)
 from registry.promotions.environments.services import change_environment, remove_review_rule
 from registry.promotions.models import Environment, EnvironmentChange
 from registry.promotions.models.environments import SETTINGS, setting_type
@@ -230,7 +236,7 @@ def _require_decider(environment: str, requested_by: int, by: Actor) -> None:
 
 def _locked(change_id: int, by: Actor, *actions: str) -> EnvironmentChange:
     """Return an open change, after locking its environment. Raises EnvironmentPartNotFound, NotAllowed, WrongState."""
-    refuse_strangers(by, *actions)
+    require_any_permission(by, *actions)
     rows = EnvironmentChange.objects.select_related("environment__registry", "requested_by")
     candidate = rows.filter(pk=change_id).first()
     if candidate is None or not may(by, "schema.read", registry=candidate.environment.registry.name):

@@ -52,7 +52,7 @@ def person(by: Actor) -> int:
     return by.user_id
 
 
-def refuse_strangers(by: Actor, *actions: str) -> None:
+def require_any_permission(by: Actor, *actions: str) -> None:
     """Refuse an actor with none of these rights anywhere, before any lookup by number. Raises as `require` does."""
     if not any(may_somewhere(by, action) for action in actions):
         require(by, actions[0])
@@ -67,7 +67,7 @@ def one_of(value: str, field: str, choices: tuple[str, ...]) -> str:
 
 def environment_part(model: type[Any], number: int, what: str, by: Actor) -> Any:
     """Return a row that belongs to an environment, locked. Raises EnvironmentPartNotFound, NotSignedIn, NotAllowed."""
-    refuse_strangers(by, MANAGE)
+    require_any_permission(by, MANAGE)
     rows = model.objects.select_related("environment__registry").filter(pk=number)
     row = rows.first()
     if row is not None:

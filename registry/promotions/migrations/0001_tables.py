@@ -5,7 +5,7 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-from registry.audit.triggers import CreateTables, govern, tell
+from registry.audit.triggers import CreateTables, audit_table, tell
 
 #: table → its function, and how a changed row leads to its version's subject
 NOTED = {
@@ -911,19 +911,19 @@ class Migration(migrations.Migration):
                 },
             ),
         ),
-        govern("promotions_environment"),
-        govern("promotions_reviewrule"),
-        govern("promotions_freezewindow"),
-        govern("promotions_recurringfreeze"),
-        govern("promotions_breakglass"),
-        govern("promotions_sameperson"),
-        govern("promotions_promotionrequest"),
-        govern("promotions_requestitem"),
-        govern("promotions_thread"),
-        govern("promotions_comment"),
-        govern("promotions_review"),
-        govern("promotions_applystep"),
-        govern("promotions_release"),
+        audit_table("promotions_environment"),
+        audit_table("promotions_reviewrule"),
+        audit_table("promotions_freezewindow"),
+        audit_table("promotions_recurringfreeze"),
+        audit_table("promotions_breakglass"),
+        audit_table("promotions_sameperson"),
+        audit_table("promotions_promotionrequest"),
+        audit_table("promotions_requestitem"),
+        audit_table("promotions_thread"),
+        audit_table("promotions_comment"),
+        audit_table("promotions_review"),
+        audit_table("promotions_applystep"),
+        audit_table("promotions_release"),
         *(operation for table in NOTED for operation in note(table)),
         tell("promotions_environment"),
         tell("promotions_breakglass"),

@@ -4,7 +4,7 @@ import django.db.models.deletion
 import django.db.models.functions.text
 from django.db import migrations, models
 
-from registry.audit.triggers import govern
+from registry.audit.triggers import audit_table
 
 
 class Migration(migrations.Migration):
@@ -54,5 +54,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        govern("promotions_renamedecision"),
+        audit_table("promotions_renamedecision"),
     ]

@@ -5,7 +5,7 @@ import django.db.models.functions.text
 from django.conf import settings
 from django.db import migrations, models
 
-from registry.audit.triggers import govern
+from registry.audit.triggers import audit_table
 
 
 class Migration(migrations.Migration):
@@ -71,5 +71,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        govern("promotions_acknowledgement"),
+        audit_table("promotions_acknowledgement"),
     ]

@@ -4,7 +4,7 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-from registry.audit.triggers import govern
+from registry.audit.triggers import audit_table
 
 
 class Migration(migrations.Migration):
@@ -89,5 +89,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        govern("promotions_environmentchange"),
+        audit_table("promotions_environmentchange"),
     ]

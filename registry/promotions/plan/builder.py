@@ -17,7 +17,7 @@ from registry.promotions.plan.steps import plan_steps
 from registry.promotions.plan.target_state import Settings, stale, target_of
 from registry.promotions.plan.types import IncomingVersion, ItemText, Plan, PromotionSpec, SpecItem
 from registry.subjects.models import SchemaVersion, VersionStanding
-from registry.subjects.policy.effective_policy import OwnConfig, spoken_for_many, spoken_in
+from registry.subjects.policy.effective_policy import OwnConfig, scope_settings_for_many, settings_in_scope
 from registry.subjects.versions.lookup import Registry
 from registry.subjects.versions.parsed_schemas import (
     ReferenceGraph,
@@ -75,7 +75,7 @@ def make_plan(spec: PromotionSpec, *, thorough: bool = True, rows: Sequence[Sche
     if len({item.subject for item in spec.items}) < len(spec.items):
         raise InvalidInput("Name each subject only once. A request has one version per subject.")
     names = [item.subject for item in spec.items]
-    spoken = spoken_in([spec.target.registry_id], names) if spec.kind == PROPOSE else None
+    spoken = settings_in_scope([spec.target.registry_id], names) if spec.kind == PROPOSE else None
     requested = _versions(spec, rows) if spoken is None else _proposed(spec, spoken)
     target = target_of(spec.target, requested, spoken, releases=spec.kind == ADOPT)
     plan = plan_steps(spec.kind, requested, target)
@@ -115,7 +115,7 @@ def _versions(spec: PromotionSpec, known: Sequence[SchemaVersion]) -> list[Incom
     keys = {(item.subject, item.version) for item in spec.items}
     promotes = spec.kind == PROMOTE
     rows, infos, graph = _with_references(environment.registry, keys, known, follow=promotes)
-    configs = spoken_for_many(environment.registry, {name for name, _ in keys}) if spec.with_config else {}
+    configs = scope_settings_for_many(environment.registry, {name for name, _ in keys}) if spec.with_config else {}
     parse = parser_of([row.schema for row in rows.values()], graph)
     versions = []
     for key, row in rows.items():

@@ -27,7 +27,7 @@ from registry.promotions.plan.types import (
 )
 from registry.subjects.associations.rules import is_owned
 from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion
-from registry.subjects.policy.effective_policy import NO_POLICY, Spoken, spoken_in
+from registry.subjects.policy.effective_policy import NO_POLICY, ScopeSettings, settings_in_scope
 from registry.subjects.versions.parsed_schemas import parse_stored
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
@@ -50,8 +50,8 @@ _COLUMNS = (
 _Subjects = Mapping[Registry, Collection[SubjectName]]
 
 
-#: the result of `spoken_in`
-Settings = Mapping[tuple[int, SubjectName], Spoken]
+#: the result of `settings_in_scope`
+Settings = Mapping[tuple[int, SubjectName], ScopeSettings]
 
 
 @dataclass(frozen=True)
@@ -143,14 +143,16 @@ def _row(columns: Sequence[Any]) -> _Row:
 def _states(
     rows: Mapping[Registry, Mapping[SubjectName, Sequence[_Row]]], spoken: Settings | None = None
 ) -> dict[Registry, dict[SubjectName, TargetState]]:
-    spoken = spoken or spoken_in([registry.pk for registry in rows], {name for of in rows.values() for name in of})
+    spoken = spoken or settings_in_scope(
+        [registry.pk for registry in rows], {name for of in rows.values() for name in of}
+    )
     return {
         registry: {name: _state(registry, versions, spoken[registry.pk, name]) for name, versions in of.items()}
         for registry, of in rows.items()
     }
 
 
-def _state(registry: Registry, versions: Sequence[_Row], spoken: Spoken) -> TargetState:
+def _state(registry: Registry, versions: Sequence[_Row], spoken: ScopeSettings) -> TargetState:
     config = spoken.config()
     return TargetState(
         level=config.level,

@@ -17,7 +17,7 @@ from registry.access.roles import Actor, may
 from registry.access.selectors import approval_refusal
 from registry.audit.context import record
 from registry.errors import ClientNotFound, InvalidInput, NotAllowed, ThreadNotFound, WrongState
-from registry.promotions.checks.consumers import TAKEN_BACK, AffectedClient, counted_anew
+from registry.promotions.checks.consumers import TAKEN_BACK, AffectedClient, with_current_acknowledgements
 from registry.promotions.events import tell
 from registry.promotions.models import Comment, PromotionRequest, Review, Thread
 from registry.promotions.models.requests import clean_labels
@@ -29,7 +29,7 @@ from registry.promotions.requests.state_machine import (
     locked_for,
     person,
     refuse_by_token,
-    refuse_strangers,
+    require_any_permission,
     require_plan_hash,
     with_current_plan,
 )
@@ -145,7 +145,7 @@ def _request(request_id: int, by: Actor) -> PromotionRequest:
 
 
 def _thread(thread_id: int, by: Actor) -> tuple[PromotionRequest, Thread]:
-    refuse_strangers(by)
+    require_any_permission(by)
     thread = Thread.objects.filter(pk=thread_id).first()
     if thread is None:
         raise ThreadNotFound(f"Discussion {thread_id} not found.", thread=thread_id)
@@ -249,7 +249,7 @@ def acknowledge(*, request_id: int, subject: str, client: str, by: Actor, plan_h
 
 
 @transaction.atomic
-def take_back(*, request_id: int, subject: str, client: str, by: Actor) -> bool:
+def withdraw_acknowledgement(*, request_id: int, subject: str, client: str, by: Actor) -> bool:
     """Withdraw one's own acknowledgement of the request's plan for a client; returns False if there is none.
 
     Its author may withdraw it even if the client's contact no longer names them. The audit keeps both. Approvers are
@@ -302,5 +302,5 @@ def _require_speaker(request: PromotionRequest, by: Actor, consumer: Consumer) -
 
 def _count(request: PromotionRequest) -> None:
     """Store the updated check of acknowledgements; the rest of the plan stays the same."""
-    request.plan = counted_anew(request)
+    request.plan = with_current_acknowledgements(request)
     request.save(update_fields=["plan"])

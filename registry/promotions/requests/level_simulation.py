@@ -22,7 +22,7 @@ from registry.subjects.engine import schema_engine
 from registry.subjects.history.level_history import newest_versions, read_versions
 from registry.subjects.models import Registry, Schema, Subject
 from registry.subjects.policy.data_contracts import Contract, property_of
-from registry.subjects.policy.effective_policy import ORIGINS, EffectiveConfig, Spoken, spoken_for_many
+from registry.subjects.policy.effective_policy import ORIGINS, EffectiveConfig, ScopeSettings, scope_settings_for_many
 from registry.subjects.versions.parsed_schemas import parse_schema, parser_of, resolve_references
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
@@ -158,14 +158,14 @@ class _LevelSimulation:
     level: Level
     scope: SubjectName | None
     requests: Sequence[_OpenRequest]
-    spoken: dict[SubjectName, Spoken] = field(init=False)
+    spoken: dict[SubjectName, ScopeSettings] = field(init=False)
     versions: dict[SubjectName, list[_ComparedVersion]] = field(init=False)
     registered: dict[str, Callable[[], ParsedSchema]] = field(init=False)
     proposed: dict[tuple[int, SubjectName], RequestItem] = field(init=False)
 
     def __post_init__(self) -> None:
         names = {step.subject for item in self.requests for step in item.steps}
-        self.spoken = spoken_for_many(self.registry, names)
+        self.spoken = scope_settings_for_many(self.registry, names)
         self.versions = self._read_versions(names)
         self.registered = _by_fingerprint({step.fingerprint for item in self.requests for step in item.steps})
         numbers = [item.number for item in self.requests if item.kind == PromotionRequest.PROPOSE]

@@ -91,14 +91,14 @@ def locked_for(request_id: int, by: Actor) -> PromotionRequest:
 
     Raises NotSignedIn, NotAllowed, RequestNotFound.
     """
-    refuse_strangers(by)
+    require_any_permission(by)
     request = locked(request_id)
     if not may_read(request, by):
         raise RequestNotFound(f"Promotion request {request_id} not found.", request=request_id)
     return request
 
 
-def refuse_strangers(by: Actor) -> None:
+def require_any_permission(by: Actor) -> None:
     """Raise NotSignedIn or NotAllowed for an actor who may read nothing at all, before any lookup."""
     if not may_somewhere(by, "schema.read"):
         require(by, "schema.read")

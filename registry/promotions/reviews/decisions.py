@@ -32,7 +32,7 @@ from registry.promotions.requests.state_machine import (
     overrides_of,
     person,
     refuse_by_token,
-    refuse_strangers,
+    require_any_permission,
     require_plan_hash,
     subject_of,
     with_current_plan,
@@ -284,7 +284,7 @@ def approve_together(*, plans: Sequence[tuple[int, str]], by: Actor) -> list[App
     A repeated call has no second effect: what this person has approved already is left out. Raises NotSignedIn,
     NotAllowed for an actor who may read nothing, InvalidInput for no requests and for too many.
     """
-    refuse_strangers(by)
+    require_any_permission(by)
     person(by)
     hashes = dict(plans)
     if not hashes:

@@ -21,7 +21,7 @@ from registry.audit.context import record, recorded
 from registry.promotions.environments.change_guard import (
     FIRST_REVIEWER,
     LOOSENS,
-    Passage,
+    ApprovedChange,
     current_passage,
     require_second_person,
     tell_loosened,
@@ -78,7 +78,7 @@ def _needs_approval(change: RightsChange, environment: Environment, acting: int,
     return _widens(change, environment)
 
 
-def _approved_there_too(passage: Passage | None, environment: Environment) -> bool:
+def _approved_there_too(passage: ApprovedChange | None, environment: Environment) -> bool:
     """Return whether the approver of another environment can also decide in this one.
 
     In a trial, return whether anybody can decide in both.

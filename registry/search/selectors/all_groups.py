@@ -30,18 +30,18 @@ from registry.search.results import (
     Pasted,
     SearchResult,
 )
-from registry.search.selectors.conditions import Sight, Sql, of_subjects, rows_of, sight_of
-from registry.search.selectors.fields import FirstKeys, field_names_like, find_fields
+from registry.search.selectors.conditions import ReadScope, Sql, of_subjects, read_scope_of, rows_of
+from registry.search.selectors.fields import FirstPage, field_names_like, find_fields
 from registry.search.selectors.other_groups import find_ids, find_requests, find_tags, find_types
 from registry.search.selectors.subjects import find_subjects, numbered_subjects
 from registry.subjects.engine import schema_engine
 
 PREVIEW: Final = 8
 MOST_SUGGESTED: Final = 5
-_Find = Callable[[Query, Sight, Actor, int, str, FirstKeys], Group]
+_Find = Callable[[Query, ReadScope, Actor, int, str, FirstPage], Group]
 
 
-def _docs(query: Query, sight: Sight, by: Actor, limit: int, cursor: str, first: FirstKeys) -> Group:
+def _docs(query: Query, sight: ReadScope, by: Actor, limit: int, cursor: str, first: FirstPage) -> Group:
     if not query.plain_words or query.has_operators:
         return Group(DOCS)
     return find_fields(query, sight, by, limit=limit, cursor=cursor, group=DOCS, first=first)
@@ -67,12 +67,12 @@ def search(text: str, *, by: Actor, limit: int = PREVIEW) -> SearchResult:
 
     Raises NotSignedIn, NotAllowed, InvalidInput.
     """
-    sight = sight_of(by)
+    sight = read_scope_of(by)
     query = parse_query(text)
     if not query.terms:
         return SearchResult(query="", indexing=_is_indexing(sight))
     most = _limit(limit)
-    first = FirstKeys()
+    first = FirstPage()
     groups = tuple(_FINDERS[name](query, sight, by, most, "", first) for name in GROUPS)
     result = SearchResult(query=query.text, groups=groups, indexing=_is_indexing(sight))
     if not result.is_empty:
@@ -88,11 +88,11 @@ def search(text: str, *, by: Actor, limit: int = PREVIEW) -> SearchResult:
 
 def search_group(text: str, group: str, *, by: Actor, cursor: str = "", limit: int = 50) -> Group:
     """Return a page of one group; `cursor` is from the page before. Raises NotSignedIn, NotAllowed, InvalidInput."""
-    sight = sight_of(by)
+    sight = read_scope_of(by)
     if group not in GROUPS:
         raise InvalidInput(f"{group[:40]!r} is not a group. The groups are {', '.join(GROUPS)}.")
     query = parse_query(text)
-    return _FINDERS[group](query, sight, by, _limit(limit), cursor, FirstKeys()) if query.terms else Group(group)
+    return _FINDERS[group](query, sight, by, _limit(limit), cursor, FirstPage()) if query.terms else Group(group)
 
 
 def _is_tried(query: Query) -> bool:
@@ -104,7 +104,7 @@ def _limit(limit: int) -> int:
     return max(1, min(limit, MAX_LIMIT))
 
 
-def _is_indexing(sight: Sight) -> bool:
+def _is_indexing(sight: ReadScope) -> bool:
     """Return whether subjects wait to be indexed; False for actors who may not read all of them."""
     return sight.whole and StaleSubject.objects.exists()
 
@@ -170,7 +170,7 @@ def find_pasted(text: str, *, by: Actor) -> Pasted:
 
     Raises NotSignedIn, NotAllowed, InvalidInput if the text is neither.
     """
-    sight = sight_of(by)
+    sight = read_scope_of(by)
     if len(text) > MAX_PASTED:
         raise InvalidInput(f"The text has {len(text):,} characters. At most {MAX_PASTED:,} are allowed.")
     if "\0" in text:
@@ -188,7 +188,7 @@ def find_pasted(text: str, *, by: Actor) -> Pasted:
 # -- messages -----------------------------------------------------------------------------------------------------------
 
 
-def _message(text: str, sight: Sight, by: Actor) -> Pasted:
+def _message(text: str, sight: ReadScope, by: Actor) -> Pasted:
     """Return the schema id or GUID in a message, and the versions that have its schema."""
     try:
         frame = frame_of(read_pasted(text).data, {}, "value")
@@ -209,7 +209,7 @@ def _can_be_an_id(mark: Mark) -> bool:
 # -- schemas ------------------------------------------------------------------------------------------------------------
 
 
-def _schema(text: str, sight: Sight, by: Actor) -> Pasted:
+def _schema(text: str, sight: ReadScope, by: Actor) -> Pasted:
     try:
         parsed = _parsed(text)
         names = list(dict.fromkeys(row.name for row in schema_engine.outline(parsed)))[:MOST_NAMES]
@@ -245,7 +245,7 @@ def _equal(fingerprint: str, where: Sql) -> list[int]:
     return [number for (number,) in rows_of(query, {**sql.parameters, "most": MOST_EQUAL})]
 
 
-def _nearest(names: Sequence[str], where: Sql, sight: Sight) -> list[tuple[int, int, float]]:
+def _nearest(names: Sequence[str], where: Sql, sight: ReadScope) -> list[tuple[int, int, float]]:
     """Return subjects, how many of the names each has, and the share of the names of both; nearest first."""
     if not names:
         return []

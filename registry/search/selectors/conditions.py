@@ -25,7 +25,7 @@ from registry.subjects.policy.effective_policy import DEFAULT_LEVEL
 
 
 @dataclass(frozen=True)
-class Sight:
+class ReadScope:
     """The searched registries, id → name, and the condition of what is readable, on `e.registry_id` and `e.name`.
 
     `e.name` is qualified. `whole`: everything is readable, and the condition is always true.
@@ -47,14 +47,14 @@ def require_sight(by: Actor) -> None:
         require(by, READ)
 
 
-def sight_of(by: Actor) -> Sight:
+def read_scope_of(by: Actor) -> ReadScope:
     """Return what the actor may search: subjects of the registries that have pages. Raises NotSignedIn, NotAllowed."""
     require_sight(by)
     rows = list(Registry.objects.order_by("pk").values_list("pk", "name", "project", "location"))
     here = {key: name for key, name, *parent in rows if parent == [settings.DEFAULT_PROJECT, settings.DEFAULT_LOCATION]}
     wide = [key for key, name in here.items() if may(by, READ, registry=name)]
     if len(wide) == len(rows):
-        return Sight(here, whole=True, condition="TRUE")
+        return ReadScope(here, whole=True, condition="TRUE")
     conditions = ["e.registry_id = ANY(%(sight_wide)s)"]
     parameters: dict[str, Any] = {"sight_wide": wide}
     extent = extent_of(by, READ)
@@ -69,7 +69,7 @@ def sight_of(by: Actor) -> Sight:
                 parameters[f"sight_{number}_{index}"] = name_pattern(pattern).like
                 parts.append(f"e.name LIKE %(sight_{number}_{index})s")
             conditions.append(f"({' AND '.join(parts)})")
-    return Sight(here, whole=False, condition=f"({' OR '.join(conditions)})", parameters=parameters)
+    return ReadScope(here, whole=False, condition=f"({' OR '.join(conditions)})", parameters=parameters)
 
 
 MAX_SWAPPED: Final = 12
@@ -145,7 +145,7 @@ def whole_line(text: str) -> str:
     return f"%\n{escaped(fold(text))}\n%"
 
 
-def of_subjects(query: Query, sight: Sight) -> Sql | None:
+def of_subjects(query: Query, sight: ReadScope) -> Sql | None:
     """Return the conditions on subjects `e`: the query's operators and what is readable; None if there are none."""
     sql = Sql(parameters=dict(sight.parameters))
     if not sight.whole:

@@ -17,7 +17,7 @@ from registry.search.models import DOC, NAME, PARENT, TAGS, TYPE, fold, split_li
 from registry.search.query import Query, Term
 from registry.search.results import DOCS, FIELDS, MOST_COUNTED, FieldHit, Group, counted
 from registry.search.selectors.conditions import (
-    Sight,
+    ReadScope,
     Sql,
     anywhere,
     begins,
@@ -120,7 +120,7 @@ class FieldPath:
 Keys = list[tuple[int, int, int, int]]
 
 
-class FirstKeys:
+class FirstPage:
     """The first fields that match a query, as many as are counted; looked up once for all groups of a search."""
 
     def __init__(self) -> None:
@@ -145,7 +145,7 @@ class FirstKeys:
 
 
 def find_fields(
-    query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str = "", group: str = FIELDS, first: FirstKeys
+    query: Query, sight: ReadScope, by: Actor, *, limit: int, cursor: str = "", group: str = FIELDS, first: FirstPage
 ) -> Group:
     """Return a page of the matching fields; in the group `docs`, those with the words in their description.
 
@@ -171,7 +171,7 @@ def _for_docs(query: Query) -> Query:
     return Query(tuple(Term("doc", term.value) if not term.operator else term for term in query.terms))
 
 
-def subjects_with_fields(query: Query, sight: Sight, first: FirstKeys) -> tuple[list[int], bool]:
+def subjects_with_fields(query: Query, sight: ReadScope, first: FirstPage) -> tuple[list[int], bool]:
     """Return the ids of subjects with a field that matches all operators on fields, best first.
 
     Also return whether there are more.
@@ -204,7 +204,7 @@ def _is_wide(keys: Keys) -> bool:
     return bool(keys) and keys[0][3] >= MOST_TERMS
 
 
-def _page(keys: Keys, sight: Sight, by: Actor, *, limit: int, is_first: bool, group: str) -> Group:
+def _page(keys: Keys, sight: ReadScope, by: Actor, *, limit: int, is_first: bool, group: str) -> Group:
     shown = keys[:limit]
     total, more = counted(keys, _is_wide(keys))
     return Group(
@@ -220,7 +220,7 @@ def _positions(keys: Keys) -> list[tuple[int, int]]:
     return [(subject, position) for _, subject, position, _ in keys]
 
 
-def hits_of(keys: Sequence[tuple[int, int]], sight: Sight, by: Actor) -> tuple[FieldHit, ...]:
+def hits_of(keys: Sequence[tuple[int, int]], sight: ReadScope, by: Actor) -> tuple[FieldHit, ...]:
     """Return the fields at those places, in their order, without those deleted meanwhile or not readable."""
     if not keys:
         return ()
@@ -247,7 +247,7 @@ def hits_of(keys: Sequence[tuple[int, int]], sight: Sight, by: Actor) -> tuple[F
 # -- the conditions -------------------------------------------------------------------------------------------------
 
 
-def _prepared(query: Query, sight: Sight, *, similar: bool = False) -> Search | None:
+def _prepared(query: Query, sight: ReadScope, *, similar: bool = False) -> Search | None:
     """Prepare the search of a query: by names if it has any, else by tag, type or description.
 
     Return None if it has no conditions on fields.
@@ -396,7 +396,7 @@ def _also(search: Search, kind: str, value: str, *, with_subject: bool) -> None:
     search.sql.add(condition)
 
 
-def field_names_like(names: Sequence[str], sight: Sight, *, most: int) -> list[str]:
+def field_names_like(names: Sequence[str], sight: ReadScope, *, most: int) -> list[str]:
     """Return names of readable fields that are similar to a word, most similar first."""
     query = Query(tuple(Term("", word) for word in names))
     prepared = _prepared(query, sight, similar=True)

@@ -23,7 +23,7 @@ from registry.search.results import (
     TypeHit,
     counted,
 )
-from registry.search.selectors.conditions import Sight, Sql, anywhere, contains, numbers_in, rows_of, which_id
+from registry.search.selectors.conditions import ReadScope, Sql, anywhere, contains, numbers_in, rows_of, which_id
 from registry.subjects.versions.qualified_names import SubjectName
 
 MOST_TYPES: Final = 20
@@ -89,7 +89,7 @@ UNION ALL
 """
 
 
-def find_types(query: Query, sight: Sight, *, limit: int = MOST_TYPES) -> Group:
+def find_types(query: Query, sight: ReadScope, *, limit: int = MOST_TYPES) -> Group:
     """Return the types that contain a word, up to one page, and how many fields have each."""
     if len(query.plain_words) != 1 or query.has_operators:
         return Group(TYPES)
@@ -104,11 +104,11 @@ def find_types(query: Query, sight: Sight, *, limit: int = MOST_TYPES) -> Group:
     return Group(TYPES, hits, total=len(hits), more=len(hits) == limit)
 
 
-def _in_sight(sight: Sight) -> str:
+def _in_sight(sight: ReadScope) -> str:
     return "TRUE" if sight.whole else _SEEN.format(condition=sight.condition)
 
 
-def find_ids(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str = "") -> Group:
+def find_ids(query: Query, sight: ReadScope, by: Actor, *, limit: int, cursor: str = "") -> Group:
     """Return the versions whose schema has one of the ids, GUIDs or fingerprints, soft-deleted ones too."""
     identifiers = [*query.of("id"), *(word for word in query.plain_words if is_id(word))]
     if not identifiers or (query.has_operators and not query.of("id")):
@@ -130,7 +130,7 @@ def find_ids(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str =
     )
 
 
-def _id_hits(rows: Sequence[tuple[Any, ...]], sight: Sight, by: Actor) -> tuple[IdHit, ...]:
+def _id_hits(rows: Sequence[tuple[Any, ...]], sight: ReadScope, by: Actor) -> tuple[IdHit, ...]:
     hits = []
     for registry, context, name, version, schema_id, guid, deleted, _ in rows:
         subject = SubjectName(context, name).qualified
@@ -139,7 +139,7 @@ def _id_hits(rows: Sequence[tuple[Any, ...]], sight: Sight, by: Actor) -> tuple[
     return tuple(hits)
 
 
-def find_requests(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str = "") -> Group:
+def find_requests(query: Query, sight: ReadScope, by: Actor, *, limit: int, cursor: str = "") -> Group:
     """Return promotion requests by id, or with every word in a subject's name, the reason or a label; newest first."""
     if not query.plain_words or query.has_operators:
         return Group(REQUESTS)
@@ -196,7 +196,7 @@ def _request_hits(numbers: Sequence[int]) -> tuple[RequestHit, ...]:
     )
 
 
-def find_tags(query: Query, sight: Sight, *, limit: int = MOST_TAGS) -> Group:
+def find_tags(query: Query, sight: ReadScope, *, limit: int = MOST_TAGS) -> Group:
     """Return the tags that contain a word, of subjects and of fields, and how many subjects have each."""
     if len(query.plain_words) != 1 or query.has_operators:
         return Group(TAGS)

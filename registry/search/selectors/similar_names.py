@@ -11,7 +11,7 @@ from django.db import connection
 from registry.access.permission_filters import READ
 from registry.access.roles import Actor, may
 from registry.search.models import NAME, PARENT, TYPE, fold, stored_text, term_digest
-from registry.search.selectors.conditions import rows_of, sight_of
+from registry.search.selectors.conditions import read_scope_of, rows_of
 
 #: types that are returned, those of the most fields first
 MAX_TYPES: Final = 20
@@ -72,7 +72,7 @@ def namesakes_of_other_types(name: str, type_: str, *, by: Actor) -> tuple[Other
 
     Two queries. Raises NotSignedIn, NotAllowed.
     """
-    sight = sight_of(by)
+    sight = read_scope_of(by)
     parameters: dict[str, Any] = {
         **sight.parameters,
         "kind": NAME,
@@ -116,7 +116,7 @@ def nearest_subjects(registry: int, name: str, *, by: Actor) -> tuple[str, ...]:
 
     The names are qualified. Raises NotSignedIn or NotAllowed if the actor may read nothing.
     """
-    sight = sight_of(by)
+    sight = read_scope_of(by)
     if registry not in sight.registries or not name or len(name) > LONGEST:
         return ()
     parameters = {**sight.parameters, "here": registry, "name": name, "folded": fold(name)}

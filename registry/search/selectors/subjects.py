@@ -16,7 +16,7 @@ from registry.search.models import fold, split_lines
 from registry.search.query import OF_FIELDS, Query
 from registry.search.results import MOST_COUNTED, SUBJECTS, Group, SubjectHit, counted
 from registry.search.selectors.conditions import (
-    Sight,
+    ReadScope,
     Sql,
     begins,
     contains,
@@ -25,7 +25,7 @@ from registry.search.selectors.conditions import (
     swapped_letters,
     whole_line,
 )
-from registry.search.selectors.fields import FirstKeys, subjects_with_fields
+from registry.search.selectors.fields import FirstPage, subjects_with_fields
 
 MOST_SIMILAR: Final = 10
 #: of a word to a part of a name; PostgreSQL's default, 0.6, forgives one wrong letter only in long words
@@ -78,7 +78,9 @@ SELECT e.subject_id, ({likeness})::real AS likeness FROM search_indexedsubject e
 _PIECE: Final = 200
 
 
-def find_subjects(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str = "", first: FirstKeys) -> Group:
+def find_subjects(
+    query: Query, sight: ReadScope, by: Actor, *, limit: int, cursor: str = "", first: FirstPage
+) -> Group:
     """Return a page of the matching subjects; if no name matches, those with a similar name."""
     if not query.terms:
         return Group(SUBJECTS)
@@ -92,7 +94,7 @@ def find_subjects(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: 
     return Group(SUBJECTS, hits, total=len(hits))
 
 
-def _where(query: Query, sight: Sight) -> Sql:
+def _where(query: Query, sight: ReadScope) -> Sql:
     """Return the conditions: readable, operators on subjects, and every word in its name, description or tags."""
     sql = of_subjects(query, sight) or Sql()
     for word in query.plain_words:
@@ -104,7 +106,7 @@ def _where(query: Query, sight: Sight) -> Sql:
     return sql
 
 
-def _page(query: Query, where: Sql, sight: Sight, by: Actor, *, limit: int, cursor: str) -> Group:
+def _page(query: Query, where: Sql, sight: ReadScope, by: Actor, *, limit: int, cursor: str) -> Group:
     """Return names that begin with the first word, then the others, both by name."""
     parameters: dict[str, Any] = {**where.parameters, "most": limit + 1, "sorted": MOST_SORTED + 1}
     starts = f"e.folded_name LIKE {_give(parameters, begins(query.plain_words[0]))}" if query.plain_words else "TRUE"
@@ -141,14 +143,14 @@ def _part(
     )
 
 
-def _with_fields(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: str, first: FirstKeys) -> Group:
+def _with_fields(query: Query, sight: ReadScope, by: Actor, *, limit: int, cursor: str, first: FirstPage) -> Group:
     """Return subjects with a field that matches all operators on fields.
 
     If these are only `doc:` and `tag:`, also return subjects whose own description and tags match.
     """
     numbers, more = subjects_with_fields(query, sight, first)
     if not query.of("field") and not query.of("type"):
-        numbers = list(dict.fromkeys([*_saying(query, sight), *numbers]))
+        numbers = list(dict.fromkeys([*_with_own_text(query, sight), *numbers]))
     where = _where(query, sight)
     if query.plain_words or where.conditions:
         # of the subjects with matching fields, those that are readable and match the rest, in the same order
@@ -169,7 +171,7 @@ def _with_fields(query: Query, sight: Sight, by: Actor, *, limit: int, cursor: s
     )
 
 
-def _saying(query: Query, sight: Sight) -> list[int]:
+def _with_own_text(query: Query, sight: ReadScope) -> list[int]:
     """Return the subjects whose own description and tags match all of the query's."""
     filters = of_subjects(query, sight) or Sql()
     for value in query.of("doc"):
@@ -180,12 +182,12 @@ def _saying(query: Query, sight: Sight) -> list[int]:
     return [number for (number,) in rows_of(sql, {**filters.parameters, "most": MOST_COUNTED + 1})]
 
 
-def subjects_of(numbers: Sequence[int], sight: Sight, by: Actor) -> tuple[SubjectHit, ...]:
+def subjects_of(numbers: Sequence[int], sight: ReadScope, by: Actor) -> tuple[SubjectHit, ...]:
     """Return the subjects with those ids, in their order, without those deleted meanwhile or not readable."""
     return tuple(hit for _, hit in numbered_subjects(numbers, sight, by))
 
 
-def numbered_subjects(numbers: Sequence[int], sight: Sight, by: Actor) -> list[tuple[int, SubjectHit]]:
+def numbered_subjects(numbers: Sequence[int], sight: ReadScope, by: Actor) -> list[tuple[int, SubjectHit]]:
     """Return the same, each with its id."""
     if not numbers:
         return []
@@ -194,7 +196,7 @@ def numbered_subjects(numbers: Sequence[int], sight: Sight, by: Actor) -> list[t
     return [(row[1], hit) for row in rows for hit in _hits([row], sight, by)]
 
 
-def _similar(query: Query, sight: Sight, by: Actor) -> tuple[SubjectHit, ...]:
+def _similar(query: Query, sight: ReadScope, by: Actor) -> tuple[SubjectHit, ...]:
     """Return names that contain some of several words, and after them those that are similar to one."""
     where = of_subjects(query, sight) or Sql()
     rows = _containing(query.plain_words, where) if len(query.plain_words) > 1 else []
@@ -240,7 +242,9 @@ def _alike(plain_words: Sequence[str], where: Sql, *, most: int, but: list[int])
         return rows_of(query, {**sql.parameters, "most": most, "but": but})
 
 
-def _hits(rows: Sequence[tuple[Any, ...]], sight: Sight, by: Actor, *, similar: bool = False) -> tuple[SubjectHit, ...]:
+def _hits(
+    rows: Sequence[tuple[Any, ...]], sight: ReadScope, by: Actor, *, similar: bool = False
+) -> tuple[SubjectHit, ...]:
     return tuple(
         SubjectHit(
             registry=sight.registries[registry],

@@ -5,7 +5,7 @@ import django.db.models.deletion
 import django.db.models.functions.text
 from django.db import migrations, models
 
-from registry.audit.triggers import CreateTables, govern
+from registry.audit.triggers import CreateTables, audit_table
 
 
 class Migration(migrations.Migration):
@@ -321,6 +321,6 @@ class Migration(migrations.Migration):
                 },
             ),
         ),
-        govern("streams_statecheck", hide=("report", "plan")),
-        govern("streams_checkpointstore"),
+        audit_table("streams_statecheck", hide=("report", "plan")),
+        audit_table("streams_checkpointstore"),
     ]

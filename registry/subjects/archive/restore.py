@@ -14,10 +14,17 @@ from registry.access.roles import Actor, require
 from registry.audit.context import record
 from registry.errors import InvalidInput, OperationNotPermitted, PlanChanged
 from registry.subjects.archive.archive import RIGHTS, OpenCopy, gone, stored_copy
-from registry.subjects.events import REGISTERED, tell_of_many
+from registry.subjects.events import REGISTERED, announce_many
 from registry.subjects.import_export import registry_import
 from registry.subjects.import_export.export_file import COMMAND, read_sent, shown_name, write_snapshot
-from registry.subjects.import_export.import_plan import Move, Plan, Ways, make_plan, missing_of, plan_move
+from registry.subjects.import_export.import_plan import (
+    ImportDiff,
+    Plan,
+    RestoreOptions,
+    diff_snapshots,
+    make_plan,
+    missing_of,
+)
 from registry.subjects.import_export.snapshot import Problem, contents_of
 from registry.subjects.lifecycle.retirement import restore_each
 from registry.subjects.models import KeptCopy, Registry
@@ -73,7 +80,7 @@ def write_copy(*, registry: str, number: int, file: IO[bytes], by: Actor) -> str
     return copy.row.name
 
 
-def plan_copy(*, registry: str, number: int, ways: Ways, by: Actor) -> Plan:
+def plan_copy(*, registry: str, number: int, ways: RestoreOptions, by: Actor) -> Plan:
     """Return what restoring a copy would do now; changes nothing.
 
     Raises RegistryNotFound, CopyNotFound, NotAllowed, ReleaseRequired, OperationNotPermitted, and InvalidInput for more
@@ -87,21 +94,21 @@ def open_copy(*, registry: str, number: int, by: Actor) -> OpenCopy:
     return OpenCopy(*stored_copy(registry, number, by))
 
 
-def plan_open(copy: OpenCopy, *, ways: Ways, by: Actor) -> Plan:
+def plan_open(copy: OpenCopy, *, ways: RestoreOptions, by: Actor) -> Plan:
     """Plan a copy that is already open, as `plan_copy` does."""
     _refuse_mirror(copy.registry)
     return _look(copy, _ways(copy.row, ways), by)
 
 
 @retried
-def _look(copy: OpenCopy, ways: Ways, by: Actor) -> Plan:
+def _look(copy: OpenCopy, ways: RestoreOptions, by: Actor) -> Plan:
     plan = _do(copy, ways, by)
     transaction.set_rollback(True)
     return plan
 
 
 @retried
-def bring_copy(*, registry: str, number: int, ways: Ways, digest: str, by: Actor) -> Plan:
+def apply_copy(*, registry: str, number: int, ways: RestoreOptions, digest: str, by: Actor) -> Plan:
     """Apply a plan, then delete the copy, so that it is applied only once.
 
     Raises as `plan_copy` does, PlanChanged if the registry or the choice has changed since the plan, and
@@ -125,11 +132,11 @@ def bring_copy(*, registry: str, number: int, ways: Ways, digest: str, by: Actor
     if not KeptCopy.objects.filter(pk=row.pk).delete()[0]:
         raise gone(number)
     if not ways.live:  # otherwise each version was announced when it was restored
-        tell_of_many(registry_row, REGISTERED, plan.count("created"), why=_why(row, by), by=by)
+        announce_many(registry_row, REGISTERED, plan.count("created"), why=_why(row, by), by=by)
     return plan
 
 
-def _ways(row: KeptCopy, ways: Ways) -> Ways:
+def _ways(row: KeptCopy, ways: RestoreOptions) -> RestoreOptions:
     """Adjust the options: deleted versions only fill free places; the versions of a file keep their deletions."""
     return replace(ways, only_missing=True) if row.kind == KeptCopy.DELETED else replace(ways, live=False)
 
@@ -149,7 +156,7 @@ def _refuse_mirror(registry: Registry) -> None:
 # -- the change --------------------------------------------------------------------------------------------------------
 
 
-def _do(copy: OpenCopy, ways: Ways, by: Actor) -> Plan:
+def _do(copy: OpenCopy, ways: RestoreOptions, by: Actor) -> Plan:
     """Restore the copy in the caller's transaction and return what was done."""
     registry, row = copy.registry, copy.row
     why = f"bring in {row.name[:200]}"
@@ -158,7 +165,7 @@ def _do(copy: OpenCopy, ways: Ways, by: Actor) -> Plan:
     there = copy.contents.snapshot
     names = {record.subject for record in there.versions} | set(there.notes)
     here = contents_of(registry, names if len(names) <= NAMED else None, outer_scopes=True)
-    move = plan_move(there, here, defaults=(DEFAULT_LEVEL, DEFAULT_MODE))
+    move = diff_snapshots(there, here, defaults=(DEFAULT_LEVEL, DEFAULT_MODE))
     if ways.only_missing:
         move = missing_of(move, here)
     if len(move.bring) > MOST:
@@ -179,23 +186,23 @@ def _refuse_readonly(registry: Registry, row: KeptCopy, by: Actor) -> None:
         raise OperationNotPermitted(f"Registry {registry.name} is in mode {mode}. Set it to READWRITE or IMPORT first.")
 
 
-def _bring(registry: Registry, move: Move, by: Actor, why: str) -> list[Problem]:
+def _bring(registry: Registry, move: ImportDiff, by: Actor, why: str) -> list[Problem]:
     whole: dict[str, Any] = {"registry": registry, "by": by, "why": why}
     problems = [*move.problems, *registry_import.bring_contexts(contexts=move.contexts, **whole)]
-    problems += registry_import.bring_versions(records=move.bring, **whole).problems
+    problems += registry_import.import_all_versions(records=move.bring, **whole).problems
     if move.configs:
-        problems += registry_import.bring_configs(configs=move.configs, **whole)
+        problems += registry_import.import_configs(configs=move.configs, **whole)
     if move.notes:
-        problems += registry_import.bring_notes(notes=move.notes, **whole)
+        problems += registry_import.import_notes(notes=move.notes, **whole)
     modes = {scope: sides[1] for scope, sides in move.modes.items()}
     if modes.get(None) == DEFAULT_MODE:
         modes[None] = ""
     if modes:
-        registry_import.bring_modes(modes=modes, **whole)
+        registry_import.import_modes(modes=modes, **whole)
     return problems
 
 
-def _revive(registry: Registry, move: Move, done: list[Problem], by: Actor) -> tuple[Problem, ...]:
+def _revive(registry: Registry, move: ImportDiff, done: list[Problem], by: Actor) -> tuple[Problem, ...]:
     """Make the restored versions live by the rules of restoring; the others stay soft-deleted."""
     failed = {problem.what for problem in done}
     deleted: dict[SubjectName, dict[int, str]] = {}

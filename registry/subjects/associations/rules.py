@@ -31,7 +31,7 @@ from registry.subjects.models import Association, Registry, SchemaReference
 from registry.subjects.policy import change_guard
 from registry.subjects.policy.effective_policy import effective_mode
 from registry.subjects.registration.submission import is_registered, versions_of
-from registry.subjects.versions.lookup import meant_subject
+from registry.subjects.versions.lookup import resolve_alias
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 
@@ -205,7 +205,7 @@ class Request:
         """Resolve the subject's name in the context, and its alias."""
         if spec.subject is None:
             return spec
-        subject = meant_subject(self.registry, parse_subject(spec.subject, context=context))
+        subject = resolve_alias(self.registry, parse_subject(spec.subject, context=context))
         may_change(self.registry, subject, self.by)
         return replace(spec, subject=subject.qualified)
 

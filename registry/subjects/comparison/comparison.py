@@ -13,7 +13,7 @@ from registry.errors import InvalidSchema, SubjectNotFound
 from registry.formats import format_of
 from registry.formats.assessment import Assessment, ReservedReport, check_reserved
 from registry.formats.base import Difference, ParsedSchema, Reference
-from registry.formats.compatibility import LevelStrip, level_named
+from registry.formats.compatibility import LevelOverview, level_named
 from registry.formats.lint import TAG_RULES, LintFinding
 from registry.formats.policies import PolicyReport
 from registry.formats.report import Profile, Report
@@ -185,7 +185,7 @@ class TextCheck:
     """
 
     config: EffectiveConfig
-    levels: LevelStrip
+    levels: LevelOverview
     lint: tuple[LintFinding, ...]
     assessment: Assessment | None = None
     newest: int = 0

@@ -135,7 +135,7 @@ def _paths(reading: Reading) -> list[str] | None:
 
 
 #: for a schema whose fields can't be read: all of it may be personal
-UNTOLD = SchemaTags(is_personal=True)
+UNKNOWN_TAGS = SchemaTags(is_personal=True)
 
 
 def is_personal_tag(tag: str) -> bool:
@@ -157,27 +157,27 @@ def tags_of_outline(
 
 
 def tags_of_parsed(parsed: ParsedSchema, metadata: Mapping[str, object] | None, note: Note) -> SchemaTags:
-    """Return the tags of a parsed schema's fields; UNTOLD if reading them exceeds the limits."""
+    """Return the tags of a parsed schema's fields; UNKNOWN_TAGS if reading them exceeds the limits."""
     try:
         outline = schema_engine.outline(parsed)
     except SchemadeskError:
-        return UNTOLD
+        return UNKNOWN_TAGS
     return tags_of_outline(parsed.schema_type, outline, metadata, note)
 
 
 def tags_of_info(registry: Registry, info: VersionInfo, note: Note, readings: Sequence[Reading] = ()) -> SchemaTags:
-    """Return a version's tags; UNTOLD if its schema can't be read. `readings` are those that exist already."""
+    """Return a version's tags; UNKNOWN_TAGS if its schema can't be read. `readings` are those that exist already."""
     try:
         parsed = parsed_of(registry, info, readings)
     except SchemadeskError:
-        return UNTOLD
+        return UNKNOWN_TAGS
     return tags_of_parsed(parsed, info.schema.metadata, note)
 
 
 def tags_of_schemas(registry: Registry, schemas: Sequence[Schema]) -> dict[int, SchemaTags]:
     """Return the tags of definitions by row, each with those of all subjects that have it; a few queries.
 
-    UNTOLD for a definition that can't be read.
+    UNKNOWN_TAGS for a definition that can't be read.
     """
     pks = [row.pk for row in schemas]
     uses: dict[int, set[SubjectName]] = {}
@@ -193,7 +193,7 @@ def tags_of_schemas(registry: Registry, schemas: Sequence[Schema]) -> dict[int, 
             schema, row.metadata, _together([notes[name] for name in uses.get(row.pk, ()) if name in notes])
         )
         if (schema := parsed.get(row.pk)) is not None
-        else UNTOLD
+        else UNKNOWN_TAGS
         for row in schemas
     }
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from registry.errors import InvalidReference, InvalidSchema, SchemaTooCostly
 from registry.formats import format_of
-from registry.formats.assessment import Parting
+from registry.formats.assessment import Disagreement
 from registry.formats.base import Answer, Difference, Judgement, OutlineField, ParsedSchema, Reference, Truth
 from registry.formats.report import Direction, Profile, Report, ReportItem
 from registry.formats.suggested_edits import SuspectedRename, renames_of
@@ -43,7 +43,7 @@ class ProvedComparison(Comparison):
     is None although the formats are the same. `unproved` says why the findings have no witnesses.
     """
 
-    partings: tuple[Parting, ...] = ()
+    partings: tuple[Disagreement, ...] = ()
     renames: tuple[SuspectedRename, ...] = ()
     unchanged: tuple[OutlineField, ...] = ()
     new_text: str = ""
@@ -138,7 +138,7 @@ class _PairResult:
     differences: tuple[Difference, ...]
     backward: Report
     forward: Report
-    partings: tuple[Parting, ...] = ()
+    partings: tuple[Disagreement, ...] = ()
     renames: tuple[SuspectedRename, ...] = ()
     unchanged: tuple[OutlineField, ...] = ()
     unproved: str = ""
@@ -207,13 +207,13 @@ def _proved(result: _PairResult, old: ParsedSchema, new: ParsedSchema, version: 
     )
 
 
-def _parting(judged: Judgement, truth: Truth, version: int, direction: Direction) -> list[Parting]:
+def _parting(judged: Judgement, truth: Truth, version: int, direction: Direction) -> list[Disagreement]:
     """Return where rules and data disagree: one parting, or none."""
     by_rules: Answer = "yes" if judged.is_compatible else "no"
     if truth.answer == by_rules:
         return []
     witness = next((item.witness for item in truth.findings if item.witness), None)
-    return [Parting(version, direction, by_rules, truth.answer, truth.how, witness)]
+    return [Disagreement(version, direction, by_rules, truth.answer, truth.how, witness)]
 
 
 def _with_witnesses(

@@ -23,7 +23,7 @@ from registry.formats.base import (
     Truth,
     Witness,
 )
-from registry.formats.compatibility import History, LevelStrip
+from registry.formats.compatibility import History, LevelOverview
 from registry.formats.cost import Cost, Place, estimate, place_of, place_of_pair
 from registry.formats.json_change import Change
 from registry.formats.lint import LintFinding
@@ -257,11 +257,11 @@ def check_both(new: ParsedSchema, old: tuple[int, ParsedSchema], *, profile: Pro
     return check(new, [old], "BACKWARD", profile=profile), check(new, [old], "FORWARD", profile=profile)
 
 
-def check_all_levels(new: ParsedSchema, history: History, *, profile: Profile = "confluent") -> LevelStrip:
+def check_all_levels(new: ParsedSchema, history: History, *, profile: Profile = "confluent") -> LevelOverview:
     """Return the reports of all seven levels and the matrix of all versions."""
     if _place([new, *(old for _, old in history)]) == "process":
         return compatibility.check_all_levels(FORMATS[new.schema_type], new, history, profile=profile)
-    strip: LevelStrip = _with_history("check_all_levels", new, history, profile=profile)
+    strip: LevelOverview = _with_history("check_all_levels", new, history, profile=profile)
     return strip
 
 

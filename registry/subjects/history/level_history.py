@@ -17,7 +17,7 @@ from registry.formats.report import Report
 from registry.subjects.comparison.comparison import LENIENT_POLICY, of_group
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Config, Registry, Schema, SchemaVersion, Subject
-from registry.subjects.policy.effective_policy import EffectiveConfig, OwnConfig, spoken_for_many
+from registry.subjects.policy.effective_policy import EffectiveConfig, OwnConfig, scope_settings_for_many
 from registry.subjects.versions.parsed_schemas import parser_of
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
@@ -123,7 +123,7 @@ def what_if(
         raise SubjectNotFound(message, registry=registry.name, subject=scope.qualified)
     rows = list(_after(affected, after).select_related("context").order_by("context__name", "name")[: limit + 1])
     page, has_more = rows[:limit], len(rows) > limit
-    trying = _Trying(registry, chosen, time.monotonic() + seconds)
+    trying = _LevelTrial(registry, chosen, time.monotonic() + seconds)
     trials = trying.subjects(page)
     last = trials[-1].subject if trials else after
     is_over = not has_more and len(trials) == len(page)
@@ -183,7 +183,7 @@ class NewestVersions:
 
 
 @dataclass
-class _Trying:
+class _LevelTrial:
     """Checks a level on one subject after the other, until the time is over or the engines refuse."""
 
     registry: Registry
@@ -195,7 +195,7 @@ class _Trying:
     def subjects(self, rows: Sequence[Subject]) -> list[SubjectTrial]:
         """Return as many trials as possible; at least one, so that the next answer begins further on."""
         names = {row.pk: SubjectName(row.context.name, row.name) for row in rows}
-        spoken = spoken_for_many(self.registry, names.values())
+        spoken = scope_settings_for_many(self.registry, names.values())
         newest, trials = newest_versions(names), list[SubjectTrial]()
         for batch in _batches(rows, newest):
             texts, parse = read_versions([pk for row in batch for pk in newest[row.pk].versions])
@@ -238,7 +238,7 @@ class _Trying:
                 judged += 1
             except (InvalidSchema, InvalidReference) as error:
                 unjudged.append(Unjudged(new.version, error.placed))
-                self._mind(error)
+                self._stop_if_exhausted(error)
             except Unavailable as error:
                 unjudged.append(Unjudged(new.version, error.message))
                 self.stopped = error.message
@@ -246,7 +246,7 @@ class _Trying:
         left_out = many - len(rows)
         return SubjectTrial(name, config.level, max(0, many - 1), judged, tuple(failing), tuple(unjudged), left_out)
 
-    def _mind(self, error: InvalidSchema | InvalidReference) -> None:
+    def _stop_if_exhausted(self, error: InvalidSchema | InvalidReference) -> None:
         """Stop if the request's whole allowance is used up; a single schema over its own limit stops nothing."""
         if isinstance(error, SchemaTooCostly) and "limit" not in error.details:
             self.stopped = error.message

@@ -22,7 +22,7 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 
 @dataclass(frozen=True)
-class Move:
+class ImportDiff:
     """The changes, in the order in which they are made, and what can't be imported.
 
     `bring` are versions that are missing here, deleted on one side only, or have another text, which the engines
@@ -46,7 +46,7 @@ class Move:
         return not (self.bring or self.configs or self.modes or self.contexts or self.notes or self.problems)
 
 
-def plan_move(there: Snapshot, here: Snapshot, *, defaults: tuple[str, str] = ("", "")) -> Move:
+def diff_snapshots(there: Snapshot, here: Snapshot, *, defaults: tuple[str, str] = ("", "")) -> ImportDiff:
     """Return the changes that make `here` contain what is `there`.
 
     `defaults` are the level and mode of a registry that sets none. A server that can't distinguish its settings from
@@ -64,7 +64,7 @@ def plan_move(there: Snapshot, here: Snapshot, *, defaults: tuple[str, str] = ("
     there_keys = there.by_key
     # Deletions go first: a subject has one live version of a schema, so a deletion makes room for another version.
     ordered.sort(key=lambda record: not (record.deleted and record.key in own_versions))
-    return Move(
+    return ImportDiff(
         bring=tuple(ordered),
         gone=tuple(record for record in here.versions if record.key not in there_keys),
         same=same,
@@ -99,7 +99,7 @@ def _modes(there: Snapshot, here: Snapshot, default: str) -> dict[Scope, tuple[s
     return differing
 
 
-def describe(move: Move, here: Snapshot) -> Iterator[str]:
+def describe(move: ImportDiff, here: Snapshot) -> Iterator[str]:
     """Yield the differences as lines for people: + is imported, - exists only here, ~ differs, ! can't be imported."""
     own_versions = here.by_key
     for record in move.bring:
@@ -135,11 +135,11 @@ def _version_difference(mine: VersionRecord, theirs: VersionRecord) -> str:
 
 
 #: worst first
-Fate = Literal["conflict", "left", "changed", "created", "same"]
+VersionOutcome = Literal["conflict", "left", "changed", "created", "same"]
 
 
 @dataclass(frozen=True)
-class Ways:
+class RestoreOptions:
     """How a copy is imported.
 
     `only_missing`: existing versions stay as they are, and conflicts are skipped; otherwise everything is restored
@@ -157,7 +157,7 @@ class Line:
     subject: SubjectName
     version: int
     schema_id: int
-    fate: Fate
+    fate: VersionOutcome
     why: str = ""
 
 
@@ -173,7 +173,7 @@ class Plan:
     problems: tuple[Problem, ...]
     digest: str
 
-    def count(self, fate: Fate) -> int:
+    def count(self, fate: VersionOutcome) -> int:
         """Return how many versions have that fate."""
         return sum(line.fate == fate for line in self.lines)
 
@@ -188,7 +188,7 @@ class Plan:
         return bool(self.problems) or any(line.fate == "conflict" for line in self.lines)
 
 
-def missing_of(move: Move, here: Snapshot) -> Move:
+def missing_of(move: ImportDiff, here: Snapshot) -> ImportDiff:
     """Return only the additions of a move; the registry's own modes and level always exist."""
     own_versions = here.by_key
     return replace(
@@ -203,7 +203,7 @@ def missing_of(move: Move, here: Snapshot) -> Move:
 def make_plan(
     there: Snapshot,
     here: Snapshot,
-    move: Move,
+    move: ImportDiff,
     done: Sequence[Problem],
     stays_deleted: Sequence[Problem],
     of: tuple[object, ...],
@@ -220,11 +220,11 @@ def make_plan(
 
 
 def _lines(
-    there: Snapshot, here: Snapshot, move: Move, problems: Mapping[str, str], stays_deleted: Mapping[str, str]
+    there: Snapshot, here: Snapshot, move: ImportDiff, problems: Mapping[str, str], stays_deleted: Mapping[str, str]
 ) -> tuple[Line, ...]:
     """Return every version of the copy, worst first."""
     brought, own_versions = {record.key for record in move.bring}, here.by_key
-    differing = {record.key for record in plan_move(there, here).bring}
+    differing = {record.key for record in diff_snapshots(there, here).bring}
     lines = []
     for item in there.versions:
         mine = own_versions.get(item.key)
@@ -237,14 +237,16 @@ def _lines(
     return tuple(sorted(lines, key=_rank))
 
 
-_ORDER: Final[tuple[Fate, ...]] = get_args(Fate)
+_ORDER: Final[tuple[VersionOutcome, ...]] = get_args(VersionOutcome)
 
 
 def _rank(line: Line) -> tuple[int, str, str, int]:
     return _ORDER.index(line.fate), line.subject.context, line.subject.subject, line.version
 
 
-def _fate(item: VersionRecord, mine: VersionRecord | None, *, is_brought: bool, differs: bool) -> tuple[Fate, str]:
+def _fate(
+    item: VersionRecord, mine: VersionRecord | None, *, is_brought: bool, differs: bool
+) -> tuple[VersionOutcome, str]:
     if mine is None:
         return "created", ""
     if not is_brought:
@@ -260,7 +262,7 @@ def _archive_difference(mine: VersionRecord, theirs: VersionRecord) -> str:
     return "it exists with a different text."
 
 
-def _sentences(move: Move) -> tuple[str, ...]:
+def _sentences(move: ImportDiff) -> tuple[str, ...]:
     """Describe the changes other than versions."""
     sentences = [f"context {name}: ids continue at {following}" for name, following in sorted(move.contexts.items())]
     for scope, (mine, theirs) in move.configs.items():

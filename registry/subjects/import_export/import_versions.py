@@ -147,7 +147,7 @@ def _insert(rows: Sequence[SchemaVersion]) -> None:
 
 
 @dataclass(frozen=True)
-class Brought:
+class ImportResult:
     """The result of a batch: versions that were new, whose deletion changed, that existed already; and the problems."""
 
     added: int = 0
@@ -155,8 +155,8 @@ class Brought:
     same: int = 0
     problems: tuple[Problem, ...] = ()
 
-    def __add__(self, other: Brought) -> Brought:
-        return Brought(
+    def __add__(self, other: ImportResult) -> ImportResult:
+        return ImportResult(
             self.added + other.added,
             self.changed + other.changed,
             self.same + other.same,
@@ -164,7 +164,7 @@ class Brought:
         )
 
 
-def bring_together(registry: Registry, records: Sequence[VersionRecord], by: Actor) -> Brought:
+def import_batch(registry: Registry, records: Sequence[VersionRecord], by: Actor) -> ImportResult:
     """Import versions with different keys, each after those it refers to, inside the caller's savepoint.
 
     A version that can't be imported is reported and changes nothing. Raises IntegrityError or DataError if the database
@@ -173,14 +173,14 @@ def bring_together(registry: Registry, records: Sequence[VersionRecord], by: Act
     read: list[tuple[VersionRecord, list[KeyedReference] | SchemadeskError]] = [(item, _read(item)) for item in records]
     sound = {item.key: references for item, references in read if isinstance(references, list)}
     batch = _Batch(registry, [item for item in records if item.key in sound], sound, by)
-    done = Brought()
+    done = ImportResult()
     for item, references in read:
         try:
             if isinstance(references, SchemadeskError):
                 raise references
             done += batch.judge(item, references)
         except SchemadeskError as error:
-            done += Brought(problems=(Problem(item.title, error.message),))
+            done += ImportResult(problems=(Problem(item.title, error.message),))
     batch.write()
     return done
 
@@ -228,7 +228,7 @@ class _Batch:
         #: primary key of a schema → the first of the imported versions with it; `_holders` has the existing ones
         self._coming_holders: dict[int, tuple[str, int]] = {}
 
-    def judge(self, item: VersionRecord, references: Sequence[KeyedReference]) -> Brought:
+    def judge(self, item: VersionRecord, references: Sequence[KeyedReference]) -> ImportResult:
         """Decide what a version needs. Raises the errors of a registration, and OperationNotPermitted."""
         links = self._references.resolve(references)
         submission = _submission(item, links)
@@ -237,7 +237,7 @@ class _Batch:
         if there is not None:
             return self._settle(there, item, submission, schema)
         self._add(item, submission, self._stored(item, submission, schema, links), links)
-        return Brought(added=1)
+        return ImportResult(added=1)
 
     def write(self) -> None:
         """Write what was decided for all versions."""
@@ -246,16 +246,16 @@ class _Batch:
         if self._changes:
             SchemaVersion.objects.bulk_update(self._changes, ["deleted_at", "imported"])
 
-    def _settle(self, there: _There, item: VersionRecord, submission: Submission, schema: Schema) -> Brought:
+    def _settle(self, there: _There, item: VersionRecord, submission: Submission, schema: Schema) -> ImportResult:
         """Update a version that exists: nothing, or its deletion."""
         if there.schema_id != item.schema_id:
             raise OperationNotPermitted(f"it has schema id {there.schema_id} here and {item.schema_id} there.")
         if there.identity not in submission.identities(schema.canonical):
             raise OperationNotPermitted(f"it is another schema here with the same id {item.schema_id}.")
         if there.deleted == item.deleted:
-            return Brought(same=1)
+            return ImportResult(same=1)
         self._changes.append(SchemaVersion(pk=there.pk, deleted_at=self._deleted_at(item), imported=True))
-        return Brought(changed=1)
+        return ImportResult(changed=1)
 
     def _stored(
         self, item: VersionRecord, submission: Submission, schema: Schema, links: Sequence[ReferenceLink]

@@ -12,10 +12,10 @@ from django.utils import timezone
 from registry.access.roles import Actor, require
 from registry.audit.context import record as record_audit
 from registry.errors import InvalidInput, OperationNotPermitted, SchemadeskError
-from registry.subjects.events import MODE, REGISTERED, tell_of_many, tell_of_setting
+from registry.subjects.events import MODE, REGISTERED, announce_many, tell_of_setting
 from registry.subjects.import_export.export_file import write_in_order
-from registry.subjects.import_export.import_plan import missing_of, plan_move
-from registry.subjects.import_export.import_versions import Brought, bring_together
+from registry.subjects.import_export.import_plan import diff_snapshots, missing_of
+from registry.subjects.import_export.import_versions import ImportResult, import_batch
 from registry.subjects.import_export.snapshot import (
     NoteRecord,
     Problem,
@@ -49,24 +49,24 @@ def batches(records: Sequence[VersionRecord]) -> Iterator[Sequence[VersionRecord
 
 
 @retried
-def bring_versions(*, registry: Registry, records: Iterable[VersionRecord], by: Actor, why: str) -> Brought:
+def import_all_versions(*, registry: Registry, records: Iterable[VersionRecord], by: Actor, why: str) -> ImportResult:
     """Import versions, each after those it refers to; one that can't be imported is reported and changes nothing."""
     hold(registry, by=by, why=why)
-    done = Brought()
+    done = ImportResult()
     for piece in _pieces(records):
         done += _bring(registry, piece, by)
     return done
 
 
-def _bring(registry: Registry, records: Sequence[VersionRecord], by: Actor) -> Brought:
+def _bring(registry: Registry, records: Sequence[VersionRecord], by: Actor) -> ImportResult:
     """Import all of them together; if the database rejects that, in halves, down to the version that it rejects."""
     try:
         with transaction.atomic():
-            return bring_together(registry, records, by)
+            return import_batch(registry, records, by)
     except (IntegrityError, DataError) as error:
         if len(records) == 1:
             reason = str(error).partition("\n")[0][:200]
-            return Brought(problems=(Problem(records[0].title, f"the database rejects it: {reason}"),))
+            return ImportResult(problems=(Problem(records[0].title, f"the database rejects it: {reason}"),))
     half = len(records) // 2
     return _bring(registry, records[:half], by) + _bring(registry, records[half:], by)
 
@@ -128,7 +128,7 @@ def bring_contexts(*, registry: Registry, contexts: Mapping[str, int], by: Actor
 
 
 @retried
-def bring_configs(
+def import_configs(
     *, registry: Registry, configs: Mapping[Scope, tuple[Mapping[str, Any], Mapping[str, Any]]], by: Actor, why: str
 ) -> tuple[Problem, ...]:
     """Set each scope's settings to those of the source; what isn't set there is inherited here too."""
@@ -151,7 +151,7 @@ def _columns(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, An
 
 
 @retried
-def bring_notes(
+def import_notes(
     *, registry: Registry, notes: Mapping[SubjectName, NoteRecord], by: Actor, why: str
 ) -> tuple[Problem, ...]:
     """Replace the notes on subjects with those of the source."""
@@ -173,7 +173,7 @@ def bring_notes(
 
 
 @retried
-def bring_modes(*, registry: Registry, modes: Mapping[Scope, str], by: Actor, why: str) -> None:
+def import_modes(*, registry: Registry, modes: Mapping[Scope, str], by: Actor, why: str) -> None:
     """Set each scope's mode; an empty one is inherited."""
     hold(registry, by=by, why=why)
     bring_settings(registry, Mode, {scope: {"mode": mode} for scope, mode in modes.items()})
@@ -215,7 +215,7 @@ def import_snapshot(
     keep_going: bool = False,
     only_missing: bool = False,
     on_progress: Progress = lambda done, total, problems: None,
-) -> Brought:
+) -> ImportResult:
     """Import everything that is missing or differs, in batches; what exists only here stays.
 
     With `only_missing`, nothing that exists here is changed. Meanwhile the registry is in mode IMPORT, so nothing else
@@ -227,34 +227,34 @@ def import_snapshot(
     require(by, "mode.change", registry=registry_row.name)
     done = _import(registry_row, snapshot, by, keep_going, on_progress, only_missing=only_missing)
     with transaction.atomic():  # one event after many transactions: subscribers don't need one per version
-        tell_of_many(registry_row, REGISTERED, done.added, why=f"an import by {by.name}", by=by)
+        announce_many(registry_row, REGISTERED, done.added, why=f"an import by {by.name}", by=by)
     return done
 
 
 def _import(
     registry: Registry, snapshot: Snapshot, by: Actor, keep_going: bool, on_progress: Progress, *, only_missing: bool
-) -> Brought:
+) -> ImportResult:
     here = contents_of(registry)
-    move = plan_move(snapshot, here, defaults=DEFAULTS)
+    move = diff_snapshots(snapshot, here, defaults=DEFAULTS)
     if only_missing:
         move = missing_of(move, here)
-    done = Brought(same=move.same, problems=move.problems)
+    done = ImportResult(same=move.same, problems=move.problems)
     if move.is_empty or (move.problems and not keep_going):
         return done
     _open(registry, by)
     why = f"import into {registry.name}"
-    done += Brought(problems=bring_contexts(registry=registry, contexts=move.contexts, by=by, why=why))
+    done += ImportResult(problems=bring_contexts(registry=registry, contexts=move.contexts, by=by, why=why))
     brought = 0
     for batch in batches(move.bring):
         if done.problems and not keep_going:
             return done
-        done += bring_versions(registry=registry, records=batch, by=by, why=why)
+        done += import_all_versions(registry=registry, records=batch, by=by, why=why)
         brought += len(batch)
         on_progress(brought, len(move.bring), len(done.problems))
     if not done.problems or keep_going:
-        done += Brought(problems=bring_configs(registry=registry, configs=move.configs, by=by, why=why))
+        done += ImportResult(problems=import_configs(registry=registry, configs=move.configs, by=by, why=why))
     if move.notes and (not done.problems or keep_going):
-        done += Brought(problems=bring_notes(registry=registry, notes=move.notes, by=by, why=why))
+        done += ImportResult(problems=import_notes(registry=registry, notes=move.notes, by=by, why=why))
     if not done.problems or keep_going:
         mode_by_scope = {scope: modes[1] for scope, modes in move.modes.items()}
         # Settings that the source doesn't have are inherited, above all instead of this registry's IMPORT.
@@ -262,7 +262,7 @@ def _import(
         mode_by_scope[None] = "" if last == DEFAULT_MODE or (only_missing and last == IMPORT) else last
         after = {"mode": mode_by_scope[None] or None}
         with transaction.atomic():
-            bring_modes(registry=registry, modes=mode_by_scope, by=by, why=why)
+            import_modes(registry=registry, modes=mode_by_scope, by=by, why=why)
             tell_of_setting(registry, None, MODE, before={"mode": IMPORT}, after=after, by=by)
     return done
 

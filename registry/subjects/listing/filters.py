@@ -39,7 +39,7 @@ Condition = Callable[[str], Q]
 
 
 @dataclass(frozen=True)
-class Narrowing:
+class SubjectNarrowing:
     """The filters of the list; empty means all.
 
     `schema_type` is that of the newest live version, or for deleted subjects of any version. `tag` is a tag of the
@@ -66,15 +66,15 @@ class Narrowing:
         return bool(self.text or self.owned or self.unowned)
 
     @property
-    def is_dear(self) -> bool:
+    def is_expensive(self) -> bool:
         """Whether filtering has to read all subjects."""
         return self.names_matter or self.is_sought or bool(self.level)
 
 
-ALL: Final = Narrowing()
+ALL: Final = SubjectNarrowing()
 
 
-def narrowed(rows: Rows, registry: Registry, narrowing: Narrowing, *, at: str, deleted: bool = False) -> Rows:
+def narrowed(rows: Rows, registry: Registry, narrowing: SubjectNarrowing, *, at: str, deleted: bool = False) -> Rows:
     """Filter the rows; `at` is the lookup path to the subject, "" for subjects themselves."""
     key = at.removesuffix("__") or "pk"
     if narrowing.names_matter:  # so only these contexts' index entries are read

@@ -16,7 +16,7 @@ from registry.access.name_patterns import name_pattern
 from registry.access.roles import Actor
 from registry.audit.time_travel import MOMENT, DerivedTable, by_then
 from registry.errors import InvalidInput
-from registry.subjects.listing.filters import ALL, Narrowing, narrowed
+from registry.subjects.listing.filters import ALL, SubjectNarrowing, narrowed
 from registry.subjects.models import Config, Context, Registry, SchemaVersion, Subject, SubjectActivity
 from registry.subjects.permissions import Visible, qualified_name
 from registry.subjects.policy.effective_policy import DEFAULT_LEVEL
@@ -132,7 +132,7 @@ def list_contexts(registry: Registry, visible: Visible | None = None) -> list[st
 
 def subject_rows(
     registry: Registry,
-    narrowing: Narrowing = ALL,
+    narrowing: SubjectNarrowing = ALL,
     *,
     after: str = "",
     before: str = "",
@@ -145,7 +145,7 @@ def subject_rows(
     edge. `offset` is for callers without a cursor. Raises InvalidInput for an invalid cursor.
     """
     rows = narrowed(SubjectActivity.objects.filter(registry_id=registry.pk), registry, narrowing, at="subject__")
-    if narrowing.is_dear and not (after or before or offset):
+    if narrowing.is_expensive and not (after or before or offset):
         page, total, skipped = *_first_page(rows, limit), 0
     else:
         page = _page(rows, after=_position_of(after), before=_position_of(before), offset=offset, limit=limit)

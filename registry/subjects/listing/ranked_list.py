@@ -13,7 +13,7 @@ from django.db.models.expressions import OrderBy
 from django.db.models.functions import Collate
 
 from registry.errors import InvalidInput
-from registry.subjects.listing.filters import Narrowing, narrowed
+from registry.subjects.listing.filters import SubjectNarrowing, narrowed
 from registry.subjects.listing.listing import SubjectRow, SubjectRows, counted, rows_of
 from registry.subjects.models import Context, Registry, SchemaVersion, Subject, SubjectActivity
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
@@ -44,7 +44,7 @@ class _NamePosition:
 
 def subject_rows_by_name(
     registry: Registry,
-    narrowing: Narrowing,
+    narrowing: SubjectNarrowing,
     *,
     deleted: bool = False,
     after: str = "",
@@ -170,7 +170,7 @@ class _TierPosition:
 
 def subject_rows_in_tiers(
     registry: Registry,
-    narrowing: Narrowing,
+    narrowing: SubjectNarrowing,
     *,
     tiers: Sequence[Q] = (),
     column: str = CHANGED_AT,
@@ -205,12 +205,12 @@ def subject_rows_in_tiers(
     )
 
 
-def few_subject_keys(registry: Registry, narrowing: Narrowing) -> tuple[int, ...] | None:
+def few_subject_keys(registry: Registry, narrowing: SubjectNarrowing) -> tuple[int, ...] | None:
     """Return the ids of the subjects that match; None if there are many, or if filtering is cheap.
 
     At most one query.
     """
-    if not narrowing.is_dear:
+    if not narrowing.is_expensive:
         return None
     rows = narrowed(SubjectActivity.objects.filter(registry_id=registry.pk), registry, narrowing, at="subject__")
     keys = tuple(rows.order_by().values_list("subject_id", flat=True)[: _MOST_KEYS + 1])

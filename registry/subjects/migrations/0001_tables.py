@@ -6,7 +6,7 @@ import django.db.models.functions.text
 import django.db.models.lookups
 from django.db import migrations, models
 
-from registry.audit.triggers import CreateTables, govern, tell
+from registry.audit.triggers import CreateTables, audit_table, tell
 from registry.subjects.models.triggers import keep_invariants
 
 #: what people decide of a registry; the rest changes with every sync
@@ -655,17 +655,17 @@ class Migration(migrations.Migration):
         *keep_invariants(),
         migrations.RunSQL(KEEP_ACTIVITY, "DROP FUNCTION IF EXISTS subjects_keep_activity()"),
         *(keep_activity(event, rows) for event, rows in EVENTS.items()),
-        govern("subjects_registry", events=f"INSERT OR UPDATE OF {DECIDED} OR DELETE"),
-        govern("subjects_context", events="INSERT OR UPDATE OF registry_id, name OR DELETE"),
-        govern("subjects_subject"),
-        govern("subjects_schema"),
-        govern("subjects_schemaversion"),
-        govern("subjects_schemareference"),
-        govern("subjects_config"),
-        govern("subjects_mode"),
-        govern("subjects_association"),
-        govern("subjects_versionstanding"),
-        govern("subjects_subjectnote"),
+        audit_table("subjects_registry", events=f"INSERT OR UPDATE OF {DECIDED} OR DELETE"),
+        audit_table("subjects_context", events="INSERT OR UPDATE OF registry_id, name OR DELETE"),
+        audit_table("subjects_subject"),
+        audit_table("subjects_schema"),
+        audit_table("subjects_schemaversion"),
+        audit_table("subjects_schemareference"),
+        audit_table("subjects_config"),
+        audit_table("subjects_mode"),
+        audit_table("subjects_association"),
+        audit_table("subjects_versionstanding"),
+        audit_table("subjects_subjectnote"),
         tell("subjects_registry", REGISTRY),
         tell("subjects_context"),
         tell("subjects_subject"),

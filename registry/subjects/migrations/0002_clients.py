@@ -4,7 +4,7 @@ import django.contrib.postgres.fields
 import django.db.models.deletion
 from django.db import migrations, models
 
-from registry.audit.triggers import govern
+from registry.audit.triggers import audit_table
 
 
 class Migration(migrations.Migration):
@@ -53,7 +53,7 @@ class Migration(migrations.Migration):
             },
         ),
         # That one is heard of again is no change of what is said of it.
-        govern(
+        audit_table(
             "subjects_client",
             events="INSERT OR UPDATE OF name, reads, writes, version, fields, contact OR DELETE",
         ),

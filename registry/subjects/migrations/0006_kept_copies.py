@@ -3,7 +3,7 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
-from registry.audit.triggers import govern
+from registry.audit.triggers import audit_table
 
 
 class Migration(migrations.Migration):
@@ -46,5 +46,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        govern("subjects_keptcopy", hide=("content",)),
+        audit_table("subjects_keptcopy", hide=("content",)),
     ]

@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from registry.audit.triggers import TELL_FUNCTION, TELL_REGISTRATION_FUNCTION, tell, tell_registrations
+from registry.audit.triggers import TELL_FUNCTION, TELL_REGISTRATION_FUNCTION, announce_registrations, tell
 
 #: tables that a registration adds rows to, and nothing else of a registration touches
 GROWING = ("subjects_subject", "subjects_schema", "subjects_schemaversion", "subjects_schemareference")
@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
         migrations.RunSQL(TELL_REGISTRATION_FUNCTION, "DROP FUNCTION IF EXISTS tell_registration()"),
         *(without_tell_change(table) for table in (*GROWING, "subjects_context")),
         *(tell(table, events="DELETE OR TRUNCATE") for table in GROWING),
-        *(tell_registrations(table) for table in (*GROWING, "subjects_context")),
+        *(announce_registrations(table) for table in (*GROWING, "subjects_context")),
         tell("subjects_context", CONTEXT, events="DELETE OR TRUNCATE"),
         migrations.RunSQL(
             "CREATE TRIGGER tell_counter AFTER UPDATE OF next_schema_id ON subjects_context"

@@ -49,7 +49,7 @@ class OwnConfig:
 #: setting → its column
 COLUMNS = {setting.name: setting.name for setting in fields(OwnConfig)} | {"level": "compatibility_level"}
 #: settings that only the nearest scope with a config determines, as in Confluent
-NEAREST_ALONE = frozenset(
+NEAREST_SCOPE_ONLY = frozenset(
     {"alias", "alias_for_deks", "default_metadata", "override_metadata", "default_rule_set", "override_rule_set"}
 )
 
@@ -92,7 +92,7 @@ NAMED: Final = """WITH named AS MATERIALIZED (
 
 
 @dataclass(frozen=True)
-class Spoken:
+class ScopeSettings:
     """The settings of all scopes that apply to one subject, nearest first, each with its scope's name."""
 
     configs: Sequence[tuple[str, OwnConfig]]
@@ -126,10 +126,10 @@ class Spoken:
         is_mirror = registry.kind == Registry.REMOTE
         return _mode_of([(origin, mode) for origin, mode in self.modes if not is_mirror or origin != "registry"])
 
-    def inherited(self) -> Spoken:
+    def inherited(self) -> ScopeSettings:
         """Return what would apply without the subject's own config and mode."""
         configs = [(origin, own) for origin, own in self.configs if origin != ORIGINS[0]]
-        return Spoken(configs, [(origin, mode) for origin, mode in self.modes if origin != ORIGINS[0]])
+        return ScopeSettings(configs, [(origin, mode) for origin, mode in self.modes if origin != ORIGINS[0]])
 
 
 def scope_of(registry: Registry, subject: SubjectName | None) -> dict[str, Any]:
@@ -138,9 +138,9 @@ def scope_of(registry: Registry, subject: SubjectName | None) -> dict[str, Any]:
     return {"registry": registry.pk, "context": name.context, "subject": name.subject}
 
 
-def spoken_from(configs: str | None, modes: str | None) -> Spoken:
+def spoken_from(configs: str | None, modes: str | None) -> ScopeSettings:
     """Parse the two columns of `SPOKEN`."""
-    return Spoken(
+    return ScopeSettings(
         configs=_nearest_first([(row, _own_of(row)) for row in json.loads(configs or "[]")]),
         modes=_nearest_first([(row, row["mode"]) for row in json.loads(modes or "[]")]),
     )
@@ -158,7 +158,7 @@ def _nearest_first(rows: list[tuple[Mapping[str, Any], _Value]]) -> list[tuple[s
     return sorted(by_origin, key=lambda pair: ORIGINS.index(pair[0]))
 
 
-def spoken_for(registry: Registry, subject: SubjectName | None) -> Spoken:
+def scope_settings(registry: Registry, subject: SubjectName | None) -> ScopeSettings:
     """Return the configs and modes that apply to a subject; one query."""
     with connection.cursor() as cursor:
         cursor.execute(f"{NAMED} SELECT {SPOKEN}", scope_of(registry, subject))
@@ -168,23 +168,23 @@ def spoken_for(registry: Registry, subject: SubjectName | None) -> Spoken:
 
 def effective_config(registry: Registry, subject: SubjectName | None = None) -> EffectiveConfig:
     """Return the effective config: each setting from the nearest scope that sets it; the level defaults to BACKWARD."""
-    return spoken_for(registry, subject).config()
+    return scope_settings(registry, subject).config()
 
 
 def config_and_settings(registry: Registry, subject: SubjectName | None) -> tuple[EffectiveConfig, OwnConfig]:
     """Return the effective config and all effective settings, None if no scope sets one; one query."""
-    spoken = spoken_for(registry, subject)
+    spoken = scope_settings(registry, subject)
     return spoken.config(), spoken.settings()
 
 
 def effective_configs(registry: Registry, subjects: Collection[SubjectName]) -> dict[SubjectName, EffectiveConfig]:
     """Return the effective configs of many subjects, in one query."""
-    return {subject: spoken.config() for subject, spoken in spoken_for_many(registry, subjects).items()}
+    return {subject: spoken.config() for subject, spoken in scope_settings_for_many(registry, subjects).items()}
 
 
-def spoken_for_many(registry: Registry, subjects: Collection[SubjectName]) -> dict[SubjectName, Spoken]:
+def scope_settings_for_many(registry: Registry, subjects: Collection[SubjectName]) -> dict[SubjectName, ScopeSettings]:
     """Return the configs and modes that apply to each of the subjects; one query."""
-    spoken = spoken_in([registry.pk], subjects)
+    spoken = settings_in_scope([registry.pk], subjects)
     return {subject: spoken[registry.pk, subject] for subject in subjects}
 
 
@@ -199,7 +199,9 @@ _SPOKEN_IN: Final = " UNION ALL ".join(
 )
 
 
-def spoken_in(registries: Collection[int], subjects: Collection[SubjectName]) -> dict[tuple[int, SubjectName], Spoken]:
+def settings_in_scope(
+    registries: Collection[int], subjects: Collection[SubjectName]
+) -> dict[tuple[int, SubjectName], ScopeSettings]:
     """Return the configs and modes that apply to each subject in each registry, by keys; one query."""
     values: dict[str, list[Any]] = {
         "registries": list(registries),
@@ -217,7 +219,7 @@ def spoken_in(registries: Collection[int], subjects: Collection[SubjectName]) ->
                 yield origin, rows[kind, pk, *place]
 
     return {
-        (pk, name): Spoken(
+        (pk, name): ScopeSettings(
             configs=[(origin, _own_of(row)) for origin, row in scopes("config", pk, name)],
             modes=[(origin, row["mode"]) for origin, row in scopes("mode", pk, name)],
         )
@@ -239,12 +241,12 @@ def _config_of(scopes: Sequence[tuple[str, OwnConfig]]) -> EffectiveConfig:
 
 
 def _settings_in_scope(rows: Sequence[OwnConfig]) -> OwnConfig:
-    """Return each setting from the nearest scope that sets it, but those of NEAREST_ALONE from the nearest scope."""
+    """Return each setting from the nearest scope that sets it, but those of NEAREST_SCOPE_ONLY from the nearest scope."""
     if not rows:
         return OwnConfig()
 
     def speak(name: str) -> list[Any]:
-        speaking = rows[:1] if name in NEAREST_ALONE else rows
+        speaking = rows[:1] if name in NEAREST_SCOPE_ONLY else rows
         return [getattr(row, name) for row in speaking]
 
     return OwnConfig(**{name: next((v for v in speak(name) if v is not None), None) for name in COLUMNS})
@@ -257,7 +259,7 @@ def effective_mode(registry: Registry, subject: SubjectName | None = None) -> Ef
     """
     if registry.kind == Registry.REMOTE:
         return EffectiveMode(MIRROR_MODE, "registry")
-    return spoken_for(registry, subject).mode(registry)
+    return scope_settings(registry, subject).mode(registry)
 
 
 def _mode_of(scopes: Sequence[tuple[str, str]]) -> EffectiveMode:

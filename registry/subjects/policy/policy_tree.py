@@ -11,7 +11,13 @@ from django.db.models import CharField, Count, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from registry.subjects.models import Config, Context, Mode, Registry, Subject, SubjectActivity
-from registry.subjects.policy.effective_policy import EffectiveConfig, EffectiveMode, OwnConfig, Spoken, spoken_for_many
+from registry.subjects.policy.effective_policy import (
+    EffectiveConfig,
+    EffectiveMode,
+    OwnConfig,
+    ScopeSettings,
+    scope_settings_for_many,
+)
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
 
 #: the most nodes in an answer
@@ -133,14 +139,14 @@ class _Reading:
 
     registry: Registry
     scopes: Sequence[SubjectName]
-    spoken: dict[SubjectName, Spoken] = field(init=False)
+    spoken: dict[SubjectName, ScopeSettings] = field(init=False)
     subjects: dict[str, int] = field(init=False)
     setting: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         contexts = {scope.context for scope in self.scopes}
         names = {*self.scopes, *(SubjectName(context, "") for context in contexts), _WHOLE, _DEFAULT}
-        self.spoken = spoken_for_many(self.registry, names)
+        self.spoken = scope_settings_for_many(self.registry, names)
         live = _live(self.registry)
         self.subjects = _by_context(self.registry)
         self.setting = _setting_by_context(self.registry)

@@ -35,7 +35,7 @@ from registry.subjects.comparison.comparison import (
     refusals,
 )
 from registry.subjects.engine import schema_engine
-from registry.subjects.events import tell_of_version
+from registry.subjects.events import announce_version
 from registry.subjects.models import MODES_WITH_IDS, Registry, SchemaVersion
 from registry.subjects.permissions import Visible, require_references
 from registry.subjects.policy import change_guard
@@ -57,7 +57,7 @@ from registry.subjects.registration.submission import (
     equal_version,
     prepare,
     repeat,
-    settings_and_twin,
+    settings_and_existing_version,
     submission_identity,
     with_tags,
 )
@@ -300,12 +300,12 @@ def _registered_before(
     One query, and another if the settings normalize the text.
     """
     likely, latest = submission.canonical(normalize=bool(request.normalize)), request.version == LATEST
-    spoken, twin = settings_and_twin(registry, subject, submission.identities(likely), latest=latest)
+    spoken, twin = settings_and_existing_version(registry, subject, submission.identities(likely), latest=latest)
     canonical = request.canonical(submission, spoken.config())
     if not request.may_be_there or adds_to_contracts(spoken.settings()):
         return canonical, None
     if canonical != likely:
-        _, twin = settings_and_twin(registry, subject, submission.identities(canonical), latest=latest)
+        _, twin = settings_and_existing_version(registry, subject, submission.identities(canonical), latest=latest)
     if twin is None or request.schema_id not in (None, twin.schema.schema_id):
         return canonical, None
     schema = twin.schema
@@ -394,7 +394,7 @@ def _add(
         raise InvalidSchema("Version is not one more than previous version")
     row = store_version(state.context, state.row, submission, canonical, number, by, is_known=is_known)
     schema_id = row.schema.schema_id
-    tell_of_version(state.registry, state.subject, version=number, schema_id=schema_id, by=by, force=request.force)
+    announce_version(state.registry, state.subject, version=number, schema_id=schema_id, by=by, force=request.force)
     return replace(_registered(row, created=True), info=info_of_new(row, submission.references))
 
 

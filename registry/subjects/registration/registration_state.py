@@ -27,7 +27,7 @@ from registry.subjects.registration.locks import (
     pipelined,
     take_schema_id,
 )
-from registry.subjects.registration.submission import Situation, Submission, situation_of, versions_of
+from registry.subjects.registration.submission import RegistrationFacts, Submission, situation_of, versions_of
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import MAX_VERSION
 
@@ -72,7 +72,7 @@ class RegistrationState:
     subject: SubjectName
     context: Context
     row: Subject
-    situation: Situation
+    situation: RegistrationFacts
     canonical: str
     passes: bool | None
 

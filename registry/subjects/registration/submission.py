@@ -29,7 +29,7 @@ from registry.subjects.policy.effective_policy import (
     SPOKEN,
     EffectiveConfig,
     OwnConfig,
-    Spoken,
+    ScopeSettings,
     effective_config,
     scope_of,
     spoken_from,
@@ -163,7 +163,7 @@ def versions_of(registry: Registry, subject: SubjectName, *, deleted: bool = Fal
 
 #: the schemas with an identity in the context `named`, which precedes it. While the tables are small, PostgreSQL may
 #: choose the index on contexts instead of that on identities, and keeps that plan: `+ 0` excludes it.
-ALIKE: Final = """alike AS MATERIALIZED (
+SAME_IDENTITY: Final = """alike AS MATERIALIZED (
     SELECT d.id, d.schema_id, d.guid FROM subjects_schema d
     WHERE d.identity = ANY(%(identities)s) AND d.context_id + 0 = (SELECT id FROM named)
 )"""
@@ -181,13 +181,13 @@ WHERE (%(deleted)s::boolean OR v.deleted_at IS NULL) AND (NOT %(latest)s::boolea
     WHERE n.subject_id = v.subject_id AND n.deleted_at IS NULL AND n.version > v.version))
 ORDER BY v.version DESC LIMIT 1"""  # noqa: S608
 #: the same, with the configs and modes that apply to a subject
-_LOOK_UP: Final = f"""{NAMED}, {ALIKE}, {_PLACE}
+_LOOK_UP: Final = f"""{NAMED}, {SAME_IDENTITY}, {_PLACE}
 SELECT {SPOKEN}, twin.* FROM (VALUES (1)) AS one LEFT JOIN LATERAL ({_TWIN}) AS twin ON true"""  # noqa: S608
 
 
-def settings_and_twin(
+def settings_and_existing_version(
     registry: Registry, subject: SubjectName, identities: list[str], *, latest: bool = False, deleted: bool = False
-) -> tuple[Spoken, VersionInfo | None]:
+) -> tuple[ScopeSettings, VersionInfo | None]:
     """Return the settings that apply, and the newest live version with a schema of those identities; one query.
 
     With `latest` only if it is the newest of all, with `deleted` also a soft-deleted one.
@@ -200,7 +200,7 @@ def settings_and_twin(
 
 
 #: whether `equal_version` has a candidate among the live versions of a subject; for embedding after `alike`, with the
-#: parameters of `likeness`. Two conditions, because each has its own index.
+#: parameters of `equality_parameters`. Two conditions, because each has its own index.
 MAY_EQUAL: Final = f"""(EXISTS (
     SELECT FROM alike d JOIN subjects_schemaversion v ON v.schema_id = d.id
     WHERE v.subject_id + 0 = %(subject_id)s::bigint AND v.deleted_at IS NULL
@@ -213,7 +213,7 @@ MAY_EQUAL: Final = f"""(EXISTS (
 ))"""  # noqa: S608
 
 
-def likeness(submission: Submission | None, canonical: str) -> dict[str, Any]:
+def equality_parameters(submission: Submission | None, canonical: str) -> dict[str, Any]:
     """Return the parameters of `MAY_EQUAL`; for None those that match no version."""
     if submission is None:
         return {"identities": [], "number": 0, "refers": True}
@@ -276,7 +276,7 @@ def look_up(
     One query finds a schema that is stored as it was sent, which is the usual case.
     """
     likely = submission.canonical(normalize=bool(normalize))
-    spoken, twin = settings_and_twin(registry, subject, submission.identities(likely), deleted=deleted)
+    spoken, twin = settings_and_existing_version(registry, subject, submission.identities(likely), deleted=deleted)
     wants_normal = spoken.config().normalize if normalize is None else normalize
     canonical = submission.canonical(normalize=wants_normal)
     if canonical == likely and twin is not None:
@@ -341,7 +341,7 @@ def submission_identity(
 
 
 @dataclass(frozen=True)
-class Situation:
+class RegistrationFacts:
     """A subject's effective settings, its newest versions, and whether a submitted schema may exist already.
 
     `highest` is the highest version number, including soft-deleted ones, 0 without any; `latest` the newest live
@@ -359,7 +359,7 @@ class Situation:
     is_known: bool
 
 
-_SITUATION: Final = f"""{NAMED}, {ALIKE}
+_SITUATION: Final = f"""{NAMED}, {SAME_IDENTITY}
 SELECT {SPOKEN},
     (SELECT max(version) FROM subjects_schemaversion WHERE subject_id = %(subject_id)s::bigint),
     EXISTS (SELECT FROM subjects_schemareference r WHERE r.schema_id = p.schema_id),
@@ -377,14 +377,14 @@ LEFT JOIN subjects_schema s ON s.id = p.schema_id
 
 def situation_of(
     registry: Registry, subject: SubjectName, row: Subject, submission: Submission | None, canonical: str
-) -> Situation:
+) -> RegistrationFacts:
     """Return the situation of an existing subject; `canonical` is the text that would be stored for the submission."""
-    values = {**scope_of(registry, subject), **likeness(submission, canonical), "subject_id": row.pk}
+    values = {**scope_of(registry, subject), **equality_parameters(submission, canonical), "subject_id": row.pk}
     with connection.cursor() as cursor:
         cursor.execute(_SITUATION, values)
         configs, modes, highest, latest_refers, may_equal, is_known, *columns = cursor.fetchone()
     spoken = spoken_from(configs, modes)
-    return Situation(
+    return RegistrationFacts(
         config=spoken.config(),
         scope=spoken.settings(),
         mode=spoken.mode(registry).mode,

@@ -18,10 +18,10 @@ from registry.access.http_client import authorization
 from registry.access.roles import Actor, require, system_actor
 from registry.audit.context import record
 from registry.errors import InvalidInput, RegistryNotFound, SchemadeskError, WrongState
-from registry.subjects.events import CONFIG, DELETED, REGISTERED, tell_of_many, tell_of_mirror
+from registry.subjects.events import CONFIG, DELETED, REGISTERED, announce_many, tell_of_mirror
 from registry.subjects.import_export import registry_import
-from registry.subjects.import_export.import_plan import Move, plan_move
-from registry.subjects.import_export.import_versions import Brought
+from registry.subjects.import_export.import_plan import ImportDiff, diff_snapshots
+from registry.subjects.import_export.import_versions import ImportResult
 from registry.subjects.import_export.snapshot import (
     Problem,
     Scope,
@@ -243,7 +243,7 @@ def _sync(registry: Registry, tag: str, policy: EgressPolicy | None) -> SyncResu
     if _is_another(snapshot, here):
         done, deleted = _begin_again(registry, snapshot, by, why), 0
     else:
-        move = plan_move(snapshot, here)
+        move = diff_snapshots(snapshot, here)
         gone = _gone(remote, move)
         marked = sum(1 for item in move.bring if item.deleted and _is_live(here, item))
         deleted = registry_import.mark_deleted(registry=registry, records=gone, by=by, why=why) if gone else 0
@@ -268,9 +268,9 @@ def _tell(registry: Registry, added: int, deleted: int, settings: int, by: Actor
     """Announce what a sync changed, in one event per kind: the first sync may add thousands of versions."""
     why = f"as in {registry.url}"
     with transaction.atomic():
-        tell_of_many(registry, REGISTERED, added, why=why, by=by)
-        tell_of_many(registry, DELETED, deleted, why=why, by=by)
-        tell_of_many(registry, CONFIG, settings, why=why, by=by)
+        announce_many(registry, REGISTERED, added, why=why, by=by)
+        announce_many(registry, DELETED, deleted, why=why, by=by)
+        announce_many(registry, CONFIG, settings, why=why, by=by)
 
 
 def _summary(problems: list[Problem]) -> str:
@@ -306,53 +306,54 @@ def _by_id(snapshot: Snapshot) -> dict[tuple[str, int], list[VersionRecord]]:
 
 
 @retried
-def _begin_again(registry: Registry, snapshot: Snapshot, by: Actor, why: str) -> Brought:
+def _begin_again(registry: Registry, snapshot: Snapshot, by: Actor, why: str) -> ImportResult:
     """Replace all mirrored contents in one transaction: readers see the old or the new contents."""
     registry_import.hold(registry, by=by, why=f"{why}, which was recreated")
     notes = contents_of(
         registry
     ).notes  # notes on the mirror's subjects are deleted with the rows, so they are restored below
     registry_import.empty_registry(registry)
-    done = _bring(registry, plan_move(snapshot, contents_of(registry)), by, why, lambda: None)
+    done = _bring(registry, diff_snapshots(snapshot, contents_of(registry)), by, why, lambda: None)
     there = {record.subject for record in snapshot.versions}
     notes_to_bring = {subject: note for subject, note in notes.items() if subject in there}
     return (
-        done + Brought(problems=registry_import.bring_notes(registry=registry, notes=notes_to_bring, by=by, why=why))
+        done
+        + ImportResult(problems=registry_import.import_notes(registry=registry, notes=notes_to_bring, by=by, why=why))
         if notes_to_bring
         else done
     )
 
 
-def _gone(remote: RemoteRegistry, move: Move) -> list[VersionRecord]:
+def _gone(remote: RemoteRegistry, move: ImportDiff) -> list[VersionRecord]:
     """Return what is live here and missing there, after asking again by subject."""
     missing = [item for item in move.gone if not item.deleted]
     there = remote.still_there(missing) if missing else set()
     return [item for item in missing if item.key not in there]
 
 
-def _bring(registry: Registry, move: Move, by: Actor, why: str, alive: Callable[[], None]) -> Brought:
-    done = Brought(problems=move.problems)
+def _bring(registry: Registry, move: ImportDiff, by: Actor, why: str, alive: Callable[[], None]) -> ImportResult:
+    done = ImportResult(problems=move.problems)
     if move.contexts:
-        done += Brought(
+        done += ImportResult(
             problems=registry_import.bring_contexts(registry=registry, contexts=move.contexts, by=by, why=why)
         )
     for batch in registry_import.batches(move.bring):
         alive()
-        done += registry_import.bring_versions(registry=registry, records=batch, by=by, why=why)
+        done += registry_import.import_all_versions(registry=registry, records=batch, by=by, why=why)
     return done
 
 
 def _follow_settings(registry: Registry, there: Snapshot, by: Actor, why: str) -> int:
     """Copy the remote's configs and modes, and delete those that it no longer has; returns how many configs changed."""
     here = contents_of(registry)
-    move = plan_move(there, here)
+    move = diff_snapshots(there, here)
     if move.configs:
-        for problem in registry_import.bring_configs(registry=registry, configs=move.configs, by=by, why=why):
+        for problem in registry_import.import_configs(registry=registry, configs=move.configs, by=by, why=why):
             logger.warning("mirror %s: %s", registry.name, problem)
     if dropped := here.configs.keys() - there.configs.keys():
         registry_import.drop_configs(registry=registry, scopes=dropped, by=by, why=why)
     modes: dict[Scope, str] = dict.fromkeys(here.modes.keys() - there.modes.keys(), "")
     modes |= {scope: pair[1] for scope, pair in move.modes.items()}
     if modes:
-        registry_import.bring_modes(registry=registry, modes=modes, by=by, why=why)
+        registry_import.import_modes(registry=registry, modes=modes, by=by, why=why)
     return len(move.configs) + len(dropped)

@@ -149,7 +149,7 @@ Versions = Mapping[int, ParsedSchema]
 
 
 @dataclass(frozen=True)
-class Harm:
+class ClientBreak:
     """A break for a client in one direction, in words."""
 
     client: ClientInfo
@@ -157,7 +157,7 @@ class Harm:
     sentence: str
 
 
-def harm_to(clients: Iterable[ClientInfo], schema: ParsedSchema, versions: Versions) -> list[Harm]:
+def breaks_for(clients: Iterable[ClientInfo], schema: ParsedSchema, versions: Versions) -> list[ClientBreak]:
     """Return the breaks of each client under the schema; skips clients whose version doesn't exist.
 
     Raises SchemaTooCostly.
@@ -171,7 +171,7 @@ def harm_to(clients: Iterable[ClientInfo], schema: ParsedSchema, versions: Versi
 
 def _on(
     side: tuple[str, str, str], schema: ParsedSchema, clients: Sequence[ClientInfo], versions: Versions
-) -> list[Harm]:
+) -> list[ClientBreak]:
     does, level, verb = side
     concerned = [client for client in clients if getattr(client, does)]
     numbers = sorted({client.number for client in concerned if client.number is not None})
@@ -182,13 +182,13 @@ def _on(
     for item in report.breaks:
         first.setdefault(item.against_version, f"{item.message} at {item.named_path or 'its root'}")
     return [
-        Harm(client, does, f"{verb}: {first[client.number]}")
+        ClientBreak(client, does, f"{verb}: {first[client.number]}")
         for client in concerned
         if client.number is not None and client.number in first
     ]
 
 
-def _without_fields(clients: Sequence[ClientInfo], schema: ParsedSchema, versions: Versions) -> list[Harm]:
+def _without_fields(clients: Sequence[ClientInfo], schema: ParsedSchema, versions: Versions) -> list[ClientBreak]:
     """Return the clients that can read the new data but use fields that it no longer has."""
     there = {item.key for item in _fields_in(schema)} if clients else set()
     harms = []
@@ -198,7 +198,7 @@ def _without_fields(clients: Sequence[ClientInfo], schema: ParsedSchema, version
         # fields inside a removed field are removed with it
         removed = [item for key, item in gone.items() if key[:-1] not in gone]
         if removed:
-            harms.append(Harm(client, "reads", _removed(removed)))
+            harms.append(ClientBreak(client, "reads", _removed(removed)))
     return harms
 
 
@@ -299,7 +299,7 @@ def clients_against(registry: Registry, subject: SubjectName, schema: ParsedSche
         return ()
     versions = versions_of_clients(registry, {subject: clients}).get(subject, {})
     try:
-        harms = harm_to([client for client in clients if not client.has_lapsed], schema, versions)
+        harms = breaks_for([client for client in clients if not client.has_lapsed], schema, versions)
     except SchemaTooCostly as error:
         return tuple(_client_answer(client, "unknown", error.message) for client in clients[:MAX_CLIENTS])
     met: dict[str, list[str]] = {}

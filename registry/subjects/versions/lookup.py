@@ -73,7 +73,7 @@ def find_registry(*, project: str, location: str, name: str) -> Registry:
     return row
 
 
-def meant_subject(registry: Registry, subject: SubjectName) -> SubjectName:
+def resolve_alias(registry: Registry, subject: SubjectName) -> SubjectName:
     """Resolve a subject's alias in its config, if it has one; one query."""
     rows = Config.objects.filter(registry=registry, context__name=subject.context, subject_name=subject.subject)
     alias = rows.values_list("alias", flat=True).first()

@@ -122,9 +122,9 @@ def test_visible_keeps_lines_and_tabs_and_escapes() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [kind for kind in vars(badges).values() if isinstance(kind, type) and issubclass(kind, badges.Shown)]
+    "kind", [kind for kind in vars(badges).values() if isinstance(kind, type) and issubclass(kind, badges.BadgeState)]
 )
-def test_every_state_has_a_word_and_an_icon(kind: type[badges.Shown]) -> None:
+def test_every_state_has_a_word_and_an_icon(kind: type[badges.BadgeState]) -> None:
     for state in kind:
         assert state.look.word and state.look.icon and state.look.tone
         assert kind(state.value) is state

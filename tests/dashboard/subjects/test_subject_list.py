@@ -152,7 +152,7 @@ def test_a_subjects_badge_can_be_copied(client: Client) -> None:
 def large(client: Client, system: Actor, monkeypatch: pytest.MonkeyPatch) -> Client:
     """A registry that isn't counted with its page; one of its two subjects has a tag."""
     change_tags(registry="dev", subjects=[SubjectName(".", "orders-value")], add=["gdpr"], by=system)
-    monkeypatch.setattr("registry.search.facets.MOST_LOOKS", 0)
+    monkeypatch.setattr("registry.search.facets.MAX_PATTERN_MATCHES", 0)
     return client
 
 
@@ -222,7 +222,7 @@ def test_where_not_all_without_an_owner_come_first_that_is_said(
     Ownership.objects.create(subject_pattern="x*", user=User.objects.get(username=person("steward").name))
     sentence = "Subjects without an owner are listed first"
     assert sentence not in client.get(BASE).content.decode()
-    monkeypatch.setattr("registry.search.subject_list.MOST_LOOKED", 1)
+    monkeypatch.setattr("registry.search.subject_list.MAX_SCANNED", 1)
     page = client.get(BASE).content.decode()
     assert sentence in page and f'href="{BASE}?attention=unowned"' in page
     assert sentence not in client.get(f"{BASE}?q=value").content.decode()

@@ -30,7 +30,7 @@ from registry.errors import (
     RemoteUnavailable,
     SchemadeskError,
 )
-from registry.observations import ChangeShape, FramedMessages, Span
+from registry.observations import ConnectSchema, FramedMessages, Span
 from registry.subjects.models import Registry
 from tests.access.fake_server import Call, Told, serving
 from tests.drift.debezium.worlds import CONFIG, world
@@ -264,9 +264,9 @@ def test_the_newest_mark_is_that_of_the_last_message_over_all_scans(registries: 
 
 def test_the_newest_shape_of_a_side() -> None:
     shapes = [
-        ChangeShape("t", "value", "b", "new", span(5, 6, 2_000), 0),
-        ChangeShape("t", "value", "a", "old", span(0, 4, 1_000), 0),
-        ChangeShape("t", "key", "c", "key", span(0, 6, 2_000), 0),
+        ConnectSchema("t", "value", "b", "new", span(5, 6, 2_000), 0),
+        ConnectSchema("t", "value", "a", "old", span(0, 4, 1_000), 0),
+        ConnectSchema("t", "key", "c", "key", span(0, 6, 2_000), 0),
     ]
     assert {where: text for where, (_, text) in newest_shapes(shapes).items()} == {
         ("t", "value"): "new",

@@ -75,22 +75,22 @@ def test_no_pattern_costs_more_than_its_bound(pattern: str) -> None:
 
 
 def test_many_matches_out_of_one_purse_end_too() -> None:
-    purse = StepBudget(1_000_000)
-    hostile = [compile_pattern("(?:" + "a?" * number + ")*z", purse=purse) for number in (300, 700)]
+    budget = StepBudget(1_000_000)
+    hostile = [compile_pattern("(?:" + "a?" * number + ")*z", budget=budget) for number in (300, 700)]
     for number in range(10):
         for ours in hostile:
             with pytest.raises(PatternNotUnderstood, match="too costly"):
                 ours.matches(f"{'a' * 900}{number}")
-    assert purse.left == 0
+    assert budget.left == 0
     with pytest.raises(PatternNotUnderstood, match="too costly"):
-        compile_pattern("a", purse=purse).matches("a")
+        compile_pattern("a", budget=budget).matches("a")
 
 
 def test_a_plain_filter_over_very_many_columns_stays_within_its_purse() -> None:
     ours = compile_pattern(r"public\..*\.(secret|password)_.*", ignore_case=True)
     for number in range(20_000):
         assert not ours.matches(f"public.a_table_with_a_long_name_{number % 100}.a_column_of_it_{number}")
-    assert ours.purse.left > MAX_ALL_STEPS / 2
+    assert ours.budget.left > MAX_ALL_STEPS / 2
 
 
 def test_a_replacement_with_a_group_that_is_not_there_is_refused() -> None:

@@ -17,7 +17,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from dashboard.demo.shop import Converter, Login, conversion, debezium
 from registry.drift.debezium.connector import read_config, read_status
-from registry.drift.debezium.facts import World
+from registry.drift.debezium.facts import ConnectorFacts
 from registry.drift.debezium.tables import Catalog, Slot
 from registry.drift.models import Cluster, Connector, Source
 from registry.drift.sources import debezium as source_module
@@ -85,7 +85,7 @@ def scan(
         slot = Slot(prefix, "pgoutput", True, "reserved", 0, None)
         status = read_status({"connector": {"state": "RUNNING"}, "tasks": [{"id": 0, "state": "RUNNING"}]})
         there = replace(catalog, slots={config.slot: slot}, database=database_of(events))
-        world = World(config, status, there)
+        world = ConnectorFacts(config, status, there)
         monkeypatch.setattr(source_module, "look", lambda _: world)
         cluster, _ = Cluster.objects.get_or_create(name="real", bootstrap=kafka_bootstrap, created_by="tests")
         source = Source.objects.create(

@@ -8,7 +8,7 @@ from typing import Any
 
 from registry.drift.debezium.columns import RowShape
 from registry.drift.debezium.connector import ConnectorConfig, read_config, read_status
-from registry.drift.debezium.facts import Guard, TopicFacts, World
+from registry.drift.debezium.facts import ConnectorFacts, Guard, TopicFacts
 from registry.drift.debezium.row_schemas import SchemaText, row_of
 from registry.drift.debezium.tables import Catalog, Column, Index, Publication, Slot, Table
 from registry.observations import ChangeEvents, FieldProfile, Side, Span
@@ -216,10 +216,10 @@ def _tables(change_events: tuple[ChangeEvents, ...]) -> set[tuple[str, str, str]
     return {(events.database, events.schema, events.table) for events in change_events if events.table}
 
 
-def world(case: dict[str, Any]) -> World:
+def world(case: dict[str, Any]) -> ConnectorFacts:
     """The world of a case."""
     status = case.get("status", {"connector": {"state": "RUNNING"}, "tasks": [{"id": 0, "state": "RUNNING"}]})
-    return World(
+    return ConnectorFacts(
         config=read_config({**CONFIG, **case.get("config", {})}),
         status=read_status(status),
         catalog=None if case.get("catalog") is False else catalog(case.get("catalog", {})),

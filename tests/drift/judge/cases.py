@@ -31,7 +31,7 @@ from registry.observations import (
     FieldProfile,
     FramedMessages,
     FramedTwice,
-    LeftOut,
+    LimitExceeded,
     MessageIndexes,
     NullMessages,
     Observation,
@@ -143,7 +143,7 @@ def observation(form: str, arguments: list[Any]) -> Observation:
         case "sample", [side, part, mark, offset, text]:
             return Sample(topic, side, part, offset, int(NOW * DAY), *mark_of(mark), text, text.startswith("revealed"))
         case "left_out", [side, mark, *what]:
-            return LeftOut(topic, side, *mark_of(mark), *what)
+            return LimitExceeded(topic, side, *mark_of(mark), *what)
         case "other", [part, groups, messages]:
             return OtherGroups(topic, part, groups, span(messages))
         case "not_used", [mark, reason, *topic_side]:

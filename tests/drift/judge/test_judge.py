@@ -26,7 +26,7 @@ from registry.drift.judge import (
     subjects_by_side,
     unproved,
 )
-from registry.drift.judge.baselines import MIN_NOW, NULL_FLOOR, Share, departure, usable, vanished, z_score
+from registry.drift.judge.baselines import MIN_NOW, NULL_FLOOR, Share, departure, departure_to_zero, usable, z_score
 from registry.drift.judge.declared_fields import DeclaredField, DeclaredFields
 from registry.drift.judge.finding_builder import (
     both,
@@ -361,7 +361,7 @@ def test_the_z_score_is_that_of_the_textbook() -> None:
 
 @given(SHARE, st.lists(SHARE, max_size=30))
 def test_any_shares_are_judged(now: Share, days: list[Share]) -> None:
-    for departed in (departure(now, days, floor=NULL_FLOOR, usual=0), vanished(now, days, usual=0)):
+    for departed in (departure(now, days, floor=NULL_FLOOR, usual=0), departure_to_zero(now, days, usual=0)):
         if departed is not None:
             assert now.whole >= MIN_NOW
             assert departed.days >= 7
@@ -379,7 +379,7 @@ def test_chance_alone_departs_from_nothing(share: float, seed: int) -> None:
 
     days = [draw(250) for _ in range(7)]
     assert departure(draw(250), days, floor=NULL_FLOOR, usual=250) is None
-    assert vanished(draw(250), days, usual=250) is None
+    assert departure_to_zero(draw(250), days, usual=250) is None
 
 
 def test_what_is_enough() -> None:
@@ -390,8 +390,8 @@ def test_what_is_enough() -> None:
     assert not usable(200, [1_000] * 7, 1_000), "a fifth of a day may be its odd hours"
     assert usable(200, [1_000] * 7, 300), "a weekday with less than the others"
     assert departure(Share(80, 200), [Share(10, 200)] * 7, floor=NULL_FLOOR, usual=200) is not None
-    assert vanished(Share(0, 200), [Share(30, 200)] * 7, usual=200) is not None
-    assert vanished(Share(0, 200), [Share(10, 200)] * 7, usual=200) is None
+    assert departure_to_zero(Share(0, 200), [Share(30, 200)] * 7, usual=200) is not None
+    assert departure_to_zero(Share(0, 200), [Share(10, 200)] * 7, usual=200) is None
 
 
 @pytest.mark.parametrize(

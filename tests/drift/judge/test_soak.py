@@ -19,7 +19,7 @@ from registry.observations import (
     UndecodableMessages,
     UnframedMessages,
 )
-from tests.drift.judge.traffic import DAY, FIRST, GUID, World
+from tests.drift.judge.traffic import DAY, FIRST, GUID, ConnectorFacts
 
 SCANS = 30
 FAULT_DAYS = (13, 26, 27)  # a weekday, and a weekend with a third of the volume
@@ -28,7 +28,7 @@ SEEDS = range(8)
 EXPECTED_NOTICE = ("TOPIC_WITHOUT_SUBJECT", "clicks")
 
 
-def scan(world: World, day: int) -> tuple[list[Observation], Registered, list[JudgedFinding]]:
+def scan(world: ConnectorFacts, day: int) -> tuple[list[Observation], Registered, list[JudgedFinding]]:
     observed, registered = world.scan(day), world.registered(day)
     return observed, registered, judge(observed, registered, world.memory(day))
 
@@ -36,7 +36,7 @@ def scan(world: World, day: int) -> tuple[list[Observation], Registered, list[Ju
 @pytest.mark.requirement("CARD-3")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_thirty_scans_of_correct_traffic_find_nothing(seed: int) -> None:
-    world = World(seed)
+    world = ConnectorFacts(seed)
     waited = set()
     for day in range(SCANS):
         observed, registered, findings = scan(world, day)
@@ -49,7 +49,7 @@ def test_thirty_scans_of_correct_traffic_find_nothing(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_four_scans_a_day_find_nothing_in_quiet_and_busy_hours(seed: int) -> None:
-    world = World(seed, scans_a_day=4)
+    world = ConnectorFacts(seed, scans_a_day=4)
     for day in range(SCANS):
         for part in range(world.scans_a_day):
             world.part = part
@@ -219,7 +219,7 @@ FAULTS: dict[str, tuple[str, Callable[..., Any]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 5])
 def test_each_fault_is_found_by_its_own_scan_and_nothing_else_is(seed: int) -> None:
-    world = World(seed)
+    world = ConnectorFacts(seed)
     missed = []
     for day in range(SCANS):
         observed, registered, clean = scan(world, day)
@@ -240,7 +240,7 @@ def test_each_fault_is_found_by_its_own_scan_and_nothing_else_is(seed: int) -> N
 
 
 def test_a_producer_that_stays_behind_is_found_after_its_grace() -> None:
-    world = World(3)
+    world = ConnectorFacts(3)
     found_on = []
     for day in range(SCANS):
         observed, registered, _ = scan(world, day)

@@ -68,7 +68,7 @@ TOPICS = ("orders", "carts", "clicks", "refunds", "shipments")
 
 
 @dataclass
-class World:
+class ConnectorFacts:
     """The state between scans."""
 
     seed: int

@@ -19,7 +19,7 @@ from django.utils import timezone
 from registry.access.roles import Actor, Grant
 from registry.audit.models import AuditEvent
 from registry.drift.models import Source
-from registry.drift.usage.unused_subjects import orphans_of
+from registry.drift.usage.unused_subjects import find_unused_subjects
 from registry.errors import (
     InvalidInput,
     InvalidReference,
@@ -203,11 +203,11 @@ def test_a_closed_environment_takes_break_glass(registries: None, system: Actor)
 
 
 def named(by: Actor, **more: Any) -> list[str]:
-    return [row.subject.qualified for row in orphans_of(Registry.objects.get(name="dev"), by=by, **more).rows]
+    return [row.subject.qualified for row in find_unused_subjects(Registry.objects.get(name="dev"), by=by, **more).rows]
 
 
 def test_what_nothing_needs(source: Source, ids: list[int], system: Actor) -> None:
-    assert orphans_of(source.registry, by=system).topics == 0
+    assert find_unused_subjects(source.registry, by=system).topics == 0
     assert named(system) == [], "without topics nothing is known"
     orders = topic(source)
     names = ("old-value", "seen-value", "typed", "found", "referred", "gone", ":.sales:orders-value")
@@ -225,10 +225,10 @@ def test_what_nothing_needs(source: Source, ids: list[int], system: Actor) -> No
         references=[Reference("R4", "referred", 1)],
     )  # fmt: skip
     delete_subject(registry="dev", subject=SubjectName(".", "gone"), by=system)
-    orphans = orphans_of(source.registry, by=system)
+    orphans = find_unused_subjects(source.registry, by=system)
     assert [row.subject.qualified for row in orphans.rows] == ["old-referrer", "old-value", ":.sales:orders-value"]
     assert (orphans.total, orphans.topics, orphans.read, orphans.after) == (3, 2, 1, "")
-    first = orphans_of(source.registry, by=system, limit=2)
+    first = find_unused_subjects(source.registry, by=system, limit=2)
     assert (first.after, named(system, limit=2, after=first.after)) == ("old-value", [":.sales:orders-value"])
     part = replace(system, grants=(Grant("reader", "dev", "old-v*"),))
     assert named(part) == ["old-value"]
@@ -241,7 +241,7 @@ def test_the_number_of_queries_is_the_same_for_many(source: Source, ids: list[in
 
     def queries() -> int:
         with CaptureQueriesContext(connection) as caught:
-            orphans_of(source.registry, by=system)
+            find_unused_subjects(source.registry, by=system)
         return len(caught)
 
     few = queries()

@@ -480,7 +480,7 @@ def test_the_api_takes_and_lists_them(cast: Cast, number: int, api: Callable[[st
 
 
 def back(cast: Cast, number: int, who: str = "reader", client: str = "billing") -> bool:
-    return services.take_back(request_id=number, by=cast[who], subject=SUBJECT, client=client)
+    return services.withdraw_acknowledgement(request_id=number, by=cast[who], subject=SUBJECT, client=client)
 
 
 def waiting(cast: Cast, who: str = "reader") -> list[tuple[int, list[str]]]:

@@ -18,8 +18,8 @@ from dashboard.compare.comparison import (
     VersionComparison,
 )
 from dashboard.compare.proof import (
+    DisagreementNote,
     EditView,
-    PartingNote,
     Proof,
     RenameView,
     bytes_view,
@@ -79,7 +79,7 @@ RENAMES = (
     ),
 )  # fmt: skip
 PARTINGS = (
-    PartingNote(
+    DisagreementNote(
         title="Old reader, new data: the rules accept it, but data changes",
         sentence="Whether version 2 reads data of the new schema: the established rules accept it; data is lost.",
         proof=replace(CHANGES, encoded=bytes_view("82808010", "bytes-parting")),

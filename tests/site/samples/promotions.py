@@ -8,7 +8,7 @@ from dashboard.audit.views import AuditChange, AuditList, AuditRow
 from dashboard.compare.comparison import TextSwitch
 from dashboard.components.badges import Acknowledged, FindingState, RequestState, Severity, StepState, Verdict
 from dashboard.components.forms import fill_choices
-from dashboard.components.translation import later
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import (
     Action,
     ActiveFilter,
@@ -246,7 +246,7 @@ CHANGES = Action(label="Request changes", url="/ui/promotions/13/changes", metho
 REJECT = Action(label="Reject", url="/ui/promotions/13/reject", method="post", tone="danger")
 REVIEW_FORM = ApproveForm()
 del REVIEW_FORM.fields["override"], REVIEW_FORM.fields["typed"]
-REVIEW_FORM.fields["comment"].help_text = later("Required to request changes or to reject.")
+REVIEW_FORM.fields["comment"].help_text = _("Required to request changes or to reject.")
 REVIEW = ReviewPanel(approve=APPROVE, changes=CHANGES, reject=REJECT, form=REVIEW_FORM)
 TIMELINE = (
     TimelineEntry(sentence="Requested", who="steward", at=ago(hours=5)),
@@ -360,7 +360,7 @@ SET = tuple(
 def breaks_form(sent: dict[str, str] | None = None) -> ApproveForm:
     """The form of a decision on a breaking change; `sent` is what was refused."""
     form = ApproveForm(sent, key="breaks")
-    form.fields["comment"].help_text = later("Required, because this is a breaking change.")
+    form.fields["comment"].help_text = _("Required, because this is a breaking change.")
     form.fields["typed"].required = True
     return form
 
@@ -439,7 +439,7 @@ AUDIT = AuditList(
         AuditRow(number=911, at=ago(minutes=4), who="orders-producer", door="Confluent API", what="Version registered", row="schemaversion 14",
                  changes=(AuditChange(column="version", before=None, after="3"),)),
         AuditRow(number=910, at=ago(hours=2), who="admin", door="command", what="Compatibility level changed", row="config orders-value", why="agreed with the shop team",
-                 then_url="/ui/registries/dev/policy?at=2026-10-01T12%3A00%3A01Z",
+                 url_as_of="/ui/registries/dev/policy?at=2026-10-01T12%3A00%3A01Z",
                  changes=(AuditChange(column="level", before="BACKWARD", after="BACKWARD_TRANSITIVE"),)),
         AuditRow(number=909, at=ago(days=1), who=HOSTILE, door="page", what="Finding acknowledged", row=LONG, why=HOSTILE,
                  changes=(AuditChange(column="reason", before="", after=HOSTILE),)),

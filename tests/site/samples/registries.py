@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from dashboard.components.widgets import Action, Crumb, Environment, Paging, Problem, Section
-from dashboard.registries.archive import CopyPage, DeletedPage, MovingPage
+from dashboard.registries.archive import CopyPage, DeletedPage, ImportExportPage
 from dashboard.registries.connections import ConnectForm, ConnectionPage, RegistriesPage, RegistryRow, TestConnectForm
 from registry.subjects.archive.archive import CopyInfo
-from registry.subjects.import_export.import_plan import Line, Plan, Ways
+from registry.subjects.import_export.import_plan import Line, Plan, RestoreOptions
 from registry.subjects.import_export.snapshot import Problem as ImportProblem
 from registry.subjects.policy.registries import MirrorState, RegistryEntry
 from registry.subjects.remote import connection_test as probing
@@ -85,7 +85,7 @@ FAILED = replace(
     ),
 )  # fmt: skip
 CRUMBS = (Crumb(label="Subjects", url="/gallery/subjects"), Crumb(label="Export and import", url="/gallery/moving"))
-MOVING = MovingPage(
+MOVING = ImportExportPage(
     frame=frame("Export and import", Section.POLICY, CRUMBS[0]),
     registry="dev",
     subjects=128,
@@ -137,7 +137,7 @@ COPY = CopyPage(
     registry="dev",
     info=KEPT,
     is_deleted=True,
-    ways=Ways(live=True),
+    ways=RestoreOptions(live=True),
     owners=("team-orders", "anna"),
     plan=Plan(NEW_LINES, ("settings of orders-value: level", "description of orders-value"), (), "0" * 64),
 )
@@ -153,7 +153,7 @@ COPY_IMPORT = replace(
     frame=frame("Import dev.jsonl", Section.SUBJECTS, *CRUMBS),
     is_deleted=False,
     info=replace(KEPT, name="dev.jsonl", versions=431, made_by=HOSTILE),
-    ways=Ways(),
+    ways=RestoreOptions(),
     owners=(),
     plan=Plan(
         (

@@ -8,7 +8,7 @@ from dashboard.components.widgets import Crumb, Export, Link, Paging, Section
 from dashboard.usage.forms import DeletePermanentlyForm, DeprecateForm
 from dashboard.usage.retirement import ReadBack, RetireChoice, RetireEvidence, RetirePage, RetireStep
 from dashboard.usage.retirement_result import OrphansPage
-from registry.drift.usage.unused_subjects import Orphan
+from registry.drift.usage.unused_subjects import UnusedSubject
 from registry.errors import InvalidInput
 from registry.subjects.usage.evidence import Evidence
 from registry.subjects.versions.qualified_names import SubjectName
@@ -80,7 +80,7 @@ DONE_BADLY = replace(
     read_back=ReadBack(headline="Incomplete: not everything is permanently deleted", good=False, at=NOW, lines=("Version 3 exists.", "Schema id 14 still exists because another version uses it: messages with it can be read.")),
 )  # fmt: skip
 
-ROW = Orphan(SubjectName(".", "old-orders-value"), versions=3, newest=4, since=ago(days=400))
+ROW = UnusedSubject(SubjectName(".", "old-orders-value"), versions=3, newest=4, since=ago(days=400))
 ORPHANS = OrphansPage(
     frame=frame("Unused subjects", Section.SUBJECTS, Crumb(label="Subjects", url="/gallery/subjects")),
     registry="dev", sentence="Based on 12 topics; messages were read from 11 of them. The content of all other topics is unknown.", is_known=True,

@@ -18,7 +18,7 @@ from dashboard.compatibility.read_modify_write import (
     SimulatorPage,
     StepView,
 )
-from dashboard.components.badges import Fate
+from dashboard.components.badges import VersionOutcome
 from dashboard.components.widgets import Crumb, Problem, Section
 from registry.errors import InvalidDatum
 from registry.formats.read_modify_write import Remedy
@@ -51,10 +51,16 @@ FATES = FateTable(
     before_label="Written by version 2",
     after_label="Read by version 3",
     rows=(
-        FieldFate(path="Person.name", fate=Fate.KEPT, before='"text"', after='"text"'),
-        FieldFate(path=HOSTILE, fate=Fate.FILLED, before=None, after="-1"),
-        FieldFate(path=LONG, fate=Fate.DROPPED, before=f'"{ARABIC}"', after=None),
-        FieldFate(path="Person.size", fate=Fate.CONVERTED, before="16777217", after="16777216.0", note="loses digits"),
+        FieldFate(path="Person.name", fate=VersionOutcome.KEPT, before='"text"', after='"text"'),
+        FieldFate(path=HOSTILE, fate=VersionOutcome.FILLED, before=None, after="-1"),
+        FieldFate(path=LONG, fate=VersionOutcome.DROPPED, before=f'"{ARABIC}"', after=None),
+        FieldFate(
+            path="Person.size",
+            fate=VersionOutcome.CONVERTED,
+            before="16777217",
+            after="16777216.0",
+            note="loses digits",
+        ),
     ),
     hidden=12,
 )
@@ -129,8 +135,10 @@ STEPS = (
         encoded=bytes_view("0874657874", "bytes-step-3", width=8),
         fates=FateTable(
             rows=(
-                FieldFate(path="Person.name", fate=Fate.KEPT, before='"text"', after='"text"'),
-                FieldFate(path="Person.age", fate=Fate.RESET, before="41", after="-1", note="reset to the default"),
+                FieldFate(path="Person.name", fate=VersionOutcome.KEPT, before='"text"', after='"text"'),
+                FieldFate(
+                    path="Person.age", fate=VersionOutcome.RESET, before="41", after="-1", note="reset to the default"
+                ),
             )
         ),
     ),
@@ -167,8 +175,10 @@ MODIFY = replace(
         round=RoundTrip(
             steps=STEPS,
             resets=(
-                FieldFate(path="Person.age", fate=Fate.RESET, before="41", after="-1", note="reset to the default"),
-                FieldFate(path=HOSTILE, fate=Fate.RESET, before='"a"', after="null", note=""),
+                FieldFate(
+                    path="Person.age", fate=VersionOutcome.RESET, before="41", after="-1", note="reset to the default"
+                ),
+                FieldFate(path=HOSTILE, fate=VersionOutcome.RESET, before='"a"', after="null", note=""),
             ),
         ),
     ),

@@ -14,7 +14,7 @@ from registry.access.roles import Actor
 from registry.errors import InvalidInput, OperationNotPermitted, SchemadeskError
 from registry.formats import FORMATS
 from registry.formats.base import Reference
-from registry.subjects.import_export.import_versions import Brought
+from registry.subjects.import_export.import_versions import ImportResult
 from registry.subjects.import_export.registry_import import hold
 from registry.subjects.import_export.snapshot import Problem, VersionRecord
 from registry.subjects.lifecycle.retirement import RESTORE, retire
@@ -77,19 +77,19 @@ def settle(registry: str, by: Actor) -> None:
     set_mode(registry=registry, subject=order, by=by, mode="READONLY")
 
 
-def bring_one_by_one(*, registry: Registry, records: Iterable[VersionRecord], by: Actor, why: str) -> Brought:
+def bring_one_by_one(*, registry: Registry, records: Iterable[VersionRecord], by: Actor, why: str) -> ImportResult:
     """Each in a savepoint of its own."""
     hold(registry, by=by, why=why)
-    done = Brought()
+    done = ImportResult()
     for item in records:
         try:
             with transaction.atomic():
                 done += _bring(registry, _subject(registry, item), item, by)
         except SchemadeskError as error:
-            done += Brought(problems=(Problem(item.title, error.message),))
+            done += ImportResult(problems=(Problem(item.title, error.message),))
         except (IntegrityError, DataError) as error:
             reason = str(error).partition("\n")[0][:200]
-            done += Brought(problems=(Problem(item.title, f"the database rejects it: {reason}"),))
+            done += ImportResult(problems=(Problem(item.title, f"the database rejects it: {reason}"),))
     return done
 
 
@@ -112,7 +112,7 @@ def _subject(registry: Registry, item: VersionRecord) -> Subject:
     return lock_subject(lock_context(registry, item.subject.context), item.subject.subject)
 
 
-def _bring(registry: Registry, subject: Subject, item: VersionRecord, by: Actor) -> Brought:
+def _bring(registry: Registry, subject: Subject, item: VersionRecord, by: Actor) -> ImportResult:
     submission = _submission(registry, item)
     there = next((row for row in subject.versions.select_related("schema") if row.version == item.version), None)
     if there is not None:
@@ -133,7 +133,7 @@ def _bring(registry: Registry, subject: Subject, item: VersionRecord, by: Actor)
     )
     if item.created_at:
         SchemaVersion.objects.filter(pk=row.pk).update(created_at=item.created_at)
-    return Brought(added=1)
+    return ImportResult(added=1)
 
 
 def _submission(registry: Registry, item: VersionRecord) -> Submission:
@@ -147,16 +147,16 @@ def _submission(registry: Registry, item: VersionRecord) -> Submission:
     return Submission(schema, resolved, targets, item.submitted or item.text, item.metadata, item.rule_set)
 
 
-def _settle(there: SchemaVersion, item: VersionRecord, submission: Submission) -> Brought:
+def _settle(there: SchemaVersion, item: VersionRecord, submission: Submission) -> ImportResult:
     if there.schema.schema_id != item.schema_id:
         raise OperationNotPermitted(f"it has schema id {there.schema.schema_id} here and {item.schema_id} there.")
     if there.schema.identity != submission.identity(submission.canonical(normalize=False)).digest:
         raise OperationNotPermitted(f"it is another schema here with the same id {item.schema_id}.")
     if (there.deleted_at is not None) == item.deleted:
-        return Brought(same=1)
+        return ImportResult(same=1)
     deleted_at = (item.deleted_at or timezone.now()) if item.deleted else None
     SchemaVersion.objects.filter(pk=there.pk).update(deleted_at=deleted_at, imported=True)
-    return Brought(changed=1)
+    return ImportResult(changed=1)
 
 
 def _holder(subject: Subject, item: VersionRecord) -> str:

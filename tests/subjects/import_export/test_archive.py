@@ -19,9 +19,9 @@ from registry.errors import CopyNotFound, InvalidInput, NotAllowed, PlanChanged,
 from registry.formats.base import Reference
 from registry.promotions.models import Environment
 from registry.subjects.archive.archive import contents_of_copy, deleted_copies, forget, prune
-from registry.subjects.archive.restore import bring_copy, plan_copy, write_copy
+from registry.subjects.archive.restore import apply_copy, plan_copy, write_copy
 from registry.subjects.import_export.export_file import read_snapshot
-from registry.subjects.import_export.import_plan import Ways
+from registry.subjects.import_export.import_plan import RestoreOptions
 from registry.subjects.import_export.snapshot import contents_of
 from registry.subjects.models import KeptCopy, SchemaVersion
 from registry.subjects.services import (
@@ -41,7 +41,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
 ORDERS, ADDRESS, LAB = (parse_subject(name) for name in ("orders", "address", ":.lab:orders"))
 V1 = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
 V2 = {**V1, "fields": [*V1["fields"], {"name": "note", "type": ["null", "string"], "default": None}]}
-LIVE, SOFT = Ways(live=True), Ways(live=False)
+LIVE, SOFT = RestoreOptions(live=True), RestoreOptions(live=False)
 
 
 @pytest.fixture(autouse=True)
@@ -59,9 +59,9 @@ def gone_for_good(subject: SubjectName, by: Actor) -> KeptCopy:
     return KeptCopy.objects.latest("pk")
 
 
-def restore(copy: KeptCopy, by: Actor, ways: Ways = LIVE) -> Any:
+def restore(copy: KeptCopy, by: Actor, ways: RestoreOptions = LIVE) -> Any:
     plan = plan_copy(registry="dev", number=copy.pk, ways=ways, by=by)
-    return bring_copy(registry="dev", number=copy.pk, ways=ways, digest=plan.digest, by=by)
+    return apply_copy(registry="dev", number=copy.pk, ways=ways, digest=plan.digest, by=by)
 
 
 def test_a_whole_subject_comes_back_as_it_was(system: Actor) -> None:
@@ -77,7 +77,7 @@ def test_a_whole_subject_comes_back_as_it_was(system: Actor) -> None:
     assert (copy.name, copy.versions, copy.made_by) == ("orders", 2, system.name)
     assert copy.until - copy.made_at == timedelta(days=30)
     with pytest.raises(PlanChanged):
-        bring_copy(registry="dev", number=copy.pk, ways=LIVE, digest="x", by=system)
+        apply_copy(registry="dev", number=copy.pk, ways=LIVE, digest="x", by=system)
     plan = plan_copy(registry="dev", number=copy.pk, ways=LIVE, by=system)
     assert not SchemaVersion.objects.filter(subject__name="orders").exists(), "a plan changes nothing"
     assert [(line.version, line.fate, line.why) for line in plan.lines] == [(1, "created", ""), (2, "created", "")]
@@ -85,7 +85,7 @@ def test_a_whole_subject_comes_back_as_it_was(system: Actor) -> None:
     assert contents_of(get_registry("dev")) == before
     assert not KeptCopy.objects.exists()
     with pytest.raises(CopyNotFound):
-        bring_copy(registry="dev", number=copy.pk, ways=LIVE, digest=plan.digest, by=system)
+        apply_copy(registry="dev", number=copy.pk, ways=LIVE, digest=plan.digest, by=system)
 
 
 def test_soft_deleted_as_it_was_where_that_is_chosen(system: Actor) -> None:
@@ -148,7 +148,7 @@ def test_the_registry_that_moved_meanwhile_is_told_of(system: Actor) -> None:
     plan = plan_copy(registry="dev", number=copy.pk, ways=LIVE, by=system)
     register(ORDERS, "string", system)
     with pytest.raises(PlanChanged):
-        bring_copy(registry="dev", number=copy.pk, ways=LIVE, digest=plan.digest, by=system)
+        apply_copy(registry="dev", number=copy.pk, ways=LIVE, digest=plan.digest, by=system)
     assert KeptCopy.objects.filter(pk=copy.pk).exists()
 
 

@@ -17,10 +17,10 @@ from django.core.management import call_command
 from registry.access.roles import Actor, Grant
 from registry.errors import InvalidInput, InvalidSnapshot, NotAllowed, OperationNotPermitted, PlanChanged
 from registry.subjects.archive import restore
-from registry.subjects.archive.restore import bring_copy, plan_copy, send_file
+from registry.subjects.archive.restore import apply_copy, plan_copy, send_file
 from registry.subjects.import_export import export_file
 from registry.subjects.import_export.export_file import read_sent, write_snapshot
-from registry.subjects.import_export.import_plan import Ways
+from registry.subjects.import_export.import_plan import RestoreOptions
 from registry.subjects.import_export.snapshot import contents_of
 from registry.subjects.lifecycle.bulk import export_subjects
 from registry.subjects.models import KeptCopy, Registry, SchemaVersion
@@ -29,7 +29,7 @@ from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-1", "CARD-2")]
-STRICT, MISSING = Ways(), Ways(only_missing=True)
+STRICT, MISSING = RestoreOptions(), RestoreOptions(only_missing=True)
 SUBJECTS = ("a", "b", "c")
 
 
@@ -70,11 +70,11 @@ def test_a_plan_changes_nothing_and_is_done_once_as_it_said(file: bytes, system:
     )
     for digest, ways in (("x", STRICT), (plan.digest, MISSING)):
         with pytest.raises(PlanChanged):
-            bring_copy(registry="staging", number=number, ways=ways, digest=digest, by=system)
-    bring_copy(registry="staging", number=number, ways=STRICT, digest=plan.digest, by=system)
+            apply_copy(registry="staging", number=number, ways=ways, digest=digest, by=system)
+    apply_copy(registry="staging", number=number, ways=STRICT, digest=plan.digest, by=system)
     assert exported("staging") == file
     with pytest.raises(Exception, match=r"Copy \d+ doesn't exist"):
-        bring_copy(registry="staging", number=number, ways=STRICT, digest=plan.digest, by=system)
+        apply_copy(registry="staging", number=number, ways=STRICT, digest=plan.digest, by=system)
     again = plan_copy(registry="staging", number=send(file, system), ways=STRICT, by=system)
     assert again.is_empty and set(fates(again).values()) == {"same"}
 
@@ -96,14 +96,14 @@ def test_conflicts_come_first_and_stop_the_whole(differing: bytes, system: Actor
     assert "schema id 1 is used by another schema (x version 1)" in why["a", 1]
     assert why["b", 1] == "it has schema id 2 here and 1 there."
     with pytest.raises(OperationNotPermitted, match="nothing was changed"):
-        bring_copy(registry="staging", number=number, ways=STRICT, digest=plan.digest, by=system)
+        apply_copy(registry="staging", number=number, ways=STRICT, digest=plan.digest, by=system)
     assert exported("staging") == before
 
 
 def test_only_what_is_missing_leaves_what_is_there(file: bytes, system: Actor) -> None:
     number = send(file, system)
     strict = plan_copy(registry="staging", number=number, ways=STRICT, by=system)
-    bring_copy(registry="staging", number=number, ways=STRICT, digest=strict.digest, by=system)
+    apply_copy(registry="staging", number=number, ways=STRICT, digest=strict.digest, by=system)
     b = SubjectName(".", "b")
     for permanent in (False, True):
         delete_subject(registry="staging", subject=b, by=system, permanent=permanent)
@@ -117,7 +117,7 @@ def test_only_what_is_missing_leaves_what_is_there(file: bytes, system: Actor) -
         ("a", 1): "left", ("a", 2): "left", ("b", 1): "created", ("b", 2): "created", ("c", 1): "same", ("c", 2): "same",
     }  # fmt: skip
     assert plan.settings == ("settings of b: level",)
-    bring_copy(registry="staging", number=number, ways=MISSING, digest=plan.digest, by=system)
+    apply_copy(registry="staging", number=number, ways=MISSING, digest=plan.digest, by=system)
     now = contents_of(get_registry("staging"))
     assert {row for row in now.versions if row.subject != b} == set(here.versions)
     assert sum(row.subject == b for row in now.versions) == 2
@@ -129,7 +129,7 @@ def test_the_registry_that_moved_in_between_is_told_of(file: bytes, system: Acto
     plan = plan_copy(registry="staging", number=number, ways=STRICT, by=system)
     register_version(registry="staging", subject=SubjectName(".", "a"), text='"int"', by=system)
     with pytest.raises(PlanChanged, match="Review the plan again"):
-        bring_copy(registry="staging", number=number, ways=STRICT, digest=plan.digest, by=system)
+        apply_copy(registry="staging", number=number, ways=STRICT, digest=plan.digest, by=system)
 
 
 def test_more_than_is_brought_at_once_names_the_command(file: bytes, system: Actor, monkeypatch: Any) -> None:

@@ -23,8 +23,13 @@ from registry.formats.base import Reference
 from registry.search.models import StaleSubject
 from registry.subjects.archive.restore import plan_copy
 from registry.subjects.import_export import import_versions, registry_import
-from registry.subjects.import_export.import_plan import Ways
-from registry.subjects.import_export.registry_import import bring_configs, bring_modes, bring_notes, bring_versions
+from registry.subjects.import_export.import_plan import RestoreOptions
+from registry.subjects.import_export.registry_import import (
+    import_all_versions,
+    import_configs,
+    import_modes,
+    import_notes,
+)
 from registry.subjects.import_export.snapshot import NoteRecord, VersionRecord
 from registry.subjects.lifecycle.retirement import restore_each
 from registry.subjects.models import (
@@ -206,7 +211,7 @@ def test_versions_at_once_come_as_one_by_one(place: Registry, system: Actor, see
     more: dict[str, Any] = {"registry": place, "by": system, "why": "a test"}
     bring_one_by_one(records=there, **more)
     expected = outcome(place, lambda: bring_one_by_one(records=records, **more))
-    assert outcome(place, lambda: bring_versions(records=records, **more)) == expected
+    assert outcome(place, lambda: import_all_versions(records=records, **more)) == expected
 
 
 def test_the_cases_are_mixed(place: Registry, system: Actor) -> None:
@@ -216,8 +221,8 @@ def test_the_cases_are_mixed(place: Registry, system: Actor) -> None:
         there, records = batches(seed)
         more: dict[str, Any] = {"registry": place, "by": system, "why": "a test"}
         with undone():
-            bring_versions(records=there, **more)
-            given = bring_versions(records=records, **more)
+            import_all_versions(records=there, **more)
+            given = import_all_versions(records=records, **more)
         done.update(added=given.added, changed=given.changed, same=given.same)
         for problem in given.problems:
             for part in (
@@ -258,7 +263,7 @@ def test_what_comes_before_is_there_for_what_comes_after(place: Registry, system
     more: dict[str, Any] = {"registry": place, "by": system, "why": "a test"}
     bring_one_by_one(records=there, **more)
     expected = outcome(place, lambda: bring_one_by_one(records=records, **more))
-    assert outcome(place, lambda: bring_versions(records=records, **more)) == expected
+    assert outcome(place, lambda: import_all_versions(records=records, **more)) == expected
     assert expected["given"].added >= 1
 
 
@@ -268,7 +273,7 @@ def test_one_that_is_wrong_hinders_no_other(place: Registry, system: Actor, wron
     records[3] = replace(records[3], **WRONG[wrong])
     more: dict[str, Any] = {"registry": place, "by": system, "why": "a test"}
     expected = outcome(place, lambda: bring_one_by_one(records=records, **more))
-    assert outcome(place, lambda: bring_versions(records=records, **more)) == expected
+    assert outcome(place, lambda: import_all_versions(records=records, **more)) == expected
     assert (expected["given"].added, len(expected["given"].problems)) == (6, 1)
 
 
@@ -283,7 +288,7 @@ def test_references_are_as_deep_as_one_by_one(
     more: dict[str, Any] = {"registry": place, "by": system, "why": "a test"}
     bring_one_by_one(records=records[:stored], **more)
     expected = outcome(place, lambda: bring_one_by_one(records=records, **more))
-    assert outcome(place, lambda: bring_versions(records=records, **more)) == expected
+    assert outcome(place, lambda: import_all_versions(records=records, **more)) == expected
     assert any("nested more than 4 deep" in problem.why for problem in expected["given"].problems)
 
 
@@ -298,13 +303,13 @@ def _chained(number: int) -> VersionRecord:
 def test_what_is_written_at_once_is_bounded(place: Registry, system: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
     records = [VersionRecord(A, number, number, "AVRO", record("R", f"f{number}")) for number in range(1, 8)]
     more: dict[str, Any] = {"registry": place, "by": system, "why": "a test"}
-    expected = outcome(place, lambda: bring_versions(records=records, **more))
+    expected = outcome(place, lambda: import_all_versions(records=records, **more))
     for name, most in (("AT_ONCE", 3), ("CHARACTERS", 200)):
         with monkeypatch.context() as patch:
             patch.setattr(registry_import, name, most)
             pieces = [len(piece) for piece in registry_import._pieces(records)]
             assert len(pieces) > 1 and sum(pieces) == 7
-            assert outcome(place, lambda: bring_versions(records=records, **more)) == expected
+            assert outcome(place, lambda: import_all_versions(records=records, **more)) == expected
     assert [len(piece) for piece in registry_import._pieces([*records, records[2], *records])] == [7, 3, 5]
 
 
@@ -361,7 +366,9 @@ def test_what_is_restored_first_is_there_for_what_refers_to_it(place: Registry, 
 
 
 def test_who_may_not_restore_restores_nothing(place: Registry, system: Actor) -> None:
-    bring_versions(registry=place, records=[VersionRecord(A, 1, 1, "AVRO", '"int"', deleted=True)], by=system, why="x")
+    import_all_versions(
+        registry=place, records=[VersionRecord(A, 1, 1, "AVRO", '"int"', deleted=True)], by=system, why="x"
+    )
     nobody = Actor("nobody", "ui", 1, ())
     errors = restore_each(registry="dev", subject=A, versions=[1, 2], by=nobody)
     assert set(errors) == {1, 2} and len({error.message for error in errors.values()}) == 1
@@ -379,8 +386,10 @@ def _counted(act: Callable[[], Any]) -> int:
     return len(queries)
 
 
-@pytest.mark.parametrize("ways", [Ways(live=True), Ways(live=False)])
-def test_a_plan_takes_as_many_statements_for_many_versions(registries: None, system: Actor, ways: Ways) -> None:
+@pytest.mark.parametrize("ways", [RestoreOptions(live=True), RestoreOptions(live=False)])
+def test_a_plan_takes_as_many_statements_for_many_versions(
+    registries: None, system: Actor, ways: RestoreOptions
+) -> None:
     counts = {}
     for versions in (20, 60):
         name = SubjectName(".", f"s{versions}")
@@ -408,7 +417,7 @@ def test_bringing_takes_as_many_statements_for_many_versions(place: Registry, sy
 
         def bring(records: list[VersionRecord] = records) -> None:
             with undone():
-                done = bring_versions(registry=place, records=records, by=system, why="a test")
+                done = import_all_versions(registry=place, records=records, by=system, why="a test")
                 assert len(done.problems) == len(records) - done.added >= len(records) // 4 - 1
 
         counts[versions] = _counted(bring)
@@ -420,13 +429,13 @@ def test_bringing_settings_takes_as_many_statements_for_many_subjects(place: Reg
     whole: dict[str, Any] = {"registry": place, "by": system, "why": "a test"}
     for subjects in (5, 30):
         names = [SubjectName(".", f"n{subjects}-{number}") for number in range(subjects)]
-        bring_versions(records=[VersionRecord(name, 1, 1, "AVRO", '"int"') for name in names], **whole)
+        import_all_versions(records=[VersionRecord(name, 1, 1, "AVRO", '"int"') for name in names], **whole)
 
         def bring(names: list[SubjectName] = names) -> None:
             with undone():
-                assert not bring_configs(configs={name: ({}, {"level": "NONE"}) for name in names}, **whole)
-                assert not bring_notes(notes={name: NoteRecord(("gold",), "Ours.") for name in names}, **whole)
-                bring_modes(modes=dict.fromkeys(names, "READONLY"), **whole)
+                assert not import_configs(configs={name: ({}, {"level": "NONE"}) for name in names}, **whole)
+                assert not import_notes(notes={name: NoteRecord(("gold",), "Ours.") for name in names}, **whole)
+                import_modes(modes=dict.fromkeys(names, "READONLY"), **whole)
                 written = [
                     model.objects.filter(subject_name__in=[n.subject for n in names]).count()
                     for model in (Config, Mode)

@@ -13,18 +13,7 @@ from registry.errors import InvalidSchema
 from registry.formats.avro.defaults import why_invalid
 from registry.formats.avro.diff import DiffLocation
 from registry.formats.avro.findings import root_path
-from registry.formats.avro.model import (
-    Array,
-    AvroType,
-    Enum,
-    Fixed,
-    Map,
-    Named,
-    Record,
-    RecordField,
-    Union,
-    type_label,
-)
+from registry.formats.avro.model import Array, AvroType, Enum, Fixed, Map, Named, Record, RecordField, Union, type_label
 from registry.formats.avro.renames import suspected_renames
 
 MAX_STEPS: Final = 200_000

@@ -247,9 +247,9 @@ class _Adapter:
                 self._result.missing_types.append(name)
             return
         self._wanted[self._names.files[full_name]] = None
-        spelt = self._names.spelt(name, full_name, scope)
-        if spelt != name and start >= 0:
-            self._edit(start, end, spelt)
+        compiler_name = self._names.compiler_name(name, full_name, scope)
+        if compiler_name != name and start >= 0:
+            self._edit(start, end, compiler_name)
 
     def _enum(self, enum: EnumStatement, scope: Scope, path: Path) -> None:
         self._statement_options(enum.options, scope, path)
@@ -302,9 +302,9 @@ class _Adapter:
         if full_name is None:
             return False
         self._wanted[self._names.files[full_name]] = None
-        spelt = self._names.spelt(name, full_name, scope)
-        if spelt != name and start >= 0:
-            self._edit(start, start + len(name), spelt)
+        compiler_name = self._names.compiler_name(name, full_name, scope)
+        if compiler_name != name and start >= 0:
+            self._edit(start, start + len(name), compiler_name)
         return True
 
 

@@ -50,7 +50,7 @@ class Names:
             self.packages | other.packages,
         )
 
-    def spelt(self, name: str, full_name: str, scope: Sequence[str]) -> str:
+    def compiler_name(self, name: str, full_name: str, scope: Sequence[str]) -> str:
         """Return the name for the compiler, with a leading dot if an inner scope hides its first part."""
         if name.startswith("."):
             return name

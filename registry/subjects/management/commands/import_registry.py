@@ -15,8 +15,8 @@ from registry.access.egress import parse_connection
 from registry.access.roles import Actor, system_actor
 from registry.errors import RegistryNotFound, SchemadeskError
 from registry.subjects.import_export.export_file import read_snapshot
-from registry.subjects.import_export.import_plan import describe, plan_move
-from registry.subjects.import_export.import_versions import Brought
+from registry.subjects.import_export.import_plan import describe, diff_snapshots
+from registry.subjects.import_export.import_versions import ImportResult
 from registry.subjects.import_export.registry_import import DEFAULTS, import_snapshot
 from registry.subjects.import_export.snapshot import Problem, Snapshot, contents_of
 from registry.subjects.remote.remote_client import RemoteRegistry
@@ -82,7 +82,7 @@ class Command(BaseCommand):
             here = contents_of(get_registry(registry))
         except RegistryNotFound:
             here = Snapshot((), {}, {}, {})
-        move = plan_move(snapshot, here, defaults=DEFAULTS)
+        move = diff_snapshots(snapshot, here, defaults=DEFAULTS)
         for line in (*describe(move, here), *(f"! {problem}" for problem in problems)):
             self.stdout.write(line)
         self.stdout.write(f"{move.same} versions are the same")
@@ -92,7 +92,7 @@ class Command(BaseCommand):
     def _bring(self, options: dict[str, Any], snapshot: Snapshot, problems: list[Problem], by: Actor) -> None:
         keep_going = options["keep_going"] or options["only_missing"]
         if problems and not keep_going:
-            self._end(Brought(problems=tuple(problems)), keep_going=False)
+            self._end(ImportResult(problems=tuple(problems)), keep_going=False)
         if options["registry"]:
             ensure_registry(name=options["registry"], by=by)
         done = import_snapshot(
@@ -105,7 +105,7 @@ class Command(BaseCommand):
                 f"{brought} of {total} versions, {failed} problems"
             ),
         )
-        self._end(done + Brought(problems=tuple(problems)), keep_going=keep_going)
+        self._end(done + ImportResult(problems=tuple(problems)), keep_going=keep_going)
 
     def _progress(self, text: str) -> None:
         if time.monotonic() >= self._next_line:
@@ -113,7 +113,7 @@ class Command(BaseCommand):
             self.stderr.write(text, self.style.NOTICE)
             self.stderr.flush()
 
-    def _end(self, done: Brought, *, keep_going: bool) -> None:
+    def _end(self, done: ImportResult, *, keep_going: bool) -> None:
         for problem in done.problems:
             self.stderr.write(f"! {problem}")
         self.stdout.write(
