@@ -212,14 +212,14 @@ def _preview(form: MuteForm, registry: str, actor: Actor) -> tuple[str, list[Fin
             "max_stars": MAX_STARS,
         }, []
     listed = selectors.list_findings(state="", registry=registry, muted=None, limit=LOOKED_AT, by=actor)
-    format_duration = [info for info in listed if info.state != "resolved"]
-    covered = [info for info in format_duration if is_muted([pattern], info.rule, info.subject, info.location)]
+    unresolved = [info for info in listed if info.state != "resolved"]
+    covered = [info for info in unresolved if is_muted([pattern], info.rule, info.subject, info.location)]
     hidden = sum(1 for info in covered if info.muted)
-    return _covers(len(covered), len(format_duration), hidden, all_looked_at=len(listed) < LOOKED_AT), covered[:SHOWN]
+    return _covers(len(covered), len(unresolved), hidden, all_looked_at=len(listed) < LOOKED_AT), covered[:SHOWN]
 
 
-def _covers(covered: int, format_duration: int, hidden: int, *, all_looked_at: bool) -> str:
-    total = f"{format_duration:,}"
+def _covers(covered: int, unresolved: int, hidden: int, *, all_looked_at: bool) -> str:
+    total = f"{unresolved:,}"
     sentence = (
         counted(
             covered,

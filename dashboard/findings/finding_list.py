@@ -25,7 +25,7 @@ from dashboard.sources.labels import source_badge, source_badges
 from registry.access.permission_filters import extent_of, require_extent
 from registry.access.roles import Actor, refusal
 from registry.drift import selectors
-from registry.drift.selectors import FindingInfo, OpenCounts
+from registry.drift.selectors import FindingGroup, FindingInfo, OpenCounts
 from registry.errors import InvalidInput
 from registry.promotions.hook_points import readable_findings
 from registry.promotions.selectors import list_environments, resolving
@@ -59,6 +59,7 @@ FILTERS: Final = {
         ListFilter(name="topic", chip=_("topic")),
         ListFilter(name="assignee", chip=_("assigned to"), label=_("Assigned to"), values={"": _("Anybody")}),
         ListFilter(name="source", chip=_("source")),
+        ListFilter(name="group", chip=_("same cause as finding")),
         ListFilter(
             name="muted",
             chip=_("muted"),
@@ -84,6 +85,8 @@ class FindingFilters:
         values = read_filters(FILTERS.values(), form)
         if values["source"] and whole_number(values["source"]) is None:
             raise InvalidInput(gettext("“source” must be the number of a source."), field="source")
+        if values["group"] and whole_number(values["group"]) is None:
+            raise InvalidInput(gettext("“group” must be the number of a finding."), field="group")
         return cls({name: value for name, value in values.items() if value})
 
     def get(self, name: str) -> str:
@@ -106,6 +109,7 @@ class FindingFilters:
             "registry": self.get("registry"),
             "subject": self.get("subject"),
             "topic": self.get("topic"),
+            "group_of": whole_number(self.get("group")),
             "rule": self.get("rule"),
             "assigned_to": self.get("assignee"),
             "muted": {"": False, "only": True, "all": None}[self.get("muted")],
@@ -184,10 +188,14 @@ RESOLVED: Final = "resolved"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingRow:
-    """A finding in a list; `requests` are open ones that answer it, `may_snooze` shows a form to acknowledge it."""
+    """A finding in a list, with those that probably have its cause: `numbers` are all of them.
+
+    `requests` are open ones that answer it, `may_snooze` shows a form to acknowledge it.
+    """
 
     info: FindingInfo
     environment: Environment
+    numbers: tuple[int, ...] = ()
     requests: tuple[int, ...] = ()
     may_snooze: bool = False
 
@@ -200,6 +208,26 @@ class FindingRow:
     def state(self) -> FindingState:
         """The state."""
         return FindingState.of(self.info.state)
+
+    @property
+    def group(self) -> str:
+        """The number of findings with one cause, and their title; "" for a finding on its own."""
+        if len(self.numbers) < 2:
+            return ""
+        return gettext("%(count)s findings, probably with one cause: %(title)s") % {
+            "count": f"{len(self.numbers):,}",
+            "title": self.info.cause_group,
+        }
+
+    @property
+    def group_url(self) -> str:
+        """The list of the findings with this cause."""
+        return with_query(reverse("ui:findings"), {"group": self.info.id})
+
+    @property
+    def chosen(self) -> str:
+        """The numbers that the row's checkbox selects."""
+        return ",".join(map(str, self.numbers or [self.info.id]))
 
     @property
     def sentence(self) -> str:
@@ -237,10 +265,12 @@ class FindingRow:
         return [Link(label=f"#{number}", url=reverse("ui:promotion", args=[number])) for number in self.requests]
 
 
-def finding_row(info: FindingInfo, order: list[str], requests: Iterable[int] = ()) -> FindingRow:
+def finding_row(
+    info: FindingInfo, order: list[str], requests: Iterable[int] = (), numbers: tuple[int, ...] = ()
+) -> FindingRow:
     """Return a finding in a list; `requests` are open ones that answer it, ignored if it is resolved."""
     answers = () if info.state == RESOLVED else tuple(requests)
-    return FindingRow(info=info, environment=environment_of(info.registry, order), requests=answers)
+    return FindingRow(info=info, environment=environment_of(info.registry, order), requests=answers, numbers=numbers)
 
 
 def finding_origin(number: int | None, actor: Actor) -> FindingOrigin | None:
@@ -286,6 +316,14 @@ class FindingList:
     back: str = ""
 
 
+def _groups(query: Mapping[str, Any], offset: int, actor: Actor) -> list[FindingGroup]:
+    """Return a page of findings and one more: grouped by cause, or those of one cause each on its own."""
+    if query["group_of"] is None:
+        return selectors.list_finding_groups(**query, offset=offset, limit=PAGE + 1, by=actor)
+    findings = selectors.list_findings(**query, limit=offset + PAGE + 1, by=actor)
+    return [FindingGroup(info, (info.id,)) for info in findings[offset:]]
+
+
 def finding_list(request: HttpRequest) -> FindingList:
     """Return the findings that the reader may read, filtered by the query; by default open and not muted.
 
@@ -298,9 +336,9 @@ def finding_list(request: HttpRequest) -> FindingList:
     arguments = chosen.arguments()
     if chosen.is_resolving:
         arguments["unresolved_of"] = resolving(actor)
-    findings = selectors.list_findings(**arguments, limit=offset + PAGE + 1, by=actor)
-    page = findings[offset : offset + PAGE]
-    requests = resolving(actor, [info.id for info in page])
+    groups = _groups(arguments, offset, actor)
+    page = groups[:PAGE]
+    requests = resolving(actor, [group.worst.id for group in page])
     counts = selectors.open_counts(registry, by=actor)
     order, sources = list_environments(), selectors.list_sources(registry=registry, by=actor)
     topics = selectors.topic_coverage([source.id for source in sources])
@@ -309,15 +347,13 @@ def finding_list(request: HttpRequest) -> FindingList:
     return FindingList(
         frame=make_frame(request, title=gettext("Findings"), section=Section.FINDINGS, order=order),
         search=finding_search(chosen, counts),
-        rows=tuple(finding_row(info, order, requests.get(info.id, ())) for info in page),
+        rows=tuple(finding_row(group.worst, order, requests.get(group.worst.id, ()), group.numbers) for group in page),
         paging=Paging(
             first=offset + 1 if page else 0,
             last=offset + len(page),
-            total=None if len(findings) > offset + PAGE else offset + len(page),
+            total=None if len(groups) > PAGE else offset + len(page),
             previous_url=chosen.url(offset=str(offset - PAGE) if offset > PAGE else "") if offset else "",
-            next_url=chosen.url(offset=str(offset + PAGE))
-            if len(findings) > offset + PAGE and offset + PAGE < MOST
-            else "",
+            next_url=chosen.url(offset=str(offset + PAGE)) if len(groups) > PAGE and offset + PAGE < MOST else "",
         ),
         clean=clean_of(scanned),
         clean_at=newest,

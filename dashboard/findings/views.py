@@ -24,7 +24,7 @@ from dashboard.findings.decisions import AcknowledgeForm, AssignForm, MuteForm, 
 from registry.drift import services
 from registry.errors import Conflict, Forbidden, InvalidInput, NotFound
 
-MOST_AT_ONCE: Final = 200
+MOST_AT_ONCE: Final = 1_000
 
 
 @require_safe
@@ -59,7 +59,8 @@ class FindingFormView(ServiceFormView):
 def findings_decide(request: HttpRequest) -> HttpResponse:
     """Acknowledge or assign all selected findings; report those that failed."""
     form = (AcknowledgeForm if request.POST.get("do") == "acknowledge" else AssignForm)(request.POST)
-    numbers = [number for text in request.POST.getlist("finding") if (number := whole_number(text)) is not None]
+    texts = ",".join(request.POST.getlist("finding")).split(",")
+    numbers = [number for text in texts if (number := whole_number(text)) is not None]
     try:
         if not numbers:
             raise InvalidInput(gettext("Select findings first."))
@@ -110,8 +111,10 @@ def _decide_all(request: HttpRequest, numbers: Sequence[int], form: ServiceForm)
 
 
 def _back(request: HttpRequest) -> str:
-    """Return the URL of the list in the form, if it is this site's list of findings."""
+    """Return the URL in the form, if it is the home page or this site's list of findings."""
     back, base = request.POST.get("next", ""), reverse("ui:findings")
+    if back == reverse("ui:home"):
+        return back
     is_ours = url_has_allowed_host_and_scheme(back, allowed_hosts=None) and back.partition("?")[0] == base
     return back if is_ours else base
 

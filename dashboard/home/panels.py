@@ -25,7 +25,7 @@ from dashboard.sources.coverage import coverage_of, is_fresh
 from dashboard.sources.labels import listed, scan_state
 from registry.access.permission_filters import Extent, extent_of
 from registry.access.roles import Actor, may
-from registry.drift.selectors import FindingInfo, SourceInfo
+from registry.drift.selectors import FindingGroup, SourceInfo
 from registry.notifications.selectors import EntryInfo, list_entries
 from registry.promotions.checks.consumers import AffectedClient
 from registry.promotions.environments.freezes import Window
@@ -223,15 +223,16 @@ def _due(info: RequestInfo, freezes: Mapping[str, Window], now: datetime) -> str
     }
 
 
-def drift_rows(findings: Sequence[FindingInfo], actor: Actor, order: list[str]) -> tuple[FindingRow, ...]:
+def drift_rows(findings: Sequence[FindingGroup], actor: Actor, order: list[str]) -> tuple[FindingRow, ...]:
     """Return the findings that need a decision, with the requests that answer them and the reader's permission."""
-    answered = resolving(actor, [info.id for info in findings])
+    answered = resolving(actor, [group.worst.id for group in findings])
     return tuple(
         replace(
-            finding_row(info, order, answered.get(info.id, ())),
+            finding_row(info, order, answered.get(info.id, ()), group.numbers),
             may_snooze=may(actor, "finding.decide", registry=info.registry, subject=info.subject),
         )
-        for info in findings
+        for group in findings
+        for info in [group.worst]
     )
 
 

@@ -202,10 +202,12 @@ def home_page(request: HttpRequest) -> HomePage:
     pending = pending_acknowledgements(actor)
     requests = promotions.home_requests(actor, others=pending.keys(), limit=MOST_WAITING, failed=SHOWN)
     waiting, failed = requests.waiting, requests.failed
-    findings = drift.list_findings(limit=SHOWN, by=actor)
+    findings = drift.list_finding_groups(limit=SHOWN, by=actor)
     affected = [(requests.others[number], clients) for number, clients in pending.items() if number in requests.others]
     shown = {reverse("ui:promotion", args=[info.id]) for info in (*waiting, *requests.others.values())}
-    rows = notices(actor, shown | {reverse("ui:finding", args=[info.id]) for info in findings})
+    rows = notices(
+        actor, shown | {reverse("ui:finding", args=[number]) for group in findings for number in group.numbers}
+    )
     frame = make_frame(
         request,
         title=gettext("Home"),

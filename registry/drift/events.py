@@ -87,7 +87,7 @@ def _for_owners(source: Source, rows: Sequence[Finding], owners: Mapping[str, fr
             url=f"/ui/findings/{row.pk}",
             data={**_data_of(row), "source": source.name},
             owners=owners[row.subject_name],
-            narrow=RestrictedText(_redacted(row), _data_of(row)),
+            narrow=_restricted(row),
         )
         for row in owned[:MOST]
     ]
@@ -117,15 +117,17 @@ def _text(row: Finding, sentence: str, event: str = "") -> str:
     return f"{said} In all scans since {row.first_seen.astimezone(UTC):%Y-%m-%d %H:%M} UTC: {row.count:,}."
 
 
-def _redacted(row: Finding, event: str = "") -> str:
-    """Return the text for people who may read only the finding's subject."""
-    return _text(row, redacted_text(row.sentence, row.evidence, row.subject_name), event)
+def _restricted(row: Finding, event: str = "") -> RestrictedText:
+    """Return the text and data for people who may read only the finding's subject."""
+    sentence, group = (redacted_text(text, row.evidence, row.subject_name) for text in (row.sentence, row.cause_group))
+    return RestrictedText(_text(row, sentence, event), {**_data_of(row), "cause_group": group})
 
 
 def _data_of(row: Finding) -> dict[str, object]:
     """Return the data for programs; `count` covers all scans, `last_scan_count` the scan in the text."""
     counts = {"count": row.count, "last_scan_count": in_last_scan(row.evidence)}
-    return {"finding": row.pk, "rule": row.rule, "severity": row.severity, **counts}
+    about = {"rule": row.rule, "severity": row.severity, "cause_group": row.cause_group}
+    return {"finding": row.pk, **about, **counts}
 
 
 def _events_of(
@@ -156,7 +158,7 @@ def _events_of_one(
             url=f"/ui/findings/{row.pk}",
             data={**_data_of(row), "source": source.name},
             elsewhere=owners.get(row.subject_name, ()),
-            narrow=RestrictedText(_redacted(row, event), _data_of(row)),
+            narrow=_restricted(row, event),
             for_subscribers=severity != "break",
         )
         for row in rows[:MOST]

@@ -379,6 +379,7 @@ class Finding(models.Model):
     assigned_to = models.TextField(blank=True)
     muted = models.BooleanField(default=False, help_text="a mute covers it: kept, counted, not shown as open")
     cause = models.TextField(blank=True, help_text="what most likely made it, as the evidence has it")
+    cause_group = models.TextField(blank=True, help_text="the same text for all findings with one cause; empty: alone")
     clean_scans = models.PositiveSmallIntegerField(
         default=0, help_text="scans in a row that could have seen it and did not"
     )

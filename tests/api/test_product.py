@@ -168,6 +168,23 @@ def test_findings_are_filtered_and_decided_on(api: Api, source: Source, system: 
     assert len(found("")) == 2
 
 
+def test_findings_with_one_cause_are_listed_and_decided_together(api: Api, source: Source, system: Actor) -> None:
+    group = "Changes of table public.orders"
+    scan(source, system, *(judged(name, cause_group=group) for name in "abc"), judged("d"))
+    a, b, c, d = (Finding.objects.get(sentence=f"finding {name}").pk for name in "abcd")
+    listed = api("reader").get(f"/api/v1/findings?group_of={b}").json()
+    assert {finding["id"]: finding["cause_group"] for finding in listed} == {a: group, b: group, c: group}
+    assert [finding["id"] for finding in api("reader").get(f"/api/v1/findings?group_of={d}").json()] == [d]
+    together = {"reason": "one release", "group": True}
+    assert post(api("reader"), f"/api/v1/findings/{a}/acknowledge", together).status_code == 403
+    assert not Finding.objects.exclude(state="open").exists()
+    assert post(api("approver"), f"/api/v1/findings/{a}/acknowledge", together).status_code == 200
+    assert set(Finding.objects.filter(state="acknowledged").values_list("pk", flat=True)) == {a, b, c}
+    assert post(api("approver"), f"/api/v1/findings/{c}/reopen", {"group": True}).status_code == 200
+    assert set(Finding.objects.filter(state="open").values_list("pk", flat=True)) == {a, b, c, d}
+    assert post(api("approver"), f"/api/v1/findings/{c}/reopen", {"group": True}).status_code == 409
+
+
 def test_a_rollout_asks_whether_drift_is_open(api: Api, source: Source, system: Actor) -> None:
     gate = api("reader").get("/api/v1/findings?fail_on=break&registry=dev")
     assert (gate.status_code, gate.json()["passed"], gate.json()["unscanned"]) == (

@@ -191,7 +191,7 @@ def test_memory_has_uses_baselines_topics_and_findings(source: Source) -> None:
     assert (mark_use.messages, mark_use.last_time - mark_use.first_time) == (15, 2 * 3_600_000)
     (days,) = memory.baselines.values()
     assert len(days) == 3
-    assert {name: finding.cause for name, finding in memory.findings.items()} == {"a": "because"}
+    assert {name: finding.cause.sentence for name, finding in memory.findings.items()} == {"a": "because"}
     assert memory_of(source, []).uses == ()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Final
 
+from django.db import transaction
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -20,6 +21,7 @@ from registry.drift import selectors, services
 from registry.drift.findings.promotion_check import decided_breaks_block
 from registry.drift.findings.suspicions import Suspicions, suspicions_of
 from registry.drift.models import FINDING_STATES, SEVERITIES
+from registry.drift.selectors.findings import MAX_GROUPED
 from registry.errors import InvalidInput
 from registry.promotions.models.decisions import MAX_PATH
 from registry.promotions.requests import schema_changes
@@ -49,6 +51,7 @@ class FindingFilterSerializer(serializers.Serializer[Any]):
     assigned_to = serializers.CharField(required=False, default="", allow_blank=True, max_length=150)
     muted = serializers.BooleanField(required=False, default=False, allow_null=True)
     text = serializers.CharField(required=False, default="", allow_blank=True, max_length=200)
+    group_of = WholeNumberField(required=False, default=None, allow_null=True)
     limit = WholeNumberField(required=False, default=200, min_value=1, max_value=1000)
     fail_on = serializers.ChoiceField(choices=SEVERITIES, required=False, default="")
 
@@ -67,7 +70,8 @@ class Findings(ProductView):
     def get(self, request: Request) -> Response:
         """List the findings that the caller can read, worst first.
 
-        Findings that aren't about a subject are listed only for callers who can read the whole registry.
+        Findings that aren't about a subject are listed only for callers who can read the whole registry. Findings of a
+        source with the same `cause_group` probably have one cause; `group_of=12` lists those of finding 12.
 
         With `fail_on=break|risk|notice` the status is 200 if a rollout can proceed, otherwise 409. The caller must be
         able to read everything in scope; with a role for one registry or subject, name it. A rollout can't proceed while
@@ -121,11 +125,15 @@ def _finding(finding_id: int, by: Actor) -> dict[str, Any]:
 
 
 class FindingDecisionSerializer(serializers.Serializer[Any]):
-    """`reason` and `until` are for an acknowledgement, `to` is for an assignment (empty to unassign)."""
+    """`reason` and `until` are for an acknowledgement, `to` is for an assignment (empty to unassign).
+
+    With `group`, the decision is also made about all other open findings that probably have the same cause.
+    """
 
     reason = serializers.CharField(required=False, default="", allow_blank=True)
     until = serializers.DateTimeField(required=False, default=None, allow_null=True)
     to = serializers.CharField(required=False, default="", allow_blank=True, max_length=150)
+    group = serializers.BooleanField(required=False, default=False)
 
 
 class FindingDecision(ProductView):
@@ -137,15 +145,20 @@ class FindingDecision(ProductView):
         responses=shape("DecidedFinding", selectors.FindingInfo, still_blocks=bool),
     )
     def post(self, request: Request, finding_id: int, decision: str) -> Response:
-        """Acknowledge, reopen or assign a finding."""
+        """Acknowledge, reopen or assign a finding, or all open ones that probably have its cause: then all or none."""
         values = self.valid(FindingDecisionSerializer)
-        if decision == "acknowledge":
-            services.acknowledge(finding_id=finding_id, reason=values["reason"], until=values["until"], by=self.actor)
-        elif decision == "reopen":
-            services.reopen(finding_id=finding_id, by=self.actor)
-        else:
-            services.assign(finding_id=finding_id, to=values["to"], by=self.actor)
+        names = {"acknowledge": ("reason", "until"), "assign": ("to",), "reopen": ()}[decision]
+        arguments = {name: values[name] for name in names}
+        with transaction.atomic():
+            for number in self._members(int(finding_id), decision) if values["group"] else [finding_id]:
+                getattr(services, decision)(finding_id=number, by=self.actor, **arguments)
         return Response(_finding(finding_id, self.actor))
+
+    def _members(self, finding_id: int, decision: str) -> list[int]:
+        """Return the finding and those with its cause that the decision can be made about, in the order of locks."""
+        state = "acknowledged" if decision == "reopen" else "open"
+        group = selectors.list_findings(group_of=finding_id, state=state, limit=MAX_GROUPED, by=self.actor)
+        return sorted({finding_id} | {info.id for info in group})
 
 
 class MuteSerializer(serializers.Serializer[Any]):

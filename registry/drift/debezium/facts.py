@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from registry.drift.debezium.connector import ConnectorConfig, ConnectorStatus
 from registry.drift.debezium.row_schemas import SchemaText
-from registry.drift.debezium.rules import RULES
 from registry.drift.debezium.tables import Catalog, Table, topic_name
-from registry.drift.evidence import make_evidence
-from registry.drift.judge.model import JudgedFinding, fingerprint_of
-from registry.drift.rules.rule import Severity
 from registry.observations import ChangeEvents, FieldProfile, Side
 
 
@@ -95,38 +90,6 @@ class ConnectorFacts:
 
 
 MAX_NAMED = 6
-
-
-def finding(
-    rule: str,
-    names: Mapping[str, Any],
-    identity: Sequence[str],
-    *,
-    location: str,
-    evidence: Mapping[str, Any],
-    count: int = 1,
-    severity: Severity | None = None,
-    topic: str = "",
-    subject: str = "",
-) -> JudgedFinding:
-    """Return a finding of a rule: `names` fill its templates, `identity` stays the same from scan to scan.
-
-    `topic` is set if the topic's messages prove the finding: it then resolves after clean scans that read messages. A
-    finding from the connector or the catalog has no topic, and resolves without messages.
-    """
-    row = RULES[rule]
-    return JudgedFinding(
-        rule=rule,
-        severity=severity or row.severity,
-        fingerprint=fingerprint_of(rule, identity),
-        sentence=row.sentence.format_map(names).strip(),
-        remedy=row.remedy.format_map(names).strip(),
-        location=location,
-        count=max(1, count),
-        evidence=make_evidence(rule, evidence),
-        topic=topic,
-        subject=subject,
-    )
 
 
 def listed(names: Sequence[str], word: str = "and") -> str:

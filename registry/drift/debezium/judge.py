@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from registry.drift.debezium.columns import SIDES
-from registry.drift.debezium.facts import ConnectorFacts, TopicFacts, finding, listed, sized
+from registry.drift.debezium.facts import ConnectorFacts, TopicFacts, listed, sized
 from registry.drift.debezium.judge_columns import TableState, check_tables, judge_columns
 from registry.drift.debezium.judge_tables import identity_in, judge_events, judge_names, judge_tables
 from registry.drift.debezium.rules import RULES
 from registry.drift.debezium.tables import Catalog, Slot, Table
-from registry.drift.judge.model import JudgedFinding, listing
+from registry.drift.judge.model import JudgedFinding, listing, make_finding
 from registry.drift.rules.rule import Severity
 
 LAG_BYTES: Final[tuple[tuple[int, Severity], ...]] = ((10 * 1024**3, "break"), (1024**3, "risk"))
@@ -30,7 +30,7 @@ def judge_connector(world: ConnectorFacts) -> Iterator[JudgedFinding]:
     yield from _states(world)
     if world.config.not_understood:
         doubts = world.config.not_understood
-        yield finding(
+        yield make_finding(
             "CONNECTOR_NOT_UNDERSTOOD",
             {
                 "connector": world.config.name,
@@ -51,7 +51,7 @@ def _states(world: ConnectorFacts) -> Iterator[JudgedFinding]:
     name, status = world.config.name, world.status
     names = {"connector": name, "state": status.state, "slot": world.config.slot}
     for task in status.failed_tasks:
-        yield finding(
+        yield make_finding(
             "CONNECTOR_TASK_FAILED",
             {**names, "task": task.number, "reason": reason_of(task.trace)},
             (name, str(task.number)),
@@ -60,7 +60,7 @@ def _states(world: ConnectorFacts) -> Iterator[JudgedFinding]:
         )
     if status.state not in _FINE:
         trace = {"trace": status.trace} if status.trace else {}
-        yield finding(
+        yield make_finding(
             "CONNECTOR_NOT_RUNNING",
             names,
             (name,),
@@ -95,7 +95,7 @@ def _slot(world: ConnectorFacts, catalog: Catalog) -> Iterator[JudgedFinding]:
             names["lag"] = sized(slot.lag_bytes)
         rule, severity = _slot_rule(world, slot)
     if rule:
-        yield finding(
+        yield make_finding(
             rule,
             names,
             (config.name, config.slot),
@@ -139,7 +139,7 @@ def _publication(world: ConnectorFacts, catalog: Catalog) -> Iterator[JudgedFind
     names = {"connector": config.name, "publication": config.publication, "database": catalog.database}
     evidence = {"connector": config.name, "publication": config.publication}
     if publication is None:
-        yield finding(
+        yield make_finding(
             "PUBLICATION_MISSING",
             names,
             (config.name,),
@@ -155,7 +155,7 @@ def _publication(world: ConnectorFacts, catalog: Catalog) -> Iterator[JudgedFind
     )
     missing = [word for op, word, yes in published if not yes and op not in config.skipped]
     if missing:
-        yield finding(
+        yield make_finding(
             "OPERATIONS_NOT_PUBLISHED",
             {**names, "operations": listed(missing, "or")},
             (config.name,),
@@ -164,7 +164,7 @@ def _publication(world: ConnectorFacts, catalog: Catalog) -> Iterator[JudgedFind
         )
     for table in world.captured:
         if config.publication not in table.publications and not table.partitioned:
-            yield finding(
+            yield make_finding(
                 "TABLE_NOT_PUBLISHED",
                 {**names, "table": table.full_name},
                 (config.name, table.full_name),

@@ -19,10 +19,10 @@ from registry.drift.debezium.columns import (
 )
 from registry.drift.debezium.compatibility_prediction import PredictedRefusal, predict_refusal
 from registry.drift.debezium.expected_columns import ExpectedShape, expected_of
-from registry.drift.debezium.facts import ConnectorFacts, TopicFacts, finding, listed
+from registry.drift.debezium.facts import ConnectorFacts, TopicFacts, listed
 from registry.drift.debezium.row_schemas import SchemaText, UnreadableShape, row_of, row_of_profiles
 from registry.drift.debezium.tables import Table
-from registry.drift.judge.model import JudgedFinding
+from registry.drift.judge.model import JudgedFinding, make_finding
 from registry.drift.rules.rule import Severity
 from registry.observations import Side as TopicSide
 
@@ -159,7 +159,7 @@ def judge_columns(world: ConnectorFacts) -> Iterator[JudgedFinding]:
                 "table": state.table.full_name,
                 "reason": reason,
             }
-            yield finding(
+            yield make_finding(
                 "SHAPE_UNREADABLE",
                 names,
                 (state.topic, side, label),
@@ -196,7 +196,7 @@ def _refused(
     world: ConnectorFacts, state: TableState, facts: TopicFacts, side: TopicSide, refusal: PredictedRefusal
 ) -> JudgedFinding:
     subject = facts.subjects.get(side, "")
-    return finding(
+    return make_finding(
         "NEXT_ROW_REFUSED",
         {
             "table": state.table.full_name,
@@ -230,7 +230,7 @@ def _column(state: TableState, departure: ColumnChange, facts: TopicFacts) -> Ju
         "remedy": remedy,
         "proof": _proof(state, departure),
     }
-    return finding(
+    return make_finding(
         RULE_OF[departure.change],
         names,
         (state.table.full_name, column),
@@ -268,7 +268,7 @@ def _severity(departure: ColumnChange) -> Severity | None:
 def _key(state: TableState, key: KeyChange, facts: TopicFacts) -> JudgedFinding:
     lagging, remedy = _behind(key.behind, frozenset(key.says), facts.subjects.get("key"))
     says = {side: ", ".join(columns) or "no key" for side, columns in key.says.items()}
-    return finding(
+    return make_finding(
         "KEY_LOST" if key.lost else "KEY_CHANGED",
         {"table": state.table.full_name, "says": _says(says, facts, "key"), "lagging": lagging, "remedy": remedy},
         (state.table.full_name,),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from registry.drift.debezium.expected_columns import ExpectedShape, expected_of, key_of
-from registry.drift.debezium.facts import ConnectorFacts, TopicFacts, counted, finding, listed
+from registry.drift.debezium.facts import ConnectorFacts, TopicFacts, counted, listed
 from registry.drift.debezium.tables import (
     IdentityOf,
     Index,
@@ -24,7 +24,7 @@ from registry.drift.debezium.tables import (
     name_collisions,
     schema_name,
 )
-from registry.drift.judge.model import JudgedFinding, listing
+from registry.drift.judge.model import JudgedFinding, listing, make_finding
 from registry.observations import ChangeEvents
 
 
@@ -59,7 +59,7 @@ def _identity(world: ConnectorFacts, table: Table, topic: str) -> Iterator[Judge
         written = "REPLICA IDENTITY " + {"index": "USING INDEX"}.get(table.identity, table.identity.upper())
         without = ", and no primary key" if identity.case == "default_without_key" else ""
         dropped = " with a dropped index" if table.identity == "index" else ""
-        yield finding(
+        yield make_finding(
             "WRITES_REFUSED",
             {**names, "statements": listed(identity.refuses), "identity": f"{written}{dropped}{without}"},
             (table.full_name,),
@@ -68,7 +68,7 @@ def _identity(world: ConnectorFacts, table: Table, topic: str) -> Iterator[Judge
         )
     if identity.case == "index_outside_key" and key and table.identity_index is not None:
         index = table.identity_index
-        yield finding(
+        yield make_finding(
             "KEYS_WRONG",
             {**names, "index": index.name, "columns": listed(index.columns), "key": listed(key)},
             (table.full_name,),
@@ -77,7 +77,7 @@ def _identity(world: ConnectorFacts, table: Table, topic: str) -> Iterator[Judge
         )
     if weak := _weak_key(table, key):
         index, why = weak
-        yield finding(
+        yield make_finding(
             "KEY_WEAK",
             {**names, "index": index.name, "key": listed(key), "why": why},
             (table.full_name,),
@@ -85,7 +85,7 @@ def _identity(world: ConnectorFacts, table: Table, topic: str) -> Iterator[Judge
             evidence={**evidence, "index": index.name, "why": why},
         )
     if not key:
-        yield finding("KEY_MISSING", names, (table.full_name,), location=table.full_name, evidence=evidence)
+        yield make_finding("KEY_MISSING", names, (table.full_name,), location=table.full_name, evidence=evidence)
 
 
 def _weak_key(table: Table, key: tuple[str, ...]) -> tuple[Index, str] | None:
@@ -105,7 +105,7 @@ def _columns(table: Table, expected: ExpectedShape, topic: str) -> Iterator[Judg
     columns = {column.name: column for column in table.columns}
     for omission in expected.left_out:
         if omission.lost:
-            yield finding(
+            yield make_finding(
                 "COLUMN_NOT_CARRIED",
                 {
                     "table": table.full_name,
@@ -120,7 +120,7 @@ def _columns(table: Table, expected: ExpectedShape, topic: str) -> Iterator[Judg
     carried = set(expected.columns.values())
     for column in table.columns:
         if column.dimensions > 1 and column.name in carried:
-            yield finding(
+            yield make_finding(
                 "ARRAY_LOST",
                 {
                     "table": table.full_name,
@@ -180,7 +180,7 @@ def _meeting(world: ConnectorFacts, meeting: NameCollision) -> JudgedFinding:
     config = world.config
     mode = config.field_names if meeting.kind == "field" else config.schema_names
     topic = meeting.becomes if meeting.kind == "topic" else ""
-    return finding(
+    return make_finding(
         _RULES[meeting.kind],
         {
             "names": listed([repr(name) if meeting.table else name for name in meeting.names]),
@@ -202,7 +202,7 @@ def _not_avro(world: ConnectorFacts, tables: list[NamedTable]) -> Iterator[Judge
         if not is_avro_full_name(table.full_name):
             invalid.insert(0, table.full_name)
         if invalid:
-            yield finding(
+            yield make_finding(
                 "NAME_NOT_AVRO",
                 {"becomes": listed(invalid), "connector": world.config.name, "table": table.table},
                 (world.config.name, table.table),
@@ -222,7 +222,7 @@ def judge_events(world: ConnectorFacts) -> Iterator[JudgedFinding]:
     for topic in world.topics.values():
         tables = tables_of(topic)
         if len(tables) > 1 and not merging:
-            yield finding(
+            yield make_finding(
                 "EVENTS_OF_SEVERAL_TABLES",
                 {"topic": topic.topic, "names": listed(tables)},
                 (topic.topic,),
@@ -256,7 +256,7 @@ def _truncated(topic: TopicFacts) -> Iterator[JudgedFinding]:
     if not truncates or topic.partitions < 2:
         return
     tables = sorted({f"{events.schema}.{events.table}" for events in truncates})
-    yield finding(
+    yield make_finding(
         "TRUNCATE_OUT_OF_ORDER",
         {"table": listed(tables), "topic": topic.topic, "partitions": topic.partitions},
         (topic.topic,),
@@ -271,7 +271,7 @@ def _unavailable(topic: TopicFacts, tables: list[str]) -> Iterator[JudgedFinding
     affected = [events for events in topic.changes if events.unavailable]
     if affected:
         count = sum(events.unavailable for events in affected)
-        yield finding(
+        yield make_finding(
             "VALUES_UNAVAILABLE",
             {"messages": counted(count), "topic": topic.topic, "table": listed(tables)},
             (topic.topic,),
@@ -290,7 +290,7 @@ def _deletes(world: ConnectorFacts, topic: TopicFacts) -> Iterator[JudgedFinding
         and not topic.tombstones
         and not (world.config.tombstones and keeps_tombstones)
     ):
-        yield finding(
+        yield make_finding(
             "DELETES_STAY",
             {"topic": topic.topic, "connector": world.config.name},
             (topic.topic,),
@@ -311,7 +311,7 @@ def _gone(world: ConnectorFacts, topic: TopicFacts) -> Iterator[JudgedFinding]:
         if of != database or (schema, name) in there or world.config.tables.takes(schema, name) is False:
             continue
         table = f"{schema}.{name}"
-        yield finding(
+        yield make_finding(
             "TABLE_GONE",
             {"topic": topic.topic, "table": table, "database": database},
             (topic.topic, table),

@@ -15,6 +15,7 @@ ROWS: Final[tuple[Rule, ...]] = (
         "Fix the cause (see the trace in the evidence), then resume with POST "
         "/connectors/{connector}/restart?includeTasks=true&onlyFailed=true. Until then, the slot retains the "
         "database's log.",
+        group="Failed tasks of connector {connector}",
     ),
     Rule(
         "CONNECTOR_NOT_RUNNING",
@@ -206,12 +207,19 @@ ROWS: Final[tuple[Rule, ...]] = (
         "The {what} of {topic} ({side}) couldn't be compared with {table}: {reason}.",
         "Compare it manually, or register a schema of the row.",
     ),
-    Rule("COLUMN_ADDED", "risk", "Column {column} was added to {table}. {says} {lagging}", "{remedy}"),
+    Rule(
+        "COLUMN_ADDED",
+        "risk",
+        "Column {column} was added to {table}. {says} {lagging}",
+        "{remedy}",
+        group="Changes of table {table}",
+    ),
     Rule(
         "COLUMN_DROPPED",
         "risk",
         "Column {column} was dropped from {table}. {says} {lagging}",
         "{remedy} Consumers must stop using the column before it is removed.",
+        group="Changes of table {table}",
     ),
     Rule(
         "COLUMN_RENAMED",
@@ -219,38 +227,50 @@ ROWS: Final[tuple[Rule, ...]] = (
         "Column {column} of {table} looks renamed to {becomes}{proof}. {says} {lagging}",
         "{remedy} To consumers, a rename is one column removed and another added: provide an alias, or both "
         "columns during the transition.",
+        group="Changes of table {table}",
     ),
     Rule(
         "COLUMN_RETYPED",
         "risk",
         "The type of column {column} of {table} changed. {says} {lagging}",
         "{remedy} Consumers that read the old type fail or misread it.",
+        group="Changes of table {table}",
     ),
     Rule(
         "COLUMN_SCALED",
         "risk",
         "The scale, precision or length of column {column} of {table} changed. {says} {lagging}",
         "{remedy} Consumers that assume a constant scale read wrong numbers without an error.",
+        group="Changes of table {table}",
     ),
     Rule(
         "COLUMN_RELABELLED",
         "notice",
         "The enum labels of column {column} of {table} changed. {says} {lagging}",
         "{remedy} A new label appears in the schema once a row uses it.",
+        group="Changes of table {table}",
     ),
     Rule(
         "COLUMN_NULLABILITY",
         "risk",
         "The nullability of column {column} of {table} changed. {says} {lagging}",
         "{remedy}",
+        group="Changes of table {table}",
     ),
-    Rule("COLUMN_DEFAULT", "notice", "The default of column {column} of {table} changed. {says} {lagging}", "{remedy}"),
+    Rule(
+        "COLUMN_DEFAULT",
+        "notice",
+        "The default of column {column} of {table} changed. {says} {lagging}",
+        "{remedy}",
+        group="Changes of table {table}",
+    ),
     Rule(
         "KEY_CHANGED",
         "risk",
         "The key columns of {table} changed. {says} {lagging}",
         "{remedy} Rows written with the old key are never overwritten or deleted with the new one: consumers must "
         "reload the table.",
+        group="Changes of table {table}",
     ),
     Rule(
         "KEY_LOST",
@@ -258,6 +278,7 @@ ROWS: Final[tuple[Rule, ...]] = (
         "{table} lost its key. {says} {lagging}",
         "Restore the table's primary key, or set columns in message.key.columns. Until then, events are spread "
         "over partitions without order, and compacted topics reject them.",
+        group="Changes of table {table}",
     ),
     Rule(
         "NEXT_ROW_REFUSED",
@@ -267,6 +288,7 @@ ROWS: Final[tuple[Rule, ...]] = (
         "Before a row is written, make the change in a way that the level allows ({change}), or agree on it with "
         "the consumers and relax the level for this version. After a row is written, the failed task must also be "
         "restarted.",
+        group="Changes of table {table}",
     ),
 )
 RULES: Final[dict[str, Rule]] = {row.id: row for row in ROWS}

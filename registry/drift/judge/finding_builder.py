@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from registry.drift.judge.model import (
+    Cause,
     Event,
     JudgedFinding,
     Mark,
@@ -168,8 +169,8 @@ def cause_of(
     registered: Registered,
     memory: Memory,
     subjects: Sequence[str] = (),
-) -> str:
-    """Return a sentence, or an empty text. A known finding keeps its cause: it began in an earlier scan.
+) -> Cause:
+    """Return the cause, empty if unknown. A known finding keeps its cause: it began in an earlier scan.
 
     If the first message that the scan read is already affected, the start is unknown and there is no cause.
     """
@@ -177,20 +178,21 @@ def cause_of(
     if earlier is not None:
         return earlier.cause
     if not parts:
-        return ""
+        return Cause()
     first = min(parts, key=lambda part: (part.first_time, part.partition, part.first_offset))
     if any(part.first_offset <= starts.get(part.partition, -1) for part in parts):
-        return ""
+        return Cause()
     return caused_by(first.first_time, registered.events, subjects)
 
 
-def caused_by(began: int, events: Sequence[Event], subjects: Sequence[str]) -> str:
-    """Return a sentence about the last version added to a subject in the hour before `began`; empty without one."""
+def caused_by(began: int, events: Sequence[Event], subjects: Sequence[str]) -> Cause:
+    """Return the last version added to a subject in the hour before `began` as the cause; empty without one."""
     near = [event for event in events if event.subject in subjects and 0 <= began - event.at <= WINDOW]
     if not near:
-        return ""
+        return Cause()
     last = max(near, key=lambda event: (event.at, event.sentence))
-    return f"Began {moment(began)}, {span_of_time(began - last.at)} after {last.sentence}."
+    sentence = f"Began {moment(began)}, {span_of_time(began - last.at)} after {last.sentence}."
+    return Cause(sentence, f"After {last.sentence} at {moment(last.at)}")
 
 
 MOST: Final = 3

@@ -165,10 +165,18 @@ class FieldDay:
 
 
 @dataclass(frozen=True)
+class Cause:
+    """The most likely cause of a finding: a sentence, and the title of the findings that share it; empty: unknown."""
+
+    sentence: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True)
 class KnownFinding:
     """An unresolved finding of an earlier scan: its cause, and when it was first seen."""
 
-    cause: str = ""
+    cause: Cause = Cause()
     since: int = 0
 
 
@@ -217,6 +225,7 @@ class JudgedFinding:
     """A judgement: `fingerprint` is stable from scan to scan, `count` is messages (or 1), `evidence` is JSON.
 
     `topic` is a topic's name or empty, `subject` a qualified subject or empty, `cause` the most likely cause.
+    `cause_group` is the same text for all findings that probably have one cause; empty for a finding on its own.
     """
 
     rule: str
@@ -230,6 +239,7 @@ class JudgedFinding:
     topic: str = ""
     subject: str = ""
     cause: str = ""
+    cause_group: str = ""
 
 
 def fingerprint_of(rule: str, identity: Sequence[str]) -> str:
@@ -266,25 +276,30 @@ def make_finding(
     identity: Sequence[str],
     *,
     location: str,
-    count: int,
-    evidence: dict[str, Any],
+    evidence: Mapping[str, Any],
+    count: int = 1,
     severity: Severity | None = None,
     topic: str = "",
     subject: str = "",
-    cause: str = "",
+    cause: Cause = Cause(),  # frozen
 ) -> JudgedFinding:
-    """Return a finding of a rule: `names` fill its templates, `identity` is stable from scan to scan."""
+    """Return a finding of a rule: `names` fill its templates, `identity` is stable from scan to scan.
+
+    `topic` is set if the topic's messages prove the finding: it then resolves after clean scans that read messages. A
+    finding without a topic resolves without messages.
+    """
     row = RULES[rule]
     return JudgedFinding(
         rule=rule,
         severity=severity or row.severity,
         fingerprint=fingerprint_of(rule, identity),
-        sentence=storable(row.sentence.format_map(names)),
-        remedy=storable(row.remedy.format_map(names)),
+        sentence=storable(row.sentence.format_map(names).strip()),
+        remedy=storable(row.remedy.format_map(names).strip()),
         location=storable(location),
-        count=count,
+        count=max(1, count),
         evidence=storable(make_evidence(rule, evidence)),
         topic=topic,
         subject=subject,
-        cause=cause,
+        cause=cause.sentence,
+        cause_group=storable(cause.group or row.group.format_map(names)),
     )

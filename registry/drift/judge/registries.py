@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from registry.drift.judge.finding_builder import CheckedPlace, at_most, counted, either, moment, span_of_time
-from registry.drift.judge.model import JudgedFinding, RegisteredVersion, listing, make_finding
+from registry.drift.judge.model import Cause, JudgedFinding, RegisteredVersion, listing, make_finding
 from registry.drift.judge.registry_advice import (
     GUARANTEES,
     OPENNESS,
@@ -40,7 +40,7 @@ def _finding(
     *,
     subject: str = "",
     severity: Severity | None = None,
-    cause: str = "",
+    cause: Cause = Cause(),  # noqa: B008  # frozen
     count: int = 1,
 ) -> JudgedFinding:
     location = f"registry {facts.registry}" + (f", subject {subject}" if subject else "")
@@ -82,7 +82,7 @@ def _without_promotion(facts: RegistryFacts) -> Iterator[JudgedFinding]:
             (version.subject, str(version.version)),
             _version(version),
             subject=version.subject,
-            cause=f"Registered by {version.registered_by} at {moment(version.registered_at)}.",
+            cause=Cause(f"Registered by {version.registered_by} at {moment(version.registered_at)}."),
         )
 
 

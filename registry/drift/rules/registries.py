@@ -90,6 +90,7 @@ STATE_RULES: Final = (
         "read with the new schema.",
         "Check that the change was intended and that consumers know about it. Fields missing in older rows read as "
         "null.",
+        group="State changes with batch {batch}",
     ),
     Rule(
         "RENAME_SUSPECTED",
@@ -98,12 +99,14 @@ STATE_RULES: Final = (
         "batch {batch}. Spark treats a rename as a removal and an addition, without an error: old values {loss}.",
         "If it was a rename, restore the field's old name before more rows are written, or fill {added} from the "
         "source again.",
+        group="State changes with batch {batch}",
     ),
     Rule(
         "STATE_FIELD_DROPPED",
         "risk",
         "State variable {variable} (operator {operator}) lost {dropped} with batch {batch}. Its values {loss}.",
         "If the values are still needed, add the field again: rows that haven't been rewritten still hold them.",
+        group="State changes with batch {batch}",
     ),
     Rule(
         "STATE_FIELDS_MEANING_CHANGED",
@@ -111,6 +114,7 @@ STATE_RULES: Final = (
         "In state variable {variable} (operator {operator}), {path} changed from {before} to {after} with batch "
         "{batch}. {why}",
         "Restore the field's old type before more rows are written, and add a field of the new type under a new name.",
+        group="State changes with batch {batch}",
     ),
     Rule(
         "STATE_DECIMAL_RESCALED",
@@ -119,6 +123,7 @@ STATE_RULES: Final = (
         "{batch}. {why}",
         "Restore the field's old scale before more rows are written, and add a field with the new scale under a "
         "new name.",
+        group="State changes with batch {batch}",
     ),
     Rule(
         "STATE_TYPE_NOT_READ_BACK",
@@ -160,6 +165,7 @@ STATE_RULES: Final = (
         "State variable {variable} (operator {operator}) changed with batch {batch} ({began}): {changes}. The "
         "query reads {subjects}, and no version of it was registered or released for this change.",
         "Find the application build that changed the state, and register the schema that it was built against.",
+        group="State changes with batch {batch}",
     ),
     Rule(
         "STATE_DEPARTS",

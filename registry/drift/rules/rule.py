@@ -13,7 +13,8 @@ Severity = Literal["break", "risk", "notice"]
 class Rule:
     """A row of a rule table. `sentence` and `remedy` are templates that the judge fills.
 
-    `condition` documents when the rule applies, if its sentence doesn't.
+    `condition` documents when the rule applies, if its sentence doesn't. `group` is a template like them: findings with
+    the same text have one cause, so lists show them as one.
     """
 
     id: str
@@ -21,3 +22,4 @@ class Rule:
     sentence: str
     remedy: str
     condition: str = ""
+    group: str = ""

@@ -14,6 +14,7 @@ TOPIC_RULES: Final = (
         "registry can't decode that data.",
         "Find the producer by offset and time. Most often it registers with another registry: point it at this "
         "one, or import the schema under its id.",
+        group="{Mark} isn't registered in {registry}",
     ),
     Rule(
         "ID_OF_OTHER_SUBJECT",
@@ -176,6 +177,7 @@ TOPIC_RULES: Final = (
         "Have the producers use a serializer that writes schema ids, and register a schema for the topic. If they "
         "can't, the subject only documents the topic: mute UNFRAMED_DATA for it before you register, because that "
         "rule reports messages without a schema id as a break. Or exclude the topic from the source with a pattern.",
+        group="Topics without a subject in {registry}",
     ),
     Rule(
         "SUBJECT_WITHOUT_TOPIC",
@@ -183,6 +185,7 @@ TOPIC_RULES: Final = (
         "Subject {subject} has {live} in {registry}, but its topic {topic} {gone}.",
         "If the topic was removed permanently, delete the subject. If it was renamed or moved to another cluster, "
         "add that topic or cluster as a source.",
+        group="Subjects of {registry} without a topic",
     ),
     Rule(
         "TOO_MANY_IDS",

@@ -101,7 +101,7 @@ RULES_WITH_HOURLY_COUNTS: Final = frozenset(
 #: columns that every scan that sees a finding writes, and columns of its state; audit triggers watch only the latter
 SEEN: Final = (
     "rule", "severity", "sentence", "remedy", "location", "evidence", "count", "subject_name", "topic", "cause",
-    "last_seen", "last_scan", "clean_scans",
+    "cause_group",    "last_seen", "last_scan", "clean_scans",
 )  # fmt: skip
 DECIDED: Final = (
     "state", "detector", "rebaselined_from", "resolved_at", "reopened", "muted", "acknowledged_by", "acknowledged_reason", "acknowledged_until",
@@ -309,6 +309,7 @@ def _refresh(
         evidence = evidence | {"partitions": without_hours(evidence["partitions"])}
     row.rule, row.severity, row.sentence, row.remedy = judged.rule, judged.severity, judged.sentence, judged.remedy
     row.location, row.evidence, row.count, row.cause = judged.location, evidence, count, judged.cause
+    row.cause_group = judged.cause_group
     row.subject_name, row.topic = judged.subject, topics.get(judged.topic)
     row.last_seen, row.last_scan, row.clean_scans = now, scan, 0
 

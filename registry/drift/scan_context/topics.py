@@ -13,6 +13,7 @@ from django.utils import timezone
 from registry.drift.judge.declared_fields import DeclaredFields
 from registry.drift.judge.finding_builder import SideOfTopic
 from registry.drift.judge.model import (
+    Cause,
     Event,
     FieldDay,
     FieldKey,
@@ -243,10 +244,10 @@ def memory_of(source: Source, topics: Collection[str]) -> Memory:
         uses=_uses(source, topics),
         baselines=_baselines(source, topics, now),
         findings={
-            fingerprint: KnownFinding(cause, milliseconds(first_seen))
-            for fingerprint, cause, first_seen in Finding.objects.filter(source=source)
+            fingerprint: KnownFinding(Cause(cause, group), milliseconds(first_seen))
+            for fingerprint, cause, group, first_seen in Finding.objects.filter(source=source)
             .exclude(state="resolved")
-            .values_list("fingerprint", "cause", "first_seen")
+            .values_list("fingerprint", "cause", "cause_group", "first_seen")
         },
     )
 

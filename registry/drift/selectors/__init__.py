@@ -2,11 +2,13 @@
 
 from registry.drift.selectors.deployments import DeploymentInfo, DeploymentPage, deployments_about, list_deployments
 from registry.drift.selectors.findings import (
+    FindingGroup,
     FindingInfo,
     MuteInfo,
     OpenCounts,
     count_findings,
     get_finding,
+    list_finding_groups,
     list_findings,
     list_mutes,
     open_counts,
@@ -40,6 +42,7 @@ __all__ = [
     "ClusterInfo",
     "DeploymentInfo",
     "DeploymentPage",
+    "FindingGroup",
     "FindingInfo",
     "Gate",
     "MuteInfo",
@@ -61,6 +64,7 @@ __all__ = [
     "get_source",
     "list_clusters",
     "list_deployments",
+    "list_finding_groups",
     "list_findings",
     "list_mutes",
     "list_scans",

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 
 from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Value, When
 from django.utils import timezone
@@ -29,6 +29,7 @@ from registry.frozen_rows import row_info
 #: messages without a key go to partitions in turn, one batch each: few messages, or those of a moment, say nothing
 FEWEST: Final = 10
 SHORTEST_MS: Final = 60_000
+MAX_GROUPED: Final = 5_000
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class FindingInfo:
 
     `producer_hint` points to the producer, if something stands out. `sentence`, `location`, `evidence` and, if known,
     `last_scan_count` are about the last scan that saw the finding; `count`, `first_seen` and `last_seen` are about all
-    scans. `not_checked` is why scans can't tell whether it still applies; "" if they can.
+    scans. Findings of a source with the same `cause_group` probably have one cause; "" for one on its own. `not_checked` is why scans can't tell whether it still applies; "" if they can.
     """
 
     id: int
@@ -135,6 +136,7 @@ class FindingInfo:
     subject: str
     evidence: dict[str, Any]
     cause: str
+    cause_group: str
     state: str
     count: int
     first_seen: datetime
@@ -170,54 +172,94 @@ class MuteInfo:
     created_by: str
 
 
-def list_findings(
-    *,
-    state: str = "open",
-    severity: str = "",
-    kind: str = "",
-    source_id: int | None = None,
-    registry: str = "",
-    subject: str = "",
-    topic: str = "",
-    rule: str = "",
-    assigned_to: str = "",
-    muted: bool | None = False,
-    text: str = "",
-    unresolved_of: Collection[int] | None = None,
-    limit: int = 200,
-    by: Actor | None = None,
-) -> list[FindingInfo]:
-    """Return findings, worst and newest first; an empty filter means all, as does `muted=None`.
+class FindingQuery(TypedDict, total=False):
+    """Which findings to list: those that are open and not muted, unless told otherwise; an empty filter means all.
 
-    `unresolved_of` restricts to unresolved findings with these numbers. `text` is searched in sentence, location,
-    subject and rule. With `by`, only findings that they may read, with samples if they may see them; without `by`, all
-    findings and no samples.
+    `muted=None` lists muted ones too. `unresolved_of` restricts to unresolved findings with these numbers, `group_of`
+    to those that probably have the cause of this finding. `text` is searched in sentence, location, subject and rule.
     """
-    rows = _seen_by(by).select_related("source__registry", "topic")
-    for word in text.split():
+
+    state: str
+    severity: str
+    kind: str
+    source_id: int | None
+    registry: str
+    subject: str
+    topic: str
+    rule: str
+    assigned_to: str
+    muted: bool | None
+    text: str
+    unresolved_of: Collection[int] | None
+    group_of: int | None
+
+
+_COLUMNS: Final = {
+    "severity": "severity",
+    "kind": "source__kind",
+    "source_id": "source_id",
+    "registry": "source__registry__name",
+    "subject": "subject_name",
+    "topic": "topic__name",
+    "rule": "rule",
+    "assigned_to": "assigned_to",
+}
+
+
+def _matching(by: Actor | None, query: FindingQuery) -> QuerySet[Finding]:
+    """Return the findings that `by` may read and the query matches, worst and newest first."""
+    values: Mapping[str, Any] = query
+    rows = _seen_by(by).filter(**{column: values[name] for name, column in _COLUMNS.items() if values.get(name)})
+    if state := query.get("state", "open"):
+        rows = rows.filter(state=state)
+    for word in query.get("text", "").split():
         rows = rows.filter(
             Q(sentence__icontains=word)
             | Q(location__icontains=word)
             | Q(subject_name__icontains=word)
             | Q(rule__icontains=word)
         )
-    filters = {
-        "state": state,
-        "severity": severity,
-        "source__kind": kind,
-        "source_id": source_id,
-        "source__registry__name": registry,
-        "subject_name": subject,
-        "topic__name": topic,
-        "rule": rule,
-        "assigned_to": assigned_to,
-    }
-    rows = rows.filter(**{name: value for name, value in filters.items() if value})
-    if muted is not None:
+    if (muted := query.get("muted", False)) is not None:
         rows = rows.filter(muted=muted)
-    if unresolved_of is not None:
-        rows = rows.filter(pk__in=unresolved_of).exclude(state="resolved")
-    return finding_infos(rows.order_by(WORST_FIRST, "-last_seen", "-id")[:limit], by)
+    if (unresolved := query.get("unresolved_of")) is not None:
+        rows = rows.filter(pk__in=unresolved).exclude(state="resolved")
+    if (member := query.get("group_of")) is not None:
+        same_cause = _seen_by(by).filter(pk=member).exclude(cause_group="")
+        group = same_cause.values("source_id", "cause_group")
+        rows = rows.filter(
+            Q(pk=member) | Q(source_id__in=group.values("source_id"), cause_group__in=group.values("cause_group"))
+        )
+    return rows.order_by(WORST_FIRST, "-last_seen", "-id")
+
+
+def list_findings(*, limit: int = 200, by: Actor | None = None, **query: Unpack[FindingQuery]) -> list[FindingInfo]:
+    """Return findings, worst and newest first.
+
+    With `by`, only findings that they may read, with samples if they may see them; without `by`, all findings and no
+    samples.
+    """
+    return finding_infos(_matching(by, query).select_related("source__registry", "topic")[:limit], by)
+
+
+@dataclass(frozen=True)
+class FindingGroup:
+    """Findings that probably have one cause: the worst of them, and the numbers of all of them, worst first."""
+
+    worst: FindingInfo
+    numbers: tuple[int, ...]
+
+
+def list_finding_groups(
+    *, offset: int = 0, limit: int = 200, by: Actor | None = None, **query: Unpack[FindingQuery]
+) -> list[FindingGroup]:
+    """Return findings, those with one cause as one; of the worst MAX_GROUPED. Otherwise as `list_findings`."""
+    groups: dict[object, list[int]] = {}
+    for number, source, title in _matching(by, query).values_list("pk", "source_id", "cause_group")[:MAX_GROUPED]:
+        groups.setdefault((source, title) if title else number, []).append(number)
+    page = list(groups.values())[offset : offset + limit]
+    rows = Finding.objects.filter(pk__in=[numbers[0] for numbers in page]).select_related("source__registry", "topic")
+    infos = {info.id: info for info in finding_infos(rows, by)}
+    return [FindingGroup(infos[numbers[0]], tuple(numbers)) for numbers in page if numbers[0] in infos]
 
 
 def open_findings_by_subject(registry_name: str) -> dict[str, int]:
@@ -343,13 +385,14 @@ def finding_infos(rows: Iterable[Finding], by: Actor | None) -> list[FindingInfo
 
 def _of_its_subject_alone(info: FindingInfo) -> FindingInfo:
     """Return the finding for people who may read its subject but not the registry."""
-    sentence, remedy, cause = (
-        redacted_text(text, info.evidence, info.subject) for text in (info.sentence, info.remedy, info.cause)
+    sentence, remedy, cause, group = (
+        redacted_text(text, info.evidence, info.subject)
+        for text in (info.sentence, info.remedy, info.cause, info.cause_group)
     )
     evidence = redacted_evidence(info.evidence, info.subject)
     hidden = "samples" in info.evidence and "samples" not in evidence
     info = replace(info, source_name="", not_checked=without_reason(info.not_checked), samples_hidden=hidden)
-    return replace(info, evidence=evidence, sentence=sentence, remedy=remedy, cause=cause)
+    return replace(info, evidence=evidence, sentence=sentence, remedy=remedy, cause=cause, cause_group=group)
 
 
 def _shows_samples(info: FindingInfo, by: Actor | None) -> bool:

@@ -440,7 +440,7 @@ def test_many_are_decided_at_once_and_what_could_not_be_is_named(
     ("form", "sentence"),
     [
         ({"do": "acknowledge", "reason": "x"}, "Select findings first."),
-        ({"do": "acknowledge", "reason": "x", "finding": list(range(1, 250))}, "at once, not"),
+        ({"do": "acknowledge", "reason": "x", "finding": ",".join(map(str, range(1, 1_002)))}, "at once, not"),
     ],
 )
 def test_a_choice_of_none_or_too_many_is_refused(
@@ -552,3 +552,50 @@ def test_positions_of_more_messages_than_a_finding_is_about_say_so() -> None:
     ):
         (table,) = evidence_tables(rule, {"partitions": rows, "messages": messages})
         assert (words in table.note) is is_said
+
+
+def test_findings_with_one_cause_are_one_row_and_are_decided_together(
+    browser: Callable[[str], Client], find: Callable[..., Finding]
+) -> None:
+    title = "Topics without a subject in dev"
+    rows = [
+        find(rule="TOPIC_WITHOUT_SUBJECT", severity="notice", subject_name="", cause_group=title) for _ in range(60)
+    ]
+    alone, steward = find(sentence="Alone."), browser("steward")
+    page = steward.get("/ui/findings")
+    assert f"60 findings, probably with one cause: {title}" in seen(page)
+    assert page.content.decode().count('name="finding"') == 2
+    (chosen,) = re.findall(r'name="finding" value="([0-9,]{9,})"', page.content.decode())
+    assert sorted(map(int, chosen.split(","))) == sorted(row.pk for row in rows)
+    listed = steward.get(f"/ui/findings?group={rows[7].pk}")
+    assert listed.content.decode().count('name="finding"') == 50 and "Alone." not in seen(listed)
+    assert steward.get("/ui/findings?group=x").status_code == 422
+    decision = {"finding": chosen, "do": "acknowledge", "reason": "known", "next": "/ui/"}
+    answer = steward.post("/ui/findings/decide", decision, follow=True)
+    assert answer.redirect_chain[-1][0] == "/ui/" and "60 findings acknowledged." in seen(answer)
+    assert Finding.objects.filter(state="acknowledged").count() == 60
+    alone.refresh_from_db()
+    assert alone.state == "open"
+
+
+def test_home_lists_findings_with_one_cause_once(
+    browser: Callable[[str], Client], find: Callable[..., Finding]
+) -> None:
+    for number in range(3):
+        find(sentence=f"Column {number} changed.", cause_group="Changes of table public.orders")
+    steward = browser("steward")
+    text = seen(steward.get("/ui/"))
+    assert "3 findings, probably with one cause: Changes of table public.orders" in text
+    assert "Acknowledge all 3" in text and "Column 1 changed." not in text.replace("Column 2 changed.", "")
+
+
+def test_the_same_title_in_another_source_is_another_group(
+    browser: Callable[[str], Client], find: Callable[..., Finding], source: Source
+) -> None:
+    other = Source.objects.create(
+        registry=source.registry, kind="kafka", name="other", cluster=source.cluster, created_by="steward"
+    )
+    mine = [find(cause_group="Changes of table public.orders") for _ in range(2)]
+    find(cause_group="Changes of table public.orders")
+    Finding.objects.exclude(pk__in=[row.pk for row in mine]).update(source=other)
+    assert browser("steward").get(f"/ui/findings?group={mine[0].pk}").content.decode().count('name="finding"') == 2

@@ -24,7 +24,7 @@ from registry.drift.judge import (
     declared_fields,
 )
 from registry.drift.judge.baselines import day_of
-from registry.drift.judge.model import fingerprint_of
+from registry.drift.judge.model import Cause, fingerprint_of
 from registry.drift.judge.topic_observations import bare_name, context_of
 from registry.formats import FORMATS
 from registry.observations import (
@@ -265,7 +265,7 @@ def memory(case: dict[str, Any]) -> Memory:
         ),
         baselines=baselines,
         findings={
-            fingerprint_of(rule, identity): KnownFinding(cause, int(since * DAY))
+            fingerprint_of(rule, identity): KnownFinding(Cause(cause), int(since * DAY))
             for rule, identity, cause, since in values.get("findings", [])
         },
     )

@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from random import Random
+from string import Formatter
 from typing import Any
 
 import pytest
@@ -79,7 +80,7 @@ def check(finding: JudgedFinding, expected: dict[str, Any]) -> None:
         assert part in finding.sentence
     assert {name: finding.evidence[name] for name in expected.get("evidence", {})} == expected.get("evidence", {})
     assert not set(expected.get("lacks", [])) & set(finding.evidence)
-    for name in ("subject", "cause", "count", "topic"):
+    for name in ("subject", "cause", "cause_group", "count", "topic"):
         assert getattr(finding, name) == expected.get(name, getattr(finding, name))
 
 
@@ -437,3 +438,13 @@ def test_what_no_database_holds_is_replaced() -> None:
     assert storable({"a\0": ["\ud800", ("b", 1, None)]}) == {
         "a\N{REPLACEMENT CHARACTER}": ["\N{REPLACEMENT CHARACTER}", ["b", 1, None]]
     }
+
+
+def test_the_title_of_a_group_names_only_what_the_sentence_names() -> None:
+    """The names that fill a sentence fill the title too."""
+    names = {rule.id: (set(_placeholders(rule.sentence)), set(_placeholders(rule.group))) for rule in RULES.values()}
+    assert {rule: group - sentence for rule, (sentence, group) in names.items() if group - sentence} == {}
+
+
+def _placeholders(template: str) -> list[str]:
+    return [name for _, name, _, _ in Formatter().parse(template) if name]
