@@ -23,16 +23,26 @@ If it writes with another registry, point it at this one, or import that registr
 Skip or repair the message before a consumer stops on it."""
 
 
-def finding(sentence: str, severity: str, location: str, *, requests: tuple[int, ...] = (), **more: Any) -> FindingRow:
+def finding(
+    sentence: str,
+    severity: str,
+    location: str,
+    *,
+    requests: tuple[int, ...] = (),
+    numbers: tuple[int, ...] = (),
+    **more: Any,
+) -> FindingRow:
     """A sample finding."""
     base = FindingInfo(
         id=1, source_id=1, source_name="orders", source_kind="kafka", registry="dev", topic="orders", rule="UNKNOWN_SCHEMA_ID",
-        severity=severity, sentence=sentence, remedy=REMEDY, location=location, subject="", evidence={}, cause="", state="open", count=1,
+        severity=severity, sentence=sentence, remedy=REMEDY, location=location, subject="", evidence={}, cause="", cause_group="", state="open", count=1,
         first_seen=ago(days=2), last_seen=ago(minutes=2), acknowledged_by="", acknowledged_reason="", acknowledged_until=None, assigned_to="",
         muted=False, clean_scans=0, reopened=0, resolved_at=None, producer_hint=OnePartition(3, 12, 40),
     )  # fmt: skip
     info = replace(base, **more)
-    return FindingRow(info=info, environment=PROD if info.registry == "prod" else DEV, requests=requests)
+    return FindingRow(
+        info=info, environment=PROD if info.registry == "prod" else DEV, requests=requests, numbers=numbers
+    )
 
 
 FINDINGS = (
@@ -40,6 +50,8 @@ FINDINGS = (
     finding("2 messages carry the schema of another subject, customers-value version 1.", "break", "orders:2@77–81",
             rule="ID_OF_OTHER_SUBJECT", count=2, requests=(12, 16)),
     finding("1 message isn’t framed with a schema id; it looks like a JSON object.", "risk", "orders:0@1203", rule="UNFRAMED"),
+    finding("topic clicks has no subject in dev: its messages look like JSON objects, and no schema describes them.", "notice", "clicks",
+            rule="TOPIC_WITHOUT_SUBJECT", numbers=tuple(range(100, 160)), cause_group="Topics without a subject in dev"),
     finding("The field total of the state variable totals looks renamed to amount: its values are lost.", "risk",
             "operator 0, totals, value.amount", rule="STATE_RENAME_SUSPECTED", source_name=CHECKPOINT, source_kind="state_store", count=1204),
     finding("The state variable totals has used 2 of 16 value schemas.", "notice", "operator 0, totals", rule="STATE_EVOLUTIONS_USED",
