@@ -40,17 +40,24 @@ LEASE_ENDS, SERVES_FROM, ALONE_UNTIL, AWAY_SINCE, AWAY_SEEN = range(5)
 
 CHANNEL: Final = "schemadesk:generation"
 MEMBERS: Final = "{schemadesk:generation}:hosts"
-EPOCH: Final = "{schemadesk:generation}:epoch"
+EPOCH: Final = "{schemadesk:generation}:run"  # of Valkey, and since when it has remembered
 ACKNOWLEDGED: Final = "schemadesk:generation:ack:"
 ACK_SECONDS: Final = 10
-#: returns the hosts, and for how many milliseconds Valkey has remembered them; adds the host in the argument
+#: returns the hosts, and for how many milliseconds this run of Valkey has remembered them; adds the host in the argument.
+#: A restarted server, or a replica in its place, may have an older state: it lacks a host that still has a lease.
 WHO_IS_THERE: Final = """
 local at = redis.call('TIME')
 local now = at[1] * 1000 + math.floor(at[2] / 1000)
 if ARGV[1] ~= '' then redis.call('ZADD', KEYS[1], now + tonumber(ARGV[2]), ARGV[1]) end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-redis.call('SET', KEYS[2], now, 'NX')
-return {redis.call('ZRANGE', KEYS[1], 0, -1), now - redis.call('GET', KEYS[2])}
+local info = redis.pcall('INFO', 'server')
+local run = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''
+local run_before, since = string.match(redis.call('GET', KEYS[2]) or '', '^(%w*) (%d+)$')
+if run_before ~= run then
+    since = now
+    redis.call('SET', KEYS[2], string.format('%s %.0f', run, now))
+end
+return {redis.call('ZRANGE', KEYS[1], 0, -1), now - since}
 """
 AWAY = (RedisError, OSError)
 

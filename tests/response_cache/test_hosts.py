@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,10 @@ from redis import Redis
 
 from dashboard.response_cache import hosts
 from dashboard.response_cache.epoch import Generation, generation_at, now
-from dashboard.response_cache.hosts import ALONE_UNTIL, EPOCH, JOIN, MEMBERS, WAIT, Agent, Hosts
+from dashboard.response_cache.hosts import ALONE_UNTIL, EPOCH, JOIN, LEASE, MEMBERS, WAIT, Agent, Hosts
+from dashboard.runtime import valkey
+from dashboard.runtime.layout import Layout
+from dashboard.runtime.process import Watchdog
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -30,7 +35,7 @@ def nobody_is_there(url: str) -> None:
     """Valkey has remembered for long that nobody is."""
     with Redis.from_url(url) as client:
         client.delete(MEMBERS)
-        client.set(EPOCH, 1)
+        client.set(EPOCH, f"{client.info('server')['run_id']} 1")  # type: ignore[index]
 
 
 @pytest.fixture
@@ -115,6 +120,37 @@ def test_a_valkey_that_forgot_who_is_there_is_not_believed(tmp_path: Path, url: 
     began = now()
     writer.tell()
     assert now() - began >= WAIT - 0.1
+
+
+def test_a_valkey_that_restarted_with_an_older_state_is_not_believed(tmp_path: Path) -> None:
+    """A host that joined after the last snapshot still has its lease."""
+    layout = Layout.at(tmp_path / "data", Watchdog(), durable=False)
+    url = valkey.url(layout)
+    writer = Hosts(generation_at(tmp_path / "writer"), url)
+    with _valkey(layout) as process:
+        writer.tell()
+        with Redis.from_url(url) as client:
+            client.set(EPOCH, f"{client.info('server')['run_id']} 1")  # type: ignore[index]
+            client.save()
+        Hosts(generation_at(tmp_path / "other"), url).others(generation_at(tmp_path / "other").host)
+        began = now()
+        process.kill()
+    with _valkey(layout):
+        writer.tell()
+        assert now() - began >= LEASE
+
+
+@contextmanager
+def _valkey(layout: Layout) -> Iterator[subprocess.Popen[bytes]]:
+    command = valkey.command(layout)
+    with subprocess.Popen(
+        command.argv, env=command.environment, cwd=command.folder, stdout=subprocess.DEVNULL
+    ) as process:
+        try:
+            until(lambda: valkey.probe(layout))
+            yield process
+        finally:
+            process.kill()
 
 
 def test_without_valkey_a_write_waits_for_leases_and_later_ones_do_not(tmp_path: Path) -> None:
