@@ -43,7 +43,7 @@ BEHIND_PAGES = {"database", "demo", "management", "response_cache", "runtime", "
 MODULES = sorted(path for path in (ROOT / "dashboard").glob("*/*.py") if path.parent.name not in BEHIND_PAGES)
 #: modules that speak to programs, or make records that read alike for everybody
 NOT_FOR_PEOPLE = {"people/oidc.py"}
-MARKS = {"gettext", "ngettext", "pgettext", "later", "counted"}
+MARKS = {"gettext", "ngettext", "pgettext", "_", "counted"}
 #: markup, headers of HTTP, commands
 CODE = re.compile(r"<\w|; charset=|; filename=|^curl ")
 BLOCK = re.compile(r"\{%\s*blocktranslate\b.*?\{%\s*endblocktranslate\s*%\}", re.DOTALL)
@@ -221,7 +221,7 @@ def test_a_module_marks_its_texts(path: Path) -> None:
     name = path.relative_to(ROOT / "dashboard").as_posix()
     found = [] if name in NOT_FOR_PEOPLE else Strings(path.read_text()).found
     assert sorted(set(found)) == sorted(REVIEWED["modules"].get(name, [])), (
-        "mark a text with gettext, later or counted; what is none stands in not_translated.yaml, and only while it is there"
+        "mark a text with gettext, gettext_lazy or counted; what is none stands in not_translated.yaml, and only while it is there"
     )
 
 
