@@ -1,20 +1,9 @@
-"""The data exchanged with Spark: the specification of a scan, and the facts that it observed, as JSON lines.
+"""The data exchanged with Spark: the specification of a scan, and the facts that it observed.
 
-A fact isn't a judgement. Every line has the format's version and the fact's type:
-`{"v": 8, "type": "FramedMessages", …}`. Decoding is strict: it rejects an unknown type, a missing or additional field
-and a value of another type, and names the line. Offsets count from 0, `end` is exclusive, times are
-milliseconds since 1970 in UTC, sizes are bytes.
+A fact isn't a judgement. Offsets count from 0, `end` is exclusive, times are milliseconds since 1970 in UTC, sizes
+are bytes.
 """
 
-from registry.observations.lines import (
-    FORMAT_VERSION,
-    MalformedObservation,
-    Observation,
-    decode_observations,
-    decode_spec,
-    encode_observations,
-    encode_spec,
-)
 from registry.observations.specification import (
     FIRST_SLICE,
     BodyProblem,
@@ -76,11 +65,42 @@ from registry.observations.topics import (
     UnframedMessages,
 )
 
+Observation = (
+    PartitionRead
+    | FramedMessages
+    | FramedTwice
+    | UnframedMessages
+    | NullMessages
+    | UndecodableMessages
+    | MessageIndexes
+    | FieldProfile
+    | ChangeEvents
+    | ConnectSchema
+    | Sample
+    | SchemaNotUsed
+    | LimitExceeded
+    | OtherGroups
+    | OffsetsExpired
+    | TopicRemade
+    | TopicLost
+    | TopicTotals
+    | ScanTotals
+    | StateSchemaVersion
+    | StateLimit
+    | StateRows
+    | StateKeys
+    | StateFieldNulls
+    | StateFieldRange
+    | StateExpiry
+    | StateTimers
+    | StateUnreadable
+    | StateTotals
+)
+
 __all__ = [
     "BEGINS_AS_OBJECT",
     "EXTENSION",
     "FIRST_SLICE",
-    "FORMAT_VERSION",
     "UNKNOWN_KIND",
     "UNLISTED",
     "BodyProblem",
@@ -96,7 +116,6 @@ __all__ = [
     "KafkaConnection",
     "Limit",
     "LimitExceeded",
-    "MalformedObservation",
     "MessageIndexes",
     "NullMessages",
     "Observation",
@@ -134,8 +153,4 @@ __all__ = [
     "UndecodableMessages",
     "UnframedMessages",
     "WriterSchema",
-    "decode_observations",
-    "decode_spec",
-    "encode_observations",
-    "encode_spec",
 ]

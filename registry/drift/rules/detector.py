@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from registry.drift.rules import BUDGET_SEVERITIES, RULES
-from registry.observations import FORMAT_VERSION, Observation
+from registry.observations import Observation
 
 DRIFT: Final = Path(__file__).parent.parent
 DATA: Final = Path(__file__).with_name("detector.json")
@@ -60,7 +60,7 @@ def digest() -> str:
     parts: dict[str, Any] = {
         "rules": {rule.id: rule.severity for rule in RULES.values()},
         "budgets": BUDGET_SEVERITIES,
-        "observations": [FORMAT_VERSION, *sorted(_shape(kind) for kind in get_args(Observation))],
+        "observations": sorted(_shape(kind) for kind in get_args(Observation)),
         "code": {str(path.relative_to(DRIFT)): _decisions(path) for path in sorted(_paths())},
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
