@@ -126,6 +126,15 @@ class RawClient(Client):
         return super().generic(method, path, *args, **kwargs)
 
 
+def signed_in(name: str) -> RawClient:
+    """A browser of that account, without a window."""
+    from registry.access.models import User
+
+    client = RawClient()
+    client.force_login(User.objects.get(username=name))
+    return client
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Doesn't even import what the quick loop leaves out by file: that takes as long as importing all the rest."""
     if config.option.markexpr != QUICK:
@@ -244,13 +253,10 @@ def token(person: Callable[[str], Actor], system: Actor) -> Callable[[str], str]
 @pytest.fixture
 def look(person: Callable[[str], Actor]) -> Callable[[str], Client]:
     """A signed-in browser of one of the cast, without a window."""
-    from registry.access.models import User
 
     def make(name: str) -> Client:
         person(name)
-        client = RawClient()
-        client.force_login(User.objects.get(username=name))
-        return client
+        return signed_in(name)
 
     return make
 

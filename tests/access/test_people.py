@@ -31,7 +31,7 @@ from registry.access.services import (
 from registry.audit.models import AuditEvent
 from registry.errors import Conflict, InvalidInput, NotAllowed, NotFound, SchemadeskError
 from registry.promotions.models import Environment, SamePerson
-from tests.conftest import RawClient
+from tests.conftest import RawClient, signed_in
 
 pytestmark = pytest.mark.requirement("CARD-4")
 
@@ -254,8 +254,7 @@ def test_the_api_does_all_of_it(api: Callable[[str], Client]) -> None:
 
 def test_the_page_changes_people(person: Callable[[str], Actor], django_assert_max_num_queries) -> None:
     person("admin")
-    client = RawClient()
-    client.force_login(User.objects.get(username="admin"))
+    client = signed_in("admin")
 
     def do(what: str, **values: str) -> int:
         return client.post("/ui/people/change", {"do": what, **values}).status_code
@@ -297,8 +296,7 @@ def test_the_page_says_which_accounts_are_one_persons(person: Callable[[str], Ac
     for name in ("admin", "approver", "approver2"):
         person(name)
     Environment.objects.update(is_closed=False)
-    client = RawClient()
-    client.force_login(User.objects.get(username="admin"))
+    client = signed_in("admin")
 
     def do(what: str, **values: str) -> int:
         return client.post("/ui/people/change", {"do": what, **values}).status_code
@@ -323,8 +321,7 @@ def test_the_page_says_which_accounts_are_one_persons(person: Callable[[str], Ac
 def test_a_session_ends_with_its_account(person: Callable[[str], Actor]) -> None:
     admin = person("admin")
     person("reader")
-    client = RawClient()
-    client.force_login(User.objects.get(username="reader"))
+    client = signed_in("reader")
     assert client.get("/ui/tokens").status_code == 200
     set_active(username="reader", active=False, by=admin)
     assert client.get("/ui/tokens").status_code != 200
@@ -333,8 +330,7 @@ def test_a_session_ends_with_its_account(person: Callable[[str], Actor]) -> None
 def test_a_reactivated_account_gets_nothing_back(person: Callable[[str], Actor], system: Actor) -> None:
     admin = person("admin")
     person("reader")
-    client = RawClient()
-    client.force_login(User.objects.get(username="reader"))
+    client = signed_in("reader")
     secret = issue_token(username="reader", name="build", by=system)
     set_active(username="reader", active=False, by=admin)
     event = AuditEvent.objects.filter(table="access_apitoken", operation="UPDATE").get()

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from registry.access.models import User
 from registry.access.roles import Actor
 from registry.access.services import add_owner, grant, grant_to_group, make_group, make_token
 from registry.errors import InvalidInput
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.conftest import RawClient
+from tests.conftest import signed_in
 
 pytestmark = pytest.mark.requirement("CARD-4")
 
@@ -112,8 +111,7 @@ def test_a_pattern_that_fits_nothing_yet_is_taken_with_a_warning(
 
 
 def test_the_page_gives_the_warning_too(admin: Actor) -> None:
-    client = RawClient()
-    client.force_login(User.objects.get(username="admin"))
+    client = signed_in("admin")
     form = {"do": "grant", "username": "stranger", "role": "reader"}
     for registry, pattern, status, text in (
         ("dev", ":.later:*", 200, "The pattern &#x27;:.later:*&#x27; fits no subject of dev so far."),

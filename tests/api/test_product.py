@@ -21,7 +21,7 @@ from registry.drift.models import Cluster, Finding, Scan, Source
 from registry.errors import InvalidInput
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.conftest import RawClient
+from tests.conftest import RawClient, signed_in
 from tests.drift.scans import judged, make_source, scan
 from tests.services_plugin import as_owner
 
@@ -204,11 +204,9 @@ def test_a_rollout_asks_whether_drift_is_open(api: Api, source: Source, system: 
 
 
 def test_a_session_cookie_opens_no_api(registries: None, person: Callable[[str], Actor]) -> None:
-    from registry.access.models import User
 
     person("admin")
-    browser = RawClient()
-    browser.force_login(User.objects.get(username="admin"))
+    browser = signed_in("admin")
     assert browser.get("/api/v1/sources").status_code == 401
     assert browser.get("/subjects").status_code == 401
 

@@ -17,10 +17,10 @@ from registry.subjects.engine import schema_engine
 from registry.subjects.services import register_version
 from registry.subjects.versions import parsed_schemas
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.dashboard.test_every_page import PAGES, SUBJECT, V1, browser, content
+from tests.dashboard.test_every_page import PAGES, SUBJECT, V1, content
 from tests.site.test_gallery import Document
 
-__all__ = ["browser", "content"]  # fixtures
+__all__ = ["content"]  # a fixture
 
 pytestmark = [pytest.mark.requirement("CARD-4")]
 
@@ -66,14 +66,14 @@ def sound(content: dict[str, int], person: Callable[[str], Actor]) -> dict[str, 
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_no_page_is_blanked(browser: Callable[[str], Client], sound: dict[str, int], fault: str) -> None:
+def test_no_page_is_blanked(look: Callable[[str], Client], sound: dict[str, int], fault: str) -> None:
     with connection.cursor() as cursor:
         for statement in FAULTS[fault]:
             cursor.execute(statement)
             assert cursor.rowcount, "the fault is really there"
     parsed_schemas.forget()  # what was read before the fault would hide it
     schema_engine.forget()
-    client = browser("approver")
+    client = look("approver")
     client.raise_request_exception = False
     outcomes = {}
     for page, word in SOUND_PARTS.items():
@@ -83,10 +83,10 @@ def test_no_page_is_blanked(browser: Callable[[str], Client], sound: dict[str, i
     assert {page: outcome for page, outcome in outcomes.items() if outcome != (200, True, True)} == {}
 
 
-def test_a_damaged_plan_is_said_and_made_again(browser: Callable[[str], Client], content: dict[str, int]) -> None:
+def test_a_damaged_plan_is_said_and_made_again(look: Callable[[str], Client], content: dict[str, int]) -> None:
     address, row = f"/ui/promotions/{content['request']}", PromotionRequest.objects.filter(pk=content["request"])
     row.update(plan={})
-    client = browser("approver")
+    client = look("approver")
     text = client.get(address).content.decode()
     assert "The stored plan of this request can’t be read" in text
     assert "Run the checks again" in text
@@ -101,9 +101,9 @@ def test_a_damaged_plan_is_said_and_made_again(browser: Callable[[str], Client],
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_real_page_is_a_sound_document(browser: Callable[[str], Client], content: dict[str, int], page: str) -> None:
+def test_a_real_page_is_a_sound_document(look: Callable[[str], Client], content: dict[str, int], page: str) -> None:
     """What the gallery's samples may lack: names of fields that two forms of a page have in common, levels of headings."""
-    response = browser("admin").get(PAGES[page][0].format(**content))
+    response = look("admin").get(PAGES[page][0].format(**content))
     assert response.status_code == 200
     _sound(response.content.decode())
 
@@ -115,10 +115,8 @@ def test_a_real_page_is_a_sound_document(browser: Callable[[str], Client], conte
      "/ui/decode", f"{SUBJECT}retire", f"{SUBJECT}retire/choose", f"{SUBJECT}retire/confirm?do=deprecate",
      "/ui/registries/dev/what-if?level=FULL", "/ui/fields?registry=dev&subject=orders-value&path=Order.id"],
 )  # fmt: skip
-def test_another_page_is_a_sound_document(
-    browser: Callable[[str], Client], content: dict[str, int], address: str
-) -> None:
-    response = browser("admin").get(address)
+def test_another_page_is_a_sound_document(look: Callable[[str], Client], content: dict[str, int], address: str) -> None:
+    response = look("admin").get(address)
     assert response.status_code == 200
     _sound(response.content.decode())
 

@@ -22,7 +22,6 @@ from django.utils import timezone
 from dashboard.compatibility import forms as report_forms
 from dashboard.subjects.page import field_url
 from dashboard.tasks import run_demo
-from registry.access.models import User
 from registry.access.roles import Actor, system_actor
 from registry.drift.models import Cluster, Finding, Scan, Source
 from registry.errors import Unavailable
@@ -46,19 +45,6 @@ V2 = {**V1, "fields": [*V1["fields"], {"name": "note", "type": ["null", "string"
 BREAKING = {**V1, "fields": [{"name": "id", "type": "string"}]}
 SUBJECT = "/ui/registries/dev/subjects/orders-value/"
 QUERIES = json.loads((Path(__file__).parent / "query_counts.json").read_text())
-
-
-@pytest.fixture
-def browser(person: Callable[[str], Actor]) -> Callable[[str], Client]:
-    """A signed-in browser of one of the cast."""
-
-    def make(name: str) -> Client:
-        person(name)
-        client = RawClient()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return make
 
 
 @pytest.fixture
@@ -122,10 +108,10 @@ PAGES = {
 @pytest.mark.requirement("CARD-2", "CARD-4")
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_what_is_there(
-    browser: Callable[[str], Client], content: dict[str, int], page: str, django_assert_max_num_queries
+    look: Callable[[str], Client], content: dict[str, int], page: str, django_assert_max_num_queries
 ) -> None:
     address, sentences = PAGES[page]
-    client = browser("approver")
+    client = look("approver")
     with django_assert_max_num_queries(QUERIES[page]):
         response = client.get(address.format(**content))
     text = response.content.decode()
@@ -135,28 +121,28 @@ def test_a_page_shows_what_is_there(
 
 
 def test_the_frame_of_every_page_takes_few_queries(
-    browser: Callable[[str], Client], content: dict[str, int], django_assert_num_queries
+    look: Callable[[str], Client], content: dict[str, int], django_assert_num_queries
 ) -> None:
-    client = browser("approver")
+    client = look("approver")
     with django_assert_num_queries(QUERIES["frame"]):
         text = client.get("/ui/nowhere").content.decode()
     assert ">1<span class=" in compact(text), "the numbers in the navigation were counted"
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_stranger_sees_nothing(browser: Callable[[str], Client], content: dict[str, int], page: str) -> None:
+def test_a_stranger_sees_nothing(look: Callable[[str], Client], content: dict[str, int], page: str) -> None:
     address = PAGES[page][0].format(**content)
     signed_out = RawClient().get(address)
     assert signed_out.status_code == 302
     assert signed_out["Location"].startswith("/ui/accounts/login/")
-    response = browser("stranger").get(address)
+    response = look("stranger").get(address)
     if page not in ("add source", "add checkpoint", "ask"):  # forms, whose button is disabled with the reason
         assert response.status_code == 403
     assert "900001" not in response.content.decode()
 
 
 def test_more_rows_take_no_more_queries(
-    browser: Callable[[str], Client],
+    look: Callable[[str], Client],
     content: dict[str, int],
     person: Callable[[str], Actor],
     django_assert_max_num_queries,
@@ -164,7 +150,7 @@ def test_more_rows_take_no_more_queries(
     by = system_actor("tests")
     for number in range(30):
         register_version(registry="dev", subject=SubjectName(".", f"s{number}-value"), text=json.dumps(V1), by=by)
-    client = browser("approver")
+    client = look("approver")
     for number in range(4):  # on home: two of their own, and two that failed
         subject = SubjectName(".", f"s{number}-value")
         own = request_promotion(
@@ -176,13 +162,9 @@ def test_more_rows_take_no_more_queries(
             assert client.get(PAGES[page][0]).status_code == 200
 
 
-def test_a_proposed_schema_is_reported_under_all_levels(
-    browser: Callable[[str], Client], content: dict[str, int]
-) -> None:
+def test_a_proposed_schema_is_reported_under_all_levels(look: Callable[[str], Client], content: dict[str, int]) -> None:
     text = (
-        browser("reader")
-        .post(f"{SUBJECT}report", {"text": json.dumps(BREAKING), "schema_type": "AVRO"})
-        .content.decode()
+        look("reader").post(f"{SUBJECT}report", {"text": json.dumps(BREAKING), "schema_type": "AVRO"}).content.decode()
     )
     assert all(level in text for level in ("BACKWARD_TRANSITIVE", "FORWARD_TRANSITIVE", "FULL_TRANSITIVE", "NONE"))
     assert "Incompatible" in text
@@ -190,9 +172,9 @@ def test_a_proposed_schema_is_reported_under_all_levels(
 
 
 def test_a_schema_that_does_not_parse_is_shown_with_its_place(
-    browser: Callable[[str], Client], content: dict[str, int]
+    look: Callable[[str], Client], content: dict[str, int]
 ) -> None:
-    response = browser("reader").post(f"{SUBJECT}report", {"text": '{\n  "type": "recor"\n}', "schema_type": "AVRO"})
+    response = look("reader").post(f"{SUBJECT}report", {"text": '{\n  "type": "recor"\n}', "schema_type": "AVRO"})
     assert response.status_code == 422
     assert "line 2" in response.content.decode()
 
@@ -210,9 +192,9 @@ def test_a_schema_that_does_not_parse_is_shown_with_its_place(
     ],
 )
 def test_what_is_not_there_is_a_page_that_says_so(
-    browser: Callable[[str], Client], content: dict[str, int], address: str
+    look: Callable[[str], Client], content: dict[str, int], address: str
 ) -> None:
-    response = browser("reader").get(address)
+    response = look("reader").get(address)
     assert response.status_code == 404
     assert "<h1" in response.content.decode()
 
@@ -227,17 +209,15 @@ def test_what_is_not_there_is_a_page_that_says_so(
         ("/ui/registries/dev/subjects/a%2Fb", "/ui/registries/dev/subjects/a%2Fb/"),
     ],
 )
-def test_a_slash_too_many_or_too_few_leads_to_the_page(
-    browser: Callable[[str], Client], address: str, page: str
-) -> None:
-    response = browser("steward").get(address, RAW_URI=address)
+def test_a_slash_too_many_or_too_few_leads_to_the_page(look: Callable[[str], Client], address: str, page: str) -> None:
+    response = look("steward").get(address, RAW_URI=address)
     assert (response.status_code, response["Location"]) == (302, page)
-    assert browser("steward").post(address, RAW_URI=address).status_code == 404, "what changes something is not sent on"
+    assert look("steward").post(address, RAW_URI=address).status_code == 404, "what changes something is not sent on"
 
 
-def test_approve_and_apply_on_the_page(browser: Callable[[str], Client], content: dict[str, int]) -> None:
+def test_approve_and_apply_on_the_page(look: Callable[[str], Client], content: dict[str, int]) -> None:
     address = f"/ui/promotions/{content['request']}"
-    approver = browser("approver")
+    approver = look("approver")
 
     def approve() -> str:
         page = approver.get(address)
@@ -253,15 +233,15 @@ def test_approve_and_apply_on_the_page(browser: Callable[[str], Client], content
     assert "orders-value" in approver.get("/ui/registries/prod/subjects").content.decode()
 
 
-def test_the_requester_reads_why_the_button_is_off(browser: Callable[[str], Client], content: dict[str, int]) -> None:
-    text = browser("steward").get(f"/ui/promotions/{content['request']}").content.decode()
+def test_the_requester_reads_why_the_button_is_off(look: Callable[[str], Client], content: dict[str, int]) -> None:
+    text = look("steward").get(f"/ui/promotions/{content['request']}").content.decode()
     assert "You need the admin or approver role" in text
-    response = browser("steward").post(f"/ui/promotions/{content['request']}/approve", {}, follow=True)
+    response = look("steward").post(f"/ui/promotions/{content['request']}/approve", {}, follow=True)
     assert "to review promotions" in response.content.decode()
 
 
-def test_acknowledge_needs_a_reason(browser: Callable[[str], Client], content: dict[str, int]) -> None:
-    steward = browser("steward")
+def test_acknowledge_needs_a_reason(look: Callable[[str], Client], content: dict[str, int]) -> None:
+    steward = look("steward")
     address = f"/ui/findings/{content['finding']}/acknowledge"
     assert "This field is required." in steward.post(address, {"reason": ""}, follow=True).content.decode()
     assert "known since May" in steward.post(address, {"reason": "known since May"}, follow=True).content.decode()
@@ -281,19 +261,19 @@ def test_acknowledge_needs_a_reason(browser: Callable[[str], Client], content: d
     ],
 )
 def test_a_source_that_cannot_be_is_refused_with_the_reason(
-    browser: Callable[[str], Client], content: dict[str, int], form: dict[str, str], sentence: str
+    look: Callable[[str], Client], content: dict[str, int], form: dict[str, str], sentence: str
 ) -> None:
-    response = browser("steward").post("/ui/sources/add", {"registry": "dev", **form})
+    response = look("steward").post("/ui/sources/add", {"registry": "dev", **form})
     assert response.status_code == 422
     assert sentence in response.content.decode()
     assert Source.objects.count() == 1
 
 
-def test_hostile_text_is_shown_harmlessly(browser: Callable[[str], Client], person: Callable[[str], Actor]) -> None:
+def test_hostile_text_is_shown_harmlessly(look: Callable[[str], Client], person: Callable[[str], Actor]) -> None:
     nasty = "<script>alert(1)</script>"
     schema = {**V1, "doc": nasty, "fields": [{"name": "id", "type": "long", "doc": nasty}]}
     register_version(registry="dev", subject=SubjectName(".", nasty), text=json.dumps(schema), by=person("steward"))
-    client = browser("reader")
+    client = look("reader")
     for address in (
         "/ui/registries/dev/subjects",
         "/ui/registries/dev/subjects/%3Cscript%3Ealert(1)%3C%2Fscript%3E/",
@@ -304,19 +284,19 @@ def test_hostile_text_is_shown_harmlessly(browser: Callable[[str], Client], pers
         assert nasty not in response.content.decode()
 
 
-def test_the_theme_is_kept_and_leads_nowhere_else(browser: Callable[[str], Client]) -> None:
-    response = browser("reader").post("/ui/theme", {"theme": "dark", "next": "https://evil.example/"})
+def test_the_theme_is_kept_and_leads_nowhere_else(look: Callable[[str], Client]) -> None:
+    response = look("reader").post("/ui/theme", {"theme": "dark", "next": "https://evil.example/"})
     assert response["Location"] == "/ui/"
     assert response.cookies["theme"].value == "dark"
 
 
-def test_the_demo_is_for_ones_own_machine_alone(browser: Callable[[str], Client]) -> None:
-    assert browser("admin").post("/ui/demo").status_code == 403
+def test_the_demo_is_for_ones_own_machine_alone(look: Callable[[str], Client]) -> None:
+    assert look("admin").post("/ui/demo").status_code == 403
 
 
-def test_the_demo_is_not_offered_without_what_it_needs(browser: Callable[[str], Client], settings: Any) -> None:
+def test_the_demo_is_not_offered_without_what_it_needs(look: Callable[[str], Client], settings: Any) -> None:
     settings.UNDER_UP, settings.KAFKA_BOOTSTRAP, settings.SPARK_REMOTE = True, "", ""
-    client = browser("reader")
+    client = look("reader")
     said = "The demo needs KAFKA_BOOTSTRAP. Start `up` without --without, or set KAFKA_BOOTSTRAP."
     page = client.get("/ui/")
     action = page.context["page"].demo
@@ -325,10 +305,10 @@ def test_the_demo_is_not_offered_without_what_it_needs(browser: Callable[[str], 
 
 
 def test_home_is_loaded_again_when_there_is_more_of_the_demo(
-    browser: Callable[[str], Client], settings: Any, monkeypatch: pytest.MonkeyPatch
+    look: Callable[[str], Client], settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.UNDER_UP = True
-    client, page_of_htmx = browser("reader"), {"HX-Request": "true"}
+    client, page_of_htmx = look("reader"), {"HX-Request": "true"}
     loading = [True]
     monkeypatch.setattr("dashboard.home.views._is_demo_loading", lambda: loading[0])
     html = client.get("/ui/").content.decode()
@@ -344,7 +324,7 @@ def test_home_is_loaded_again_when_there_is_more_of_the_demo(
 
 @pytest.mark.parametrize("start", ["command", "button"])
 def test_a_demo_that_fails_later_is_reported_until_it_loads(
-    browser: Callable[[str], Client], settings: Any, monkeypatch: pytest.MonkeyPatch, start: str
+    look: Callable[[str], Client], settings: Any, monkeypatch: pytest.MonkeyPatch, start: str
 ) -> None:
     settings.UNDER_UP, settings.KAFKA_BOOTSTRAP, settings.SPARK_REMOTE = True, "broker:9092", "sc://spark:15002"
     cache.clear()
@@ -359,14 +339,14 @@ def test_a_demo_that_fails_later_is_reported_until_it_loads(
     run = run_demo if start == "button" else partial(call_command, "demo")
     with pytest.raises((Unavailable, CommandError), match=r"The broker went away\."):
         run()
-    page = browser("admin").get("/ui/").content.decode()
+    page = look("admin").get("/ui/").content.decode()
     for words in ("The demo failed to load.", "The broker went away. Before that: wrote orders.", "manage.py demo"):
         assert words in page, words
-    ready = browser("admin").get("/readyz")
+    ready = look("admin").get("/readyz")
     assert (ready.status_code, ready.json()["demo"]) == (200, "degraded: failed to load (the home page says why)")
     run()
-    assert "The demo failed to load." not in browser("admin").get("/ui/").content.decode()
-    assert "demo" not in browser("admin").get("/readyz").json()
+    assert "The demo failed to load." not in look("admin").get("/ui/").content.decode()
+    assert "demo" not in look("admin").get("/readyz").json()
 
 
 def test_a_demo_whose_schema_is_refused_says_so_in_a_sentence(
@@ -389,18 +369,18 @@ def test_a_demo_whose_schema_is_refused_says_so_in_a_sentence(
     ["/ui/registries/dev/subjects?offset=", "/ui/environments?offset=", "/ui/findings?source=", "/ui/audit?before="],
 )
 def test_a_number_that_is_none_breaks_no_page(
-    browser: Callable[[str], Client], content: dict[str, int], address: str, number: str
+    look: Callable[[str], Client], content: dict[str, int], address: str, number: str
 ) -> None:
-    assert browser("reader").get(address + number).status_code == (422 if "source=" in address else 200)
+    assert look("reader").get(address + number).status_code == (422 if "source=" in address else 200)
 
 
 def test_the_list_of_subjects_leads_from_page_to_page(
-    browser: Callable[[str], Client], content: dict[str, int], monkeypatch: pytest.MonkeyPatch
+    look: Callable[[str], Client], content: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dashboard.subjects.subject_list.PAGE_ROWS", 1)
     name = SubjectName(".", "second-value")
     register_version(registry="dev", subject=name, text=json.dumps(V1), by=system_actor("tests"))
-    client, base = browser("reader"), "/ui/registries/dev/subjects"
+    client, base = look("reader"), "/ui/registries/dev/subjects"
     first = compact(client.get(base).content.decode())
     later = re.search(r'rel="next" href="([^"]+)"', first)
     assert later and "?after=" in later[1] and 'rel="prev"' not in first
@@ -415,21 +395,19 @@ def test_the_list_of_subjects_leads_from_page_to_page(
 
 
 @pytest.mark.parametrize("number", ["²", "٣", "9" * 40, "1e3"])
-def test_a_version_that_is_none_is_named(
-    browser: Callable[[str], Client], content: dict[str, int], number: str
-) -> None:
-    response = browser("reader").get(f"{SUBJECT}compare?to={number}")
+def test_a_version_that_is_none_is_named(look: Callable[[str], Client], content: dict[str, int], number: str) -> None:
+    response = look("reader").get(f"{SUBJECT}compare?to={number}")
     assert response.status_code == 404
     assert "is not a valid version id" in response.content.decode()
 
 
 def test_a_wide_schema_is_drawn_in_pages_and_its_text_in_part(
-    browser: Callable[[str], Client], content: dict[str, int]
+    look: Callable[[str], Client], content: dict[str, int]
 ) -> None:
     fields = [{"name": f"field_{number}", "type": "string"} for number in range(1, 251)]
     name = SubjectName(".", "wide-value")
     register_version(registry="dev", subject=name, text=json.dumps({**V1, "fields": fields}), by=system_actor("tests"))
-    client, address = browser("reader"), "/ui/registries/dev/subjects/wide-value/"
+    client, address = look("reader"), "/ui/registries/dev/subjects/wide-value/"
     first, second, beyond = (client.get(f"{address}?fields={at}").content.decode() for at in ("", "100", "9000"))
     assert 'id="field-100"' in first and 'id="field-101"' not in first
     assert "1–100" in first and "of 250" in first
@@ -444,9 +422,9 @@ def test_a_wide_schema_is_drawn_in_pages_and_its_text_in_part(
 
 
 def test_what_two_versions_are_to_each_other_is_worked_out_once(
-    browser: Callable[[str], Client], content: dict[str, int], monkeypatch: pytest.MonkeyPatch
+    look: Callable[[str], Client], content: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, checked = browser("reader"), []
+    client, checked = look("reader"), []
     schema_engine.forget()
     real = schema_engine.check
     monkeypatch.setattr(
@@ -458,18 +436,18 @@ def test_what_two_versions_are_to_each_other_is_worked_out_once(
 
 
 def test_a_long_text_to_check_has_what_fits_on_a_line(
-    browser: Callable[[str], Client], content: dict[str, int], monkeypatch: pytest.MonkeyPatch
+    look: Callable[[str], Client], content: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, field = browser("reader"), '{ "name": "id", "type": "long", "doc": "Its number." },'
+    client, field = look("reader"), '{ "name": "id", "type": "long", "doc": "Its number." },'
     assert field not in unescape(client.get(f"{SUBJECT}report").content.decode())
     monkeypatch.setattr(report_forms, "LONG_TEXT", 50)
     assert field in unescape(client.get(f"{SUBJECT}report").content.decode())
 
 
 def test_pages_are_packed_and_answers_of_the_apis_are_not(
-    browser: Callable[[str], Client], content: dict[str, int]
+    look: Callable[[str], Client], content: dict[str, int]
 ) -> None:
-    client, takes = browser("reader"), {"accept-encoding": "gzip"}
+    client, takes = look("reader"), {"accept-encoding": "gzip"}
     page = client.get("/ui/registries/dev/subjects", headers=takes)
     assert page["Content-Encoding"] == "gzip"
     assert b"orders-value" in gzip.decompress(page.content)

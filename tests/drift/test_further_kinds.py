@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from registry.access.models import User
 from registry.access.roles import Actor
 from registry.drift import services, tasks
 from registry.drift.models import Finding, Scan, Source
@@ -24,7 +23,7 @@ from registry.drift.sources import SOURCES, register_kinds
 from registry.errors import InvalidSource
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.conftest import RawClient
+from tests.conftest import RawClient, signed_in
 from tests.drift.scans import make_source
 
 pytestmark = [pytest.mark.requirement("CARD-3"), pytest.mark.django_db]
@@ -82,9 +81,7 @@ def scanned(source_id: int, by: Actor) -> Scan:
 @pytest.fixture
 def steward(person: Callable[[str], Actor]) -> Client:
     person("steward")
-    client = RawClient()
-    client.force_login(User.objects.get(username="steward"))
-    return client
+    return signed_in("steward")
 
 
 def test_the_api_adds_changes_and_scans_it(folder: Path, api: Api, system: Actor) -> None:

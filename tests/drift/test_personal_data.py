@@ -36,7 +36,7 @@ from registry.subjects.models import Registry, Schema
 from registry.subjects.services import register_version, set_note
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.conftest import RawClient
+from tests.conftest import RawClient, signed_in
 from tests.drift.scans import judged, make_source, scan
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-4")]
@@ -234,8 +234,7 @@ def test_a_pasted_message_is_decoded_without_what_is_personal(number: int) -> No
 
 def test_the_page_says_that_values_are_masked(number: int, person: Callable[[str], Actor]) -> None:
     person("steward")
-    client = RawClient()
-    client.force_login(User.objects.get(username="steward"))
+    client = signed_in("steward")
     page = client.post("/ui/decode", {"registry": "dev", "message": pasted(number)}).content.decode()
     assert "ada@ada.org" not in page.partition("Personal data is masked")[2]
     assert "see values of fields tagged as personal data" in page

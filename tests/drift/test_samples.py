@@ -26,7 +26,7 @@ from registry.notifications.services import subscribe
 from registry.streams.models import StreamQuery
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.conftest import RawClient
+from tests.conftest import RawClient, signed_in
 from tests.drift.scans import READ, judged, make_source, scan, topic
 from tests.drift.test_scan_runner import Fake
 
@@ -180,8 +180,7 @@ def test_a_finding_about_something_else_proposes_nothing(finding: Finding, perso
 
 def page_of(person: Callable[[str], Actor], number: int) -> Any:
     person("reader")
-    client = RawClient()
-    client.force_login(User.objects.get(username="reader"))
+    client = signed_in("reader")
     return client.get(f"/ui/sources/{number}")
 
 

@@ -15,7 +15,7 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import timezone
 
-from registry.access.models import RoleGrant, User
+from registry.access.models import RoleGrant
 from registry.access.roles import Actor
 from registry.access.services import issue_token, set_email
 from registry.audit.models import AuditEvent
@@ -31,7 +31,7 @@ from registry.notifications.digests import (
     stop_token,
 )
 from registry.notifications.models import Digest, DigestWish, InboxEntry
-from tests.conftest import RawClient
+from tests.conftest import RawClient, signed_in
 from tests.notifications.conftest import tell
 
 pytestmark = pytest.mark.requirement("CARD-4")
@@ -186,8 +186,7 @@ class TestDigests:
         assert event.actor == "the link in a digest"
 
     def test_the_page_and_the_api(self, reader: Actor, system: Actor, settings: Any) -> None:
-        client = RawClient()
-        client.force_login(User.objects.get(username="reader"))
+        client = signed_in("reader")
         client.cookies["zone"] = "Asia/Tokyo"
         shown = client.get("/ui/inbox/subscriptions").content.decode()
         assert "reader@example.com" in shown and "Time (Asia/Tokyo)" in shown

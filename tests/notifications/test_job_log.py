@@ -16,8 +16,9 @@ from dashboard.jobs import runs
 from registry.access.models import User
 from registry.notifications import job_log
 from registry.notifications.models import JobRun
+from tests.conftest import signed_in
 from tests.dashboard.jobs.test_jobs_pages import part
-from tests.dashboard.test_every_page import browser, content  # noqa: F401 - fixtures
+from tests.dashboard.test_every_page import content  # noqa: F401 - fixture
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2", "CARD-4")]
 log = logging.getLogger("registry.tests")
@@ -119,12 +120,12 @@ def test_no_task_fails_because_its_log_can_not_be_kept(monkeypatch: pytest.Monke
 
 
 def test_the_page_has_the_log_the_schedule_and_the_queues(
-    browser: Any,  # noqa: F811
+    look: Any,
     content: dict[str, int],  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("redis.Redis.llen", lambda _client, name: {"default": 1234, "scans": 0}[name])
-    steward: Client = browser("steward")
+    steward: Client = look("steward")
     now = timezone.now()
     row = JobRun.objects.create(
         task=runs.SCAN, key=str(content["scan"]), state="failed", started_at=now, finished_at=now,
@@ -141,15 +142,14 @@ def test_the_page_has_the_log_the_schedule_and_the_queues(
     assert "&lt;i&gt;read&lt;/i&gt;" in page and "3 earlier lines are not shown." in page and "RuntimeError" in page
     assert steward.get("/ui/jobs/runs/999999").status_code == 404
     User.objects.create(username="stranger9")
-    other = Client()
-    other.force_login(User.objects.get(username="stranger9"))
+    other = signed_in("stranger9")
     assert other.get(f"/ui/jobs/runs/{row.pk}").status_code == 403
 
 
 def test_queues_that_can_not_be_asked_say_so(
-    browser: Any,  # noqa: F811
+    look: Any,
     content: dict[str, int],  # noqa: F811
     settings: Any,
 ) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    assert "Can’t read the queues from Valkey: ConnectionError" in part(browser("steward"), "queues")
+    assert "Can’t read the queues from Valkey: ConnectionError" in part(look("steward"), "queues")

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from registry.access.models import User
 from registry.access.roles import Actor
 from registry.notifications import services
 from registry.notifications.models import Delivery, InboxEntry, Subscription, Webhook
@@ -34,19 +33,6 @@ PAGES = {
 
 
 @pytest.fixture
-def browser(person: Callable[[str], Actor]) -> Callable[[str], Client]:
-    """A signed-in browser of one of the cast."""
-
-    def make(name: str) -> Client:
-        person(name)
-        client = RawClient()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return make
-
-
-@pytest.fixture
 def content(hook: str, person: Callable[[str], Actor]) -> str:
     """The steward subscribes to all; one message was delivered."""
     services.subscribe(event="*", subject_pattern="<b>*", by=person("steward"))
@@ -58,9 +44,9 @@ def content(hook: str, person: Callable[[str], Actor]) -> str:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_what_is_there_in_a_constant_number_of_queries(
-    content: str, browser: Callable[[str], Client], page: str, django_assert_max_num_queries: Any
+    content: str, look: Callable[[str], Client], page: str, django_assert_max_num_queries: Any
 ) -> None:
-    client, address = browser("steward"), page.format(hook=content)
+    client, address = look("steward"), page.format(hook=content)
     for _ in range(2):
         with django_assert_max_num_queries(PAGES[page]):
             answer = client.get(address)
@@ -81,9 +67,9 @@ def test_who_is_not_signed_in_is_led_to_the_sign_in(content: str, page: str) -> 
 
 @pytest.mark.parametrize("name", ["reader", "approver", "stranger", "steward2"])
 def test_a_webhook_of_somebody_else_is_not_there(
-    content: str, browser: Callable[[str], Client], api: Callable[[str], Client], name: str
+    content: str, look: Callable[[str], Client], api: Callable[[str], Client], name: str
 ) -> None:
-    pages, program = browser(name), api(name)
+    pages, program = look(name), api(name)
     for page in ("", "/edit", "/remove"):
         assert pages.get(f"/ui/webhooks/{content}{page}").status_code == 404
     assert "127.0.0.1" not in pages.get("/ui/webhooks").content.decode()
@@ -127,11 +113,11 @@ REFUSED = (
 
 @pytest.mark.parametrize("url", REFUSED, ids=range(len(REFUSED)))
 def test_an_address_that_cannot_be_sent_to_is_refused_when_it_is_entered(
-    api: Callable[[str], Client], browser: Callable[[str], Client], server: Endpoint, url: str
+    api: Callable[[str], Client], look: Callable[[str], Client], server: Endpoint, url: str
 ) -> None:
     answer = api("steward").post("/api/v1/webhooks", {"name": "ci", "url": url}, content_type="application/json")
     assert answer.status_code == 422
-    page = browser("steward").post("/ui/webhooks/add", {"name": "ci", "url": url, **WANTED})
+    page = look("steward").post("/ui/webhooks/add", {"name": "ci", "url": url, **WANTED})
     assert page.status_code == 422
     assert "Nothing was saved" in page.content.decode()
     assert Webhook.objects.count() == 0
@@ -172,8 +158,8 @@ def test_the_api_from_end_to_end(api: Callable[[str], Client], server: Endpoint)
     assert steward.delete(f"/api/v1/notifications/subscriptions/{wish['id']}").status_code == 404
 
 
-def test_the_pages_from_end_to_end(browser: Callable[[str], Client], server: Endpoint) -> None:
-    client = browser("steward")
+def test_the_pages_from_end_to_end(look: Callable[[str], Client], server: Endpoint) -> None:
+    client = look("steward")
     made = client.post("/ui/webhooks/add", {"name": "ci", "url": server.url, **WANTED})
     hook = Webhook.objects.get().public_id
     assert shown_secret(hook, 1) in re.sub(r"&#x2F;|&#43;|&#x3D;", "?", made.content.decode()).replace("&#x2B;", "+")
@@ -214,11 +200,11 @@ def test_the_pages_from_end_to_end(browser: Callable[[str], Client], server: End
     assert Webhook.objects.count() == 0
 
 
-def test_a_long_inbox_has_pages(browser: Callable[[str], Client], person: Callable[[str], Actor]) -> None:
+def test_a_long_inbox_has_pages(look: Callable[[str], Client], person: Callable[[str], Actor]) -> None:
     services.subscribe(event="*", by=person("reader"))
     for number in range(60):
         tell(text=f"notice {number}.")
-    client = browser("reader")
+    client = look("reader")
     first = compact(client.get("/ui/inbox").content.decode())
     assert "notice 59." in first
     assert "notice 9." not in first

@@ -26,7 +26,7 @@ from registry.promotions.models import Draft, PromotionRequest
 from registry.promotions.requests.evidence_pack import evidence_of
 from registry.promotions.selectors import requests_for_finding
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.conftest import RawClient
+from tests.conftest import signed_in
 from tests.drift.scans import make_source
 from tests.promotions.factories import CUSTOMERS, ORDERS, V1, V2, Cast, approve_shown, register
 from tests.promotions.test_api import call
@@ -69,12 +69,6 @@ def narrow(cast: Cast) -> Actor:
     for registry, pattern in (("dev", "orders-*"), ("staging", "*"), ("prod", "*")):
         RoleGrant.objects.create(user=by, role="steward", registry=registry, subject_pattern=pattern)
     return actor_of_user(by, door="ui")
-
-
-def browser(name: str) -> Client:
-    client = RawClient()
-    client.force_login(User.objects.get(username=name))
-    return client
 
 
 def propose(by: Actor, target: str = "prod", **more: Any) -> int:
@@ -132,7 +126,7 @@ def test_a_finding_that_is_gone_stops_nobody(cast: Cast, source: Source, finding
     services.save_draft(text=TEXT, **kept)  # type: ignore[arg-type]
     request = propose(by, draft_id=draft, finding=number)
     assert selectors.get_request(request).finding == number
-    assert "From the drift finding" not in seen(browser("steward").get(f"/ui/promotions/{request}"))
+    assert "From the drift finding" not in seen(signed_in("steward").get(f"/ui/promotions/{request}"))
 
 
 def test_who_reads_a_finding_is_two_queries_and_none_for_nothing(
@@ -214,7 +208,7 @@ def test_whoever_promotes_further_learns_nothing_of_a_finding_that_is_not_theirs
     number = promote(narrow, "dev", "prod")
     assert selectors.get_request(number).finding == hidden.pk
     assert call(api("stranger"), "GET", f"/api/v1/promotions/{number}")[1]["origin"] is None
-    assert "From the drift finding" not in seen(browser("stranger").get(f"/ui/promotions/{number}"))
+    assert "From the drift finding" not in seen(signed_in("stranger").get(f"/ui/promotions/{number}"))
     _, shown = call(api("reader"), "GET", f"/api/v1/promotions/{number}")
     assert shown["origin"]["finding"]["id"] == hidden.pk
 
@@ -224,7 +218,7 @@ def test_whoever_promotes_further_learns_nothing_of_a_finding_that_is_not_theirs
 
 def test_the_editor_keeps_why_and_where_from(cast: Cast, finding: Finding) -> None:
     register(V1, cast["steward"], registry="dev")
-    at_desk = browser("steward")
+    at_desk = signed_in("steward")
     begun = at_desk.get(f"{EDITOR}?from=finding:{finding.pk}")
     assert "From the drift finding Field coupon" in seen(begun)
     assert f'name="finding" value="{finding.pk}"' in begun.content.decode()
@@ -240,17 +234,17 @@ def test_the_editor_keeps_why_and_where_from(cast: Cast, finding: Finding) -> No
     assert html.escape(HOSTILE) in text and "<img src=x" not in text
     assert f'name="finding" value="{finding.pk}"' in text and f'href="/ui/findings/{finding.pk}"' in text
     assert "your draft" in seen(at_desk.get(f"/ui/findings/{finding.pk}"))
-    assert "your draft" not in seen(browser("admin").get(f"/ui/findings/{finding.pk}"))
+    assert "your draft" not in seen(signed_in("admin").get(f"/ui/findings/{finding.pk}"))
     draft = kept.rpartition("/")[2]
     made = at_desk.post(EDITOR, {**form, "do": "submit", "draft_id": draft})["Location"]
     assert (PromotionRequest.objects.get().finding, PromotionRequest.objects.get().reason) == (finding.pk, HOSTILE)
-    page = browser("reader").get(made)
+    page = signed_in("reader").get(made)
     assert "From the drift finding Field coupon" in seen(page) and "<img src=x" not in page.content.decode()
 
 
 def test_why_that_is_too_long_is_refused_and_stays_in_the_form(cast: Cast) -> None:
     form = {"registry": "dev", "subject": "orders-value", "text": "{", "reason": "y" * 10_001, "do": "save"}
-    answer = browser("steward").post(EDITOR, form)
+    answer = signed_in("steward").post(EDITOR, form)
     assert answer.status_code == 422 and "The reason has 10001 characters. The maximum is 10000." in seen(answer)
     assert "y" * 10_001 in answer.content.decode() and not Draft.objects.exists()
 
@@ -259,13 +253,13 @@ def test_why_that_is_too_long_is_refused_and_stays_in_the_form(cast: Cast) -> No
 def test_what_the_form_says_of_why_is_the_requests(cast: Cast, sent: dict[str, str], kept: str) -> None:
     draft = services.save_draft(registry="prod", subject=ORDERS, text=TEXT, by=cast["steward"], reason="as drafted")
     form = {"registry": "prod", "subject": "orders-value", "text": TEXT, "draft_id": str(draft), "do": "submit", **sent}
-    assert browser("steward").post(EDITOR, form).status_code == 302
+    assert signed_in("steward").post(EDITOR, form).status_code == 302
     assert PromotionRequest.objects.get().reason == kept
 
 
 @pytest.mark.parametrize("do", ["save", "submit"])
 def test_an_editor_whose_finding_went_can_be_sent_again(cast: Cast, do: str) -> None:
-    at_desk = browser("steward")
+    at_desk = signed_in("steward")
     form = {"registry": "dev", "subject": "orders-value", "text": TEXT, "finding": "999999", "do": do}
     answer = at_desk.post(EDITOR, form)
     assert answer.status_code == 422 and "Finding 999999 not found. Leave it out." in seen(answer)
@@ -277,7 +271,7 @@ def test_request_and_finding_lead_to_each_other_and_to_the_version(
     cast: Cast, finding: Finding, django_assert_num_queries: Any
 ) -> None:
     number = propose(cast["steward"], target="dev", finding=finding.pk)
-    reader = browser("reader")
+    reader = signed_in("reader")
     shown = reader.get(f"/ui/promotions/{number}").content.decode()
     assert f'href="/ui/findings/{finding.pk}"' in shown
     assert 'href="/ui/findings?subject=orders-value"' in shown, "the check of open drift leads to what is to be decided"
@@ -291,7 +285,7 @@ def test_request_and_finding_lead_to_each_other_and_to_the_version(
 
 
 def test_the_finding_asks_as_often_for_many_answers(cast: Cast, finding: Finding) -> None:
-    reader, counts = browser("reader"), []
+    reader, counts = signed_in("reader"), []
     reader.get(f"/ui/findings/{finding.pk}")
     for target in ("dev", "staging", "prod"):
         propose(cast["steward"], target=target, finding=finding.pk)
@@ -303,26 +297,26 @@ def test_the_finding_asks_as_often_for_many_answers(cast: Cast, finding: Finding
 
 def test_whoever_may_not_read_the_finding_sees_no_trace_of_it(cast: Cast, narrow: Actor, hidden: Finding) -> None:
     number = propose(cast["steward"], finding=hidden.pk)
-    page = browser("stranger").get(f"/ui/promotions/{number}")
+    page = signed_in("stranger").get(f"/ui/promotions/{number}")
     assert page.status_code == 200
     assert "coupon" not in seen(page) and "From the drift finding" not in seen(page)
     assert f"/ui/findings/{hidden.pk}" not in page.content.decode()
     assert evidence_of(number, narrow)["request"]["origin"] is None
-    assert browser("stranger").get(f"/ui/findings/{hidden.pk}").status_code == 404
+    assert signed_in("stranger").get(f"/ui/findings/{hidden.pk}").status_code == 404
 
 
 def test_whoever_may_not_read_the_request_sees_no_trace_of_it_at_the_finding(cast: Cast, finding: Finding) -> None:
     by = User.objects.get(username="stranger")
     RoleGrant.objects.create(user=by, role="reader", registry="dev")
     number = propose(cast["steward"], finding=finding.pk)
-    page = browser("stranger").get(f"/ui/findings/{finding.pk}")
+    page = signed_in("stranger").get(f"/ui/findings/{finding.pk}")
     assert page.status_code == 200 and "Proposals" not in seen(page)
     assert f"/ui/promotions/{number}" not in page.content.decode()
 
 
 def test_a_subjects_steward_begins_from_what_was_found_of_it(cast: Cast, narrow: Actor, finding: Finding) -> None:
     register(V1, cast["steward"])
-    page = browser("stranger").get(f"{EDITOR}?from=finding:{finding.pk}").content.decode()
+    page = signed_in("stranger").get(f"{EDITOR}?from=finding:{finding.pk}").content.decode()
     assert "coupon" in page and f'name="finding" value="{finding.pk}"' in page
 
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from django.test import Client
 
-from registry.access.models import RoleGrant, User
+from registry.access.models import RoleGrant
 from registry.access.roles import READER, Actor, Grant, TokenLimit
 from registry.promotions import selectors, services
 from registry.promotions.requests.selectors import may_see
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.conftest import RawClient
+from tests.conftest import signed_in
 from tests.promotions.factories import V1, Cast, ask, register
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-4")]
@@ -84,9 +84,7 @@ def test_readers_differ(asked: list[int]) -> None:
 def narrow(cast: Cast, asked: list[int]) -> Client:
     """The browser of somebody who may read the oldest subject alone."""
     RoleGrant.objects.filter(user__username="reader").update(subject_pattern="orders-value")
-    client = RawClient()
-    client.force_login(User.objects.get(username="reader"))
-    return client
+    return signed_in("reader")
 
 
 def test_the_page_reaches_what_may_be_read_below_newer_ones(

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.test import Client
 
 from registry.access.models import RoleGrant, User
 from registry.access.roles import Actor, Grant, TokenLimit
@@ -21,7 +20,7 @@ from registry.notifications.services import mark_read, subscribe, unsubscribe
 from registry.notifications.webhook_delivery import body_of, deliver
 from registry.notifications.webhooks import create_webhook, send_test
 from registry.promotions.requests.drafts import delete_draft, require_author
-from tests.conftest import RawClient
+from tests.conftest import signed_in
 from tests.notifications.conftest import server, tell  # noqa: F401  a fixture
 from tests.notifications.endpoint import Endpoint
 from tests.notifications.test_owner_subscriptions import seen
@@ -56,8 +55,7 @@ def test_an_inbox_names_no_source_that_is_out_of_sight(people: dict[str, Actor],
     source = "orders" if PEOPLE[name][1] else "a source of the registry"
     assert len(entries) == 21 and named == [f"5 more findings of {source} on orders-value."]
     assert {entry.notice.data.get("source") for entry in entries} == ({"orders"} if PEOPLE[name][1] else {None})
-    client: Client = RawClient()
-    client.force_login(User.objects.get(username=name))
+    client = signed_in(name)
     assert f"5 more findings of {source} on" in client.get("/ui/inbox").content.decode()
 
 
@@ -146,8 +144,7 @@ def test_a_log_of_deliveries_hides_what_its_owner_may_no_longer_read(
     hook = create_webhook(name="ci", url=server.url, by=people["steward"]).webhook
     tell()
     deliver(Delivery.objects.get().pk)
-    client: Client = RawClient()
-    client.force_login(User.objects.get(username="steward"))
+    client = signed_in("steward")
     stranger = replace(people["steward"], grants=())
     assert "orders-value" in client.get(f"/ui/webhooks/{hook}").content.decode()
     assert "orders-value" in str(list_deliveries(people["steward"], hook))

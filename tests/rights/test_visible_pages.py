@@ -31,7 +31,7 @@ from registry.streams.models import StreamQuery
 from registry.subjects.models import Registry
 from registry.subjects.services import ensure_registry, register_version
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.conftest import RawClient
+from tests.conftest import RawClient, signed_in
 from tests.dashboard.test_every_page import ORDERS, content  # noqa: F401 - a fixture
 from tests.markup import compact
 
@@ -324,8 +324,7 @@ def test_the_gate_asks_for_all_that_it_is_about(world: dict[str, int], caller: C
 
 def test_whoever_has_no_role_is_refused_everywhere(world: dict[str, int], person: Callable[[str], Actor]) -> None:
     person("stranger")
-    session = RawClient()
-    session.force_login(User.objects.get(username="stranger"))
+    session = signed_in("stranger")
     skipped = ("/ui/tokens", "/ui/sources/add", "/ui/sources/discover", "/ui/proposals/new", "/ui/promotions/request")
     answers = {path: session.get(path.format(**world)) for path in PAGES if not path.startswith(skipped)}
     assert {path: answer.status_code for path, answer in answers.items() if answer.status_code != 403} == {}
@@ -342,8 +341,7 @@ def test_a_refusal_says_what_to_ask_for_and_leads_somewhere(
     assert "reader, steward, approver" in text
     assert '<a class="button" href="/ui/">' in compact(text), "home, which is open to them"
     person("stranger")
-    session = RawClient()
-    session.force_login(User.objects.get(username="stranger"))
+    session = signed_in("stranger")
     said = compact(session.get("/ui/").content.decode())
     assert "Your account has no role yet" in said
     assert '<a class="button" href="/ui/">' not in said
@@ -363,8 +361,7 @@ def test_what_is_not_allowed_is_shown_with_the_reason(
 ) -> None:
     person("reader")
     ReviewRule.objects.create(environment=Environment.objects.get(registry__name="prod"), reviewers="owners")
-    session = RawClient()
-    session.force_login(User.objects.get(username="reader"))
+    session = signed_in("reader")
     text = compact(session.get(path).content.decode())
     off = re.findall(r"<button[^>]* disabled>(?:<svg.*?</svg>)?([^<]*)</button>", text)
     assert set(buttons) <= set(off)

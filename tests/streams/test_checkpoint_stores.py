@@ -17,7 +17,6 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from registry.access.models import User
 from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.checkpoints import Bounds, object_store, read_checkpoint
@@ -39,7 +38,6 @@ from registry.observations import StateScan
 from registry.streams.models import CheckpointStore, StateCheck, StateVariable, StreamQuery
 from registry.streams.services import check_document, checked_store, checkpoint_location, discover
 from tests.checkpoints.test_object_store import FIXTURES, _client, lake
-from tests.conftest import RawClient
 
 ADDRESS = "s3://lake/checkpoints/team/customer_totals"
 KEY = "the-secret-key"  # what no table, log or page may show
@@ -72,19 +70,6 @@ def allowed(server: str, settings: Any, tmp_path: Path) -> dict[str, str]:
 def steward(person: Callable[[str], Actor]) -> Actor:
     """Who may add sources."""
     return person("steward")
-
-
-@pytest.fixture
-def browser(person: Callable[[str], Actor]) -> Callable[[str], Client]:
-    """A signed-in browser of one of the cast."""
-
-    def make(name: str) -> Client:
-        person(name)
-        client = RawClient()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return make
 
 
 def seen(response: Any) -> str:
@@ -132,19 +117,19 @@ def test_an_address_is_added_scanned_and_judged_without_its_rows(allowed: dict[s
 
 @pytest.mark.django_db(transaction=True)
 def test_the_secret_is_in_no_table_log_or_page(
-    allowed: dict[str, str], steward: Actor, browser: Callable[[str], Client], caplog: pytest.LogCaptureFixture
+    allowed: dict[str, str], steward: Actor, look: Callable[[str], Client], caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG")
     number = added(steward, allowed)
     scanned(number)
-    page = browser("reader").get(f"/ui/sources/{number}")
+    page = look("reader").get(f"/ui/sources/{number}")
     text = seen(page)
     assert f"{allowed['endpoint']}, eu-central-1" in text
     assert "as reader, secret lake" in text
     assert "Rows not readable on this server: the Spark server doesn't open s3: addresses" in text
     query = StreamQuery.objects.get()
     variable = StateVariable.objects.get(name="totals")
-    assert "Rows not readable" in seen(browser("reader").get(f"/ui/queries/{query.pk}/variables/{variable.pk}"))
+    assert "Rows not readable" in seen(look("reader").get(f"/ui/queries/{query.pk}/variables/{variable.pk}"))
     (event,) = AuditEvent.objects.filter(table="streams_checkpointstore")
     assert (event.operation, event.actor, event.after["secret"]) == ("INSERT", "steward", "lake")
     stored = [str(vars(row)) for model in (CheckpointStore, Source, Scan, AuditEvent) for row in model.objects.all()]
@@ -253,7 +238,7 @@ def test_who_may_not_add_sources_connects_to_nothing(
 @pytest.mark.django_db
 @pytest.mark.requirement("DBX-4")
 def test_the_check_of_a_plan_finds_the_store_of_the_source(
-    allowed: dict[str, str], steward: Actor, api: Callable[[str], Client], browser: Callable[[str], Client]
+    allowed: dict[str, str], steward: Actor, api: Callable[[str], Client], look: Callable[[str], Client]
 ) -> None:
     client = api("steward")
 
@@ -271,7 +256,7 @@ def test_the_check_of_a_plan_finds_the_store_of_the_source(
     assert any(
         "rows not readable on this server: the Spark server" in note for note in without_store.json()["report"]["notes"]
     )
-    page = browser("steward")
+    page = look("steward")
     fields = {f"{'store_' if name == 'secret' else ''}{name}": value for name, value in allowed.items()}
     loaded = page.post("/ui/state-checks/new", {"path": ADDRESS, "plan": "", "do": "load", **fields})
     assert '"by_status"' in html.unescape(loaded.content.decode())
@@ -320,9 +305,9 @@ def test_the_command_reads_an_object_store_without_the_database(
 
 @pytest.mark.django_db
 def test_checkpoints_are_found_and_each_has_its_form(
-    allowed: dict[str, str], browser: Callable[[str], Client], steward: Actor
+    allowed: dict[str, str], look: Callable[[str], Client], steward: Actor
 ) -> None:
-    client = browser("steward")
+    client = look("steward")
     assert "Object store" in seen(client.get("/ui/sources/discover"))
     fields = {f"{'store_' if name == 'secret' else ''}{name}": value for name, value in allowed.items()}
     search = {"path": "s3://lake/checkpoints", "registry": "dev", "every_seconds": "", **fields}
@@ -343,7 +328,7 @@ def test_checkpoints_are_found_and_each_has_its_form(
     assert "Already a source" in seen(client.post("/ui/sources/discover", search))
     empty = client.post("/ui/sources/discover", search | {"path": "s3://lake/checkpoints/nothing"})
     assert (empty.status_code, "doesn't exist" in seen(empty)) == (422, True)
-    assert browser("reader").post("/ui/sources/discover", search).status_code == 403
+    assert look("reader").post("/ui/sources/discover", search).status_code == 403
     nasty = '"><script>alert(1)</script>'
     response = client.post("/ui/sources/discover", search | {"path": nasty, "region": nasty})
     assert (response.status_code, b"<script>alert" in response.content) == (422, False)
@@ -351,9 +336,9 @@ def test_checkpoints_are_found_and_each_has_its_form(
 
 @pytest.mark.django_db
 def test_folders_are_searched_too_and_a_bound_is_said(
-    allowed: dict[str, str], browser: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
+    allowed: dict[str, str], look: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = browser("steward")
+    client = look("steward")
     search = {"path": str(FIXTURES), "registry": "dev", "every_seconds": ""}
     text = seen(client.post("/ui/sources/discover", search))
     assert "join_rocksdb" in text
@@ -369,7 +354,7 @@ def test_how_a_store_is_reached_can_change_and_is_looked_at_first(
     allowed: dict[str, str],
     person: Callable[[str], Actor],
     api: Callable[[str], Client],
-    browser: Callable[[str], Client],
+    look: Callable[[str], Client],
 ) -> None:
     number = added(person("steward"), allowed)
     client = api("steward")
@@ -382,7 +367,7 @@ def test_how_a_store_is_reached_can_change_and_is_looked_at_first(
     refused = patch(allowed | {"secret": "other"})
     assert (refused.status_code, refused.json()["error"]) == (422, "InvalidSecret")
     assert CheckpointStore.objects.get().secret == "lake"
-    page = browser("steward")
+    page = look("steward")
     assert 'value="another"' in page.get(f"/ui/sources/{number}/edit").content.decode()
     fields = {f"{'store_' if name == 'secret' else ''}{name}": value for name, value in allowed.items()}
     assert page.post(f"/ui/sources/{number}/edit", {"every_seconds": "", **fields}).status_code == 302

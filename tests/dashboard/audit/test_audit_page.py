@@ -22,7 +22,7 @@ from registry.audit.models import AuditEvent
 from registry.subjects.services import delete_config, delete_version, register_version, set_config
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import RawClient
-from tests.dashboard.test_every_page import SUBJECT, browser, content  # noqa: F401 - fixtures
+from tests.dashboard.test_every_page import SUBJECT, content  # noqa: F401 - fixtures
 from tests.markup import compact
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
@@ -59,13 +59,13 @@ def links(page: str) -> dict[str, str]:
     ],
 )
 def test_a_filter_leaves_what_it_names(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     content: dict[str, int],  # noqa: F811
     query: str,
     there: str,
     not_there: str,
 ) -> None:
-    page = browser("reader").get(f"/ui/audit?{query}").content.decode()
+    page = look("reader").get(f"/ui/audit?{query}").content.decode()
     rows = shown(page)
     assert not_there not in rows
     assert there in rows if there else not rows
@@ -87,23 +87,23 @@ def test_a_filter_leaves_what_it_names(
     ],
 )
 def test_what_is_no_filter_is_named(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     content: dict[str, int],  # noqa: F811
     query: str,
     status: int,
     said: str,
 ) -> None:
-    answer = browser("reader").get(f"/ui/audit?{query}")
+    answer = look("reader").get(f"/ui/audit?{query}")
     assert (answer.status_code, said in answer.content.decode()) == (status, True)
 
 
 def test_pages_keep_the_filters(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     content: dict[str, int],  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("dashboard.audit.views.AUDIT_ROWS", 1)
-    client = browser("reader")
+    client = look("reader")
     first = client.get("/ui/audit?table=subjects_schemaversion&registry=dev").content.decode()
     older = re.search(r'rel="next" href="([^"]+)"', compact(first))
     assert older and "table=subjects_schemaversion" in older[1] and "registry=dev" in older[1]
@@ -115,14 +115,14 @@ def test_pages_keep_the_filters(
 
 
 def test_events_lead_to_what_is_there(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     content: dict[str, int],  # noqa: F811
 ) -> None:
     by, gone = system_actor("tests"), SubjectName(".", "gone-value")
     set_config(registry="dev", subject=SubjectName(".", "orders-value"), level="FULL", by=by)
     set_config(registry="dev", subject=None, level="FULL", by=by)
     delete_config(registry="dev", subject=None, by=by)
-    client = browser("admin")
+    client = look("admin")
     found = links(client.get("/ui/audit").content.decode())
     assert found["version added"] == f"{SUBJECT}?version=2"
     assert found["promotion request added"] == f"/ui/promotions/{content['request']}"
@@ -141,10 +141,10 @@ def test_events_lead_to_what_is_there(
     assert shown(page) and not links(page)
 
 
-def test_a_hostile_subject_has_its_activity(browser: Callable[[str], Client], person: Callable[[str], Actor]) -> None:  # noqa: F811
+def test_a_hostile_subject_has_its_activity(look: Callable[[str], Client], person: Callable[[str], Actor]) -> None:
     name = "a/b%2F'\"$(id)" + NASTY
     register_version(registry="dev", subject=SubjectName(".", name), text='"int"', by=person("steward"))
-    client = browser("reader")
+    client = look("reader")
     listed = client.get("/ui/registries/dev/subjects").content.decode()
     (url,) = (unescape(each) for each in re.findall(r'class="primary mono" href="([^"]*)"', compact(listed)))
     activity = re.search(r'href="(/ui/audit\?[^"]*)"', client.get(url).content.decode())
@@ -155,14 +155,14 @@ def test_a_hostile_subject_has_its_activity(browser: Callable[[str], Client], pe
 
 
 def test_the_subjects_links_are_about_it_alone(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     content: dict[str, int],  # noqa: F811
 ) -> None:
-    page = unescape(browser("reader").get(SUBJECT).content.decode())
+    page = unescape(look("reader").get(SUBJECT).content.decode())
     for target in ("findings", "audit"):
         assert f'href="/ui/{target}?subject=orders-value&registry=dev"' in page
     assert "/ui/audit?q=" not in page and "/ui/findings?q=" not in page
-    listed = unescape(browser("reader").get("/ui/registries/dev/subjects").content.decode())
+    listed = unescape(look("reader").get("/ui/registries/dev/subjects").content.decode())
     assert 'href="/ui/findings?subject=orders-value&registry=dev"' in listed
 
 
@@ -174,11 +174,11 @@ def saved(client: Client, query: str) -> str:
 
 
 def test_what_is_saved_is_what_the_api_gives(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     content: dict[str, int],  # noqa: F811
     token: Callable[[str], str],
 ) -> None:
-    client, query = browser("reader"), "registry=dev&subject=orders-value"
+    client, query = look("reader"), "registry=dev&subject=orders-value"
     program = RawClient(headers={"authorization": f"Bearer {token('reader')}"})
     for form in ("csv", "jsonl"):
         answer = program.get(f"/api/v1/audit?{query}&as={form}")
@@ -190,16 +190,16 @@ def test_what_is_saved_is_what_the_api_gives(
     assert client.get("/ui/audit/export?as=exe").status_code == 422
 
 
-def test_what_is_saved_takes_the_right(browser: Callable[[str], Client], content: dict[str, int]) -> None:  # noqa: F811
-    assert browser("stranger").get("/ui/audit/export").status_code == 403
+def test_what_is_saved_takes_the_right(look: Callable[[str], Client], content: dict[str, int]) -> None:  # noqa: F811
+    assert look("stranger").get("/ui/audit/export").status_code == 403
     assert RawClient().get("/ui/audit/export").status_code == 302
 
 
 def test_more_events_take_no_more_queries(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     content: dict[str, int],  # noqa: F811
 ) -> None:
-    client = browser("approver")
+    client = look("approver")
     address = "/ui/audit?subject=orders-value&registry=dev"
 
     def queries() -> int:
@@ -219,11 +219,11 @@ def test_more_events_take_no_more_queries(
     assert first <= QUERIES["audit: subject"]
 
 
-def test_the_log_of_then_ends_then(browser: Callable[[str], Client], content: dict[str, int], system: Actor) -> None:  # noqa: F811
+def test_the_log_of_then_ends_then(look: Callable[[str], Client], content: dict[str, int], system: Actor) -> None:  # noqa: F811
     """Under `at` the page shows what was written by then, and so does the file that is saved from it."""
     moment = timezone.now()
     set_config(registry="dev", subject=SubjectName(".", "orders-value"), level="NONE", by=system)
-    client, asked = browser("reader"), {"table": "subjects_config", "at": moment.isoformat()}
+    client, asked = look("reader"), {"table": "subjects_config", "at": moment.isoformat()}
     now, then = (client.get("/ui/audit", query) for query in ({"table": "subjects_config"}, asked))
     assert len(then.context["page"].rows) == len(now.context["page"].rows) - 1
     page = then.content.decode()

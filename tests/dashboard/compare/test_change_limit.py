@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from registry.promotions import services
-from tests.dashboard.promotions.test_promotion_pages import Browser, browser, cast, text_of, versions  # noqa: F401 - fixtures
+from tests.dashboard.promotions.test_promotion_pages import Browser, cast, text_of, versions  # noqa: F401 - fixtures
 from tests.markup import compact
 from tests.promotions.factories import V1, Cast, ask, register
 
@@ -49,9 +49,9 @@ def link(response: Any, label: str) -> str:
 
 
 def test_all_changes_of_a_request_are_read_and_commented_on_by_field(
-    browser: Browser, cast: Cast, wide: int  # noqa: F811
+    look: Browser, cast: Cast, wide: int  # noqa: F811
 ) -> None:  # fmt: skip
-    client, address = browser("approver"), f"/ui/promotions/{wide}"
+    client, address = look("approver"), f"/ui/promotions/{wide}"
     drawn = client.get(f"{address}?item=orders-value&view=split")
     assert len(paths(drawn)) == 1 and "3 more changes of the same or lower severity aren’t shown" in text_of(drawn)
     everything = client.get(link(drawn, "Show all"))
@@ -70,9 +70,9 @@ def test_all_changes_of_a_request_are_read_and_commented_on_by_field(
 
 
 def test_a_request_lists_what_stays_and_compares_texts_as_submitted(
-    browser: Browser, cast: Cast, wide: int  # noqa: F811
+    look: Browser, cast: Cast, wide: int  # noqa: F811
 ) -> None:  # fmt: skip
-    client, address = browser("reader"), f"/ui/promotions/{wide}"
+    client, address = look("reader"), f"/ui/promotions/{wide}"
     shown = client.get(link(client.get(address), "Show"))
     assert re.search(r'<ul class="unchanged">.*Order\.id.*</ul>', text_of(shown), re.DOTALL)
     submitted = client.get(f"{address}?text=submitted", headers={"HX-Request": "true", "HX-Target": "text"})
@@ -83,9 +83,9 @@ def test_a_request_lists_what_stays_and_compares_texts_as_submitted(
 
 @pytest.mark.parametrize("page", ["/ui/proposals/new", "/ui/registries/staging/subjects/orders-value/report"])
 def test_all_changes_of_a_text_are_read_before_it_is_asked_for(
-    browser: Browser, versions: None, page: str  # noqa: F811
+    look: Browser, versions: None, page: str  # noqa: F811
 ) -> None:  # fmt: skip
-    client = browser("steward")
+    client = look("steward")
     form = {"registry": "staging", "subject": "orders-value", "schema_type": "AVRO", "text": json.dumps(WIDE)}
     checked = client.post(page, form)
     assert len(paths(checked)) == 1
@@ -97,11 +97,11 @@ def test_all_changes_of_a_text_are_read_before_it_is_asked_for(
 
 
 def test_all_findings_of_a_report_are_read(
-    browser: Browser, versions: None, monkeypatch: pytest.MonkeyPatch  # noqa: F811
+    look: Browser, versions: None, monkeypatch: pytest.MonkeyPatch  # noqa: F811
 ) -> None:  # fmt: skip
     for limit in ("MAX_FINDINGS", "MAX_BEYOND"):
         monkeypatch.setattr(f"dashboard.compatibility.result.{limit}", 1)
-    client, page = browser("steward"), "/ui/registries/staging/subjects/orders-value/report"
+    client, page = look("steward"), "/ui/registries/staging/subjects/orders-value/report"
     without = [{key: value for key, value in field.items() if key != "default"} for field in WIDE["fields"]]
     form = {"schema_type": "AVRO", "text": json.dumps(WIDE | {"fields": without}), "level": "BACKWARD"}
     checked = client.post(page, form)

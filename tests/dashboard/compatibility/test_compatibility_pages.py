@@ -24,7 +24,7 @@ from registry.subjects.lifecycle.notes import change_tags
 from registry.subjects.services import register_version, set_config
 from registry.subjects.usage.clients import declare_client
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.conftest import RawClient
+from tests.conftest import RawClient, signed_in
 from tests.markup import compact
 
 ORDERS = SubjectName(".", "orders-value")
@@ -59,9 +59,7 @@ QUERIES = json.loads((Path(__file__).parents[1] / "query_counts.json").read_text
 def reader(person: Callable[[str], Actor]) -> Client:
     """A signed-in browser of somebody who may read."""
     person("reader")
-    client = RawClient()
-    client.force_login(User.objects.get(username="reader"))
-    return client
+    return signed_in("reader")
 
 
 @pytest.fixture
@@ -574,8 +572,7 @@ def test_hostile_names_and_docs_stay_text(reader: Client, content: Actor) -> Non
 @pytest.mark.parametrize("page", ["compare?from=1&to=2", "report", "simulate", "simulate?part=modify"])
 def test_who_may_not_read_sees_nothing(person: Callable[[str], Actor], content: Actor, page: str) -> None:
     person("stranger")
-    client = RawClient()
-    client.force_login(User.objects.get(username="stranger"))
+    client = signed_in("stranger")
     response = client.get(f"{SUBJECT}{page}")
     assert response.status_code == 403
     assert "client_name" not in response.content.decode()
@@ -646,8 +643,7 @@ def test_a_pasted_text_is_kept_for_a_link_that_its_author_alone_opens(
     assert "report?" not in seen(check(reader, PROPOSED))
     page = compact(check(reader, PROPOSED).content.decode())
     assert 'name="do" value="keep"' not in page, "reading gives no drafts"
-    steward = RawClient()
-    steward.force_login(User.objects.get(username="steward"))
+    steward = signed_in("steward")
     response = check(steward, PROPOSED, do="keep")
     link = re.search(r'id="report-link" hidden>(http[^<]*draft=[^<]*)<', compact(response.content.decode()))
     assert link

@@ -25,7 +25,7 @@ from registry.subjects.models import Registry, Subject
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import RawClient
-from tests.dashboard.test_every_page import browser, content  # noqa: F401 - fixtures
+from tests.dashboard.test_every_page import content  # noqa: F401 - fixtures
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
 
@@ -92,7 +92,7 @@ def address_in(line: str) -> str:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_api_gives_the_same_list_to_the_line_of_the_page(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     content: dict[str, int],  # noqa: F811
     token: Callable[[str], str],
     person: Callable[[str], Actor],
@@ -101,7 +101,7 @@ def test_the_api_gives_the_same_list_to_the_line_of_the_page(
     person("reader")
     _fill(content, person("steward"))
     who = {"/ui/people?q=read": "admin", "/ui/proposals": "steward"}.get(page, "reader")
-    address = address_in(unfolded(browser(who).get(page.format(**content)).content.decode()))
+    address = address_in(unfolded(look(who).get(page.format(**content)).content.decode()))
     assert address == PAGES[page].format(**content)
     response = RawClient(headers={"authorization": f"Bearer {token(who)}"}).get(address)
     assert response.status_code == 200
@@ -144,13 +144,13 @@ def _fill(content: dict[str, int], steward: Actor) -> None:  # noqa: F811
 
 
 def test_a_hostile_name_stays_one_word_of_the_shell(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     person: Callable[[str], Actor],
     token: Callable[[str], str],
 ) -> None:
     register_version(registry="dev", subject=SubjectName(".", NASTY), text='"int"', by=person("steward"))
     page = "/ui/registries/dev/subjects/a%2Fb%252F'%22%24(id)%3Cb%3E/"
-    address = address_in(unfolded(browser("reader").get(page).content.decode()))
+    address = address_in(unfolded(look("reader").get(page).content.decode()))
     response = RawClient(headers={"authorization": f"Bearer {token('reader')}"}).get(address)
     assert response.status_code == 200
 

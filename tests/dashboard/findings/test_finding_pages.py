@@ -15,7 +15,6 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.findings.evidence import evidence_tables
-from registry.access.models import User
 from registry.access.roles import Actor, Grant
 from registry.drift.evidence import read_evidence
 from registry.drift.findings.promotion_check import open_drift
@@ -44,19 +43,6 @@ CLIENTS: dict[str, dict[str, Any]] = {
     "billing": {"contact": "#billing", "version": 1},
 }
 DECIDERS = ("steward", "approver", "admin")
-
-
-@pytest.fixture
-def browser(person: Callable[[str], Actor]) -> Callable[[str], Client]:
-    """A signed-in browser of one of the cast."""
-
-    def make(name: str) -> Client:
-        person(name)
-        client = RawClient()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return make
 
 
 def seen(response: Any) -> str:
@@ -110,10 +96,10 @@ EVIDENCE = {
 
 
 def test_finding_pages_show_evidence_cause_and_commands(
-    browser: Callable[[str], Client], find: Callable[..., Finding], django_assert_num_queries: Any
+    look: Callable[[str], Client], find: Callable[..., Finding], django_assert_num_queries: Any
 ) -> None:
     row = find(rule="OLD_VERSION_WRITTEN", evidence=EVIDENCE, cause="Most likely version 3.")
-    client = browser("steward")
+    client = look("steward")
     with django_assert_num_queries(QUERIES["drift: one finding"]):
         response = client.get(f"/ui/findings/{row.pk}")
     text, raw = seen(response), response.content.decode()
@@ -131,12 +117,12 @@ def test_finding_pages_show_evidence_cause_and_commands(
 
 
 def test_the_list_says_of_which_scans_the_sentence_and_the_count_are(
-    browser: Callable[[str], Client], find: Callable[..., Finding]
+    look: Callable[[str], Client], find: Callable[..., Finding]
 ) -> None:
     find(sentence="3 messages lack a schema id.", evidence={"messages": 3}, rule="UNFRAMED_DATA", count=7)
     find(sentence="5 messages have no key.", evidence={"messages": 5}, rule="KEY_MISSING", count=5)
     find(sentence="The level was relaxed.", rule="LEVEL_RELAXED")
-    text = seen(browser("reader").get("/ui/findings"))
+    text = seen(look("reader").get("/ui/findings"))
     assert "In all scans" in text
     assert "In the last scan that saw it: 3 messages lack a schema id." in text
     for plain in ("5 messages have no key.", "The level was relaxed."):
@@ -178,7 +164,7 @@ AGES_AGO = datetime(2026, 3, 1, 8, tzinfo=UTC)
     ],
 )
 def test_a_finding_that_no_scan_checks_says_so(
-    browser: Callable[[str], Client],
+    look: Callable[[str], Client],
     find: Callable[..., Finding],
     token: Callable[[str], str],
     source: Source,
@@ -190,7 +176,7 @@ def test_a_finding_that_no_scan_checks_says_so(
     row = find(topic=Topic.objects.create(source=source, name="orders", **topic_values))
     Source.objects.filter(pk=source.pk).update(**source_values)
     Scan.objects.filter(source=source).update(**scan_values)
-    reader = browser("reader")
+    reader = look("reader")
     answer = reader.get(f"/api/v1/findings/{row.pk}", headers={"authorization": f"Bearer {token('reader')}"})
     assert answer.json()["not_checked"] == said
     for address in ("/ui/findings", f"/ui/findings/{row.pk}"):
@@ -211,19 +197,19 @@ def test_readers_of_its_subject_alone_get_no_reason(find: Callable[..., Finding]
 
 
 def test_an_undeclared_protobuf_field_is_shown_with_its_number_and_a_message_that_has_it(
-    browser: Callable[[str], Client], find: Callable[..., Finding]
+    look: Callable[[str], Client], find: Callable[..., Finding]
 ) -> None:
     evidence = EVIDENCE | {
         "field": "#7", "framing": "id", "mark": "1", "field_number": 7, "encodings": ["varint"], "example": [{"partition": 4, "offset": 1234}],
     }  # fmt: skip
-    text = seen(browser("steward").get(f"/ui/findings/{find(rule='FIELD_UNDECLARED', evidence=evidence).pk}"))
+    text = seen(look("steward").get(f"/ui/findings/{find(rule='FIELD_UNDECLARED', evidence=evidence).pk}"))
     assert "Field number 7" in text and "Encodings varint" in text and "Example Partition Offset 4 1234" in text
     assert text.index("-p 4 -o 1234 -c 1") < text.index("-p 0 -o 17 -c 3")
     assert "Propose" not in text, "Protobuf says neither its name nor its type"
 
 
 def test_a_finding_names_the_clients_and_the_queries_that_it_concerns(
-    browser: Callable[[str], Client], find: Callable[..., Finding], source: Source, system: Actor
+    look: Callable[[str], Client], find: Callable[..., Finding], source: Source, system: Actor
 ) -> None:
     """Of its subject, or where none is known of its topic; of other subjects and registries nobody."""
     orders, other = SubjectName(".", "orders-value"), SubjectName(".", "other-value")
@@ -238,7 +224,7 @@ def test_a_finding_names_the_clients_and_the_queries_that_it_concerns(
             allowed_schema_files=1, scanned_at=timezone.now(),
         )  # fmt: skip
         QueryInput.objects.create(query=query, topic=topic, side="value", context=".", subject=subject_name)
-    client = browser("reader")
+    client = look("reader")
 
     def told(**fields: Any) -> tuple[list[tuple[str, str]], list[str], str]:
         response = client.get(f"/ui/findings/{find(**fields).pk}")
@@ -261,11 +247,11 @@ def test_a_finding_names_the_clients_and_the_queries_that_it_concerns(
     assert client.get(f"/ui/findings/{find(subject_name='').pk}").context["page"].affected is None
 
 
-def test_a_finding_without_evidence_says_so(browser: Callable[[str], Client], find: Callable[..., Finding]) -> None:
-    assert "No evidence was saved" in seen(browser("reader").get(f"/ui/findings/{find().pk}"))
+def test_a_finding_without_evidence_says_so(look: Callable[[str], Client], find: Callable[..., Finding]) -> None:
+    assert "No evidence was saved" in seen(look("reader").get(f"/ui/findings/{find().pk}"))
 
 
-def test_evidence_beyond_the_calendar_is_shown(browser: Callable[[str], Client], find: Callable[..., Finding]) -> None:
+def test_evidence_beyond_the_calendar_is_shown(look: Callable[[str], Client], find: Callable[..., Finding]) -> None:
     part = {
         "partition": 0,
         "messages": 1,
@@ -274,18 +260,18 @@ def test_evidence_beyond_the_calendar_is_shown(browser: Callable[[str], Client],
         "first_time": -(2**62),
         "last_time": 2**62,
     }
-    response = browser("reader").get(f"/ui/findings/{find(evidence={'partitions': [part]}).pk}")
+    response = look("reader").get(f"/ui/findings/{find(evidence={'partitions': [part]}).pk}")
     assert response.status_code == 200 and f"{2**62} ms" in seen(response)
 
 
 def test_the_list_counts_filters_and_hides_muted_ones(
-    browser: Callable[[str], Client], find: Callable[..., Finding], django_assert_num_queries: Any
+    look: Callable[[str], Client], find: Callable[..., Finding], django_assert_num_queries: Any
 ) -> None:
     find(sentence="first break")
     find(sentence="second risk", severity="risk", rule="UNFRAMED_DATA", subject_name="other", assigned_to="approver")
     find(sentence="third muted", muted=True)
     find(sentence="fourth done", state="resolved")
-    client = browser("reader")
+    client = look("reader")
     with django_assert_num_queries(QUERIES["drift: findings"]):
         text = seen(client.get("/ui/findings"))
     assert "first break" in text and "second risk" in text and "1 muted" in text
@@ -310,17 +296,17 @@ def test_the_list_counts_filters_and_hides_muted_ones(
 @pytest.mark.parametrize(
     "query", ["state=zz", "muted=zz", "severity=zz", "kind=zz", "offset=x", "source=zz", "rule=%00", "q=" + "a+" * 200]
 )
-def test_no_filter_breaks_the_list(browser: Callable[[str], Client], find: Callable[..., Finding], query: str) -> None:
+def test_no_filter_breaks_the_list(look: Callable[[str], Client], find: Callable[..., Finding], query: str) -> None:
     find()
-    assert browser("reader").get(f"/ui/findings?{query}").status_code in (200, 422)
+    assert look("reader").get(f"/ui/findings?{query}").status_code in (200, 422)
 
 
 def test_long_lists_are_paged_and_take_no_more_queries(
-    browser: Callable[[str], Client], find: Callable[..., Finding], django_assert_num_queries: Any
+    look: Callable[[str], Client], find: Callable[..., Finding], django_assert_num_queries: Any
 ) -> None:
     for number in range(60):
         find(sentence=f"number {number:02}", last_seen=timezone.now() - timedelta(minutes=number))
-    client = browser("reader")
+    client = look("reader")
     with django_assert_num_queries(QUERIES["drift: findings"]):
         first = seen(client.get("/ui/findings"))
     assert "number 49" in first and "number 50" not in first
@@ -328,20 +314,18 @@ def test_long_lists_are_paged_and_take_no_more_queries(
     assert "number 50" in second and "number 49" not in second and "51–60 of 60" in second
 
 
-def test_nothing_found_is_green_only_where_something_was_scanned(
-    browser: Callable[[str], Client], source: Source
-) -> None:
-    assert "No drift" in seen(browser("reader").get("/ui/findings"))
+def test_nothing_found_is_green_only_where_something_was_scanned(look: Callable[[str], Client], source: Source) -> None:
+    assert "No drift" in seen(look("reader").get("/ui/findings"))
     Scan.objects.all().delete()
-    text = seen(browser("reader").get("/ui/findings"))
+    text = seen(look("reader").get("/ui/findings"))
     assert "Not scanned" in text and "No drift" not in text
 
 
 @pytest.mark.parametrize("name", DECIDERS)
 def test_a_finding_is_acknowledged_opened_again_and_assigned(
-    browser: Callable[[str], Client], find: Callable[..., Finding], name: str
+    look: Callable[[str], Client], find: Callable[..., Finding], name: str
 ) -> None:
-    row, client = find(), browser(name)
+    row, client = find(), look(name)
     address = f"/ui/findings/{row.pk}"
     until = (timezone.now() + timedelta(days=3)).date().isoformat()
     assert "This field is required." in seen(client.post(f"{address}/acknowledge", {"reason": " "}, follow=True))
@@ -364,9 +348,9 @@ def test_a_finding_is_acknowledged_opened_again_and_assigned(
 
 @pytest.mark.parametrize("closed", [True, False])
 def test_a_break_of_a_closed_environment_is_said_to_block_after_a_decision(
-    browser: Callable[[str], Client], find: Callable[..., Finding], token: Callable[[str], str], closed: bool
+    look: Callable[[str], Client], find: Callable[..., Finding], token: Callable[[str], str], closed: bool
 ) -> None:
-    row, risk, client = find(), find(severity="risk"), browser("steward")
+    row, risk, client = find(), find(severity="risk"), look("steward")
     Environment.objects.filter(registry__name="dev").update(is_closed=closed)
     said = "dev is a closed environment: a break still fails requests afterwards"
     assert (said in seen(client.get(f"/ui/findings/{row.pk}"))) is closed
@@ -377,22 +361,22 @@ def test_a_break_of_a_closed_environment_is_said_to_block_after_a_decision(
 
 
 def test_a_source_whose_findings_block_a_closed_environment_is_kept(
-    browser: Callable[[str], Client], find: Callable[..., Finding], person: Callable[[str], Actor]
+    look: Callable[[str], Client], find: Callable[..., Finding], person: Callable[[str], Actor]
 ) -> None:
     row, admin = find(state="acknowledged", acknowledged_reason="known"), person("admin")
     Environment.objects.filter(registry__name="dev").update(is_closed=True)
     with pytest.raises(WrongState, match="dev is a closed environment whose requests they fail"):
         remove_source(source_id=row.source_id, by=person("steward"))
-    assert "Resolve them first" in seen(browser("steward").post(f"/ui/sources/{row.source_id}/remove", follow=True))
+    assert "Resolve them first" in seen(look("steward").post(f"/ui/sources/{row.source_id}/remove", follow=True))
     open_break_glass(environment="dev", reason="the topic is gone", minutes=5, by=admin)
     remove_source(source_id=row.source_id, by=admin)
     assert not Finding.objects.exists()
 
 
 def test_who_only_reads_decides_nothing_and_reads_why(
-    browser: Callable[[str], Client], find: Callable[..., Finding]
+    look: Callable[[str], Client], find: Callable[..., Finding]
 ) -> None:
-    row, reader = find(), browser("reader")
+    row, reader = find(), look("reader")
     address = f"/ui/findings/{row.pk}"
     assert "to decide on findings" in seen(reader.get(address))
     assert "to decide on findings" in seen(reader.get("/ui/findings"))
@@ -409,17 +393,17 @@ def test_who_only_reads_decides_nothing_and_reads_why(
 
 
 @pytest.mark.parametrize("address", ["/ui/findings", "/ui/findings/{row}", "/ui/mutes"])
-def test_a_stranger_sees_nothing(browser: Callable[[str], Client], find: Callable[..., Finding], address: str) -> None:
+def test_a_stranger_sees_nothing(look: Callable[[str], Client], find: Callable[..., Finding], address: str) -> None:
     path = address.format(row=find().pk)
     assert RawClient().get(path).status_code == 302
-    assert browser("stranger").get(path).status_code == 403
+    assert look("stranger").get(path).status_code == 403
 
 
 def test_many_are_decided_at_once_and_what_could_not_be_is_named(
-    browser: Callable[[str], Client], find: Callable[..., Finding], person: Callable[[str], Actor]
+    look: Callable[[str], Client], find: Callable[..., Finding], person: Callable[[str], Actor]
 ) -> None:
     rows = [find() for _ in range(4)]
-    steward = browser("steward")
+    steward = look("steward")
     acknowledge(finding_id=rows[3].pk, reason="before", by=person("steward"))
     chosen = {"finding": [*(row.pk for row in rows), 99_999, "x"], "next": "/ui/findings?severity=break"}
     response = steward.post("/ui/findings/decide", {**chosen, "do": "acknowledge", "reason": "known"}, follow=True)
@@ -444,22 +428,22 @@ def test_many_are_decided_at_once_and_what_could_not_be_is_named(
     ],
 )
 def test_a_choice_of_none_or_too_many_is_refused(
-    browser: Callable[[str], Client], source: Source, form: dict[str, Any], sentence: str
+    look: Callable[[str], Client], source: Source, form: dict[str, Any], sentence: str
 ) -> None:
-    assert sentence in seen(browser("steward").post("/ui/findings/decide", form, follow=True))
+    assert sentence in seen(look("steward").post("/ui/findings/decide", form, follow=True))
 
 
 @pytest.mark.parametrize(
     "back", ["https://evil.example/ui/findings", "//evil.example", "/ui/accounts/logout/", "javascript:alert(1)"]
 )
-def test_a_decision_leads_back_to_findings_alone(browser: Callable[[str], Client], source: Source, back: str) -> None:
-    assert browser("steward").post("/ui/findings/decide", {"next": back})["Location"] == "/ui/findings"
+def test_a_decision_leads_back_to_findings_alone(look: Callable[[str], Client], source: Source, back: str) -> None:
+    assert look("steward").post("/ui/findings/decide", {"next": back})["Location"] == "/ui/findings"
 
 
-def test_a_mute_is_tried_made_and_ended(browser: Callable[[str], Client], find: Callable[..., Finding]) -> None:
+def test_a_mute_is_tried_made_and_ended(look: Callable[[str], Client], find: Callable[..., Finding]) -> None:
     first, second = find(sentence="first-of-all"), find(sentence="two", location="payments:0@1")
     find(sentence="three", state="resolved")
-    steward = browser("steward")
+    steward = look("steward")
     preview = seen(steward.get("/ui/mutes?registry=dev&location=orders:*"))
     assert "Matches 1 of 2 findings, and future ones." in preview and Mute.objects.count() == 0
     form = {"registry": "dev", "location": "orders:*", "reason": f"load test {NASTY}", "until": ""}
@@ -472,8 +456,8 @@ def test_a_mute_is_tried_made_and_ended(browser: Callable[[str], Client], find: 
     assert (first.muted, second.muted) == (True, False)
     assert "first-of-all" not in seen(steward.get("/ui/findings")).split()
     mute = Mute.objects.get()
-    assert "to mute" in seen(browser("reader").get("/ui/mutes"))
-    assert browser("reader").post(f"/ui/mutes/{mute.pk}/end").status_code == 403
+    assert "to mute" in seen(look("reader").get("/ui/mutes"))
+    assert look("reader").post(f"/ui/mutes/{mute.pk}/end").status_code == 403
     assert "Mute removed" in seen(steward.post(f"/ui/mutes/{mute.pk}/end", follow=True))
     first.refresh_from_db()
     assert first.muted is False
@@ -491,29 +475,29 @@ def test_a_mute_is_tried_made_and_ended(browser: Callable[[str], Client], find: 
     ],
 )
 def test_a_mute_that_cannot_be_is_refused_with_the_reason(
-    browser: Callable[[str], Client], source: Source, form: dict[str, str], sentence: str
+    look: Callable[[str], Client], source: Source, form: dict[str, str], sentence: str
 ) -> None:
-    response = browser("steward").post("/ui/mutes", {"registry": "dev", **form})
+    response = look("steward").post("/ui/mutes", {"registry": "dev", **form})
     assert response.status_code == 422 and sentence in seen(response)
     assert Mute.objects.count() == 0
 
 
 def test_a_finding_whose_topic_is_known_leads_to_its_mute(
-    browser: Callable[[str], Client], find: Callable[..., Finding], source: Source
+    look: Callable[[str], Client], find: Callable[..., Finding], source: Source
 ) -> None:
     row = find(topic=Topic.objects.create(source=source, name="orders"))
-    page = browser("steward").get(f"/ui/findings/{row.pk}").content.decode()
+    page = look("steward").get(f"/ui/findings/{row.pk}").content.decode()
     link = re.search(r'href="(/ui/mutes\?[^"]+)"', page)
     assert link
-    text = seen(browser("steward").get(html.unescape(link[1])))
+    text = seen(look("steward").get(html.unescape(link[1])))
     assert "Matches 1 of 1 findings" in text
 
 
 @pytest.mark.parametrize("field", ["reason", "to", "registry", "rule", "subject", "location"])
 def test_a_byte_that_no_text_of_the_database_holds_breaks_no_form(
-    browser: Callable[[str], Client], find: Callable[..., Finding], field: str
+    look: Callable[[str], Client], find: Callable[..., Finding], field: str
 ) -> None:
-    row, steward = find(), browser("steward")
+    row, steward = find(), look("steward")
     form = {"registry": "dev", "rule": "X", "reason": "x", "to": "", field: "a\0b"}
     for address in (f"/ui/findings/{row.pk}/acknowledge", f"/ui/findings/{row.pk}/assign", "/ui/mutes"):
         assert steward.post(address, form).status_code in (302, 404, 422)

@@ -18,7 +18,6 @@ from registry.access.models import RoleGrant, User
 from registry.access.roles import Actor
 from registry.promotions.models import Environment, ReviewRule
 from registry.subjects.models import Registry
-from tests.dashboard.test_every_page import browser  # noqa: F401 - a fixture
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-4")]
 
@@ -31,9 +30,9 @@ def steps(client: Client) -> list[str]:
 
 
 @pytest.fixture
-def client(registries: None, browser: Callable[[str], Client]) -> Client:  # noqa: F811
+def client(registries: None, look: Callable[[str], Client]) -> Client:
     """An administrator at an empty house of dev, staging and prod."""
-    return browser("admin")
+    return look("admin")
 
 
 def test_what_is_there_is_said_before_anything_is_done(client: Client) -> None:

@@ -24,7 +24,7 @@ from registry.promotions.models import PromotionRequest
 from registry.search.services import index_stale
 from registry.subjects.models import Registry
 from tests.conftest import RawClient
-from tests.dashboard.test_every_page import browser, content  # noqa: F401 - fixtures
+from tests.dashboard.test_every_page import content  # noqa: F401 - fixtures
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2", "CARD-4")]
 QUERIES = json.loads((Path(__file__).parents[1] / "query_counts.json").read_text())
@@ -40,20 +40,20 @@ def part(client: Client, key: str) -> str:
 
 
 def test_a_scan_has_its_duration_and_can_be_started_again(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     content: dict[str, int],  # noqa: F811
 ) -> None:
-    steward = browser("steward")
+    steward = look("steward")
     shown = part(steward, "scans")
     assert "orders" in shown and "2.0 s" in shown and f'action="/ui/sources/{content["source"]}/scan"' in shown
     Scan.objects.filter(pk=content["scan"]).update(state="failed", error="The broker is gone <b>")
     failed = part(steward, "scans")
     assert "Failed" in failed and "The broker is gone &lt;b&gt;" in failed
-    reader = part(browser("reader"), "scans")
+    reader = part(look("reader"), "scans")
     assert "disabled" in reader and "You need the" in reader
 
 
-def test_a_mirror_that_fails_says_why(browser: Callable[[str], Client], content: dict[str, int]) -> None:  # noqa: F811
+def test_a_mirror_that_fails_says_why(look: Callable[[str], Client], content: dict[str, int]) -> None:  # noqa: F811
     Registry.objects.filter(name="staging").update(
         kind="remote",
         url="http://theirs.example",
@@ -61,15 +61,15 @@ def test_a_mirror_that_fails_says_why(browser: Callable[[str], Client], content:
         sync_error="HTTP 502",
         failing_since=timezone.now(),
     )
-    shown = part(browser("reader"), "mirrors")
+    shown = part(look("reader"), "mirrors")
     assert "staging" in shown and "HTTP 502" in shown and "Failed" in shown and "every 1 minute" in shown
 
 
 def test_what_is_scheduled_or_stopped_half_way_leads_to_its_request(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     content: dict[str, int],  # noqa: F811
 ) -> None:
-    client, rows = browser("reader"), PromotionRequest.objects.filter(pk=content["request"])
+    client, rows = look("reader"), PromotionRequest.objects.filter(pk=content["request"])
     assert "No requests are scheduled" in part(client, "applies")
     rows.update(state="scheduled", apply_at=timezone.now() + timedelta(hours=1))
     assert "Waiting" in part(client, "applies")
@@ -92,27 +92,27 @@ def delivery(owner: str, state: str) -> Delivery:
 
 
 def test_deliveries_are_those_of_ones_own_webhooks(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     content: dict[str, int],  # noqa: F811
     person: Callable[[str], Actor],
 ) -> None:
     person("reader")
     person("approver")
     failed, waiting = delivery("reader", "failed"), delivery("approver", "queued")
-    reader, admin = part(browser("reader"), "deliveries"), part(browser("admin"), "deliveries")
+    reader, admin = part(look("reader"), "deliveries"), part(look("admin"), "deliveries")
     assert "HTTP 500 for reader" in reader and f"/deliveries/{failed.pk}/replay" in reader
     assert "of approver" not in reader
     assert "of approver" in admin and "of reader" in admin
     assert f"/deliveries/{waiting.pk}/replay" not in admin
-    assert "No pending or failed deliveries" in part(browser("steward"), "deliveries")
+    assert "No pending or failed deliveries" in part(look("steward"), "deliveries")
 
 
 def test_the_index_and_the_seals_say_how_far_they_are(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     content: dict[str, int],  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    client = browser("reader")
+    client = look("reader")
     assert "out of date" in part(client, "index")
     index_stale()
     assert "Up to date." in part(client, "index")
@@ -126,7 +126,7 @@ def test_the_index_and_the_seals_say_how_far_they_are(
 
 @pytest.mark.parametrize("broken", ["list_sources", "list_mirrors", "list_requests", "deliveries_under_way", "backlog"])
 def test_a_part_that_cannot_be_read_leaves_the_others(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     content: dict[str, int],  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
     broken: str,
@@ -136,22 +136,22 @@ def test_a_part_that_cannot_be_read_leaves_the_others(
             cursor.execute("SELECT 1 / 0")
 
     monkeypatch.setattr(jobs, broken, fail)
-    text = browser("reader").get("/ui/jobs").content.decode()
+    text = look("reader").get("/ui/jobs").content.decode()
     assert text.count("This section can’t be loaded.") == 1
     assert text.count('<section class="panel"') == 8
     assert "Audit log seals" in text
 
 
-def test_who_may_not_read_the_audit_sees_no_jobs(browser: Callable[[str], Client]) -> None:  # noqa: F811
-    assert browser("stranger").get("/ui/jobs").status_code == 403
+def test_who_may_not_read_the_audit_sees_no_jobs(look: Callable[[str], Client]) -> None:
+    assert look("stranger").get("/ui/jobs").status_code == 403
     assert RawClient().get("/ui/jobs").status_code == 302
 
 
 def test_more_jobs_take_no_more_queries(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     content: dict[str, int],  # noqa: F811
 ) -> None:
-    client = browser("admin")
+    client = look("admin")
 
     def queries() -> int:
         with CaptureQueriesContext(connection) as executed:

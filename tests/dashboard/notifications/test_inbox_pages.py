@@ -16,7 +16,6 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dashboard.sources.coverage import clean_of
-from registry.access.models import User
 from registry.access.roles import Actor, Grant
 from registry.drift.models import Finding, Scan, Source
 from registry.drift.selectors import ScanInfo
@@ -25,7 +24,6 @@ from registry.promotions.models import PromotionRequest
 from registry.promotions.reviews.reviewers import freezes_soon, waits_long, worked
 from registry.promotions.selectors import resolving
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.conftest import RawClient
 from tests.drift.scans import make_source
 from tests.markup import compact
 from tests.promotions.factories import BROKEN, ORDERS, V1, V2, Cast, ask, register
@@ -38,18 +36,6 @@ HOSTILE = '<img src=x onerror="alert(1)">'
 def cast(person: Callable[[str], Actor]) -> Cast:
     """Everybody who takes part, by name."""
     return {name: person(name) for name in ("reader", "steward", "approver", "approver2", "admin")}
-
-
-@pytest.fixture
-def browser(cast: Cast) -> Callable[[str], Client]:
-    """A signed-in browser of one of the cast."""
-
-    def make(name: str) -> Client:
-        client = RawClient()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return make
 
 
 @pytest.fixture
@@ -137,16 +123,16 @@ def test_only_a_freeze_that_begins_soon_makes_a_review_due(cast: Cast) -> None:
     assert freezes_soon(set(), now) == {}
 
 
-def test_what_waits_says_what_it_costs_and_whether_it_is_due(browser: Callable[[str], Client], cast: Cast) -> None:
+def test_what_waits_says_what_it_costs_and_whether_it_is_due(look: Callable[[str], Client], cast: Cast) -> None:
     register(V1, cast["steward"])
     register(V1, cast["steward"], registry="staging")
     register(BROKEN, cast["admin"], force="tests")
     breaking = ask(cast, version=2, target="staging")
-    text = seen(browser("approver").get("/ui/"))
+    text = seen(look("approver").get("/ui/"))
     assert "Breaking change, 1 failed check" in text
     assert "Review due" not in text and "Approve several" not in text
     PromotionRequest.objects.filter(pk=breaking).update(requested_at=timezone.now() - timedelta(days=8))
-    text = seen(browser("approver").get("/ui/"))
+    text = seen(look("approver").get("/ui/"))
     assert "Review due Waiting for more than 2 working days." in text
     now = timezone.now()
     services.add_freeze(
@@ -154,15 +140,15 @@ def test_what_waits_says_what_it_costs_and_whether_it_is_due(browser: Callable[[
         by=cast["admin"],
     )  # fmt: skip
     ask(cast, version=1, target="prod")
-    page = browser("approver").get("/ui/")
+    page = look("approver").get("/ui/")
     assert "Review due A freeze of prod starts at " in seen(page) and "UTC: a sale" in seen(page)
     assert '<a href="/ui/promotions?who=waiting">Approve several</a>' in compact(page.content.decode())
 
 
 def test_more_that_waits_takes_no_more_queries(
-    browser: Callable[[str], Client], cast: Cast, find: Callable[..., Finding]
+    look: Callable[[str], Client], cast: Cast, find: Callable[..., Finding]
 ) -> None:
-    client = browser("approver")
+    client = look("approver")
 
     def add(number: int) -> None:
         name = SubjectName(".", f"s{number}-value")
@@ -183,9 +169,9 @@ def test_more_that_waits_takes_no_more_queries(
     assert count() == few
 
 
-def test_drift_is_put_off_from_the_inbox(browser: Callable[[str], Client], find: Callable[..., Finding]) -> None:
+def test_drift_is_put_off_from_the_inbox(look: Callable[[str], Client], find: Callable[..., Finding]) -> None:
     row = find()
-    client = browser("approver")
+    client = look("approver")
     page = client.get("/ui/").content.decode()
     form = re.search(
         rf'<form class="inline-form" method="post" action="/ui/findings/{row.pk}/acknowledge">.*?</form>',
@@ -206,24 +192,22 @@ def test_drift_is_put_off_from_the_inbox(browser: Callable[[str], Client], find:
 
 @pytest.mark.parametrize("away", ["//evil.example", "https://evil.example/ui/", "/ui/../x", "", "/ui/findings"])
 def test_it_leads_home_or_to_the_finding_and_nowhere_else(
-    browser: Callable[[str], Client], find: Callable[..., Finding], away: str
+    look: Callable[[str], Client], find: Callable[..., Finding], away: str
 ) -> None:
     row = find()
-    answer = browser("approver").post(f"/ui/findings/{row.pk}/acknowledge", {"reason": "x", "next": away})
+    answer = look("approver").post(f"/ui/findings/{row.pk}/acknowledge", {"reason": "x", "next": away})
     assert answer["Location"] == f"/ui/findings/{row.pk}"
 
 
-def test_home_says_the_same_word_for_the_same_act(
-    browser: Callable[[str], Client], find: Callable[..., Finding]
-) -> None:
+def test_home_says_the_same_word_for_the_same_act(look: Callable[[str], Client], find: Callable[..., Finding]) -> None:
     row = find()
-    home, finding = (browser("approver").get(url).content.decode() for url in ("/ui/", f"/ui/findings/{row.pk}"))
+    home, finding = (look("approver").get(url).content.decode() for url in ("/ui/", f"/ui/findings/{row.pk}"))
     assert "Snooze" not in home
     assert all(re.search(r"Acknowledge\s*</button>", page) for page in (home, finding))
 
 
 def test_home_has_a_line_for_each_source_that_was_not_scanned_the_worst_first(
-    browser: Callable[[str], Client], source: Source
+    look: Callable[[str], Client], source: Source
 ) -> None:
     registry, now, old = source.registry, timezone.now(), timezone.now() - timedelta(days=3)
 
@@ -238,7 +222,7 @@ def test_home_has_a_line_for_each_source_that_was_not_scanned_the_worst_first(
     add("nothing read", state="done", read={"nothing": True})
     add(HOSTILE, state="failed", error="no right")
     add("under way", state="queued", started_at=None, finished_at=None)
-    client = browser("reader")
+    client = look("reader")
     with CaptureQueriesContext(connection) as few:
         item = next(item for item in client.get("/ui/").context["page"].health if item.lines)
     assert [(line.name, line.state.code) for line in item.lines] == [
@@ -257,11 +241,9 @@ def test_home_has_a_line_for_each_source_that_was_not_scanned_the_worst_first(
     assert HOSTILE not in answer.content.decode() and "4 more sources" in seen(answer)
 
 
-def test_who_may_not_decide_is_offered_no_snooze(
-    browser: Callable[[str], Client], find: Callable[..., Finding]
-) -> None:
+def test_who_may_not_decide_is_offered_no_snooze(look: Callable[[str], Client], find: Callable[..., Finding]) -> None:
     row = find()
-    page = browser("reader").get("/ui/").content.decode()
+    page = look("reader").get("/ui/").content.decode()
     assert f'href="/ui/findings/{row.pk}"' in page and "/acknowledge" not in page
 
 
@@ -269,11 +251,11 @@ def test_who_may_not_decide_is_offered_no_snooze(
 
 
 def test_an_open_request_is_a_chip_at_what_it_answers(
-    browser: Callable[[str], Client], cast: Cast, find: Callable[..., Finding]
+    look: Callable[[str], Client], cast: Cast, find: Callable[..., Finding]
 ) -> None:
     answered, left = find(sentence="answered one"), find(sentence="left alone")
     number = propose(cast, answered)
-    client = browser("reader")
+    client = look("reader")
     for address in ("/ui/findings", f"/ui/findings/{answered.pk}", "/ui/"):
         page = client.get(address)
         assert f"Resolving #{number}" in seen(page), address
@@ -287,7 +269,7 @@ def test_an_open_request_is_a_chip_at_what_it_answers(
 
 
 def test_a_draft_and_a_resolved_finding_are_not_resolving(
-    browser: Callable[[str], Client], cast: Cast, find: Callable[..., Finding]
+    look: Callable[[str], Client], cast: Cast, find: Callable[..., Finding]
 ) -> None:
     row = find()
     services.save_draft(registry="staging", subject=ORDERS, text=json.dumps(V2), by=cast["steward"], finding=row.pk)
@@ -295,8 +277,8 @@ def test_a_draft_and_a_resolved_finding_are_not_resolving(
     number = propose(cast, row)
     assert resolving(cast["steward"]) == {row.pk: (number,)}
     Finding.objects.filter(pk=row.pk).update(state="resolved", resolved_at=timezone.now())
-    assert "No matching findings" in seen(browser("steward").get("/ui/findings?state=resolving"))
-    assert "Resolving #" not in seen(browser("steward").get("/ui/findings?state=resolved"))
+    assert "No matching findings" in seen(look("steward").get("/ui/findings?state=resolving"))
+    assert "Resolving #" not in seen(look("steward").get("/ui/findings?state=resolved"))
 
 
 def test_a_request_that_one_may_not_read_is_no_chip(cast: Cast, find: Callable[..., Finding]) -> None:
@@ -363,26 +345,24 @@ def test_no_drift_says_in_what_and_when(scans: list[ScanInfo], said: str) -> Non
     assert clean_of(scans) == said
 
 
-def test_the_green_page_says_what_was_read_and_when_it_is_next(
-    browser: Callable[[str], Client], source: Source
-) -> None:
+def test_the_green_page_says_what_was_read_and_when_it_is_next(look: Callable[[str], Client], source: Source) -> None:
     now = timezone.now()
     Scan.objects.create(
         source=source, state="done", queued_by="beat", started_at=now, finished_at=now,
         read={"nothing": False, "messages": 5120, "partitions": PARTITIONS},
     )  # fmt: skip
     Source.objects.update(next_scan_at=None)
-    text = seen(browser("reader").get("/ui/findings"))
+    text = seen(look("reader").get("/ui/findings"))
     assert "No drift in 5,120 messages in 8 partitions" in text and "No scan is scheduled." in text
     Source.objects.update(next_scan_at=now + timedelta(hours=1, minutes=1))
     assert re.search(
         r"The next scan is in 1 h|The next scan is in 60 min|The next scan is in 61 min",
-        seen(browser("reader").get("/ui/findings")),
+        seen(look("reader").get("/ui/findings")),
     )
 
 
-def test_people_and_groups_is_in_the_menu_of_who_may_open_it(browser: Callable[[str], Client]) -> None:
+def test_people_and_groups_is_in_the_menu_of_who_may_open_it(look: Callable[[str], Client]) -> None:
     for name, there in (("admin", True), ("approver", False), ("reader", False)):
-        client = browser(name)
+        client = look(name)
         assert ('href="/ui/people"' in client.get("/ui/").content.decode()) == there, name
         assert (client.get("/ui/people").status_code == 200) == there, name

@@ -11,7 +11,7 @@ from registry.access.models import User
 from registry.access.roles import Actor
 from registry.access.services import ensure_person
 from registry.audit.models import AuditEvent
-from tests.conftest import RawClient
+from tests.conftest import RawClient, signed_in
 
 LOGIN = "/ui/accounts/login/"
 
@@ -57,8 +57,7 @@ def test_nobody_signs_up(db: None) -> None:
 
 
 def test_a_changed_password_stands_in_the_audit_with_its_owner(password: str, person: Callable[[str], Actor]) -> None:
-    client = RawClient()
-    client.force_login(User.objects.get(username="steward"))
+    client = signed_in("steward")
     new = "correct horse battery"
     client.post("/ui/accounts/password/change/", {"oldpassword": password, "password1": new, "password2": new})
     assert User.objects.get(username="steward").check_password(new)

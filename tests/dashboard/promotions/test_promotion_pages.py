@@ -57,18 +57,6 @@ def cast(person: Callable[[str], Actor]) -> Cast:
 
 
 @pytest.fixture
-def browser(cast: Cast) -> Browser:
-    """A signed-in browser of one of the cast."""
-
-    def make(name: str) -> Client:
-        client = RawClient()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return make
-
-
-@pytest.fixture
 def versions(cast: Cast) -> None:
     """Two versions of orders and one of customers in dev; the first of orders in staging."""
     register(V1, cast["steward"])
@@ -92,10 +80,10 @@ def buttons(text: str) -> set[str]:
 
 
 def test_a_request_shows_all_that_its_decision_needs(
-    browser: Browser, cast: Cast, versions: None, django_assert_max_num_queries: Any
+    look: Browser, cast: Cast, versions: None, django_assert_max_num_queries: Any
 ) -> None:
     number = ask(cast, version=2, target="staging", reason="the checkout needs it")
-    client = browser("approver")
+    client = look("approver")
     with django_assert_max_num_queries(QUERIES["request"]):
         text = text_of(client.get(f"/ui/promotions/{number}"))
     for words in ("the checkout needs it", "Can be applied", "version 2 of staging", "Expected id in staging:",
@@ -105,8 +93,8 @@ def test_a_request_shows_all_that_its_decision_needs(
     assert "It is not approved yet. Needs 1 approval from a reviewer of staging (0 so far)." in text
 
 
-def test_the_headline_is_the_worst_of_all_checks(browser: Browser, cast: Cast, versions: None) -> None:
-    page = browser("approver")
+def test_the_headline_is_the_worst_of_all_checks(look: Browser, cast: Cast, versions: None) -> None:
+    page = look("approver")
     fine = page.get(f"/ui/promotions/{ask(cast, version=2, target='staging')}").context["page"]
     assert fine.sentence == "1 version would be written to staging without breaking changes."
     register(V2, cast["steward"], registry="staging")
@@ -132,61 +120,61 @@ def test_the_headline_is_the_worst_of_all_checks(browser: Browser, cast: Cast, v
     ],
 )
 def test_each_state_shows_what_its_requester_can_do(
-    browser: Browser, cast: Cast, versions: None, state: str, words: str, pressed: set[str]
+    look: Browser, cast: Cast, versions: None, state: str, words: str, pressed: set[str]
 ) -> None:
     number = ask(cast, version=2, target="staging", draft=state == "draft")
     if state == "rejected":
         services.reject(request_id=number, by=cast["approver"], comment="no")
     if state == "withdrawn":
         services.withdraw(request_id=number, by=cast["steward"])
-    text = text_of(browser("steward").get(f"/ui/promotions/{number}"))
+    text = text_of(look("steward").get(f"/ui/promotions/{number}"))
     assert words in text
     assert buttons(text) & {"Submit for review", "Withdraw", "Approve", "Reject"} == pressed
 
 
-def test_a_draft_is_its_requesters_alone(browser: Browser, cast: Cast, versions: None) -> None:
+def test_a_draft_is_its_requesters_alone(look: Browser, cast: Cast, versions: None) -> None:
     number = ask(cast, version=2, target="staging", draft=True)
-    assert browser("approver").get(f"/ui/promotions/{number}").status_code == 404
-    assert f"/ui/promotions/{number}" not in text_of(browser("approver").get("/ui/promotions"))
-    text_of(browser("steward").post(f"/ui/promotions/{number}/submit", follow=True))
+    assert look("approver").get(f"/ui/promotions/{number}").status_code == 404
+    assert f"/ui/promotions/{number}" not in text_of(look("approver").get("/ui/promotions"))
+    text_of(look("steward").post(f"/ui/promotions/{number}/submit", follow=True))
     assert state_of(number) == "in review"
-    assert browser("approver").get(f"/ui/promotions/{number}").status_code == 200
+    assert look("approver").get(f"/ui/promotions/{number}").status_code == 200
 
 
-def test_what_voided_the_approval_stands_at_the_top(browser: Browser, cast: Cast, versions: None) -> None:
+def test_what_voided_the_approval_stands_at_the_top(look: Browser, cast: Cast, versions: None) -> None:
     number = ask(cast, version=2, target="staging")
     approve_shown(request_id=number, by=cast["approver"])
     register({**V1, "doc": "other"}, cast["steward"], registry="staging")
-    stale = text_of(browser("approver").get(f"/ui/promotions/{number}"))
+    stale = text_of(look("approver").get(f"/ui/promotions/{number}"))
     assert "Version 2 of orders-value was added in staging. Run the checks again." in stale
     assert "approvals no longer count" not in stale
-    text = text_of(browser("approver").post(f"/ui/promotions/{number}/apply", follow=True))
+    text = text_of(look("approver").post(f"/ui/promotions/{number}/apply", follow=True))
     assert "Earlier approvals no longer count" in text
     assert "1 approval no longer counts." in text
     assert "For an earlier plan, so it no longer counts." in text
     assert state_of(number) == "in review"
 
 
-def test_stale_checks_are_told_and_run_again(browser: Browser, cast: Cast, versions: None) -> None:
+def test_stale_checks_are_told_and_run_again(look: Browser, cast: Cast, versions: None) -> None:
     number = ask(cast, version=2, target="staging")
     register({**V1, "doc": "other"}, cast["steward"], registry="staging")
-    text = text_of(browser("approver").get(f"/ui/promotions/{number}"))
+    text = text_of(look("approver").get(f"/ui/promotions/{number}"))
     assert "The checks are out of date: Version 2 of orders-value was added in staging." in text
     assert "The plan is out of date" in text
     assert "Can be applied" not in text
     assert "approvals no longer count" not in text
     assert "Approve" not in buttons(text)
-    text = text_of(browser("approver").post(f"/ui/promotions/{number}/recheck", follow=True))
+    text = text_of(look("approver").post(f"/ui/promotions/{number}/recheck", follow=True))
     assert "The checks were run again" in text
     assert "Approve" in buttons(text)
 
 
 def test_a_request_whose_source_version_was_deleted_is_to_be_withdrawn(
-    browser: Browser, cast: Cast, versions: None
+    look: Browser, cast: Cast, versions: None
 ) -> None:
     number = ask(cast, version=2, target="staging")
     delete_version(registry="dev", subject=ORDERS, version=2, by=cast["admin"], force="a mistake")
-    text = text_of(browser("steward").get(f"/ui/promotions/{number}"))
+    text = text_of(look("steward").get(f"/ui/promotions/{number}"))
     assert "The source version is gone" in text
     assert "Version 2 of orders-value no longer exists in dev. Withdraw this request" in text
     assert "Can be applied" not in text
@@ -196,19 +184,19 @@ def test_a_request_whose_source_version_was_deleted_is_to_be_withdrawn(
 
 
 def test_a_breaking_request_is_overridden_by_who_may_with_reason_and_name(
-    browser: Browser, cast: Cast, versions: None
+    look: Browser, cast: Cast, versions: None
 ) -> None:
     register(BROKEN, cast["admin"], force="tests")
     change("staging", is_closed=True)
     number = ask(cast, version=3, target="staging")
     address = f"/ui/promotions/{number}"
-    refused = text_of(browser("approver").get(address))
+    refused = text_of(look("approver").get(address))
     assert (
         "A person with the admin role can override it with a reason. You need the admin role in staging to register versions that break"
         in refused
     )
     assert "Approve" not in buttons(refused)
-    admin = browser("admin")
+    admin = look("admin")
     text = text_of(admin.get(address))
     assert "Breaks compatibility in staging (an admin can override it)" in text
     assert 'name="override"' in text and 'name="typed"' in text
@@ -222,46 +210,46 @@ def test_a_breaking_request_is_overridden_by_who_may_with_reason_and_name(
     assert Review.objects.get(request_id=number).override.startswith("the consumers are gone")
 
 
-def test_the_form_says_when_a_comment_or_reason_is_required(browser: Browser, cast: Cast, versions: None) -> None:
+def test_the_form_says_when_a_comment_or_reason_is_required(look: Browser, cast: Cast, versions: None) -> None:
     number = ask(cast, version=2, target="staging")
-    page = text_of(browser("approver").get(f"/ui/promotions/{number}"))
+    page = text_of(look("approver").get(f"/ui/promotions/{number}"))
     assert "Required to request changes or to reject." in page
     assert not re.search(r"Comment\s*<span class=\"optional\">", page)
     approve_shown(request_id=number, by=cast["approver"])
-    page = text_of(browser("approver").get(f"/ui/promotions/{number}"))
+    page = text_of(look("approver").get(f"/ui/promotions/{number}"))
     assert "run the checks again. A reviewer can then override it with a reason." in page
     freeze = {"starts_at": timezone.now() - timedelta(hours=1), "ends_at": timezone.now() + timedelta(hours=1)}
     services.add_freeze(environment="staging", by=cast["admin"], reason="the sale", **freeze)
-    page = text_of(browser("approver").get(f"/ui/promotions/{number}"))
+    page = text_of(look("approver").get(f"/ui/promotions/{number}"))
     assert "Needed to approve despite these failing checks: freeze window." in page
     assert not re.search(r"override failing checks\s*<span class=\"optional\">", page)
     sent = {"override": "it is the sale", "plan_hash": PromotionRequest.objects.get(pk=number).plan_hash}
-    assert browser("approver").post(f"/ui/promotions/{number}/approve", sent).status_code == 302
+    assert look("approver").post(f"/ui/promotions/{number}/approve", sent).status_code == 302
     assert services.apply(request_id=number, by=cast["approver"]) == "applied"
 
 
-def test_home_counts_the_warnings_that_the_page_lists(browser: Browser, cast: Cast, versions: None) -> None:
+def test_home_counts_the_warnings_that_the_page_lists(look: Browser, cast: Cast, versions: None) -> None:
     number = ask(cast, version=2, target="staging")
-    page = text_of(browser("approver").get(f"/ui/promotions/{number}"))
+    page = text_of(look("approver").get(f"/ui/promotions/{number}"))
     warned = page.count("<span>Warning</span>")
     assert warned > 1
-    assert f"{warned} warnings" in text_of(browser("approver").get("/ui/"))
+    assert f"{warned} warnings" in text_of(look("approver").get("/ui/"))
 
 
-def test_nobody_can_approve_says_so(browser: Browser, cast: Cast, versions: None) -> None:
+def test_nobody_can_approve_says_so(look: Browser, cast: Cast, versions: None) -> None:
     rule("staging", reviewers="group", name="nobody-here")
     number = ask(cast, version=2, target="staging")
-    text = text_of(browser("approver").get(f"/ui/promotions/{number}"))
+    text = text_of(look("approver").get(f"/ui/promotions/{number}"))
     assert "Nobody can approve this" in text
     assert "the group nobody-here" in text
     assert "Possible reviewers" not in text, "those who could give one of the approvals can't approve it"
-    listed = text_of(browser("approver").get("/ui/promotions"))
+    listed = text_of(look("approver").get("/ui/promotions"))
     assert "0 of 1, 0 of 1" in listed, "one approval may count for both"
 
 
-def test_the_changes_of_a_request_in_business_words(browser: Browser, cast: Cast, versions: None) -> None:
+def test_the_changes_of_a_request_in_business_words(look: Browser, cast: Cast, versions: None) -> None:
     number = ask(cast, version=2, target="staging")
-    client = browser("approver")
+    client = look("approver")
     plain = client.get(f"/ui/promotions/{number}").context["page"]
     told = client.get(plain.words_url).context["page"]
     cards = [[card for group in page.comparison.groups for card in group.cards] for page in (plain, told)]
@@ -273,13 +261,13 @@ def test_the_changes_of_a_request_in_business_words(browser: Browser, cast: Cast
     assert told.words_url == f"/ui/promotions/{number}"
 
 
-def test_a_set_shows_one_schema_at_a_time(browser: Browser, cast: Cast, versions: None) -> None:
+def test_a_set_shows_one_schema_at_a_time(look: Browser, cast: Cast, versions: None) -> None:
     register(V1, cast["steward"], registry="staging", subject=CUSTOMERS)
     register(V2, cast["steward"], subject=CUSTOMERS)
     number = services.request_promotion(
         source="dev", target="staging", items=[(ORDERS, 2), (CUSTOMERS, 2)], by=cast["steward"]
     )
-    client = browser("approver")
+    client = look("approver")
     text = text_of(client.get(f"/ui/promotions/{number}?item=customers-value"))
     assert "2 schemas would be written" in text and "Ids are assigned when the request is applied." in text
     assert re.search(r"Changes of .*customers-value", text)
@@ -289,9 +277,9 @@ def test_a_set_shows_one_schema_at_a_time(browser: Browser, cast: Cast, versions
 
 
 @pytest.mark.parametrize("place", ["field", "whole"])
-def test_a_discussion_hangs_at_a_field(browser: Browser, cast: Cast, versions: None, place: str) -> None:
+def test_a_discussion_hangs_at_a_field(look: Browser, cast: Cast, versions: None, place: str) -> None:
     number = ask(cast, version=2, target="staging")
-    address, client = f"/ui/promotions/{number}", browser("approver")
+    address, client = f"/ui/promotions/{number}", look("approver")
     text = text_of(client.get(address))
     link = re.search(r'class="comment-link[^"]*" href="([^"#]+)#comment"', compact(text))
     assert link is not None
@@ -303,9 +291,9 @@ def test_a_discussion_hangs_at_a_field(browser: Browser, cast: Cast, versions: N
     assert answer["Location"] == f"{address}{shown}#discussion"
     thread = selectors.get_request(number).threads[0]
     assert thread.path == ("Order.note" if place == "field" else "")
-    text = text_of(browser("steward").get(address))
+    text = text_of(look("steward").get(address))
     assert HOSTILE not in text and "&lt;img src=x" in text and "U+202E" in text
-    steward = browser("steward")
+    steward = look("steward")
     for name, body in (("answer", {"text": "because"}), ("resolve", {}), ("reopen", {})):
         found = steward.post(f"{address}/threads/{thread.id}/{name}", body)
         assert found["Location"] == f"{address}#thread-{thread.id}"
@@ -314,18 +302,18 @@ def test_a_discussion_hangs_at_a_field(browser: Browser, cast: Cast, versions: N
     assert kept.is_open
 
 
-def test_changes_are_requested_and_the_reader_of_the_page_knows(browser: Browser, cast: Cast, versions: None) -> None:
+def test_changes_are_requested_and_the_reader_of_the_page_knows(look: Browser, cast: Cast, versions: None) -> None:
     number = ask(cast, version=2, target="staging")
-    client, address = browser("approver"), f"/ui/promotions/{number}"
+    client, address = look("approver"), f"/ui/promotions/{number}"
     assert "Enter what should be changed" in text_of(client.post(f"{address}/changes", {}, follow=True))
     assert "Changes requested" in text_of(client.post(f"{address}/changes", {"comment": "a default"}, follow=True))
-    assert "Changes requested" in text_of(browser("steward").get(address))
+    assert "Changes requested" in text_of(look("steward").get(address))
 
 
-def test_schedule_and_unschedule(browser: Browser, cast: Cast, versions: None) -> None:
+def test_schedule_and_unschedule(look: Browser, cast: Cast, versions: None) -> None:
     number = ask(cast, version=2, target="staging")
     approve_shown(request_id=number, by=cast["approver"])
-    client, address = browser("approver"), f"/ui/promotions/{number}"
+    client, address = look("approver"), f"/ui/promotions/{number}"
     for wrong in ("", "soon", "2020-01-01T00:00", "2026-99-99T99:99"):
         text_of(client.post(f"{address}/schedule", {"at": wrong}, follow=True))
         assert state_of(number) == "approved"
@@ -338,14 +326,14 @@ def test_schedule_and_unschedule(browser: Browser, cast: Cast, versions: None) -
     assert state_of(number) == "approved"
 
 
-def test_a_failed_request_shows_its_steps_and_two_ways_on(browser: Browser, cast: Cast, versions: None) -> None:
+def test_a_failed_request_shows_its_steps_and_two_ways_on(look: Browser, cast: Cast, versions: None) -> None:
     number = ask(cast, version=2, target="staging")
     row = PromotionRequest.objects.get(pk=number)
     step = row.plan["steps"][-1]
     row.steps.create(position=0, state="done", step=step, version_number=2, schema_id=7, done_at=timezone.now())
     row.steps.create(position=1, state="failed", step=step, said=f"503: {HOSTILE}")
     PromotionRequest.objects.filter(pk=number).update(state="failed", failure="the remote answered 503")
-    text = text_of(browser("approver").get(f"/ui/promotions/{number}"))
+    text = text_of(look("approver").get(f"/ui/promotions/{number}"))
     assert "1 of 2 steps done" in text
     assert "version 2 with schema id 7" in text
     assert HOSTILE not in text
@@ -356,9 +344,9 @@ def test_a_failed_request_shows_its_steps_and_two_ways_on(browser: Browser, cast
 
 
 def test_the_preview_writes_nothing_and_is_exported(
-    browser: Browser, cast: Cast, versions: None, django_assert_max_num_queries: Any
+    look: Browser, cast: Cast, versions: None, django_assert_max_num_queries: Any
 ) -> None:
-    client = browser("steward")
+    client = look("steward")
     query = "items=orders-value+2%0D%0Acustomers-value&source=dev&target=staging"
     with django_assert_max_num_queries(QUERIES["ask"]):
         text = text_of(client.get(f"/ui/promotions/request?{query}"))
@@ -375,18 +363,18 @@ def test_the_preview_writes_nothing_and_is_exported(
     assert PromotionRequest.objects.get().plan_hash == found["plan_hash"]
 
 
-def test_the_checkbox_includes_the_subjects_own_settings(browser: Browser, cast: Cast, versions: None) -> None:
-    form = compact(text_of(browser("steward").get("/ui/promotions/request")))
+def test_the_checkbox_includes_the_subjects_own_settings(look: Browser, cast: Cast, versions: None) -> None:
+    form = compact(text_of(look("steward").get("/ui/promotions/request")))
     (box,) = re.findall(r'<input type="checkbox" name="with_config"[^>]*>', form)
     sent = {"items": "orders-value 2", "source": "dev", "target": "staging", "with_config": "on"}
     assert "value=" not in box, "so a browser sends “on”"
-    assert browser("steward").post("/ui/promotions/request", sent).status_code == 302
+    assert look("steward").post("/ui/promotions/request", sent).status_code == 302
     assert selectors.get_request(PromotionRequest.objects.get().pk).with_config
 
 
-def test_the_boards_marks_become_one_plan(browser: Browser, cast: Cast, versions: None) -> None:
+def test_the_boards_marks_become_one_plan(look: Browser, cast: Cast, versions: None) -> None:
     text = text_of(
-        browser("steward").get("/ui/promotions/request?way=dev%3Estaging&item=orders-value&item=customers-value")
+        look("steward").get("/ui/promotions/request?way=dev%3Estaging&item=orders-value&item=customers-value")
     )
     assert "2 versions would be written to staging." in text
 
@@ -405,21 +393,21 @@ def test_the_boards_marks_become_one_plan(browser: Browser, cast: Cast, versions
     ],
 )
 def test_what_cannot_be_asked_for_is_said_on_the_form(
-    browser: Browser, cast: Cast, versions: None, sent: dict[str, str], words: str
+    look: Browser, cast: Cast, versions: None, sent: dict[str, str], words: str
 ) -> None:
-    answer = browser("steward").post("/ui/promotions/request", sent)
+    answer = look("steward").post("/ui/promotions/request", sent)
     assert answer.status_code == 422
     assert words in answer.content.decode()
     assert not PromotionRequest.objects.exists()
 
 
 def test_the_list_is_filtered_and_paged_by_number(
-    browser: Browser, cast: Cast, versions: None, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
+    look: Browser, cast: Cast, versions: None, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
 ) -> None:
     monkeypatch.setattr("dashboard.promotions.request_list.PAGE_ROWS", 1)
     first = ask(cast, version=1, target="prod")
     second = ask(cast, version=2, target="staging")
-    client = browser("approver")
+    client = look("approver")
     with django_assert_max_num_queries(QUERIES["promotions"]):
         text = text_of(client.get("/ui/promotions"))
     assert f'href="/ui/promotions/{second}"' in text and f'href="/ui/promotions/{first}"' not in text
@@ -433,8 +421,8 @@ def test_the_list_is_filtered_and_paged_by_number(
 # --- environments ------------------------------------------------------------------------------------------------
 
 
-def test_the_board_says_what_is_behind_and_why(browser: Browser, cast: Cast, versions: None) -> None:
-    client = browser("steward")
+def test_the_board_says_what_is_behind_and_why(look: Browser, cast: Cast, versions: None) -> None:
+    client = look("steward")
     text = text_of(client.get("/ui/environments?show=behind"))
     assert "missing version 2 from dev" in text
     assert 'name="item" value="orders-value"' in compact(text)
@@ -448,13 +436,13 @@ def test_the_board_says_what_is_behind_and_why(browser: Browser, cast: Cast, ver
     register({**V1, "doc": "x"}, cast["steward"], registry="staging")
     assert "content differs from dev" in text_of(client.get("/ui/environments?show=different+content"))
     assert "No matching subjects" in text_of(client.get("/ui/environments?q=nothing-like-it"))
-    assert "Preview plan" not in buttons(text_of(browser("reader").get("/ui/environments")))
+    assert "Preview plan" not in buttons(text_of(look("reader").get("/ui/environments")))
 
 
 def test_an_environment_is_changed_on_its_page(
-    browser: Browser, cast: Cast, versions: None, django_assert_max_num_queries: Any
+    look: Browser, cast: Cast, versions: None, django_assert_max_num_queries: Any
 ) -> None:
-    admin, address = browser("admin"), "/ui/environments/staging"
+    admin, address = look("admin"), "/ui/environments/staging"
     with django_assert_max_num_queries(QUERIES["environment"]):
         assert "Open" in text_of(admin.get(address))
     admin.post(f"{address}/change", {"reviews_needed": "2", "owners_only": "1", "is_closed": "1"})
@@ -484,8 +472,8 @@ WEEKLY = {
 }  # fmt: skip
 
 
-def test_a_freeze_comes_again_by_the_clocks_of_a_zone(browser: Browser, cast: Cast, versions: None) -> None:
-    admin, address = browser("admin"), "/ui/environments/staging"
+def test_a_freeze_comes_again_by_the_clocks_of_a_zone(look: Browser, cast: Cast, versions: None) -> None:
+    admin, address = look("admin"), "/ui/environments/staging"
     text = text_of(admin.post(f"{address}/recurring-freezes", WEEKLY, follow=True))
     assert "Every week from Friday 16:00 to Monday 07:00, Europe/Berlin" in text and HOSTILE not in text
     assert ("In force" in text) != ("Next:" in text)
@@ -527,17 +515,15 @@ def test_a_freeze_comes_again_by_the_clocks_of_a_zone(browser: Browser, cast: Ca
         ("break-glass", {"reason": "x", "minutes": "9999"}, "240"),
     ],
 )
-def test_what_an_environment_does_not_take_is_said(
-    browser: Browser, part: str, sent: dict[str, str], words: str
-) -> None:
-    answer = browser("admin").post(f"/ui/environments/prod/{part}", sent)
+def test_what_an_environment_does_not_take_is_said(look: Browser, part: str, sent: dict[str, str], words: str) -> None:
+    answer = look("admin").post(f"/ui/environments/prod/{part}", sent)
     assert answer.status_code == 422
     assert words in answer.content.decode()
 
 
-def test_a_refused_rule_is_shown_as_it_was_sent_and_marked_at_its_field(browser: Browser) -> None:
+def test_a_refused_rule_is_shown_as_it_was_sent_and_marked_at_its_field(look: Browser) -> None:
     sent = {"reviews_needed": "99", "is_closed": "1", "drift_blocks": "1"}
-    page = browser("admin").post("/ui/environments/prod/change", sent).content.decode()
+    page = look("admin").post("/ui/environments/prod/change", sent).content.decode()
     field = re.search(r'<input[^>]*name="reviews_needed"[^>]*>', page)
     assert field is not None
     assert 'value="99"' in field[0]
@@ -546,23 +532,23 @@ def test_a_refused_rule_is_shown_as_it_was_sent_and_marked_at_its_field(browser:
     assert chosen == ["is_closed", "drift_blocks"]
 
 
-def test_a_field_that_some_choices_require_is_not_called_optional(browser: Browser) -> None:
-    page = compact(browser("admin").get("/ui/environments/prod").content.decode())
+def test_a_field_that_some_choices_require_is_not_called_optional(look: Browser) -> None:
+    page = compact(look("admin").get("/ui/environments/prod").content.decode())
     optional = re.findall(r'<label class="label" for="[^"]*">([^<]*?) ?<span class="optional">', page)
     assert optional == ["Maximum age of evidence (hours)"]
     assert "Role or group</label>" in page and "Number of last days (monthly)</label>" in page
 
 
-def test_a_form_that_was_refused_is_unfolded(browser: Browser) -> None:
+def test_a_form_that_was_refused_is_unfolded(look: Browser) -> None:
     sent = {"subject_pattern": "*", "verdict": "any", "reviewers": "role", "name": "king", "count": "1"}
-    page = browser("admin").post("/ui/environments/prod/rules", sent).content.decode()
+    page = look("admin").post("/ui/environments/prod/rules", sent).content.decode()
     unfolded = re.findall(r'<details class="more" open>.*?</details>', compact(page), re.DOTALL)
     assert len(unfolded) == 1
     assert 'value="king"' in unfolded[0]
 
 
-def test_break_glass_is_opened_closed_and_confirmed_by_another(browser: Browser, cast: Cast) -> None:
-    admin, address = browser("admin"), "/ui/environments/prod"
+def test_break_glass_is_opened_closed_and_confirmed_by_another(look: Browser, cast: Cast) -> None:
+    admin, address = look("admin"), "/ui/environments/prod"
     text = text_of(admin.post(f"{address}/break-glass", {"reason": "it burns", "minutes": "30"}, follow=True))
     assert "Open now" in text and "it burns" in text
     assert "Break-glass is open until" in text_of(admin.get("/ui/environments"))
@@ -571,29 +557,27 @@ def test_break_glass_is_opened_closed_and_confirmed_by_another(browser: Browser,
     text = text_of(admin.get(address))
     assert "Waiting for confirmation" in text
     assert "You opened it, so another person must confirm it." in text
-    text = text_of(
-        browser("approver").post(f"{address}/break-glass/{number}/confirm", {"comment": "it did"}, follow=True)
-    )
+    text = text_of(look("approver").post(f"{address}/break-glass/{number}/confirm", {"comment": "it did"}, follow=True))
     assert "Confirmed by" in text and "it did" in text
 
 
-def test_break_glass_that_nobody_confirmed_is_red_for_good(browser: Browser, cast: Cast) -> None:
+def test_break_glass_that_nobody_confirmed_is_red_for_good(look: Browser, cast: Cast) -> None:
     row = BreakGlass.objects.create(
         environment=Environment.objects.get(registry__name="prod"), reason="x", ends_at=timezone.now(),
         opened_by=User.objects.get(username="admin"),
     )  # fmt: skip
     BreakGlass.objects.filter(pk=row.pk).update(opened_at=timezone.now() - timedelta(days=2))
-    text = text_of(browser("approver").get("/ui/environments/prod"))
+    text = text_of(look("approver").get("/ui/environments/prod"))
     assert "Not confirmed in time" in text and "glass-red" in text
     assert "Confirm break-glass" not in buttons(text)
-    assert "not confirmed by a second person" in text_of(browser("reader").get("/ui/environments"))
+    assert "not confirmed by a second person" in text_of(look("reader").get("/ui/environments"))
 
 
 # --- proposals ---------------------------------------------------------------------------------------------------
 
 
-def test_the_editor_takes_the_suggested_fix(browser: Browser, cast: Cast, versions: None) -> None:
-    client, address = browser("steward"), "/ui/proposals/new"
+def test_the_editor_takes_the_suggested_fix(look: Browser, cast: Cast, versions: None) -> None:
+    client, address = look("steward"), "/ui/proposals/new"
     refused = json.loads(json.dumps(V2))
     refused["fields"].append({"name": "city", "type": "string"})
     form = {
@@ -619,9 +603,9 @@ def test_the_editor_takes_the_suggested_fix(browser: Browser, cast: Cast, versio
 
 
 def test_a_proposal_from_a_version_to_a_request(
-    browser: Browser, cast: Cast, versions: None, django_assert_max_num_queries: Any
+    look: Browser, cast: Cast, versions: None, django_assert_max_num_queries: Any
 ) -> None:
-    client = browser("steward")
+    client = look("steward")
     with django_assert_max_num_queries(QUERIES["propose"]):
         text = text_of(client.get("/ui/proposals/new?registry=staging&subject=orders-value&from=dev:2"))
     assert "from version 2 of dev" in text and "&quot;note&quot;" in text
@@ -635,7 +619,7 @@ def test_a_proposal_from_a_version_to_a_request(
     answer = client.post("/ui/proposals/new", {**form, "do": "save", "text": '{"half'})
     draft = answer["Location"]
     assert "{&quot;half" in text_of(client.get(draft))
-    assert browser("admin").get(draft).status_code == 404
+    assert look("admin").get(draft).status_code == 404
     with django_assert_max_num_queries(QUERIES["proposals"]):
         assert draft in text_of(client.get("/ui/proposals"))
     number = int(draft.rpartition("/")[2])
@@ -643,15 +627,13 @@ def test_a_proposal_from_a_version_to_a_request(
     request = PromotionRequest.objects.get()
     assert answer["Location"] == f"/ui/promotions/{request.pk}"
     assert draft not in text_of(client.get("/ui/proposals"))
-    text = text_of(browser("approver").get(answer["Location"]))
+    text = text_of(look("approver").get(answer["Location"]))
     assert "Register a proposed text of orders-value in staging" in text
     assert "Order.note" in text
 
 
-def test_what_is_written_is_kept_and_another_tab_is_not_written_over(
-    browser: Browser, cast: Cast, versions: None
-) -> None:
-    client = browser("steward")
+def test_what_is_written_is_kept_and_another_tab_is_not_written_over(look: Browser, cast: Cast, versions: None) -> None:
+    client = look("steward")
     form = {"registry": "staging", "subject": "orders-value", "schema_type": "AVRO", "text": '{"ha', "state_read": ""}
 
     def keep(**sent: str) -> Any:
@@ -683,7 +665,7 @@ def test_what_is_written_is_kept_and_another_tab_is_not_written_over(
     assert "{&quot;mine" in text_of(client.get(told["url"]))
     large = keep(text="x" * 2_000_000, state_read="")
     assert (large.status_code, large.json()["stop"]) == (422, False)
-    assert browser("reader").post("/ui/proposals/new", {**form, "do": "autosave"}).status_code == 422
+    assert look("reader").post("/ui/proposals/new", {**form, "do": "autosave"}).status_code == 422
 
 
 @pytest.mark.parametrize(
@@ -699,10 +681,10 @@ def test_what_is_written_is_kept_and_another_tab_is_not_written_over(
     ],
 )
 def test_a_check_of_a_text_says_what_it_comes_to(
-    browser: Browser, cast: Cast, versions: None, sent: dict[str, str], words: str
+    look: Browser, cast: Cast, versions: None, sent: dict[str, str], words: str
 ) -> None:
     form = {"registry": "staging", "subject": "orders-value", "schema_type": "AVRO", "do": "check"}
-    assert words in text_of(browser("steward").post("/ui/proposals/new", {**form, **sent}))
+    assert words in text_of(look("steward").post("/ui/proposals/new", {**form, **sent}))
     assert not PromotionRequest.objects.exists()
 
 
@@ -712,10 +694,10 @@ def file_of(text: str | bytes, name: str = "order.avsc") -> SimpleUploadedFile:
 
 
 def test_a_checked_text_shows_its_changes_and_all_levels_before_it_is_submitted(
-    browser: Browser, cast: Cast, versions: None, django_assert_max_num_queries: Any
+    look: Browser, cast: Cast, versions: None, django_assert_max_num_queries: Any
 ) -> None:
     form = {"registry": "staging", "subject": "orders-value", "schema_type": "AVRO", "do": "check"}
-    client = browser("steward")
+    client = look("steward")
     with django_assert_max_num_queries(QUERIES["propose: checked"]):
         answer = client.post("/ui/proposals/new", {**form, "text": json.dumps(BROKEN)})
     page, text = answer.context["page"], text_of(answer)
@@ -745,11 +727,11 @@ def test_a_checked_text_shows_its_changes_and_all_levels_before_it_is_submitted(
     ],
 )
 def test_while_it_is_written_a_text_is_told_what_a_check_of_it_says(
-    browser: Browser, cast: Cast, versions: None, sent: dict[str, str], said: str, words: str
+    look: Browser, cast: Cast, versions: None, sent: dict[str, str], said: str, words: str
 ) -> None:
     """The same as the button's answer, without a page around it, and without what would interrupt a screen reader."""
     form = {"registry": "staging", "subject": "orders-value", "schema_type": "AVRO", "do": "live", **sent}
-    client = browser("reader" if "recor" in sent["text"] else "steward")
+    client = look("reader" if "recor" in sent["text"] else "steward")
     answer = client.post("/ui/proposals/new", form)
     live, checked = answer.content.decode(), client.post("/ui/proposals/new", form | {"do": "check"})
     assert answer.status_code == 200
@@ -763,12 +745,12 @@ def test_while_it_is_written_a_text_is_told_what_a_check_of_it_says(
     assert not PromotionRequest.objects.exists() and not selectors.list_drafts(cast["steward"].user_id or 0)
 
 
-def test_the_text_that_was_checked_is_what_its_report_is_of(browser: Browser, cast: Cast, versions: None) -> None:
+def test_the_text_that_was_checked_is_what_its_report_is_of(look: Browser, cast: Cast, versions: None) -> None:
     form = {"registry": "staging", "subject": "orders-value", "schema_type": "AVRO", "text": json.dumps(BROKEN)}
-    page = browser("steward").post("/ui/proposals/new", {**form, "do": "live"})
+    page = look("steward").post("/ui/proposals/new", {**form, "do": "live"})
     where = re.search(r'form="editor" formaction="([^"]*)"', compact(page.content.decode()))
     assert where is not None
-    report = browser("steward").post(where[1], form).context["page"]
+    report = look("steward").post(where[1], form).context["page"]
     assert report.form["text"].value() == form["text"]
     assert report.result.verdict.look.word != "Compatible" and report.subject == "orders-value"
 
@@ -785,19 +767,19 @@ def test_the_text_that_was_checked_is_what_its_report_is_of(browser: Browser, ca
     ],
 )
 def test_a_text_is_uploaded_as_a_file(
-    browser: Browser, cast: Cast, versions: None, file: SimpleUploadedFile, format: str, words: str
+    look: Browser, cast: Cast, versions: None, file: SimpleUploadedFile, format: str, words: str
 ) -> None:
     file.seek(0)
     form = {"registry": "staging", "subject": "orders-value", "schema_type": format, "do": "check", "text": ""}
-    text = text_of(browser("steward").post("/ui/proposals/new", {**form, "file": file}))
+    text = text_of(look("steward").post("/ui/proposals/new", {**form, "file": file}))
     assert words in text
     assert "<img src=x" not in text
     assert 'enctype="multipart/form-data"' in text
 
 
-def test_an_uploaded_text_is_kept_as_the_draft(browser: Browser, cast: Cast, versions: None) -> None:
+def test_an_uploaded_text_is_kept_as_the_draft(look: Browser, cast: Cast, versions: None) -> None:
     form = {"registry": "staging", "subject": "orders-value", "schema_type": "JSON", "do": "save", "text": "typed"}
-    answer = browser("steward").post("/ui/proposals/new", {**form, "file": file_of(json.dumps(V2))})
+    answer = look("steward").post("/ui/proposals/new", {**form, "file": file_of(json.dumps(V2))})
     kept = selectors.list_drafts(cast["steward"].user_id or 0)[0]
     assert answer["Location"] == f"/ui/proposals/{kept.id}"
     assert (kept.schema_type, kept.origin) == ("AVRO", "from the file order.avsc")
@@ -821,11 +803,11 @@ def applied(cast: Cast, versions: None) -> int:
 
 
 def test_the_pack_proves_what_runs_and_who_agreed(
-    browser: Browser, applied: int, django_assert_max_num_queries: Any
+    look: Browser, applied: int, django_assert_max_num_queries: Any
 ) -> None:
     while seal_events():
         pass
-    client = browser("reader")
+    client = look("reader")
     with django_assert_max_num_queries(QUERIES["evidence"]):
         pack = json.loads(client.get(f"/ui/promotions/{applied}/evidence.json").content)
     token = issue_token(username="reader", name="pack", by=system_actor("tests"))
@@ -845,8 +827,8 @@ def test_the_pack_proves_what_runs_and_who_agreed(
         assert hashlib.sha256((event["seal_before"] + event["sealed_text"]).encode()).hexdigest() == event["seal"]
 
 
-def test_the_html_pack_is_one_file_that_loads_nothing(browser: Browser, applied: int) -> None:
-    answer = browser("reader").get(f"/ui/promotions/{applied}/evidence.html")
+def test_the_html_pack_is_one_file_that_loads_nothing(look: Browser, applied: int) -> None:
+    answer = look("reader").get(f"/ui/promotions/{applied}/evidence.html")
     text = answer.content.decode()
     assert answer["Content-Disposition"] == f'attachment; filename="request-{applied}.html"'
     assert re.findall(r"<(?:script|img|link|iframe|object|form|a)\b", text) == []
@@ -859,9 +841,9 @@ def test_the_html_pack_is_one_file_that_loads_nothing(browser: Browser, applied:
     assert '<span class="good">equal</span>' in text
 
 
-def test_a_version_that_is_gone_is_no_proof(browser: Browser, cast: Cast, applied: int) -> None:
+def test_a_version_that_is_gone_is_no_proof(look: Browser, cast: Cast, applied: int) -> None:
     delete_version(registry="staging", subject=ORDERS, version=2, by=cast["admin"])
-    pack = json.loads(browser("reader").get(f"/ui/promotions/{applied}/evidence.json").content)
+    pack = json.loads(look("reader").get(f"/ui/promotions/{applied}/evidence.json").content)
     assert pack["read_back"][0]["is_deleted"] is True
 
 
@@ -873,9 +855,9 @@ def test_a_version_that_is_gone_is_no_proof(browser: Browser, cast: Cast, applie
     ["/ui/promotions/{number}", "/ui/promotions/{number}/evidence.html", "/ui/promotions/{number}/evidence.json",
      "/ui/environments", "/ui/environments/prod", "/ui/promotions", "/ui/proposals"],
 )  # fmt: skip
-def test_a_stranger_sees_nothing(browser: Browser, cast: Cast, versions: None, address: str) -> None:
+def test_a_stranger_sees_nothing(look: Browser, cast: Cast, versions: None, address: str) -> None:
     number = ask(cast, version=2, target="staging")
-    answer = browser("stranger").get(address.format(number=number))
+    answer = look("stranger").get(address.format(number=number))
     assert answer.status_code == 403
     assert "orders-value" not in answer.content.decode()
     signed_out = RawClient().get(address.format(number=number))
@@ -884,14 +866,14 @@ def test_a_stranger_sees_nothing(browser: Browser, cast: Cast, versions: None, a
 
 @pytest.mark.parametrize("address", ["/ui/promotions/999", "/ui/promotions/999/evidence.json", "/ui/environments/none",
                                      "/ui/proposals/999", f"/ui/promotions/{'9' * 30}"])  # fmt: skip
-def test_what_is_not_there_is_not_found(browser: Browser, address: str) -> None:
-    assert browser("steward").get(address).status_code == 404
+def test_what_is_not_there_is_not_found(look: Browser, address: str) -> None:
+    assert look("steward").get(address).status_code == 404
 
 
-def test_a_request_of_secret_subjects_is_not_told_from_none(browser: Browser, cast: Cast, versions: None) -> None:
+def test_a_request_of_secret_subjects_is_not_told_from_none(look: Browser, cast: Cast, versions: None) -> None:
     number = ask(cast, version=2, target="staging")
     RoleGrant.objects.filter(user__username="reader").update(subject_pattern="payments-*")
-    client = browser("reader")
+    client = look("reader")
     assert client.get(f"/ui/promotions/{number}").status_code == 404
     assert f"/ui/promotions/{number}" not in text_of(client.get("/ui/promotions"))
     assert client.get(f"/ui/promotions/{number}/evidence.json").status_code == 404

@@ -25,7 +25,6 @@ from registry.subjects.lifecycle.notes import change_tags
 from registry.subjects.services import delete_subject, register_version, remove_subject, set_config
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
-from tests.dashboard.test_every_page import browser  # noqa: F401 - a fixture
 
 pytestmark = [pytest.mark.requirement("CARD-1", "CARD-2")]
 Browser = Callable[[str], Client]
@@ -55,27 +54,27 @@ def whole(registry: str = "dev") -> bytes:
 def test_the_page_and_the_api_give_the_file_of_the_command(
     registries: None,
     system: Actor,
-    browser: Browser,  # noqa: F811
+    look: Browser,
     api: Browser,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     furnish(system)
     monkeypatch.setattr(snapshot, "CHUNK", 2)  # several pieces of one context
-    reader = browser("reader")
+    reader = look("reader")
     with CaptureQueriesContext(connection) as queries:
         shown = reader.get(PAGE).content.decode()
     assert len(queries) <= QUERIES["moving"]
     assert "5 subjects" not in shown and "Currently 4 subjects with 8 live versions" in shown
-    response = browser("reader").post(f"{PAGE}/export")
+    response = look("reader").post(f"{PAGE}/export")
     assert 'filename="dev.jsonl"' in response["Content-Disposition"]
     assert response.getvalue() == whole()
     assert api("reader").get("/api/v1/registries/dev/export").getvalue() == whole()
 
 
 @pytest.mark.django_db
-def test_who_may_not_read_all_of_it_gets_nothing(registries: None, browser: Browser) -> None:  # noqa: F811
-    assert browser("stranger").get(PAGE).status_code == 403
-    assert browser("stranger").post(f"{PAGE}/export").status_code == 403
+def test_who_may_not_read_all_of_it_gets_nothing(registries: None, look: Browser) -> None:
+    assert look("stranger").get(PAGE).status_code == 403
+    assert look("stranger").post(f"{PAGE}/export").status_code == 403
     some = Actor("some", "ui", 1, (Grant("reader", "dev", "a*"),))
     with pytest.raises(NotAllowed):
         spooled_export(registry="dev", by=some)
@@ -112,9 +111,9 @@ def sent(data: bytes, name: str = "dev.jsonl") -> dict[str, Any]:
 
 
 @pytest.mark.django_db
-def test_a_file_is_planned_confirmed_and_there(registries: None, system: Actor, browser: Browser) -> None:  # noqa: F811
+def test_a_file_is_planned_confirmed_and_there(registries: None, system: Actor, look: Browser) -> None:
     furnish(system)
-    admin, before = browser("admin"), whole("staging")
+    admin, before = look("admin"), whole("staging")
     led = admin.post("/ui/registries/staging/moving/import", sent(whole()))
     plan_url = led["Location"]
     with CaptureQueriesContext(connection) as queries:
@@ -136,11 +135,11 @@ def test_a_file_is_planned_confirmed_and_there(registries: None, system: Actor, 
 
 
 @pytest.mark.django_db
-def test_what_cant_come_is_worst_first_and_offers_the_rest(registries: None, system: Actor, browser: Browser) -> None:  # noqa: F811
+def test_what_cant_come_is_worst_first_and_offers_the_rest(registries: None, system: Actor, look: Browser) -> None:
     furnish(system)
     hostile = "<b>\u202e"
     register_version(registry="staging", subject=SubjectName(".", "a"), text='"string"', by=system)
-    admin = browser("admin")
+    admin = look("admin")
     plan_url = admin.post("/ui/registries/staging/moving/import", sent(whole(), f"{hostile}.jsonl"))["Location"]
     page = admin.get(plan_url)
     shown = page.content.decode()
@@ -165,7 +164,7 @@ def test_what_cant_come_is_worst_first_and_offers_the_rest(registries: None, sys
 )
 def test_a_file_that_isnt_taken(
     registries: None,
-    browser: Browser,  # noqa: F811
+    look: Browser,
     who: str,
     registry: str,
     body: dict[str, Any],
@@ -174,7 +173,7 @@ def test_a_file_that_isnt_taken(
 ) -> None:
     for file in body.values():
         file.seek(0)
-    response = browser(who).post(f"/ui/registries/{registry}/moving/import", body)
+    response = look(who).post(f"/ui/registries/{registry}/moving/import", body)
     assert response.status_code == status and sentence in response.content.decode()
 
 
@@ -182,32 +181,32 @@ def test_a_file_that_isnt_taken(
 def test_a_file_larger_than_a_schema_is_taken_here_alone(
     registries: None,
     system: Actor,
-    browser: Browser,  # noqa: F811
+    look: Browser,
     settings: Any,
 ) -> None:
     furnish(system)
     settings.SCHEMA_MAX_BYTES = 100
-    assert browser("admin").post("/ui/registries/staging/moving/import", sent(whole())).status_code == 302
+    assert look("admin").post("/ui/registries/staging/moving/import", sent(whole())).status_code == 302
 
 
 @pytest.mark.django_db
 def test_what_was_deleted_for_good_is_listed_saved_restored_and_forgotten(
     registries: None,
     system: Actor,
-    browser: Browser,  # noqa: F811
+    look: Browser,
 ) -> None:
     names = ["orders", ":.x:<b>"]
     for name in names:
         register_version(registry="dev", subject=parse_subject(name), text='"int"', by=system)
         remove_subject(registry="dev", subject=parse_subject(name), by=system)
-    admin = browser("admin")
+    admin = look("admin")
     with CaptureQueriesContext(connection) as queries:
         listed = admin.get("/ui/registries/dev/deleted")
     assert [row.name for row in listed.context["page"].rows] == names[::-1]
     assert len(queries) <= QUERIES["deleted"] and "&lt;b&gt;" in listed.content.decode()
     there_no_more = admin.get("/ui/registries/dev/subjects/orders/")
     assert there_no_more.status_code == 410 and "Restore until" in there_no_more.content.decode()
-    assert "Restore until" not in browser("steward").get("/ui/registries/dev/subjects/orders/").content.decode()
+    assert "Restore until" not in look("steward").get("/ui/registries/dev/subjects/orders/").content.decode()
     done = admin.get("/ui/registries/dev/subjects/orders/retire/done?did=hard&versions=1&ids=1")
     assert (
         done.context["page"].read_back.restore.url
@@ -224,7 +223,7 @@ def test_what_was_deleted_for_good_is_listed_saved_restored_and_forgotten(
     assert admin.get(back["Location"]).status_code == 200
     assert admin.post(f"{other}/forget").status_code == 302
     assert admin.get("/ui/registries/dev/deleted").context["page"].rows == ()
-    assert browser("steward").get("/ui/registries/dev/deleted").status_code == 403
+    assert look("steward").get("/ui/registries/dev/deleted").status_code == 403
 
 
 @pytest.mark.django_db

@@ -29,7 +29,6 @@ from registry.subjects.remote.mirrors import (
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.conftest import RawClient
-from tests.dashboard.test_every_page import browser  # noqa: F401 - a fixture
 from tests.subjects.remote.test_mirrors import Remote, mirror, remote  # noqa: F401 - fixtures
 from tests.subjects.remote.test_remote_client import entry
 
@@ -43,7 +42,7 @@ def text(response: Any) -> str:
 
 
 def test_the_list_says_what_is_there_and_how_fresh_it_is(
-    browser: Browser,  # noqa: F811
+    look: Browser,
     mirror: int,  # noqa: F811
     remote: Remote,  # noqa: F811
     system: Actor,
@@ -51,7 +50,7 @@ def test_the_list_says_what_is_there_and_how_fresh_it_is(
 ) -> None:
     register_version(registry="dev", subject=SubjectName(".", "orders"), text='"string"', by=system)
     remote.entries = [entry("a"), entry("a", 2, 2)]
-    admin = browser("admin")
+    admin = look("admin")
     assert "Not synced yet" in text(admin.get("/ui/registries"))
     sync_registry(registry_id=mirror)
     admin.get("/ui/registries")
@@ -63,12 +62,12 @@ def test_the_list_says_what_is_there_and_how_fresh_it_is(
     )
     failing = text(admin.get("/ui/registries"))
     assert "Failing since" in failing and "&lt;b&gt;503" in failing
-    reader = text(browser("reader").get("/ui/registries"))
+    reader = text(look("reader").get("/ui/registries"))
     assert "You need the admin role" in reader and "disabled" in reader
 
 
-def test_connecting_is_tested_first_and_keeps_nothing(browser: Browser, remote: Remote, registries: None) -> None:  # noqa: F811
-    admin = browser("admin")
+def test_connecting_is_tested_first_and_keeps_nothing(look: Browser, remote: Remote, registries: None) -> None:  # noqa: F811
+    admin = look("admin")
     fields = {"name": "theirs", "url": remote.url, "every_seconds": "60"}
     shown = text(admin.post("/ui/registries/connect", {**fields, "do": "test"}))
     assert "Test steps" in shown and f'value="{remote.url}"' in shown
@@ -81,8 +80,8 @@ def test_connecting_is_tested_first_and_keeps_nothing(browser: Browser, remote: 
     assert taken.status_code == 422 and "already" in text(taken)
 
 
-def test_two_clicks_are_one_sync(browser: Browser, mirror: int, django_capture_on_commit_callbacks: Any) -> None:  # noqa: F811
-    steward = browser("steward")
+def test_two_clicks_are_one_sync(look: Browser, mirror: int, django_capture_on_commit_callbacks: Any) -> None:  # noqa: F811
+    steward = look("steward")
     with django_capture_on_commit_callbacks() as sent:
         first = steward.post("/ui/registries/theirs/refresh", {"next": "/ui/registries/dev/subjects"}, follow=True)
         second = steward.post("/ui/registries/theirs/refresh", {"next": "//evil.example"}, follow=True)
@@ -110,14 +109,14 @@ def test_a_running_sync_is_not_asked_for_again(mirror: int, system: Actor) -> No
     assert Registry.objects.get(pk=mirror).sync_tag == "x"
 
 
-def test_a_mirrors_pages_have_a_button_that_leads_back(browser: Browser, mirror: int) -> None:  # noqa: F811
-    shown = text(browser("steward").get("/ui/registries/theirs/subjects"))
+def test_a_mirrors_pages_have_a_button_that_leads_back(look: Browser, mirror: int) -> None:  # noqa: F811
+    shown = text(look("steward").get("/ui/registries/theirs/subjects"))
     assert 'action="/ui/registries/theirs/refresh"' in shown and 'value="/ui/registries/theirs/subjects"' in shown
-    assert "/refresh" not in text(browser("reader").get("/ui/registries/theirs/subjects"))
+    assert "/refresh" not in text(look("reader").get("/ui/registries/theirs/subjects"))
 
 
-def test_changing_and_testing_what_is_connected(browser: Browser, mirror: int, remote: Remote) -> None:  # noqa: F811
-    admin = browser("admin")
+def test_changing_and_testing_what_is_connected(look: Browser, mirror: int, remote: Remote) -> None:  # noqa: F811
+    admin = look("admin")
     assert f'value="{remote.url}"' in text(admin.get("/ui/registries/theirs/connection"))
     assert "Test steps" in text(admin.post("/ui/registries/theirs/test"))
     sent = {"url": f"{remote.url}/other", "every_seconds": "90", "do": "keep"}
@@ -128,10 +127,10 @@ def test_changing_and_testing_what_is_connected(browser: Browser, mirror: int, r
     assert hidden.status_code == 422 and "cloud metadata" in text(hidden)
 
 
-def test_disconnecting_says_what_is_lost(browser: Browser, mirror: int, remote: Remote) -> None:  # noqa: F811
+def test_disconnecting_says_what_is_lost(look: Browser, mirror: int, remote: Remote) -> None:  # noqa: F811
     remote.entries = [entry("a")]
     sync_registry(registry_id=mirror)
-    admin = browser("admin")
+    admin = look("admin")
     shown = text(admin.get("/ui/registries/theirs/disconnect"))
     assert "1 subject" in shown and "1 version" in shown and "nothing is written to it" in shown
     assert admin.post("/ui/registries/theirs/disconnect").status_code == 302
@@ -176,12 +175,12 @@ def test_the_same_by_the_api(person: Callable[[str], Actor], remote: Remote, sys
 
 
 def test_the_first_run_begins_with_a_registry(
-    browser: Browser,  # noqa: F811
+    look: Browser,
     remote: Remote,  # noqa: F811
     registries: None,
     system: Actor,
 ) -> None:
-    admin = browser("admin")
+    admin = look("admin")
     assert 'href="/ui/registries/connect"' in text(admin.get("/ui/"))
     number = add_remote_registry(name="theirs", url=remote.url, by=system)
     remote.broken = None

@@ -14,7 +14,6 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from registry.access.models import User
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, Connector, Finding, Scan, SchemaUse, Source, Topic
 from registry.errors import BrokerUnavailable
@@ -31,19 +30,6 @@ ORDER = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "l
 CAST = ("reader", "steward", "approver", "admin")
 NOTHING_READ = "No topic of this subject was read from a cluster."
 USAGE = "/ui/registries/dev/subjects/orders-value/usage"
-
-
-@pytest.fixture
-def browser(person: Callable[[str], Actor]) -> Callable[[str], Client]:
-    """A signed-in browser of one of the cast."""
-
-    def make(name: str) -> Client:
-        person(name)
-        client = RawClient()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return make
 
 
 def seen(response: Any) -> str:
@@ -157,10 +143,10 @@ FORMS = ("cluster add", "add debezium", "add registry", "decode")
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_what_is_there_in_a_fixed_number_of_queries(
-    browser: Callable[[str], Client], content: dict[str, Any], page: str, django_assert_num_queries: Any
+    look: Callable[[str], Client], content: dict[str, Any], page: str, django_assert_num_queries: Any
 ) -> None:
     address, sentences = PAGES[page]
-    client = browser("steward")
+    client = look("steward")
     with django_assert_num_queries(QUERIES[f"drift: {page}"]):
         response = client.get(address.format(**content))
     assert response.status_code == 200
@@ -173,18 +159,16 @@ def test_a_page_shows_what_is_there_in_a_fixed_number_of_queries(
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_stranger_sees_nothing(browser: Callable[[str], Client], content: dict[str, Any], page: str) -> None:
+def test_a_stranger_sees_nothing(look: Callable[[str], Client], content: dict[str, Any], page: str) -> None:
     address = PAGES[page][0].format(**content)
     assert RawClient().get(address).status_code == 302
     if not page.startswith("add "):  # a form that anybody with an account may look at; its button is off
-        assert browser("stranger").get(address).status_code == 403
+        assert look("stranger").get(address).status_code == 403
 
 
 @pytest.mark.parametrize("name", CAST)
-def test_who_may_change_what_reads_why_not(
-    browser: Callable[[str], Client], content: dict[str, Any], name: str
-) -> None:
-    client, may = browser(name), name in ("steward", "admin")
+def test_who_may_change_what_reads_why_not(look: Callable[[str], Client], content: dict[str, Any], name: str) -> None:
+    client, may = look(name), name in ("steward", "admin")
     for address in (
         "/ui/sources/{kafka}",
         "/ui/sources/{kafka}/edit",
@@ -207,18 +191,18 @@ MISSING = (
 
 @pytest.mark.parametrize("address", MISSING)
 def test_what_is_not_there_is_a_page_that_says_so(
-    browser: Callable[[str], Client], content: dict[str, Any], address: str
+    look: Callable[[str], Client], content: dict[str, Any], address: str
 ) -> None:
-    response = browser("admin").get(address.format(**content))
+    response = look("admin").get(address.format(**content))
     assert response.status_code == 404
     assert "<h1" in response.content.decode()
 
 
 def test_topics_are_filtered_and_paged_and_take_no_more_queries(
-    browser: Callable[[str], Client], content: dict[str, Any], django_assert_num_queries: Any
+    look: Callable[[str], Client], content: dict[str, Any], django_assert_num_queries: Any
 ) -> None:
     Topic.objects.bulk_create(Topic(source_id=content["kafka"], name=f"many-{n:03}", partitions=1) for n in range(120))
-    client, address = browser("steward"), f"/ui/sources/{content['kafka']}"
+    client, address = look("steward"), f"/ui/sources/{content['kafka']}"
     with django_assert_num_queries(QUERIES["drift: source kafka"]):
         first = seen(client.get(address))
     assert "many-000" in first and "many-119" not in first
@@ -234,7 +218,7 @@ def test_topics_are_filtered_and_paged_and_take_no_more_queries(
 
 
 def test_more_sources_take_no_more_queries(
-    browser: Callable[[str], Client], content: dict[str, Any], django_assert_num_queries: Any
+    look: Callable[[str], Client], content: dict[str, Any], django_assert_num_queries: Any
 ) -> None:
     for number in range(20):
         more = Cluster.objects.create(name=f"c{number}", bootstrap=f"host-{number}:9092", created_by="steward")
@@ -246,14 +230,12 @@ def test_more_sources_take_no_more_queries(
             created_by="steward",
         )
         Scan.objects.create(source=source, queued_by="steward")
-    client = browser("steward")
+    client = look("steward")
     with django_assert_num_queries(QUERIES["drift: sources"]):
         assert client.get("/ui/sources").status_code == 200
 
 
-def test_a_running_scan_is_watched_cancelled_and_over(
-    browser: Callable[[str], Client], content: dict[str, Any]
-) -> None:
+def test_a_running_scan_is_watched_cancelled_and_over(look: Callable[[str], Client], content: dict[str, Any]) -> None:
     now = timezone.now()
     scan = Scan.objects.create(
         source_id=content["kafka"], queued_by="steward", state="running", started_at=now, lease_until=now, phase="judging",
@@ -261,11 +243,11 @@ def test_a_running_scan_is_watched_cancelled_and_over(
     )  # fmt: skip
     watched = {"hx-request": "true", "hx-target": "progress"}
     address = f"/ui/scans/{scan.pk}"
-    reader = browser("reader").get(f"{address}/progress", headers=watched)
+    reader = look("reader").get(f"{address}/progress", headers=watched)
     assert "hx-trigger" in reader.content.decode() and "HX-Refresh" not in reader
     assert "to start scans" in seen(reader)
-    assert browser("reader").post(f"{address}/cancel").status_code == 403
-    steward = browser("steward")
+    assert look("reader").post(f"{address}/cancel").status_code == 403
+    steward = look("steward")
     page = seen(steward.get(f"/ui/sources/{content['kafka']}"))
     assert "judging 2 of 5" in page and "Cancel the scan" in page and f"Scan {scan.pk} is running." in page
     assert "Scan cancelled" in seen(steward.post(f"{address}/cancel", follow=True))
@@ -276,15 +258,15 @@ def test_a_running_scan_is_watched_cancelled_and_over(
     assert "can be cancelled" in seen(steward.post(f"{address}/cancel", follow=True))
 
 
-def test_an_older_scan_has_its_own_address(browser: Callable[[str], Client], content: dict[str, Any]) -> None:
+def test_an_older_scan_has_its_own_address(look: Callable[[str], Client], content: dict[str, Any]) -> None:
     newer = Scan.objects.create(source_id=content["kafka"], queued_by="steward", state="failed", error="away")
-    text = seen(browser("reader").get(f"/ui/sources/{content['kafka']}?scan={content['scan']}"))
+    text = seen(look("reader").get(f"/ui/sources/{content['kafka']}?scan={content['scan']}"))
     assert "This is an older scan" in text and f"Scan {content['scan']} is done" in text
     assert f"Scan {newer.pk} is done" not in text
 
 
-def test_a_source_is_changed_and_removed(browser: Callable[[str], Client], content: dict[str, Any]) -> None:
-    steward, address = browser("steward"), f"/ui/sources/{content['kafka']}"
+def test_a_source_is_changed_and_removed(look: Callable[[str], Client], content: dict[str, Any]) -> None:
+    steward, address = look("steward"), f"/ui/sources/{content['kafka']}"
     form = {"include": "orders\r\n payments-* \r\n", "exclude": "", "mode": "tail", "every_seconds": "3600", "context": "", "tail_messages": "50", "keep_samples": "no"}  # fmt: skip
     assert "Saved." in seen(steward.post(f"{address}/edit", form, follow=True))
     source = Source.objects.get(pk=content["kafka"])
@@ -322,10 +304,10 @@ def test_a_source_is_changed_and_removed(browser: Callable[[str], Client], conte
 )
 @pytest.mark.parametrize("do", ["test", "keep"])
 def test_a_cluster_that_cannot_be_is_refused_with_the_reason(
-    browser: Callable[[str], Client], registries: None, form: dict[str, str], sentence: str, do: str
+    look: Callable[[str], Client], registries: None, form: dict[str, str], sentence: str, do: str
 ) -> None:
     body = {"name": "c", "bootstrap": "broker.example.com:9093", "security_protocol": "PLAINTEXT", **form, "do": do}
-    response = browser("steward").post("/ui/clusters/add", body)
+    response = look("steward").post("/ui/clusters/add", body)
     assert response.status_code == 422
     assert sentence in seen(response)
     assert NASTY not in response.content.decode()
@@ -333,7 +315,7 @@ def test_a_cluster_that_cannot_be_is_refused_with_the_reason(
 
 
 def test_a_tested_cluster_is_not_kept(
-    browser: Callable[[str], Client], registries: None, monkeypatch: pytest.MonkeyPatch
+    look: Callable[[str], Client], registries: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Answer:
         class metadata:  # noqa: N801 - an attribute
@@ -342,14 +324,14 @@ def test_a_tested_cluster_is_not_kept(
 
     monkeypatch.setattr("registry.drift.services.sources.connect", lambda row: Answer)
     body = {"name": "c", "bootstrap": "broker.example.com:9093", "security_protocol": "PLAINTEXT", "do": "test"}
-    text = seen(browser("steward").post("/ui/clusters/add", body))
+    text = seen(look("steward").post("/ui/clusters/add", body))
     assert "Found 2 brokers and 1 topic. Nothing was saved." in text
     assert Cluster.objects.count() == 0
-    assert browser("reader").post("/ui/clusters/add", body).status_code == 403
+    assert look("reader").post("/ui/clusters/add", body).status_code == 403
 
 
 def test_usage_asks_the_clusters_only_when_told(
-    browser: Callable[[str], Client], content: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    look: Callable[[str], Client], content: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clusters = []
 
@@ -358,7 +340,7 @@ def test_usage_asks_the_clusters_only_when_told(
         raise BrokerUnavailable(f"No broker answers for {NASTY}")
 
     monkeypatch.setattr("registry.drift.usage.retirement.admin_of", away)
-    reader = browser("reader")
+    reader = look("reader")
     assert "Check the clusters now" in seen(reader.get(USAGE)) and clusters == []
     response = reader.get(f"{USAGE}?ask=1", headers={"hx-request": "true", "hx-target": "usage"})
     assert clusters == [NASTY] and "Some sources couldn’t be checked" in seen(response)
@@ -367,9 +349,9 @@ def test_usage_asks_the_clusters_only_when_told(
 
 
 def test_usage_without_any_scan_is_not_known_and_never_green(
-    browser: Callable[[str], Client], content: dict[str, Any]
+    look: Callable[[str], Client], content: dict[str, Any]
 ) -> None:
-    reader, never = browser("reader"), "No scan has read a topic of this subject."
+    reader, never = look("reader"), "No scan has read a topic of this subject."
     assert never not in seen(reader.get(USAGE))
     Topic.objects.update(read_at=None)
     assert never in seen(reader.get(USAGE)), "that its offsets were asked for isn't reading"
@@ -382,10 +364,10 @@ def test_usage_without_any_scan_is_not_known_and_never_green(
 
 
 def test_the_subject_page_leads_to_its_usage(
-    browser: Callable[[str], Client], content: dict[str, Any], person: Callable[[str], Actor]
+    look: Callable[[str], Client], content: dict[str, Any], person: Callable[[str], Actor]
 ) -> None:
     register_version(registry="dev", subject=SubjectName(".shop", "a/b"), text=json.dumps(ORDER), by=person("steward"))
-    reader = browser("reader")
+    reader = look("reader")
     assert f'href="{USAGE}"' in reader.get("/ui/registries/dev/subjects/orders-value/").content.decode()
     page = reader.get("/ui/registries/dev/subjects/%3A.shop%3Aa%2Fb/").content.decode()
     link = re.search(r'href="([^"]+usage)"', page)
@@ -402,10 +384,10 @@ DECODED = {
 
 
 @pytest.mark.parametrize("case", DECODED)
-def test_a_pasted_message_is_explained(browser: Callable[[str], Client], content: dict[str, Any], case: str) -> None:
+def test_a_pasted_message_is_explained(look: Callable[[str], Client], content: dict[str, Any], case: str) -> None:
     text, sentences = DECODED[case]
     body = {"registry": "dev", "message": text.format(id=content["id"]), "side": "value", "encoding": "auto"}
-    response = browser("reader").post("/ui/decode", body)
+    response = look("reader").post("/ui/decode", body)
     assert response.status_code == 200
     assert [word for word in sentences if word not in seen(response)] == []
     assert "<script>alert" not in response.content.decode()
@@ -423,27 +405,27 @@ def test_a_pasted_message_is_explained(browser: Callable[[str], Client], content
     ],
 )
 def test_what_is_no_message_is_refused_with_the_reason(
-    browser: Callable[[str], Client], content: dict[str, Any], form: dict[str, str], sentence: str
+    look: Callable[[str], Client], content: dict[str, Any], form: dict[str, str], sentence: str
 ) -> None:
-    response = browser("reader").post("/ui/decode", {"registry": "dev", **form})
+    response = look("reader").post("/ui/decode", {"registry": "dev", **form})
     assert response.status_code in (404, 422)
     assert sentence in seen(response)
     assert NASTY not in response.content.decode()
 
 
-def test_nothing_of_a_pasted_message_is_kept(browser: Callable[[str], Client], content: dict[str, Any]) -> None:
+def test_nothing_of_a_pasted_message_is_kept(look: Callable[[str], Client], content: dict[str, Any]) -> None:
     before = Finding.objects.count(), Scan.objects.count()
-    browser("reader").post("/ui/decode", {"registry": "dev", "message": "00"})
+    look("reader").post("/ui/decode", {"registry": "dev", "message": "00"})
     assert (Finding.objects.count(), Scan.objects.count()) == before
 
 
-def test_first_run_says_what_to_do(browser: Callable[[str], Client], registries: None) -> None:
-    text = seen(browser("steward").get("/ui/sources"))
+def test_first_run_says_what_to_do(look: Callable[[str], Client], registries: None) -> None:
+    text = seen(look("steward").get("/ui/sources"))
     assert "No sources yet" in text and "Connect a cluster" in text
 
 
-def test_a_registry_and_a_connector_are_added_here(browser: Callable[[str], Client], content: dict[str, Any]) -> None:
-    steward = browser("steward")
+def test_a_registry_and_a_connector_are_added_here(look: Callable[[str], Client], content: dict[str, Any]) -> None:
+    steward = look("steward")
     response = steward.post("/ui/sources/add", {"kind": "registry", "registry": "prod", "every_seconds": "3600"})
     added = Source.objects.get(kind="registry", registry__name="prod")
     assert response["Location"] == f"/ui/sources/{added.pk}"
@@ -460,5 +442,5 @@ def test_a_registry_and_a_connector_are_added_here(browser: Callable[[str], Clie
         refused = steward.post("/ui/sources/add", {**body, **changes})
         assert refused.status_code in (404, 422), changes
         assert NASTY not in refused.content.decode()
-    assert browser("reader").post("/ui/sources/add", body).status_code == 403
+    assert look("reader").post("/ui/sources/add", body).status_code == 403
     assert not Source.objects.filter(name="n").exists()

@@ -16,13 +16,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from registry.access.models import User
-from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.drift.models import Source
 from registry.streams.models import StateCheck
 from registry.subjects.models import Registry
-from tests.conftest import RawClient
 
 ROOT = Path(__file__).parents[3]
 FIXTURES = ROOT / "tests" / "checkpoints" / "fixtures"
@@ -46,19 +43,6 @@ def roots(settings: Any) -> None:
     settings.CHECKPOINT_ROOTS = [FIXTURES]
 
 
-@pytest.fixture
-def browser(person: Callable[[str], Actor]) -> Callable[[str], Client]:
-    """A signed-in browser of one of the cast."""
-
-    def make(name: str) -> Client:
-        person(name)
-        client = RawClient()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return make
-
-
 def seen(response: Any) -> str:
     """What a person reads of a page: without markup, white space folded."""
     text = re.sub(r"</?(?:b|bdi|code|svg|use)\b[^>]*>", "", response.content.decode())
@@ -71,8 +55,8 @@ def ask(client: Client, plan: Any, checkpoint: str = TOTALS) -> Any:
 
 
 @pytest.mark.requirement("DBX-4")
-def test_the_form_starts_from_what_is_stored_and_leads_to_a_report(browser: Callable[[str], Client]) -> None:
-    client = browser("steward")
+def test_the_form_starts_from_what_is_stored_and_leads_to_a_report(look: Callable[[str], Client]) -> None:
+    client = look("steward")
     assert "The check starts no query" in seen(client.get(NEW))
     loaded = client.post(NEW, {"path": TOTALS, "plan": "", "do": "load"})
     assert loaded.status_code == 200
@@ -105,8 +89,8 @@ def test_the_form_starts_from_what_is_stored_and_leads_to_a_report(browser: Call
     assert "loses data" in seen(client.get(NEW))
 
 
-def test_a_checkpoint_that_is_a_source_can_be_chosen(browser: Callable[[str], Client]) -> None:
-    client = browser("steward")
+def test_a_checkpoint_that_is_a_source_can_be_chosen(look: Callable[[str], Client]) -> None:
+    client = look("steward")
     registry = Registry.objects.get(name="dev")
     Source.objects.create(registry=registry, kind="state_store", name=TOTALS, created_by="tests")
     assert "Known checkpoint" in seen(client.get(NEW))
@@ -115,16 +99,16 @@ def test_a_checkpoint_that_is_a_source_can_be_chosen(browser: Callable[[str], Cl
     assert "Fine" in seen(client.get(sent["Location"]))
 
 
-def test_many_changes_are_counted_and_not_all_drawn(browser: Callable[[str], Client]) -> None:
-    client = browser("steward")
+def test_many_changes_are_counted_and_not_all_drawn(look: Callable[[str], Client]) -> None:
+    client = look("steward")
     columns = ", ".join(f"f{number} INT" for number in range(150))
     plan = {"variables": [{"name": "totals", "value_schema": columns}]}
     sent = client.post(NEW, {"path": TOTALS, "plan": json.dumps(plan), "do": "check"})
     assert "more changes not shown" in seen(client.get(sent["Location"]))
 
 
-def test_the_report_comes_as_a_file_and_says_the_same(browser: Callable[[str], Client]) -> None:
-    client = browser("steward")
+def test_the_report_comes_as_a_file_and_says_the_same(look: Callable[[str], Client]) -> None:
+    client = look("steward")
     sent = client.post(NEW, {"path": TOTALS, "plan": json.dumps(RENAMED), "do": "check"})
     exported = client.get(f"{sent['Location']}/export?format=json")
     DOCUMENTED.validate(exported.json())
@@ -149,9 +133,9 @@ def test_the_report_comes_as_a_file_and_says_the_same(browser: Callable[[str], C
     ],
 )
 def test_what_can_not_be_checked_is_said_and_kept_in_the_form(
-    browser: Callable[[str], Client], sent: dict[str, str], says: str
+    look: Callable[[str], Client], sent: dict[str, str], says: str
 ) -> None:
-    response = browser("steward").post(NEW, sent | {"do": "check"})
+    response = look("steward").post(NEW, sent | {"do": "check"})
     assert response.status_code == 422
     assert says in seen(response)
     assert "<script>alert" not in response.content.decode()
@@ -161,9 +145,9 @@ def test_what_can_not_be_checked_is_said_and_kept_in_the_form(
 @pytest.mark.requirement("DBX-4")
 @pytest.mark.parametrize("fixture", ["dedup_rocksdb", "aggregation_hdfs", "join_rocksdb", "session_windows"])
 def test_other_operators_are_not_checked_in_one_word_everywhere(
-    browser: Callable[[str], Client], api: Callable[[str], Client], fixture: str, tmp_path: Path
+    look: Callable[[str], Client], api: Callable[[str], Client], fixture: str, tmp_path: Path
 ) -> None:
-    client = browser("steward")
+    client = look("steward")
     path, plan = str(FIXTURES / fixture), {"variables": [{"name": "v", "value_schema": "a INT"}]}
     document = (
         api("steward")
@@ -200,12 +184,12 @@ def test_other_operators_are_not_checked_in_one_word_everywhere(
 
 
 def test_a_query_that_is_starting_can_not_be_checked_yet(
-    browser: Callable[[str], Client], api: Callable[[str], Client], settings: Any, tmp_path: Path
+    look: Callable[[str], Client], api: Callable[[str], Client], settings: Any, tmp_path: Path
 ) -> None:
     settings.CHECKPOINT_ROOTS = [tmp_path]
     starting = Path(shutil.copytree(TOTALS, tmp_path / "starting"))
     shutil.rmtree(starting / "commits")
-    client = browser("steward")
+    client = look("steward")
     sentence = "this query is starting: no batch has been committed"
     assert sentence in seen(client.post(NEW, {"path": str(starting), "plan": json.dumps(SAME), "do": "check"}))
     assert sentence in seen(client.post(NEW, {"path": str(starting), "plan": "", "do": "load"}))
@@ -219,8 +203,8 @@ def test_a_query_that_is_starting_can_not_be_checked_yet(
     assert ended.value.returncode == 2
 
 
-def test_hostile_names_stay_text_in_the_report(browser: Callable[[str], Client]) -> None:
-    client = browser("steward")
+def test_hostile_names_stay_text_in_the_report(look: Callable[[str], Client]) -> None:
+    client = look("steward")
     plan = {"variables": [{"name": NASTY, "value_schema": f"`{NASTY}\u202e` INT"}]}
     sent = client.post(NEW, {"path": TOTALS, "plan": json.dumps(plan), "do": "check"})
     content = client.get(sent["Location"]).content.decode()
@@ -228,12 +212,12 @@ def test_hostile_names_stay_text_in_the_report(browser: Callable[[str], Client])
     assert "&lt;script&gt;" in content
 
 
-def test_who_may_check_and_who_may_read(browser: Callable[[str], Client], api: Callable[[str], Client]) -> None:
+def test_who_may_check_and_who_may_read(look: Callable[[str], Client], api: Callable[[str], Client]) -> None:
     assert ask(api("reader"), SAME).status_code == 403
     assert ask(Client(), SAME).status_code == 401
     made = ask(api("steward"), SAME)
     assert made.status_code == 201
-    reader = browser("reader")
+    reader = look("reader")
     assert reader.get(made.json()["url"]).status_code == 200
     assert reader.post(NEW, {"path": TOTALS, "plan": json.dumps(SAME), "do": "check"}).status_code == 403
     assert "You need the" in seen(reader.get(NEW))

@@ -14,8 +14,6 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from registry.access.models import User
-from registry.access.roles import Actor
 from registry.checkpoints import read_checkpoint
 from registry.drift.models import Source
 from registry.streams.models import StateVariable
@@ -30,19 +28,6 @@ NASTY = '<script>alert(1)</script>"'
 FIELD = {"path": "value.status", "type": "string", "rows": 40, "nulls": 8, "minimum": "4 characters",
          "maximum": "9 characters", "bytes": 2000}  # fmt: skip
 EXPIRY = {"without": 0, "earliest": 1_780_000_000_000, "latest": 1_780_000_600_000}
-
-
-@pytest.fixture
-def browser(person: Callable[[str], Actor]) -> Callable[[str], Client]:
-    """A signed-in browser of one of the cast."""
-
-    def make(name: str) -> Client:
-        person(name)
-        client = RawClient()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return make
 
 
 def keep(name: str, **more: Any) -> int:
@@ -91,10 +76,10 @@ PAGES = {
 @pytest.mark.requirement("DBX-5", "DBX-6", "CARD-4")
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_what_is_there(
-    browser: Callable[[str], Client], page_numbers: dict[str, Any], page: str, django_assert_max_num_queries: Any
+    look: Callable[[str], Client], page_numbers: dict[str, Any], page: str, django_assert_max_num_queries: Any
 ) -> None:
     address, phrases = PAGES[page]
-    client = browser("reader")
+    client = look("reader")
     with django_assert_max_num_queries(QUERIES[page]):
         response = client.get(address.format(**page_numbers))
     assert response.status_code == 200
@@ -104,29 +89,29 @@ def test_a_page_shows_what_is_there(
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_stranger_sees_nothing(browser: Callable[[str], Client], page_numbers: dict[str, Any], page: str) -> None:
+def test_a_stranger_sees_nothing(look: Callable[[str], Client], page_numbers: dict[str, Any], page: str) -> None:
     address = PAGES[page][0].format(**page_numbers)
     assert RawClient().get(address).status_code == 302
-    response = browser("stranger").get(address)
+    response = look("stranger").get(address)
     assert response.status_code == 403
     assert "customer_totals" not in response.content.decode()
 
 
 def test_more_queries_take_no_more_database_queries(
-    browser: Callable[[str], Client], page_numbers: dict[str, Any], django_assert_max_num_queries: Any
+    look: Callable[[str], Client], page_numbers: dict[str, Any], django_assert_max_num_queries: Any
 ) -> None:
     for name in ("timers_and_ttl", "aggregation_hdfs", "join_v3", "dedup_rocksdb"):
         keep(name)
-    client = browser("reader")
+    client = look("reader")
     with django_assert_max_num_queries(QUERIES["queries"]):
         text = seen(client.get("/ui/queries"))
     assert [name for name in ("timers_and_ttl", "aggregation_hdfs", "join_v3") if name not in text] == []
 
 
 def test_versions_are_chosen_and_swapped_in_the_address(
-    browser: Callable[[str], Client], page_numbers: dict[str, Any]
+    look: Callable[[str], Client], page_numbers: dict[str, Any]
 ) -> None:
-    client = browser("reader")
+    client = look("reader")
     address = "/ui/queries/{query}/variables/{totals}".format(**page_numbers)
     assert "orders INT" in seen(client.get(f"{address}?version=1"))
     back = seen(client.get(f"{address}/compare?from=2&to=1&view=split"))
@@ -149,14 +134,12 @@ def test_versions_are_chosen_and_swapped_in_the_address(
         "/ui/queries/{query}/variables/{totals}/compare?from=0&to=2",
     ],
 )
-def test_what_is_not_there_is_said(
-    browser: Callable[[str], Client], page_numbers: dict[str, Any], address: str
-) -> None:
-    assert browser("reader").get(address.format(**page_numbers)).status_code == 404
+def test_what_is_not_there_is_said(look: Callable[[str], Client], page_numbers: dict[str, Any], address: str) -> None:
+    assert look("reader").get(address.format(**page_numbers)).status_code == 404
 
 
-def test_nothing_yet_and_nothing_read_have_words(browser: Callable[[str], Client], registries: None) -> None:
-    client = browser("steward")
+def test_nothing_yet_and_nothing_read_have_words(look: Callable[[str], Client], registries: None) -> None:
+    client = look("steward")
     assert "No queries yet" in seen(client.get("/ui/queries"))
     number = keep("aggregation_hdfs", problems=("the schema file 7 is missing",))
     page = seen(client.get(f"/ui/queries/{number}"))
@@ -175,12 +158,12 @@ def test_nothing_yet_and_nothing_read_have_words(browser: Callable[[str], Client
     assert "keeps no state" not in page
 
 
-def test_hostile_names_stay_text(browser: Callable[[str], Client], registries: None) -> None:
+def test_hostile_names_stay_text(look: Callable[[str], Client], registries: None) -> None:
     operator = read_checkpoint(str(FIXTURES / "customer_totals"), [FIXTURES]).operators[0]
     variable = replace(operator.variables[-1], name=NASTY, label=NASTY)
     hostile = replace(operator, description=NASTY, why_fixed=NASTY, variables=(variable,))
     number = keep("customer_totals", path=f"/c/{NASTY}", query_id=NASTY, operators=(hostile,), problems=(NASTY,))
-    client = browser("reader")
+    client = look("reader")
     base = f"/ui/queries/{number}/variables/{StateVariable.objects.get().pk}"
     for address in ("/ui/queries", f"/ui/queries/{number}", base, f"{base}/compare"):
         response = client.get(address)

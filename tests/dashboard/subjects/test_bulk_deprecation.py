@@ -19,7 +19,6 @@ from registry.subjects.models import VersionStanding
 from registry.subjects.services import delete_subject, register_version, set_config, set_mode
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
-from tests.dashboard.test_every_page import browser  # noqa: F401 - a fixture
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
 NAMES = ["a", ":.x:a", "b", "c"]
@@ -45,11 +44,11 @@ def opened(content: bytes) -> io.BytesIO:
 
 
 def test_the_file_has_what_belongs_to_the_chosen_and_nothing_else(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     api: Callable[[str], Client],
 ) -> None:
     chosen = ["a", ":.x:a", "c"]
-    response = browser("reader").post(EXPORT, {"subject": chosen})
+    response = look("reader").post(EXPORT, {"subject": chosen})
     assert response["Content-Type"] == "application/zip" and "attachment" in response["Content-Disposition"]
     snapshot = read_snapshot(opened(response.content), "subjects.jsonl")
     whole = contents_of(get_registry("dev"))
@@ -69,12 +68,12 @@ def test_the_file_has_what_belongs_to_the_chosen_and_nothing_else(
     [("reader", [], 422), ("reader", ["nowhere"], 404), ("stranger", ["a"], 403), ("reader", ["a"] * 201, 200)],
 )
 def test_what_cant_be_exported(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     who: str,
     names: list[str],
     status: int,
 ) -> None:
-    response = browser(who).post(EXPORT, {"subject": names})
+    response = look(who).post(EXPORT, {"subject": names})
     assert response.status_code == status or (status == 422 and response.status_code == 400)
 
 
@@ -85,8 +84,8 @@ def test_no_subject_is_left_out_silently(system: Actor) -> None:
         )
 
 
-def test_each_is_deprecated_by_its_own_rules(browser: Callable[[str], Client]) -> None:  # noqa: F811
-    client = browser("steward")
+def test_each_is_deprecated_by_its_own_rules(look: Callable[[str], Client]) -> None:
+    client = look("steward")
     preview = client.post(DEPRECATE, {"subject": NAMES})
     assert preview.status_code == 200 and not VersionStanding.objects.exists(), "it is shown first"
     rows = {row.name: row.why_not for row in preview.context["page"].rows}
@@ -114,12 +113,12 @@ def test_each_is_deprecated_by_its_own_rules(browser: Callable[[str], Client]) -
     ],
 )
 def test_what_is_wrong_with_all_changes_none(
-    browser: Callable[[str], Client],  # noqa: F811
+    look: Callable[[str], Client],
     who: str,
     body: dict[str, object],
     status: int,
 ) -> None:
-    response = browser(who).post(DEPRECATE, {"subject": ["a"], "confirmed": "yes"} | body)
+    response = look(who).post(DEPRECATE, {"subject": ["a"], "confirmed": "yes"} | body)
     assert response.status_code == status and not VersionStanding.objects.exists()
     assert 'name="message"' in response.content.decode() or status == 403 or body.get("subject") == []
 

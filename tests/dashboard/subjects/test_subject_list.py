@@ -17,7 +17,7 @@ from registry.access.roles import Actor, system_actor
 from registry.subjects.lifecycle.notes import change_tags
 from registry.subjects.services import delete_subject, register_version, set_standing
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.dashboard.test_every_page import SUBJECT, browser, content  # noqa: F401 - fixtures
+from tests.dashboard.test_every_page import SUBJECT, content  # noqa: F401 - fixtures
 from tests.markup import compact
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-2")]
@@ -25,7 +25,7 @@ BASE = "/ui/registries/dev/subjects"
 
 
 @pytest.fixture
-def client(browser: Callable[[str], Client], content: dict[str, int], system: Actor) -> Client:  # noqa: F811
+def client(look: Callable[[str], Client], content: dict[str, int], system: Actor) -> Client:  # noqa: F811
     """A reader; beside orders-value there are a deprecated subject and a deleted one."""
     for name in ("aged-value", "gone-value"):
         register_version(registry="dev", subject=SubjectName(".", name), text='"int"', by=system)
@@ -38,7 +38,7 @@ def client(browser: Callable[[str], Client], content: dict[str, int], system: Ac
         message="old",
         by=system,
     )
-    return browser("reader")
+    return look("reader")
 
 
 def listed(page: str) -> list[str]:
@@ -211,7 +211,7 @@ def test_what_takes_too_long_is_said(large: Client, monkeypatch: pytest.MonkeyPa
     assert "There are too many subjects to count in time." in page and "Avro (" not in page
 
 
-def test_who_may_not_read_is_told_no_numbers(large: Client, browser: Callable[[str], Client]) -> None:  # noqa: F811
+def test_who_may_not_read_is_told_no_numbers(large: Client, look: Callable[[str], Client]) -> None:
     RoleGrant.objects.filter(user__username="reader").delete()
     assert large.get(BASE, headers={"HX-Request": "true", "HX-Target": "counts"}).status_code == 403
 

@@ -24,7 +24,7 @@ from registry.subjects.engine import schema_engine
 from registry.subjects.lifecycle.notes import set_note
 from registry.subjects.models import SchemaVersion, VersionStanding
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.conftest import RawClient
+from tests.conftest import signed_in
 from tests.promotions.factories import BROKEN, CUSTOMERS, ORDERS, V1, V2, Cast, approve_shown, ask, register, state_of
 from tests.promotions.plan.test_builder import finding
 
@@ -86,12 +86,6 @@ PRICED: dict[str, Any] = {
 }
 
 
-def client_of(name: str) -> Client:
-    client = RawClient()
-    client.force_login(User.objects.get(username=name))
-    return client
-
-
 def check(number: int, code: str) -> dict[str, Any] | None:
     return next((item for item in selectors.get_request(number).checks if item["code"] == code), None)
 
@@ -103,7 +97,7 @@ def test_the_first_release_shows_its_whole_schema_everywhere(cast: Cast, api: Ca
     register(MONEY_TEXT, cast["steward"], subject=MONEY)
     register(PRICED, cast["steward"], references=[Reference("Money", "money-value", 1)])
     number = ask(cast)
-    page = client_of("approver").get(f"/ui/promotions/{number}?item=orders-value")
+    page = signed_in("approver").get(f"/ui/promotions/{number}?item=orders-value")
     new = page.context["page"].new_schema
     assert json.loads(new.schema.text) == PRICED
     assert [(row.path, row.type) for row in new.schema.fields][:1] == [("Order.id", "long")]
@@ -118,7 +112,7 @@ def test_the_first_release_shows_its_whole_schema_everywhere(cast: Cast, api: Ca
     whole = {item["subject"]: item["schema"] for item in pack["changes"]}
     assert json.loads(whole["orders-value"]["text"]) == PRICED
     assert [row["path"] for row in whole["money-value"]["fields"]] == ["Money.amount"]
-    html = client_of("approver").get(f"/ui/promotions/{number}/evidence.html").content.decode()
+    html = signed_in("approver").get(f"/ui/promotions/{number}/evidence.html").content.decode()
     assert "refers to" in html and "money-value" in html
 
 
@@ -133,7 +127,7 @@ def test_a_first_release_whose_fields_are_too_costly_is_shown_by_its_text(
 
     monkeypatch.setattr(schema_engine, "outline", refuse)
     for path in (f"/ui/promotions/{number}", f"/ui/promotions/{number}/evidence.html"):
-        answer = client_of("approver").get(path)
+        answer = signed_in("approver").get(path)
         assert answer.status_code == 200, path
         assert "Order" in answer.content.decode(), path
     pack = api("approver").get(f"/api/v1/promotions/{number}/evidence")
@@ -146,11 +140,11 @@ def test_a_proposed_first_schema_is_shown_and_a_later_one_compared(cast: Cast) -
     number = services.propose_version(
         target="prod", subject=ORDERS, text=json.dumps(V1), schema_type="AVRO", reason="new", by=cast["steward"]
     )
-    page = client_of("approver").get(f"/ui/promotions/{number}").context["page"]
+    page = signed_in("approver").get(f"/ui/promotions/{number}").context["page"]
     assert json.loads(page.new_schema.schema.text) == V1
     register(V1, cast["admin"], registry="staging")
     register(V2, cast["steward"])
-    later = client_of("approver").get(f"/ui/promotions/{ask(cast, target='staging')}").context["page"]
+    later = signed_in("approver").get(f"/ui/promotions/{ask(cast, target='staging')}").context["page"]
     assert later.comparison is not None and later.new_schema is None
 
 
@@ -170,7 +164,7 @@ def test_open_breaks_at_the_source_are_never_green(cast: Cast, api: Callable[[st
     assert why_alone(selectors.get_request(number).plan).startswith("A check warns")
     answer = can_promote(subject=ORDERS, source="dev", target="prod", by=cast["approver"], version=1)
     assert {SOURCE_DRIFT, "newer-version"} <= {reason.code for reason in answer.reasons}
-    page = client_of("approver").get(f"/ui/promotions/{number}")
+    page = signed_in("approver").get(f"/ui/promotions/{number}")
     assert page.context["page"].verdict.code != "ok"
     assert f"/ui/findings/{found.pk}" in [link.url for link in page.context["page"].source_findings]
     assert "Open break findings in the source" in page.content.decode()
@@ -183,7 +177,7 @@ def test_open_breaks_at_the_source_are_never_green(cast: Cast, api: Callable[[st
     assert approve_shown(request_id=number, by=cast["approver"], comment="the consumer is gone") == "approved"
     assert "Approving this needs a comment." in page.content.decode()
     assert services.apply(request_id=number, by=cast["approver"]) == "applied"
-    page = client_of("approver").get(f"/ui/promotions/{number}")
+    page = signed_in("approver").get(f"/ui/promotions/{number}")
     assert "Approving this needs a comment." not in page.content.decode(), "nobody approves it any more"
 
 
@@ -236,7 +230,7 @@ def test_findings_of_a_source_out_of_sight_are_counted_alone(cast: Cast, api: Ca
     answer = api("approver").get(f"/api/v1/promotions/{number}")
     assert answer.json()["source_findings"] == []
     assert found.sentence not in answer.content.decode()
-    page = client_of("approver").get(f"/ui/promotions/{number}").content.decode()
+    page = signed_in("approver").get(f"/ui/promotions/{number}").content.decode()
     assert "1 open break finding" in page and f"/ui/findings/{found.pk}" not in page
 
 

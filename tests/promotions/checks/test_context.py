@@ -12,7 +12,6 @@ from django.test import Client
 from django.utils import timezone
 
 from registry import hooks
-from registry.access.models import User
 from registry.errors import PlanChanged, WrongState
 from registry.notifications.models import InboxEntry
 from registry.promotions import selectors, services
@@ -25,6 +24,7 @@ from registry.promotions.plan.types import PASS, SKIPPED, Check
 from registry.promotions.requests.preconditions import applying, approving
 from registry.promotions.selectors import RequestInfo
 from registry.subjects.usage.evidence import Evidence, EvidenceProvider
+from tests.conftest import signed_in
 from tests.promotions.factories import ORDERS, V1, V2, Cast, ask, change, register
 
 pytestmark = pytest.mark.requirement("CARD-4")
@@ -177,16 +177,14 @@ def test_the_page_and_the_api_say_it_with_the_cure(cast: Cast, number: int, api:
     age(number, 30)
     answer = json.loads(api("approver").get(f"/api/v1/promotions/{number}").content)
     assert [item["code"] for item in answer["reasons"]["apply"]] == ["evidence.data"]
-    browser = Client()
-    browser.force_login(User.objects.get(username="approver"))
+    browser = signed_in("approver")
     page = browser.get(f"/ui/promotions/{number}").content.decode()
     assert "The evidence is too old" in page and "Sources" in page and "Stale" in page
     assert "Evidence from data can be at most 1 day old." in page
 
 
 def test_a_rule_beyond_a_year_is_refused_at_the_page(cast: Cast) -> None:
-    browser = Client()
-    browser.force_login(User.objects.get(username="admin"))
+    browser = signed_in("admin")
     change(is_closed=False)  # what loosens a closed one takes a second person
     sent = {"reviews_needed": "1", "max_evidence_hours": "9000"}
     answer = browser.post("/ui/environments/prod/change", sent)

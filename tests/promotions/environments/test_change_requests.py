@@ -36,7 +36,6 @@ from registry.promotions.environments.selectors import environment_info
 from registry.promotions.models import Environment, EnvironmentChange, ReviewRule, SamePerson
 from registry.promotions.models.environments import SETTINGS
 from registry.promotions.reviews.linked_accounts import state_same_person, withdraw_same_person
-from tests.conftest import RawClient
 from tests.promotions.factories import PEOPLE, V1, Cast, approve_shown, ask, change, register, rule, state_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("ORA-1", "CARD-4")]
@@ -61,16 +60,6 @@ TIGHTER: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"max_evidence_hours": 24}, {}),
     ({"max_evidence_hours": 12, "evidence_required": True}, {"max_evidence_hours": 24}),
 ]
-
-
-@pytest.fixture
-def browser(cast: Cast) -> Callable[[str], Client]:
-    def sign_in(name: str) -> Client:
-        client = RawClient()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return sign_in
 
 
 @pytest.fixture
@@ -237,14 +226,14 @@ def test_a_token_that_is_limited_decides_nothing(cast: Cast) -> None:
         services.approve_environment_change(change_id=number, by=other)
 
 
-def test_what_changed_since_is_asked_for_again(cast: Cast, browser: Callable[[str], Client]) -> None:
+def test_what_changed_since_is_asked_for_again(cast: Cast, look: Callable[[str], Client]) -> None:
     change("prod", reviews_needed=3)
     number = asked(cast, {"reviews_needed": 2})
     services.change_environment(environment="prod", by=cast["admin"], reviews_needed=5)
     with pytest.raises(WrongState, match="have changed since"):
         services.approve_environment_change(change_id=number, by=cast["approver"])
     assert environment_info("prod").settings["reviews_needed"] == 5
-    (row,) = browser("approver").get("/ui/environments/prod").context["page"].changes
+    (row,) = look("approver").get("/ui/environments/prod").context["page"].changes
     assert row.state is EnvironmentChangeState.OUTDATED
     assert row.decide_refused.startswith("The settings have changed since this was requested.")
 
@@ -467,7 +456,7 @@ MOVED: dict[str, tuple[str, dict[str, Any], str, Callable[[Actor], object], str]
 
 @pytest.mark.parametrize("kind", MOVED)
 def test_an_approval_is_of_the_people_and_rights_that_the_request_named(
-    cast: Cast, api: Callable[[str], Client], browser: Callable[[str], Client], kind: str
+    cast: Cast, api: Callable[[str], Client], look: Callable[[str], Client], kind: str
 ) -> None:
     action, values, named, meanwhile, difference = MOVED[kind]
     joined("g3", "steward2")
@@ -485,7 +474,7 @@ def test_an_approval_is_of_the_people_and_rights_that_the_request_named(
         services.approve_environment_change(change_id=number, by=cast["approver"])
     (shown,) = api("approver").get("/api/v1/environments/prod/changes").json()
     assert (shown["is_outdated"], difference in shown["outdated"]) == (True, True)
-    (row,) = browser("approver").get("/ui/environments/prod").context["page"].changes
+    (row,) = look("approver").get("/ui/environments/prod").context["page"].changes
     assert row.state is EnvironmentChangeState.OUTDATED
     assert difference in row.decide_refused
     services.withdraw_environment_change(change_id=number, by=cast["admin"])
@@ -587,8 +576,8 @@ def test_by_the_api(cast: Cast, api: Callable[[str], Client]) -> None:
     assert post("approver", "environment-changes/999/approve", {}).status_code == 404
 
 
-def test_by_the_pages(cast: Cast, browser: Callable[[str], Client]) -> None:
-    admin = browser("admin")
+def test_by_the_pages(cast: Cast, look: Callable[[str], Client]) -> None:
+    admin = look("admin")
     form = {"reviews_needed": "1", "is_closed": "1", "drift_blocks": "1", "own_approval_allowed": "1"}
     refused = admin.post("/ui/environments/prod/change", form)
     assert refused.status_code == 409
@@ -599,7 +588,7 @@ def test_by_the_pages(cast: Cast, browser: Callable[[str], Client]) -> None:
     assert admin.post(address, sent).status_code == 302
     (view,) = admin.get("/ui/environments/prod").context["page"].changes
     assert view.decide_refused
-    approver = browser("approver")
+    approver = look("approver")
     (view,) = approver.get("/ui/environments/prod").context["page"].changes
     assert not view.decide_refused
     assert approver.post(f"{address}/{view.info.id}/approve", {"comment": "fine"}).status_code == 302
@@ -608,9 +597,9 @@ def test_by_the_pages(cast: Cast, browser: Callable[[str], Client]) -> None:
     assert admin.post(address, {**sent, "values": "["}).status_code == 422
 
 
-def test_the_page_of_people_leads_to_the_second_person(cast: Cast, browser: Callable[[str], Client]) -> None:
+def test_the_page_of_people_leads_to_the_second_person(cast: Cast, look: Callable[[str], Client]) -> None:
     sent = {"do": "grant", "username": "reader", "role": "approver", "registry": "", "subject_pattern": "*"}
-    refused = browser("admin").post("/ui/people/change", sent)
+    refused = look("admin").post("/ui/people/change", sent)
     assert refused.status_code == 409
     assert "This change needs a second person" in refused.content.decode()
     assert not RoleGrant.objects.filter(user__username="reader", role="approver").exists()

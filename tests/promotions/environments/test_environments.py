@@ -35,7 +35,7 @@ from registry.promotions.selectors import environment_info, environment_infos
 from registry.subjects.selectors import list_versions
 from registry.subjects.services import register_version
 from registry.subjects.versions.lookup import get_registry
-from tests.conftest import RawClient
+from tests.conftest import signed_in
 from tests.promotions.closed_environment import ORDERS, V1, V2, beside, fill
 from tests.promotions.factories import Cast, change
 from tests.subjects.test_integrity import wait_for_a_waiter
@@ -321,8 +321,7 @@ def test_over_the_api_from_the_rules_to_a_confirmed_break_glass(
     status, unmet = send(admin, "POST", "/environments/prod/rules", {"reviewers": "group", "name": "empty"})
     said = "A rule needs 1 approval from the group empty for requests, but nobody can give it."
     assert (status, unmet["warnings"]) == (201, [said])
-    page = RawClient()
-    page.force_login(User.objects.get(username="admin"))
+    page = signed_in("admin")
     assert said in page.get("/ui/environments/prod").content.decode()
     ReviewRule.objects.filter(pk=unmet["rule_id"]).delete()
     wanted = {"subject_pattern": "shop-*", "reviewers": "owners", "count": 2}

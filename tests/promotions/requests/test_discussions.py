@@ -25,6 +25,7 @@ from registry.promotions.models import Comment, PromotionRequest, Thread
 from registry.promotions.requests import discussions
 from registry.promotions.requests.preconditions import applying
 from registry.subjects.versions.qualified_names import SubjectName
+from tests.conftest import signed_in
 from tests.promotions.factories import ORDERS, V1, V2, Cast, approve_shown, ask, change, register
 
 pytestmark = pytest.mark.requirement("CARD-4")
@@ -233,8 +234,7 @@ def test_an_open_discussion_stops_the_release_at_every_door_where_the_rule_says_
         assert [item["url"] for item in against] == [f"/ui/promotions/{number}#thread-{thread}"]
         assert "Order.id of orders-value, started by reader" in against[0]["sentence"]
         assert not shown["can_run"]
-        browser = Client()
-        browser.force_login(User.objects.get(username="approver"))
+        browser = signed_in("approver")
         page = browser.get(f"/ui/promotions/{number}").content.decode()
         assert re.search(rf'href="/ui/promotions/{number}#thread-{thread}"[^>]*>\s*Discussion', page)
         assert f'id="thread-{thread}"' in page

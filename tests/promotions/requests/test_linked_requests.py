@@ -10,14 +10,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from registry.access.models import User
 from registry.access.roles import Actor, system_actor
 from registry.formats.base import Reference
 from registry.promotions import selectors, services
 from registry.promotions.selectors import linked_requests
 from registry.subjects.services import delete_subject, register_version
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.conftest import RawClient
+from tests.conftest import signed_in
 from tests.promotions.factories import ORDERS, V1, Cast, approve_shown, ask, register
 
 pytestmark = pytest.mark.requirement("ORA-1", "CARD-4")
@@ -54,8 +53,7 @@ def test_both_name_each_other(cast: Cast, pair: tuple[int, int]) -> None:
 
 
 def test_the_pages_link_both_ways(cast: Cast, pair: tuple[int, int]) -> None:
-    client = RawClient()
-    client.force_login(User.objects.get(username="approver"))
+    client = signed_in("approver")
     address, orders = pair
     text = client.get(f"/ui/promotions/{orders}").content.decode()
     assert "Linked requests" in text and f'href="/ui/promotions/{address}"' in text

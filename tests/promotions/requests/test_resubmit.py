@@ -11,7 +11,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
 
-from registry.access.models import RoleGrant, User
+from registry.access.models import RoleGrant
 from registry.access.roles import STEWARD, Grant
 from registry.errors import InvalidInput, NotAllowed, RequestNotFound, SchemadeskError, WrongState
 from registry.promotions import selectors, services
@@ -19,7 +19,7 @@ from registry.promotions.models import Environment, PromotionRequest
 from registry.promotions.requests.resubmit import resubmissions_of
 from registry.subjects.models import SchemaVersion
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.conftest import RawClient
+from tests.conftest import signed_in
 from tests.promotions.factories import CUSTOMERS, ORDERS, V1, V2, Cast, ask, register
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-4")]
@@ -161,15 +161,8 @@ def test_the_link_is_no_way_to_a_secret(cast: Cast, api: Callable[[str], Client]
     shown = client.get(f"/api/v1/promotions/{again}").json()
     assert (shown["again_of"], shown["asked_again_by"]) == (None, [])
     assert [one["again_of"] for one in client.get("/api/v1/promotions").json()] == [None]
-    page = browser("reader").get(f"/ui/promotions/{again}").content.decode()
+    page = signed_in("reader").get(f"/ui/promotions/{again}").content.decode()
     assert f"/ui/promotions/{number}" not in page
-
-
-def browser(name: str) -> Client:
-    """A browser of somebody who signed in."""
-    client = RawClient()
-    client.force_login(User.objects.get(username=name))
-    return client
 
 
 def test_programs_ask_again_and_read_both_ways(cast: Cast, api: Callable[[str], Client]) -> None:
@@ -191,7 +184,7 @@ def test_programs_ask_again_and_read_both_ways(cast: Cast, api: Callable[[str], 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_page_leads_to_a_filled_form_and_both_pages_link(cast: Cast, kind: str) -> None:
     number = ended(cast, kind)
-    client, address = browser("steward2"), f"/ui/promotions/{number}"
+    client, address = signed_in("steward2"), f"/ui/promotions/{number}"
     button = client.get(address).context["page"].again
     assert button.allowed and button.url.partition("?")[0] == (FORMS[kind] or f"{address}/again")
     if FORMS[kind]:
@@ -221,15 +214,15 @@ def sent(page: Any, kind: str) -> dict[str, str]:
 
 def test_who_may_not_ask_reads_why_and_an_open_request_offers_nothing(cast: Cast) -> None:
     number, standing = ended(cast, "promote"), ask(cast, version=2, target="staging")
-    button = browser("reader").get(f"/ui/promotions/{number}").context["page"].again
+    button = signed_in("reader").get(f"/ui/promotions/{number}").context["page"].again
     assert not button.allowed and "request promotions" in button.reason
-    assert browser("steward").get(f"/ui/promotions/{standing}").context["page"].again is None
+    assert signed_in("steward").get(f"/ui/promotions/{standing}").context["page"].again is None
 
 
 def test_a_draft_keeps_what_it_asks_for_again(cast: Cast, api: Callable[[str], Client]) -> None:
     number = ended(cast, "propose")
     kept = services.save_draft(registry="staging", subject=ORDERS, text="{", by=cast["steward"], again_of=number)
-    page = browser("steward").get(f"/ui/proposals/{kept}")
+    page = signed_in("steward").get(f"/ui/proposals/{kept}")
     assert page.status_code == 200 and f'name="again_of" value="{number}"' in page.content.decode()
     assert api("steward").get(f"/api/v1/drafts/{kept}").json()["again_of"] == number
     services.save_draft(registry="staging", subject=ORDERS, text=TEXT, by=cast["steward"], again_of=number)
@@ -243,7 +236,7 @@ def test_a_draft_of_something_else_asks_for_nothing_again(cast: Cast) -> None:
     with pytest.raises(InvalidInput, match="was for other subjects"):
         services.save_draft(registry="staging", subject=CUSTOMERS, text="", by=cast["steward"], again_of=number)
     sent = {**form, "subject": "else-value", "again_of": str(number)}
-    answer = browser("steward").post("/ui/proposals/new", sent)
+    answer = signed_in("steward").post("/ui/proposals/new", sent)
     assert answer.status_code == 200, "the editor goes on keeping what is written"
     assert selectors.get_draft(answer.json()["draft_id"], user_id=cast["steward"].user_id or 0).again_of is None
     kept = services.save_draft(registry="staging", subject=ORDERS, text=TEXT, by=cast["steward"], again_of=number)

@@ -10,7 +10,6 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
 
-from registry.access.models import User
 from registry.audit.models import AuditEvent
 from registry.errors import InvalidInput, NotAllowed, SubjectNotFound, WrongState
 from registry.promotions.models import RenameDecision
@@ -19,6 +18,7 @@ from registry.promotions.requests.schema_changes import decide_rename, decided_r
 from registry.subjects.services import set_config
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
+from tests.conftest import signed_in
 from tests.promotions.factories import ORDERS, Cast, ask, register
 
 pytestmark = pytest.mark.requirement("CARD-2", "CARD-4")
@@ -39,12 +39,6 @@ def versions(cast: Cast) -> None:
     set_config(registry="dev", subject=ORDERS, level="NONE", by=cast["admin"])
     register(order("customer_mail"), cast["steward"])
     register(order("customer_email"), cast["steward"])
-
-
-def browser(name: str) -> Client:
-    client = Client()
-    client.force_login(User.objects.get(username=name))
-    return client
 
 
 def decide(cast: Cast, who: str = "steward", **more: Any) -> bool:
@@ -131,7 +125,7 @@ def test_the_database_keeps_them_whole(cast: Cast, versions: None, constraint: s
 
 
 def test_the_page_suspects_it_keeps_what_is_decided_and_follows_it(cast: Cast, versions: None) -> None:
-    steward = browser("steward")
+    steward = signed_in("steward")
     page = steward.get(COMPARE).content.decode()
     assert "Mark as rename" in page and "If it was renamed:" in page
     sent = {**PAIR, "decision": "no", "reason": HOSTILE, "next": COMPARE}
@@ -145,7 +139,7 @@ def test_the_page_suspects_it_keeps_what_is_decided_and_follows_it(cast: Cast, v
     steward.post("/ui/registries/dev/subjects/orders-value/renames", {**sent, "decision": "yes", "reason": ""})
     page = steward.get(COMPARE).content.decode()
     assert "Rename" in page and "To let readers know:" in page and "add the alias" in page
-    reader = browser("reader").get(COMPARE).content.decode()
+    reader = signed_in("reader").get(COMPARE).content.decode()
     assert "Rename" in reader and "Withdraw decision" not in reader
     away = steward.post(
         "/ui/registries/dev/subjects/orders-value/renames",
@@ -156,19 +150,19 @@ def test_the_page_suspects_it_keeps_what_is_decided_and_follows_it(cast: Cast, v
 
 def test_it_is_reused_at_the_report_and_at_a_request_to_another_environment(cast: Cast, versions: None) -> None:
     change_to_prod = ask(cast, version=1)
-    page = browser("approver").get(f"/ui/promotions/{change_to_prod}").content.decode()
+    page = signed_in("approver").get(f"/ui/promotions/{change_to_prod}").content.decode()
     assert "renames-title" not in page
     register(order("customer_mail"), cast["steward"], registry="staging")
     number = ask(cast, version=2, target="staging")
     decide(cast, reason="one mailbox")
-    page = browser("approver").get(f"/ui/promotions/{number}").content.decode()
+    page = signed_in("approver").get(f"/ui/promotions/{number}").content.decode()
     assert "Rename" in page and "one mailbox" in page
     sent = {"text": json.dumps(order("customer_email")), "schema_type": "AVRO"}
     register(order("customer_mail"), cast["steward"])
-    report = browser("steward").post("/ui/registries/staging/subjects/orders-value/report", sent).content.decode()
+    report = signed_in("steward").post("/ui/registries/staging/subjects/orders-value/report", sent).content.decode()
     assert "If it was renamed:" in report, "it was decided in dev, and this is a report of staging alone"
     decide(cast, registry="staging", is_rename=False)
-    report = browser("steward").post("/ui/registries/staging/subjects/orders-value/report", sent).content.decode()
+    report = signed_in("steward").post("/ui/registries/staging/subjects/orders-value/report", sent).content.decode()
     assert "Not a rename" in report and "Mark as rename" not in report
     newest = decided_renames({"dev", "staging"}, ORDERS)
     assert [(info.registry, info.is_rename) for info in newest.values()] == [("staging", False)]

@@ -32,16 +32,6 @@ def user(name: str, role: str = "") -> Actor:
 
 
 @pytest.fixture
-def browser(cast: Cast) -> Callable[[str], Client]:
-    def make(name: str) -> Client:
-        client = RawClient()
-        client.force_login(User.objects.get(username=name))
-        return client
-
-    return make
-
-
-@pytest.fixture
 def maria(cast: Cast) -> Actor:
     """Whom admin added, as a steward."""
     access.add_person(username="maria", by=cast["admin"])
@@ -157,14 +147,14 @@ def test_a_program_on_the_server_links_nothing(db: None, system: Actor) -> None:
     assert not SamePerson.objects.exists()
 
 
-def test_pages_and_the_api_say_so(cast: Cast, token: Callable[[str], str], browser: Callable[[str], Client]) -> None:
+def test_pages_and_the_api_say_so(cast: Cast, token: Callable[[str], str], look: Callable[[str], Client]) -> None:
     headers: dict[str, Any] = {"authorization": f"Bearer {token('admin')}"}
     made = RawClient().post("/api/v1/people", {"username": "maria"}, content_type="application/json", headers=headers)
     assert made.status_code == 201
     (row,) = RawClient().get("/api/v1/same-person", headers=headers).json()
     assert (row["one"], row["other"], row["is_added"]) == ("admin", "maria", True)
-    page = browser("admin").get("/ui/people").content.decode()
+    page = look("admin").get("/ui/people").content.decode()
     assert "admin added the account and saw its first password." in page
     assert "In closed environments only." in page
     number = requested(cast, user("maria", "steward"))
-    assert SAID in browser("admin").get(f"/ui/promotions/{number}").content.decode()
+    assert SAID in look("admin").get(f"/ui/promotions/{number}").content.decode()

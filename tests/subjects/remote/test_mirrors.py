@@ -14,7 +14,6 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from registry.access.models import User
 from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.errors import (
@@ -46,7 +45,7 @@ from registry.subjects.tasks import queue_due_syncs as queue_due_syncs_task
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
 from tests.access.fake_server import Call, FakeServer, Told, serving
-from tests.conftest import RawClient
+from tests.conftest import signed_in
 from tests.subjects.import_export.import_fixtures import record
 from tests.subjects.remote.test_remote_client import answering, entry
 
@@ -421,8 +420,7 @@ def test_the_page_asks_where_somebody_wants_it_and_the_api_too(
 
     remote.instead = answer
     person("reader")
-    browser = RawClient()
-    browser.force_login(User.objects.get(username="reader"))
+    browser = signed_in("reader")
     page = "/ui/registries/theirs/subjects/orders/report"
     sent = {"text": TEXT, "schema_type": "AVRO"}
     before = browser.post(page, sent).content.decode()
