@@ -62,6 +62,7 @@ NOT_IN_THE_QUICK_LOOP = (
     "formats/avro/test_cases.py",
     "formats/avro/test_hostile.py",
     "formats/avro/test_properties.py",
+    "formats/test_add_a_format.py",
     "formats/test_cost.py",
     "formats/test_examples.py",
     "response_cache/",
@@ -111,6 +112,7 @@ NOT_IN_THE_QUICK_LOOP = (
     "subjects/test_registration.py",
     "subjects/test_events.py",
     "subjects/test_level_history.py",
+    "test_input_growth.py",
 )
 
 # How long an example takes, or is sought for, depends on what else the machine does.

@@ -156,7 +156,8 @@ def system_names() -> set[str]:
         node
         for folder in ("registry", "dashboard", "benchmarks")
         for path in (Path(settings.BASE_DIR) / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        if "ctor(" in (text := path.read_text())
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("system_actor", "Actor")
     )
     values = (next(iter([*call.args, *(each.value for each in call.keywords)]), None) for call in calls)

@@ -35,6 +35,7 @@ def migration() -> ModuleType:
     return import_module("registry.access.migrations.0003_patterns_without_sets")
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @settings(
     max_examples=how_many("random patterns of names"),
@@ -90,7 +91,10 @@ def test_no_other_module_translates_patterns() -> None:
 
 def _translates(path: Path) -> bool:
     """Whether a module imports a matcher of patterns, or maps a wildcard of patterns to one of another language."""
-    nodes = list(ast.walk(ast.parse(path.read_text())))
+    text = path.read_text()
+    if not any(word in text for word in ("fnmatch", "glob", '"*"', '"?"')):
+        return False
+    nodes = list(ast.walk(ast.parse(text)))
     imported = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
     imported |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     mapped = {ast.unparse(key) for node in nodes if isinstance(node, ast.Dict) for key in node.keys if key}

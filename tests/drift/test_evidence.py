@@ -116,6 +116,7 @@ def test_a_number_that_an_older_release_kept_without_counting_is_left_out() -> N
     assert read_evidence("SCHEMA_NOT_DECODED", stored | {"messages": 5})["messages"] == 5
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(RULES)), st.data())
 def test_any_stored_value_is_read_without_an_error(rule: str, data: st.DataObject) -> None:
     names = st.sampled_from([*sorted(fields_of_rule(rule)), "other"])

@@ -113,7 +113,13 @@ def problems(lines: Iterable[Any]) -> dict[tuple[str, int], str]:
     }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+#: which take seconds
+COSTLY = ("1,200,000 empty messages", "2,000,000 items", "numbers of no known field")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in COSTLY else []) for name in HOSTILE]
+)
 def test_a_hostile_body_is_told_as_what_it_is(name: str) -> None:
     case = HOSTILE[name]
     for reveal in (False, True):

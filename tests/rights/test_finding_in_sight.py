@@ -44,6 +44,7 @@ def test_rules_name_versions() -> None:
     assert {"ID_OF_OTHER_SUBJECT", "UNDECODABLE", "UNKNOWN_SCHEMA_ID"} <= set(NAMING)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", NAMING)
 def test_no_channel_names_another_subject(
     rule: str,
@@ -98,6 +99,7 @@ def test_a_name_that_stands_elsewhere_in_a_sentence_hides_it() -> None:
 SAMPLE = {"partition": 0, "offset": 17, "time": 1, "value": '{"secret_field": "aaa"}'}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["ID_OF_OTHER_SUBJECT", "FIELD_UNDECLARED"])
 @pytest.mark.parametrize(("owners", "shown"), [(SECRET, False), ("orders-value", True)])
 def test_no_channel_shows_what_another_subject_s_schema_decodes(

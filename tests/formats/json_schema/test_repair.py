@@ -85,6 +85,7 @@ def takes(schema: str, datum: object) -> bool:
     return not JSON_SCHEMA.resolve(parsed, any_value, datum).error
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("ORA-5")
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("shape", TITLE_ENDS)

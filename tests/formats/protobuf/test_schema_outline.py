@@ -302,6 +302,7 @@ def test_a_removed_field_takes_its_comments_along() -> None:
     assert "// of a" not in text
 
 
+@pytest.mark.slow
 def test_positions_of_one_long_line_cost_little() -> None:
     schema = PROTOBUF.parse(
         P3 + "message A { " + " ".join(f"int32 f{n} = {n};" for n in range(1, 4_001)) + " /* é */ }"
