@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Fact
-from dashboard.findings.evidence_tables import NAMES, SHOWN_ROWS, EvidenceTable, cell, rows_table
+from dashboard.findings.evidence_tables import NAMES, SHOWN_ROWS, EvidenceTable, cell, day_chart, rows_table
 from registry.drift.evidence import UNREADABLE, fields_of_rule, value_types
 
 #: labels of values and of lists of values, in display order
@@ -100,6 +100,8 @@ LABELS: Final = {
     "value": _("Value"),
     "share": _("Share now"),
     "share_before": _("Share before"),
+    "change": _("What changed"),
+    "confidence": _("Confidence, at least (0 to 1)"),
     "days": _("Days compared"),
     "z": _("Standard deviations from earlier data"),
     "registered_at": _("Registered at"),
@@ -181,6 +183,7 @@ TITLES: Final = {
     "example": _("Example"),
     "offsets": _("First messages of the last scan"),
     "expired": _("Offsets deleted unread"),
+    "by_day": _("Before and now"),
     "changes": _("What changed"),
     "fields": _("What differs"),
     "marks": _("Key schemas"),
@@ -219,6 +222,13 @@ COLUMNS: Final = {
         (_("Field"), "field"),
         (_("Declared"), "before"),
         (_("In the state"), "after"),
+    ),
+    value_types.DayRow: (
+        (_("When"), "when"),
+        (_("Messages"), "messages"),
+        (_("Different values"), "distinct"),
+        (_("Least"), "minimum"),
+        (_("Greatest"), "maximum"),
     ),
     value_types.MarkRow: ((_("Schema"), "mark"), (_("First time"), "first_time")),
     value_types.RegistrationRow: ((_("Version"), "version"), (_("By"), "by"), (_("At"), "at")),
@@ -281,7 +291,10 @@ def evidence_tables(rule: str, evidence: Mapping[str, Any]) -> tuple[EvidenceTab
     """Return the lists in a finding's evidence: partitions with offsets, changes of a state variable, versions."""
     kinds = fields_of_rule(rule)
     tables = [
-        _listed(key, str(title), row_of(kinds[key]), evidence[key], is_of_more=_is_of_more(kinds, evidence))
+        replace(
+            _listed(key, str(title), row_of(kinds[key]), evidence[key], is_of_more=_is_of_more(kinds, evidence)),
+            chart=day_chart(rule, evidence[key]) if key == "by_day" else None,
+        )
         for key, title in TITLES.items()
         if evidence.get(key) and row_of(kinds.get(key)) is not None
     ]

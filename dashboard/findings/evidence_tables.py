@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -10,6 +11,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
+from registry.drift.judge.field_history import ORDER, ORDER_OF_ONE, YEAR, end_of
 
 SHOWN_ROWS = 50
 #: numbers that are identifiers: they get no thousands separators
@@ -32,11 +34,30 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DayBar:
+    """A day in a chart of 100 by 100: what it spans, from the top."""
+
+    x: float
+    width: float
+    y: float
+    height: float
+    is_now: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DayChart:
+    """Days as bars, the scan's last. The table below has the same as text."""
+
+    label: str
+    bars: tuple[DayBar, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceTable:
     """Facts as a table: one text per cell, in the order of the columns. `hidden_rows` counts the omitted ones.
 
     For a topic: partition, first and last offset, messages, times. For state: operator, variable, field, batch, rows.
-    `spans` are the rows' times as bars: left edge and width in percent of the total time.
+    `spans` are the rows' times as bars: left edge and width in percent of the total time. `chart` draws the rows.
     """
 
     title: str
@@ -46,6 +67,7 @@ class EvidenceTable:
     hidden_rows: int = 0
     spans: tuple[tuple[int, int], ...] = ()
     spans_label: str = ""
+    chart: DayChart | None = None
 
     @property
     def drawn(self) -> tuple[tuple[tuple[tuple[Column, str], ...], tuple[int, int] | None], ...]:
@@ -205,6 +227,55 @@ def rows_table(title: str, rows: Any, columns: tuple[tuple[str, str], ...], *, n
         note=note,
         hidden_rows=max(0, len(rows) - SHOWN_ROWS),
     )
+
+
+def day_chart(rule: str, rows: Sequence[Mapping[str, Any]]) -> DayChart | None:
+    """Return the days as bars: from the least to the greatest value, or a number; None if one isn't known."""
+    if rule == "DISTINCT_VALUES_CHANGED":
+        label, spans = gettext("Different values by day"), [_number(row.get("distinct")) for row in rows]
+    elif any("minimum" in row for row in rows):
+        label, spans = gettext("Least and greatest value by day"), [_ends(row) for row in rows]
+    else:
+        label, spans = gettext("Messages by time"), [_number(row.get("messages")) for row in rows]
+    known = [span for span in spans if span is not None]
+    if len(known) < len(rows) or len(rows) < 2:
+        return None
+    low, high = min(span[0] for span in known), max(span[1] for span in known)
+    scale = 90 / ((high - low) or 1)
+    step = 100 / len(rows)
+    bars = (
+        DayBar(
+            x=round(index * step, 2),
+            width=round(step * 0.7, 2),
+            y=round((high - top) * scale, 2),
+            height=round((top - bottom) * scale + 10, 2),
+            is_now=index == len(rows) - 1,
+        )
+        for index, (bottom, top) in enumerate(known)
+    )
+    return DayChart(label=label, bars=tuple(bars))
+
+
+def _number(value: int | None) -> tuple[float, float] | None:
+    """Return the span of a number: from zero; None if it is unknown."""
+    return None if value is None else (0.0, float(value))
+
+
+def _ends(row: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return the span of a day's values; lengths as logarithms, as orders of magnitude are."""
+    low, high = end_of(row.get("minimum", "")), end_of(row.get("maximum", ""))
+    if low is None or high is None or low[0] != high[0]:
+        return None
+    if low[0] in (ORDER, YEAR):
+        return tuple(_from_one(low[0], rank) for rank in (low[1], high[1]))  # type: ignore[return-value]  # two
+    return math.log10(1 + low[1]), math.log10(1 + high[1])
+
+
+def _from_one(unit: str, rank: int) -> float:
+    """Return a rank for drawing: orders of magnitude count from below 1e0 on both sides of zero."""
+    if unit == YEAR or rank == 0:
+        return float(rank)
+    return math.copysign(max(1, abs(rank) - ORDER_OF_ONE + 1), rank)
 
 
 def cell(value: Any) -> str:

@@ -46,6 +46,9 @@ WORDS: Final[Mapping[str, str]] = {
     "NULL_SHARE_ROSE": _("filled less often"),
     "ENUM_SHARE_SHIFTED": _("values have changed"),
     "FIELD_NEVER_FILLED": _("no longer filled"),
+    "UNIT_CHANGED": _("another unit or form"),
+    "DISTINCT_VALUES_CHANGED": _("other values"),
+    "VALUE_RANGE_LEFT": _("outside the usual range"),
 }
 #: findings about undeclared fields that are listed below the table
 MAX_ELSEWHERE: Final = 20

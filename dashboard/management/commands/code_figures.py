@@ -57,8 +57,8 @@ class SizeLimit:
 
 
 LIMITS: Final[Mapping[str, SizeLimit]] = {
-    "modules": SizeLimit(686, 620),
-    "lines of code": SizeLimit(111_750, 86_000),
+    "modules": SizeLimit(688, 620),
+    "lines of code": SizeLimit(112_200, 86_000),
     "lines of presentation": SizeLimit(21_200, 13_000),
     "import lines, %": SizeLimit(9.2, 8),
     "vague names, %": SizeLimit(0.5, 0.5),

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 from registry.drift.evidence.value_types import (
+    DayRow,
     ExpiredRow,
     FailureRow,
     FieldChangeRow,
@@ -281,6 +282,15 @@ class FieldShare(FieldEvidence):
 
 class EnumShare(FieldShare):
     value: str
+
+
+class FieldValues(FieldEvidence):
+    """`confidence` is a lower limit, from 0 to 1; `by_day` are the values of the days before and of the scan."""
+
+    change: str
+    confidence: float
+    days: int
+    by_day: list[DayRow]
 
 
 # ---- the registry itself ------------------------------------------------------------------------------------------

@@ -109,6 +109,16 @@ class FieldDepartureRow(TypedDict):
     after: str | None
 
 
+class DayRow(TypedDict):
+    """A day's values of a field, or its messages; `when` is a day, an hour, or `now`. The ends are masked."""
+
+    when: str
+    messages: int
+    distinct: NotRequired[int]
+    minimum: NotRequired[str]
+    maximum: NotRequired[str]
+
+
 @cache
 def fields_of(form: type) -> dict[str, tuple[Any, bool]]:
     """Return the fields of a TypedDict: their types, and whether each is required."""

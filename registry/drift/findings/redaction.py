@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from registry.drift.evidence.scan_forms import Messages
-from registry.drift.judge.baselines import ALL_VERSIONS
+from registry.drift.judge.field_history import ALL_VERSIONS
 from registry.drift.rules import RULES
 
 #: evidence fields that name versions of any subject: `orders-value version 3, archive-value version 1`

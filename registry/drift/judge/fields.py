@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from registry.drift.judge import baselines
+from registry.drift.judge import baselines, field_history
 from registry.drift.judge.declared_fields import MAX_DEPTH, MAX_FIELDS, DeclaredField, DeclaredFields
 from registry.drift.judge.finding_builder import (
     CheckedPlace,
@@ -120,11 +120,11 @@ def _of_subjects(where: SideOfTopic, bodies: Sequence[Bodies]) -> Iterator[tuple
         if name:
             marks |= registered.marks_of_subject.get(name, set())
         whole = _together(group, name)
-        days = baselines.baselines_of(where.memory, (where.reading.topic, side), marks)
+        days = field_history.baselines_of(where.memory, (where.reading.topic, side), marks)
         if not name and whole.lacks_fields:
             days = {path: field_days for path, field_days in days.items() if path in whole.profiles}
         if name:  # a path that not all versions have only shows who moved to which
-            most = baselines.COVERAGE * sum(versions.messages for versions in group)
+            most = field_history.COVERAGE * sum(versions.messages for versions in group)
             profiles = {path: versions for path, versions in whole.profiles.items() if versions.messages >= most}
             whole, days = replace(whole, profiles=profiles), {path: days.get(path, []) for path in profiles}
         yield whole, days
@@ -137,10 +137,10 @@ def _together(group: Sequence[Bodies], name: str) -> Bodies:
             by_path.setdefault(path, []).append(profile)
     return Bodies(
         where=group[0].where,
-        framing=baselines.ALL_VERSIONS if name else "",
+        framing=field_history.ALL_VERSIONS if name else "",
         mark=name,
         messages=sum(bodies.messages for bodies in group),
-        profiles={path: baselines.merge_profiles(profiles) for path, profiles in by_path.items()},
+        profiles={path: field_history.merge_profiles(profiles) for path, profiles in by_path.items()},
         parts=tuple(part for bodies in group for part in bodies.parts),
         declared=tuple(declared for bodies in group for declared in bodies.declared),
         versions=tuple(version for bodies in group for version in bodies.versions),

@@ -154,7 +154,10 @@ class FieldKey:
 
 @dataclass(frozen=True)
 class FieldDay:
-    """A field on one day, `day` as `2026-11-21`; the counts are those of registry.observations.FieldProfile."""
+    """A field on one day, `day` as `2026-11-21`; the counts are those of registry.observations.FieldProfile.
+
+    `minimum` and `maximum` are masked; empty if unknown.
+    """
 
     day: str
     messages: int
@@ -162,6 +165,9 @@ class FieldDay:
     nulls: int
     kinds: Mapping[str, int] = field(default_factory=dict)
     values: Mapping[str, int] = field(default_factory=dict)
+    distinct: int | None = None
+    minimum: str = ""
+    maximum: str = ""
 
 
 @dataclass(frozen=True)
@@ -186,7 +192,8 @@ class Memory:
 
     `as_of` is the time of the judgement. `topics` are the source's; `all_topics` are the existing ones of every source
     with the registry and context; `discovered` is whether they were ever listed. `include` and `exclude` are the
-    source's patterns. `findings` are the unresolved ones by fingerprint.
+    source's patterns. `findings` are the unresolved ones by fingerprint; `accepted` has since when those last that a person
+    acknowledged without an end: what they report is the usual from then on.
     """
 
     as_of: int = 0
@@ -198,6 +205,7 @@ class Memory:
     uses: tuple[MarkUse, ...] = ()
     baselines: Mapping[FieldKey, tuple[FieldDay, ...]] = field(default_factory=dict)
     findings: Mapping[str, KnownFinding] = field(default_factory=dict)
+    accepted: Mapping[str, int] = field(default_factory=dict)
 
     def is_recent(self, time: int) -> bool:
         """Return whether something last seen then still counts."""

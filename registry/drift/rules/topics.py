@@ -283,4 +283,34 @@ FIELD_RULES: Final = (
         "Ask the producer's team whether the field was dropped or renamed. If it is no longer needed, deprecate it "
         "in a new version.",
     ),
+    Rule(
+        "UNIT_CHANGED",
+        "risk",
+        "Field {path} seems to be in another unit or form in {messages} of {topic} ({side}): {change}, compared with the "
+        "{days} days before. Confidence: {sure}.",
+        "Ask the producer's team whether the unit or the form was changed. Consumers calculate with the old one: restore "
+        "it, or add a field under a new name. Acknowledge the finding without an end if the change is right.",
+        "The least and the greatest value both moved by 2, 3, 6 or 9 powers of ten, dates moved by more than 10 years, or "
+        "all texts got one other length.",
+    ),
+    Rule(
+        "DISTINCT_VALUES_CHANGED",
+        "risk",
+        "The number of different values of field {path} changed in {messages} of {topic} ({side}): {change} in the {days} "
+        "days before. Confidence: {sure}.",
+        "Ask the producer's team what changed at that time. A default in place of the real value, a lost join and a free "
+        "text in place of a code look like this. Acknowledge the finding without an end if the change is right.",
+        "At least 4 times more or fewer than the volume explains. As a `notice`: a new value of a field that had the "
+        "same 2 to 50 values every day, in two scans in a row.",
+    ),
+    Rule(
+        "VALUE_RANGE_LEFT",
+        "risk",
+        "The values of field {path} left their usual range in {messages} of {topic} ({side}): {change} in the {days} days "
+        "before. Confidence: {sure}.",
+        "Fetch some of the messages and look at the field. Then ask the producer's team what changed at that time. "
+        "Acknowledge the finding without an end if the change is right.",
+        "In two scans in a row: a sign, empty texts or only empty lists that no day had, or an end that is outside of all "
+        "days by 2 powers of ten, 4 times the length, or 10 years.",
+    ),
 )

@@ -23,6 +23,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from registry.access.name_patterns import name_pattern
+from registry.drift.judge.field_history import outer_end
 from registry.observations import FieldProfile, FramedMessages, Observation, Span, UndecodableMessages
 
 MOST_TYPES: Final = 50
@@ -155,24 +156,13 @@ def merged_field(before: FieldCounts | None, scanned: FieldCounts, *, again: boo
         kinds=_sum(before.kinds, scanned.kinds),
         values=_sum(before.values, scanned.values),
         distinct=max(distinct) if distinct else None,
-        minimum=_end(before.minimum, scanned.minimum, least=True),
-        maximum=_end(before.maximum, scanned.maximum, least=False),
+        minimum=outer_end(before.minimum, scanned.minimum, least=True),
+        maximum=outer_end(before.maximum, scanned.maximum, least=False),
     )
 
 
 def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
     return {name: one.get(name, 0) + other.get(name, 0) for name in sorted({*one, *other})}
-
-
-def _end(one: str, other: str, *, least: bool) -> str:
-    """Return the smaller or greater value: by the number at the start of both (`9`, `12 characters`), else as text."""
-    if not one or not other:
-        return one or other
-    try:
-        first = float(one.split(" ", 1)[0]) < float(other.split(" ", 1)[0])
-    except ValueError:
-        first = one < other
-    return one if first == least else other
 
 
 def merged_types(

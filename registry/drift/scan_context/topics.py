@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Final, cast
 
@@ -223,7 +223,7 @@ def _events(histories: Mapping[str, Sequence[VersionRow]]) -> tuple[Event, ...]:
 
 
 def memory_of(source: Source, topics: Collection[str]) -> Memory:
-    """Return the results of the source's earlier scans; five queries.
+    """Return the results of the source's earlier scans; six queries.
 
     `topics` are those that were read: uses and baselines, which may be many rows, are loaded only for them.
     """
@@ -249,7 +249,22 @@ def memory_of(source: Source, topics: Collection[str]) -> Memory:
             .exclude(state="resolved")
             .values_list("fingerprint", "cause", "cause_group", "first_seen")
         },
+        accepted=_accepted(source),
     )
+
+
+def _accepted(source: Source) -> dict[str, int]:
+    """Return since when the findings last that a person acknowledged without an end, also after they were resolved.
+
+    Of one that had been reopened, only its last time is certain.
+    """
+    rows = Finding.objects.filter(source=source, acknowledged_until=None).exclude(acknowledged_by="")
+    return {
+        fingerprint: milliseconds(last_seen if reopened else first_seen)
+        for fingerprint, first_seen, last_seen, reopened in rows.values_list(
+            "fingerprint", "first_seen", "last_seen", "reopened"
+        )
+    }
 
 
 def _all_topics(source: Source) -> frozenset[str]:
@@ -326,10 +341,10 @@ def _baselines(source: Source, topics: Collection[str], now: datetime) -> dict[F
         topic__source=source, topic__name__in=topics, day__gte=(now - BASELINE).date()
     ).order_by("day")
     by_field: dict[FieldKey, list[FieldDay]] = {}
-    values = rows.values_list(
-        "topic__name", "side", "framing", "mark", "path", "day", "messages", "present", "nulls", "kinds", "values"
-    )
-    for topic, side, framing, mark, path, day, messages, present, nulls, kinds, counts in values.iterator(5_000):
+    names = [each.name for each in fields(FieldDay)]
+    for topic, side, framing, mark, path, day, *counts in rows.values_list(
+        "topic__name", "side", "framing", "mark", "path", *names
+    ).iterator(5_000):
         key = FieldKey(topic, cast("Side", side), framing, mark, path)
-        by_field.setdefault(key, []).append(FieldDay(day.isoformat(), messages, present, nulls, kinds, counts))
+        by_field.setdefault(key, []).append(FieldDay(day.isoformat(), *counts))
     return {key: tuple(days) for key, days in by_field.items()}

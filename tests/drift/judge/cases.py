@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +24,7 @@ from registry.drift.judge import (
     TopicMemory,
     declared_fields,
 )
-from registry.drift.judge.baselines import day_of
+from registry.drift.judge.field_history import day_of
 from registry.drift.judge.model import Cause, fingerprint_of
 from registry.drift.judge.topic_observations import bare_name, context_of
 from registry.formats import FORMATS
@@ -140,6 +141,9 @@ def observation(form: str, arguments: list[Any]) -> Observation:
             return MessageIndexes(topic, side, part, *mark_of(mark), indexes, span(*where))
         case "profile", _:
             return profile(topic, *arguments)
+        case "values", [side, mark, path, messages, kind, distinct, low, high]:
+            counted = profile(topic, side, mark, path, messages, messages, 0, {kind: messages})
+            return replace(counted, distinct=distinct, minimum=low, maximum=high)
         case "sample", [side, part, mark, offset, text]:
             return Sample(topic, side, part, offset, int(NOW * DAY), *mark_of(mark), text, text.startswith("revealed"))
         case "left_out", [side, mark, *what]:
@@ -268,6 +272,7 @@ def memory(case: dict[str, Any]) -> Memory:
             fingerprint_of(rule, identity): KnownFinding(Cause(cause), int(since * DAY))
             for rule, identity, cause, since in values.get("findings", [])
         },
+        accepted={fingerprint_of(rule, identity): day * DAY for rule, identity, day in values.get("accepted", [])},
     )
 
 

@@ -26,7 +26,7 @@ from registry.drift.judge import (
     declared_fields,
     message_types_by_side,
 )
-from registry.drift.judge.baselines import day_of, day_sum
+from registry.drift.judge.field_history import day_of, day_sum
 from registry.drift.scan.aggregation import merged_types
 from registry.formats import FORMATS
 from registry.observations import (
