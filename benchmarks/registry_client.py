@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -339,9 +339,13 @@ def server_pids(target: Target) -> tuple[int, ...] | None:
 
     It isn't for a registry that isn't on this machine, or whose processes belong to somebody else; nor without psutil.
     """
-    if psutil is None or not target.is_here:
+    return listening_pids({*target.places(), *EVERYWHERE}, target.address[1]) if target.is_here else None
+
+
+def listening_pids(addresses: Collection[str], port: int) -> tuple[int, ...] | None:
+    """The roots of the processes that listen on a port of these addresses; None where that isn't known."""
+    if psutil is None:
         return None
-    addresses, port = {*target.places(), *EVERYWHERE}, target.address[1]
     try:
         sockets = [socket_row for socket_row in psutil.net_connections("tcp") if _listens(socket_row, port)]
     except psutil.Error:
@@ -404,6 +408,11 @@ def cpu_seconds(roots: Sequence[int], leaving_out: Iterable[int] = ()) -> float:
         ended = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
         total += times.user + times.system + ended
     return total
+
+
+def resident_below(roots: Iterable[int]) -> int:
+    """The bytes of memory that the processes hold with all their descendants."""
+    return sum(process.memory_info().rss for process in _below(roots).values())
 
 
 def _below(roots: Iterable[int]) -> dict[int, psutil.Process]:

@@ -1,4 +1,4 @@
-"""Scans of topics: messages a second as a ratio to a plain consumer, mostly idle topics, and memory."""
+"""Scans of topics: messages a second as a ratio to a plain consumer, the CPU time of many topics, idle topics, memory."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from confluent_kafka.cimpl import NewTopic
 
 from benchmarks.measurement import machine, resident_bytes
+from benchmarks.registry_client import cpu_seconds, listening_pids, resident_below
 from dashboard.runtime.parts import kafka_broker, spark_connect
 from registry.drift.judge import judge
 from registry.drift.judge.model import Registered, RegisteredVersion, SubjectSummary
@@ -34,6 +35,7 @@ from registry.observations import (
     WriterSchema,
 )
 from registry.pipeline.run import run
+from registry.pipeline.session import LOOPBACK, parse_remote
 
 DISTINCT: Final = 5_000  # bodies; they repeat
 _ADDRESS: Final = {
@@ -125,6 +127,9 @@ IDS: Final = Profile(fields=False)
 FIELDS: Final = Profile()
 BOUNDS: Final = Bounds(max_messages=10**9, max_bytes=10**12, deadline_seconds=3_600)
 CHANGED: Final = 5
+MANY: Final = 100  # topics of a hundred messages each
+MANY_SECONDS: Final = 60.0  # of CPU, for all of them
+TOPIC_SECONDS: Final = 0.5  # of CPU, for each topic more
 
 
 @dataclass(frozen=True)
@@ -174,6 +179,7 @@ def measure(size: Size) -> Iterator[Row]:
                 what, seconds, f"ratio {goal}", f"{size.messages / seconds:,.0f} a second: {consumed / seconds:.2f}"
             )
         yield _idle(bootstrap, remote, size.topics)
+        yield from _many(bootstrap, remote)
         yield _memory(scan, remote)
 
 
@@ -254,6 +260,39 @@ def _idle(bootstrap: str, remote: str, count: int) -> Row:
     seconds = best(3, scheduled)
     what = f"scan {count} topics of {2 * count} partitions, {len(changed)} changed"
     return Row(what, seconds, "2.0 s", f"{seconds:.2f} s")
+
+
+def _many(bootstrap: str, remote: str) -> Iterator[Row]:
+    """The CPU time of Spark and of this process for the profile of many small topics, and Spark's memory over ten."""
+    names = make_topics(bootstrap, MANY, 2)
+    _settled(AdminClient({"bootstrap.servers": bootstrap}), names)
+    reads = [read for name in names for read in fill_topic(bootstrap, 100, 2, name).reads]
+    spec, few = (_scan(bootstrap, some, FIELDS) for some in (reads, reads[:1]))
+    pids = listening_pids(LOOPBACK, parse_remote(remote).port)
+    if pids is None:
+        return  # of a server elsewhere
+
+    def used(scan: TopicScan) -> float:
+        before = cpu_seconds(pids) + time.process_time()
+        observe(scan, remote)
+        return cpu_seconds(pids) + time.process_time() - before
+
+    used(few)
+    single, first = used(few), used(spec)
+    sizes = [resident_below(pids) / 1024**2]
+    seconds = min(used(spec) for _ in range(2))
+    yield Row(
+        f"CPU time for the fields of {MANY} topics of 100 messages",
+        seconds,
+        f"{MANY_SECONDS:.0f} s",
+        f"first {first:.0f} s",
+    )
+    each = (seconds - single) / (MANY - 1)
+    yield Row("for each topic of these", each, f"{TOPIC_SECONDS} s", f"a single one {single:.1f} s")
+    for _ in range(8):
+        observe(spec, remote)
+    sizes.append(resident_below(pids) / 1024**2)
+    yield Row("memory of Spark over 10 such scans", 0.0, "flat", "MiB, then ".join(f"{size:.0f} " for size in sizes))
 
 
 def _settled(admin: AdminClient, names: list[str]) -> dict[tuple[str, int], int]:
