@@ -27,7 +27,7 @@ from registry.pipeline import kafka_reader
 from registry.pipeline.framing import Tally, group_messages, raw_mark
 from registry.pipeline.kafka_reader import Loss, Piece, broker_error, loss_of, lost_topics
 from registry.pipeline.profile import Profiler
-from registry.pipeline.session import USER_ID, Control, OnProgress, close_session, open_session
+from registry.pipeline.session import USER_ID, Control, OnProgress, session_for
 from registry.pipeline.state_store import scan_state
 
 MOST_TRIES: Final = 3  # for a slice that can't be read although its topics seem to exist
@@ -284,8 +284,9 @@ def run(
 
     `deadline` is in seconds (None: the specification's own). `on_progress(done, total, phase)` counts Spark tasks and
     may be called from another thread; an exception in it ends the scan and is raised from here. With `tag`,
-    `session_id` (a UUID) and `user_id`, another process can end the scan through `interrupt`. Raises InvalidSource,
-    BrokerUnavailable, SparkUnavailable and ScanInterrupted.
+    `session_id` (a UUID) and `user_id`, another process can end the scan through `interrupt`. The session with that id
+    is kept for the next scan with it (`session_for`). Raises InvalidSource, BrokerUnavailable, SparkUnavailable and
+    ScanInterrupted.
     """
     if isinstance(spec, TopicScan):
         kafka_reader.check_topics(spec.topics)
@@ -294,14 +295,13 @@ def run(
         if kafka_reader.left(kafka_reader.pieces(spec.topics)) == 0:
             return nothing_to_read(spec)
     seconds = deadline if deadline is not None else spec.bounds.deadline_seconds
-    session = open_session(remote, session_id=session_id, user_id=user_id)
-    try:
-        with Control(session, seconds=seconds, tag=tag, on_progress=on_progress) as control:
-            if isinstance(spec, TopicScan):
-                return list(scan_topics(session, spec, control))
-            return list(scan_state(session, spec, control))
-    finally:
-        close_session(session)
+    with (
+        session_for(remote, session_id, user_id) as session,
+        Control(session, seconds=seconds, tag=tag, on_progress=on_progress) as control,
+    ):
+        if isinstance(spec, TopicScan):
+            return list(scan_topics(session, spec, control))
+        return list(scan_state(session, spec, control))
 
 
 def _check_marks(spec: TopicScan) -> None:

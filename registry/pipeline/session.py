@@ -30,6 +30,7 @@ DEFAULT_PORT = 15002
 USER_ID = "schemadesk"
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 PROBE_SECONDS = 3.0
+CLOSED = "INVALID_HANDLE.SESSION_CLOSED"
 _GRPC_DETAILS = re.compile(r'^\s*details = "(.+)"$', re.MULTILINE)
 
 
@@ -94,21 +95,66 @@ def probe_remote(remote: str, seconds: float = PROBE_SECONDS) -> None:
 
 
 def open_session(remote: str, *, session_id: str | None = None, user_id: str = USER_ID) -> SparkSession:
-    """Open a new session at `remote`, or join `session_id` (a UUID); raises SparkUnavailable."""
+    """Open a new session at `remote`, or join `session_id` (a UUID); raises SparkUnavailable.
+
+    If the server closed the session with that id, as after an hour without use, its successor is opened: the one whose
+    id is derived from that id.
+    """
     address = parse_remote(remote)
     probe(address)
     identity = {"session_id": session_id or str(uuid.uuid4()), "user_id": user_id}
     session = SparkSession(connection=DefaultChannelBuilder(address.url(**identity)))
     session.client.set_retry_policies([DefaultPolicy(max_retries=3, initial_backoff=200, max_backoff=2000)])
     try:
-        _ = session.version
+        _touch(session)
     except PySparkException as error:
         session.client.close()
+        if session_id is not None and CLOSED in str(error):
+            return open_session(remote, session_id=str(uuid.uuid5(uuid.UUID(session_id), "next")), user_id=user_id)
         raise SparkUnavailable(
             f"the Spark Connect server at {address.shown} refused the session: {first_line(error)}; "
             "check its token and that its version is the client's"
         ) from error
     return session
+
+
+_kept: dict[str, SparkSession] = {}  # by the id asked for: not in use
+
+
+@contextmanager
+def session_for(remote: str, session_id: str | None, user_id: str = USER_ID) -> Iterator[SparkSession]:
+    """Give the session with this id, and keep it for its next use here unless the block raises; raises SparkUnavailable.
+
+    A new session compiles every query again and starts its own Python processes, which the server never ends. Without
+    an id, the session is for this use only.
+    """
+    session = _kept.pop(session_id or "", None)
+    if session is None or not _answers(session):
+        session = open_session(remote, session_id=session_id, user_id=user_id)
+    try:
+        yield session
+    except BaseException:
+        close_session(session)
+        raise
+    if session_id is None:
+        close_session(session)
+    else:
+        _kept[session_id] = session
+
+
+def _answers(session: SparkSession) -> bool:
+    """Return whether a session still exists: its server may have been restarted."""
+    try:
+        _touch(session)
+    except (PySparkException, ValueError):  # ValueError: it is closed
+        session.client.close()
+        return False
+    return True
+
+
+def _touch(session: SparkSession) -> None:
+    """Make one request that needs the session on the server; raises PySparkException if it was closed or refused."""
+    session.conf.get("spark.sql.session.timeZone")
 
 
 def close_session(session: SparkSession) -> None:

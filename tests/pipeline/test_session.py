@@ -12,7 +12,7 @@ import pytest
 
 from registry.errors import ScanInterrupted, SparkUnavailable
 from registry.pipeline import USER_ID, interrupt
-from registry.pipeline.session import Control, close_session, open_session, parse_remote
+from registry.pipeline.session import Control, close_session, open_session, parse_remote, session_for
 from tests.waiting import ends_soon
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -110,3 +110,23 @@ def test_a_wrong_token_is_refused_with_words_and_without_the_token(spark_remote:
     with pytest.raises(SparkUnavailable, match="refused the session") as caught:
         open_session(url)
     assert "wrong-and-secret" not in caught.value.message
+
+
+def test_a_session_is_kept_until_something_fails_in_it_and_then_has_a_successor(spark_remote: str) -> None:
+    named = str(uuid.uuid4())
+    with session_for(spark_remote, named) as first:
+        assert first.session_id == named
+    with session_for(spark_remote, named) as again:
+        assert again is first, "it stays warm"
+    with pytest.raises(LookupError), session_for(spark_remote, named):
+        raise LookupError
+    with session_for(spark_remote, named) as after, Control(after, seconds=60, tag="own") as control:
+        assert first.client.is_closed
+        assert after.session_id != named, "Spark doesn't open an id twice"
+        assert control.run("counting", after.range(3).count) == 3
+        assert interrupt(spark_remote, named, USER_ID, "own") == [], "others find the successor by the same id"
+        after.client.release_session()  # as a server does with one that nobody uses
+    with session_for(spark_remote, named) as last:
+        assert last.range(3).count() == 3
+        assert last.session_id not in (named, after.session_id)
+    close_session(last)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import uuid
+from collections import deque
 
 from django.conf import settings
 from django.db import connection
@@ -15,7 +17,7 @@ from registry.drift.scan.db_retry import GONE, retry_while_database_away
 from registry.drift.scan.persistence import keep_result
 from registry.drift.services import ScanClaim
 from registry.drift.sources import kind_of
-from registry.drift.sources.base import sessions_of
+from registry.drift.sources.base import session_of
 from registry.errors import (
     BrokerUnavailable,
     InvalidSource,
@@ -38,7 +40,21 @@ def perform_scan(scan_id: int) -> str:
     fails the scan with its reason. An unexpected one does too, and is raised so that the worker's log has its trace. A
     scan that was cancelled meanwhile, or given to another worker, stores nothing.
     """
-    claim = retry_while_database_away(lambda: services.claim_scan(scan_id))
+    try:
+        session = _idle_sessions.pop()
+    except IndexError:
+        session = uuid.uuid4().hex[:12]
+    state = _perform(scan_id, session)
+    if state in ("done", "not claimed"):
+        _idle_sessions.append(session)
+    return state
+
+
+_idle_sessions: deque[str] = deque()  # names of this process's Spark sessions that no scan uses
+
+
+def _perform(scan_id: int, session: str) -> str:
+    claim = retry_while_database_away(lambda: services.claim_scan(scan_id, session=session))
     if claim is None:
         return "not claimed"
     try:
@@ -70,13 +86,12 @@ def interrupt_scan(tag: str) -> None:
 
     if not settings.SPARK_REMOTE:
         return
-    for session in sessions_of(tag):
-        try:
-            ended = interrupt(settings.SPARK_REMOTE, session, USER_ID, tag)
-        except (SparkUnavailable, InvalidSource) as error:  # already released, or the server is gone
-            logger.info("nothing to interrupt of %s: %s", tag, error.message)
-        else:
-            logger.info("interrupted %s: %d operations", tag, len(ended))
+    try:
+        ended = interrupt(settings.SPARK_REMOTE, session_of(tag), USER_ID, tag)
+    except (SparkUnavailable, InvalidSource) as error:  # already released, or the server is gone
+        logger.info("nothing to interrupt of %s: %s", tag, error.message)
+    else:
+        logger.info("interrupted %s: %d operations", tag, len(ended))
 
 
 def _may_pass(error: SchemadeskError) -> bool:

@@ -74,9 +74,12 @@ def _claimable() -> QuerySet[Scan]:
     return Scan.objects.filter(state="queued").exclude(retry_at__gt=timezone.now())
 
 
-def claim_scan(scan_id: int) -> ScanClaim | None:
-    """Claim a queued scan by a conditional update; None if another worker has it, it waits, or it is over."""
-    now, tag = timezone.now(), f"scan-{scan_id}-{uuid.uuid4().hex[:12]}"
+def claim_scan(scan_id: int, *, session: str = "") -> ScanClaim | None:
+    """Claim a queued scan by a conditional update; None if another worker has it, it waits, or it is over.
+
+    The claim's tag ends with `session`, the name of the Spark session that its worker uses.
+    """
+    now, tag = timezone.now(), f"scan-{scan_id}-{uuid.uuid4().hex[:12]}-{session or uuid.uuid4().hex[:12]}"
     claimed = (
         _claimable()
         .filter(pk=scan_id)

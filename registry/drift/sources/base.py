@@ -38,7 +38,6 @@ __all__ = [
     "deadline_seconds",
     "make_finding",
     "session_of",
-    "sessions_of",
     "spark_remote",
 ]
 
@@ -143,7 +142,6 @@ def keep_topics(source: Source, scanned: Iterable[ScannedTopic]) -> dict[str, To
     return rows
 
 
-MAX_PASSES = 2
 MAX_NAME: Final = 1024
 CONFIG: Final = "config"
 WHAT_TO_READ: Final = gettext_noop("What to read")
@@ -199,14 +197,9 @@ def spark_remote() -> str:
     return str(settings.SPARK_REMOTE)
 
 
-def session_of(tag: str, number: int = 1) -> str:
-    """Return the Spark session id for a pass of a scan's claim, so that any process can interrupt it by the tag."""
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, tag if number == 1 else f"{tag}#{number}"))
-
-
-def sessions_of(tag: str) -> tuple[str, ...]:
-    """Return all session ids that a scan's claim may have."""
-    return tuple(session_of(tag, number) for number in range(1, MAX_PASSES + 1))
+def session_of(tag: str) -> str:
+    """Return the id of the Spark session that a scan's claim uses, so that any process can interrupt it by the tag."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, tag.rpartition("-")[2]))
 
 
 _TYPES: Final = {str: "text", int: "a whole number", bool: "true or false"}

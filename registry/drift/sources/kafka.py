@@ -69,7 +69,6 @@ from registry.observations import (
 )
 
 SAMPLES = 3  # per schema and topic's side
-SECOND_PASS = 2
 NO_TIME = "the scan reached its time limit before it could reread the topic with this schema"
 Marks = set[tuple[Framing, str]]
 
@@ -125,8 +124,7 @@ def observe(
         bounds=replace(spec.bounds, deadline_seconds=left, first_seconds=0),
     )
     try:
-        # A new session: the first pass released its session, and Spark doesn't reopen that id.
-        second = run(again, remote=remote, on_progress=on_progress, tag=tag, session_id=session_of(tag, SECOND_PASS))
+        second = run(again, remote=remote, on_progress=on_progress, tag=tag, session_id=session)
     except ScanInterrupted as error:
         if error.details.get("reason") != "deadline":
             raise
