@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from registry.audit.time_travel import DerivedTable
     from registry.promotions.hook_points import CheckProvider, OriginFinding
     from registry.subjects.models import Registry
+    from registry.subjects.policy.change_guard import ChangeGuard
     from registry.subjects.usage.evidence import EvidenceProvider
 
 Hook = TypeVar("Hook")
@@ -51,9 +52,8 @@ rights_guards: Final[HookPoint[Callable[[RightsChange, Actor], None]]] = HookPoi
 added_accounts: Final[HookPoint[Callable[[int, Actor], None]]] = HookPoint("added_accounts")
 #: the registries and subjects that a right can be for
 scope_catalogs: Final[HookPoint[ScopeCatalog]] = HookPoint("scope_catalogs")
-#: an action (registry/access/roles.py), a registry, a subject ("": all of it) and an actor → whether the change passes the
-#: mode READONLY too; raises ReleaseRequired
-change_guards: Final[HookPoint[Callable[[str, Registry, str, Actor], bool]]] = HookPoint("change_guards")
+#: whether a change may be made directly
+change_guards: Final[HookPoint[ChangeGuard]] = HookPoint("change_guards")
 #: a registry, what happens to a client there that the actor didn't declare: the service, its arguments and in words, and
 #: the actor; raises SecondPersonRequired where the actor may not do so alone
 client_guards: Final[HookPoint[Callable[[Registry, str, Mapping[str, Any], str, Actor], None]]] = HookPoint(

@@ -11,6 +11,7 @@ import pytest
 from registry import hooks
 from registry.hooks import HookPoint
 from registry.promotions.hook_points import CheckProvider
+from registry.subjects.policy.change_guard import ChangeGuard
 from registry.subjects.usage.evidence import EvidenceProvider
 
 REGISTERED = {
@@ -36,6 +37,8 @@ def app_of(hook: object) -> str:
     """The app that a hook's function is of."""
     if isinstance(hook, CheckProvider):
         hook = hook.checks
+    elif isinstance(hook, ChangeGuard):
+        hook = hook.decide
     elif isinstance(hook, EvidenceProvider):
         hook = hook.evidence
     elif not callable(hook):  # a value: the app that registers it is known by its name

@@ -44,6 +44,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         super().__init__(*args, **kwargs)
         #: the strongest kind of change of the transaction
         self._changed: Kind | None = None
+        #: what the triggers have recorded since the last change, if that was sent in a pipeline
+        self._told: Any = None
         if settings.HOT_PATH:
             self.execute_wrappers.append(self._noting)
 
@@ -65,7 +67,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self.get_autocommit():
             with self._honest(), self._announced(ALL):
                 return execute(sql, params, many, context)
+        self._told = None
         result = execute(sql, params, many, context)
+        if kind is Kind.TOLD and self.connection.pgconn.pipeline_status:
+            self._told = self.connection.execute(_TOLD)  # without another round trip
         if kind is Kind.CHANGE:
             self._changed = kind
         elif kind is Kind.TOLD or context["cursor"].rowcount != 0:
@@ -86,7 +91,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if self._changed is Kind.CHANGE or self.connection is None:
             return ALL
         with self.wrap_database_errors:
-            (told,) = self.connection.execute(_TOLD).fetchone()
+            (told,) = (self._told or self.connection.execute(_TOLD)).fetchone()
         return groups_in(told or "")
 
     def _rollback(self) -> Any:

@@ -121,6 +121,24 @@ def test_triggers_tell_what_a_transaction_touches(
     assert {group for group, words in before.items() if generation.words(group) != words} == groups
 
 
+@pytest.mark.parametrize("later", [(), ("SAVEPOINT a", "ROLLBACK TO a"), (ADD,)])
+def test_what_a_pipeline_changes_is_told_in_its_round_trip(
+    wrapper: DatabaseWrapper, generation: Generation, monkeypatch: pytest.MonkeyPatch, later: tuple[str, ...]
+) -> None:
+    """The registration of a version does so; a later change is asked for again."""
+    before = {group: generation.words(group) for group in range(GROUPS)}
+    wrapper.set_autocommit(False)
+    with wrapper.cursor() as cursor, wrapper.connection.pipeline():
+        cursor.execute(COUNTER)
+    run(wrapper, *later)
+    asked, ask = [], wrapper.connection.execute
+    monkeypatch.setattr(wrapper.connection, "execute", lambda sql: asked.append(sql) or ask(sql))
+    wrapper.commit()
+    assert bool(asked) == (later == (ADD,))
+    touched = {group for group, words in before.items() if generation.words(group) != words}
+    assert touched == {EVERYTHING if asked else REGISTRATIONS}
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -31,8 +31,11 @@ from registry.subjects.policy.effective_policy import (
 )
 from registry.subjects.registration.locks import pipelined
 from registry.subjects.registration.submission import (
+    RegistrationFacts,
+    Submission,
     equal_version,
     prepare,
+    read_situation,
     settings_and_existing_version,
     situation_of,
     versions_of,
@@ -340,14 +343,22 @@ def test_the_settings_are_those_of_the_selectors_of_many(dev: Registry, register
         _write(Config, dev, scopes, combination)
         spoken = scope_settings_for_many(dev, [ORDERS])[ORDERS]
         config, settings = spoken.config(), spoken.settings()
-        found = situation_of(dev, ORDERS, row, None, "")
+        found = situation(dev, ORDERS)
         assert (found.config, found.scope) == (config, settings), combination
         assert config_and_settings(dev, ORDERS) == (config, settings), combination
     for modes in product(MODES, repeat=3):
         _write(Mode, dev, scopes, [mode and {"mode": mode} for mode in modes])
         mode = scope_settings_for_many(dev, [ORDERS])[ORDERS].mode(dev)
-        assert situation_of(dev, ORDERS, row, None, "").mode == mode.mode, modes
+        assert situation(dev, ORDERS).mode == mode.mode, modes
         assert effective_mode(dev, ORDERS) == mode, modes
+
+
+def situation(
+    registry: Registry, subject: SubjectName, submission: Submission | None = None, canonical: str = ""
+) -> RegistrationFacts:
+    with connection.cursor() as cursor:
+        read_situation(cursor, registry, subject, submission, canonical)
+        return situation_of(registry, cursor)
 
 
 def _write(
@@ -366,10 +377,10 @@ def _write(
 def test_the_newest_versions_are_the_live_one_and_the_highest_number(
     dev: Registry, register: Register, system: Actor
 ) -> None:
-    row = Subject.objects.create(context=Context.objects.get(registry=dev, name="."), name="orders")
+    Subject.objects.create(context=Context.objects.get(registry=dev, name="."), name="orders")
 
     def seen() -> tuple[int, int | None, bool]:
-        found = situation_of(dev, ORDERS, row, None, "")
+        found = situation(dev, ORDERS)
         if found.latest is not None:
             stored = SchemaVersion.objects.select_related("schema").get(pk=found.latest.pk)
             assert {**vars(found.latest), "_state": None} == {**vars(stored), "_state": None}
@@ -387,8 +398,7 @@ def test_the_newest_versions_are_the_live_one_and_the_highest_number(
     assert seen() == (2, None, False)
     register("orders", PLAIN)
     register("using", USING, Reference("Order", "orders", 3))
-    row = Subject.objects.get(name="using")
-    found = situation_of(dev, SubjectName(".", "using"), row, None, "")
+    found = situation(dev, SubjectName(".", "using"))
     assert (found.highest, found.latest_refers) == (1, True)
 
 
@@ -420,7 +430,7 @@ def test_what_may_be_equal_is_never_missed(dev: Registry, register: Register, st
     for sent, (other, to, said) in SENT.items():
         submission = prepare(dev, name, json.dumps(other), "AVRO", to, said)
         canonical = submission.canonical(normalize=False)
-        found = situation_of(dev, name, row, submission, canonical)
+        found = situation(dev, name, submission, canonical)
         equal = equal_version(versions_of(dev, name), submission, canonical)
         is_missed = is_missed or (equal is not None and not found.may_equal)
         is_spared = is_spared or not found.may_equal

@@ -35,6 +35,7 @@ from registry.subjects.usage.clients import clients_of
 from registry.subjects.versions.qualified_names import parse_subject
 
 MIRROR_DOOR: Final = "task"
+CLOSED: Final = "EXISTS (SELECT FROM promotions_environment WHERE registry_id = %(registry)s::bigint AND is_closed)"
 
 
 def guard_closed_environment(action: str, registry: Registry, subject: str, by: Actor) -> bool:
@@ -70,12 +71,9 @@ def keep_clients(registry: Registry, action: str, values: Mapping[str, Any], sen
 
 
 def _is_closed(registry: Registry) -> bool:
-    """Return whether it is a closed environment; runs for every registration, so without the ORM."""
+    """Return whether it is a closed environment."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT EXISTS (SELECT FROM promotions_environment WHERE registry_id = %s::bigint AND is_closed)",
-            [registry.pk],
-        )
+        cursor.execute(f"SELECT {CLOSED}", {"registry": registry.pk})
         (exists,) = cursor.fetchone()
     return bool(exists)
 

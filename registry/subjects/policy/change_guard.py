@@ -7,6 +7,8 @@ takes that lock exclusively: changes that passed the guard finish before it is c
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from django.db.models import Q
@@ -18,6 +20,23 @@ from registry.subjects.models import Registry
 READONLY: Final = "READONLY"
 
 
+@dataclass(frozen=True)
+class ChangeGuard:
+    """`decide` gets an action (registry/access/roles.py), a registry, a subject ("": all of it) and an actor.
+
+    It returns whether the change passes the mode READONLY too, or raises ReleaseRequired. `applies` is an SQL condition
+    on `%(registry)s`; a registration, which reads it with other facts, doesn't call `decide` while it is false.
+    """
+
+    applies: str
+    decide: Callable[[str, Registry, str, Actor], bool]
+
+
+def guard_applies() -> str:
+    """Return the SQL condition that at least one guard applies."""
+    return " OR ".join(["false", *(f"({guard.applies})" for guard in hooks.change_guards)])
+
+
 def ask(action: str, registry: Registry, subject: str, by: Actor, *, release: bool = False) -> bool:
     """Return whether the change passes the mode READONLY, as releases and break-glass do, but not READONLY_OVERRIDE.
 
@@ -25,7 +44,7 @@ def ask(action: str, registry: Registry, subject: str, by: Actor, *, release: bo
     """
     if release:
         return True
-    answers = [guard(action, registry, subject, by) for guard in hooks.change_guards]  # any of them may refuse
+    answers = [guard.decide(action, registry, subject, by) for guard in hooks.change_guards]  # any of them may refuse
     return any(answers)
 
 

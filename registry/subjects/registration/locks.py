@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from typing import Any, Final, ParamSpec, TypeVar
 
 from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 from psycopg.errors import DeadlockDetected, SerializationFailure
 from tenacity import retry, retry_if_exception, stop_after_attempt, wait_exponential
@@ -73,13 +74,10 @@ FROM policy LEFT JOIN place c ON true LEFT JOIN held s ON true
 """  # noqa: S608
 
 
-def hold_subject(
-    registry: Registry, subject: SubjectName, *, by: Actor, why: str
-) -> tuple[Context | None, Subject | None]:
-    """Record who changes it and why, then lock the policy and the subject; returns the context and the subject.
+def hold_subject(cursor: CursorWrapper, registry: Registry, subject: SubjectName, *, by: Actor, why: str) -> None:
+    """Record who changes it and why, then lock the policy and the subject, for `held_subject`.
 
-    One statement: it locks the row last, after the policy. None means that it doesn't exist, or didn't before the
-    policy was locked.
+    One statement: it locks the row last, after the policy.
     """
     values: dict[str, Any] = {
         **recording(by, why),
@@ -87,10 +85,12 @@ def hold_subject(
         "context": subject.context,
         "subject": subject.subject,
     }
-    with connection.cursor() as cursor:
-        with pipelined():  # together with BEGIN
-            cursor.execute(_HOLD, values)
-        row = cursor.fetchone()
+    cursor.execute(_HOLD, values)
+
+
+def held_subject(cursor: CursorWrapper) -> tuple[Context | None, Subject | None]:
+    """Return the context and the locked subject; None if it doesn't exist, or didn't before the policy was locked."""
+    row = cursor.fetchone()
     place, held = row[: width_of(Context)], row[width_of(Context) :]
     context = None if place[0] is None else row_of(Context, place)
     if context is None or held[0] is None:

@@ -328,7 +328,7 @@ def _register(
         return _registered(there, created=False)
     passes = state.passes
     if passes is None:
-        passes = ask(state.registry, state.subject, request, by)
+        passes = ask(state.registry, state.subject, request, by, applies=state.situation.is_guarded)
     refuse_by_mode(state, request, passes=passes)
     previous, following = state.situation.latest, state.following()
     repeated = submission is None
@@ -392,9 +392,10 @@ def _add(
     refuse_by_rules(state, submission, request)
     if request.version > 0 and request.version != number:
         raise InvalidSchema("Version is not one more than previous version")
-    row = store_version(state.context, state.row, submission, canonical, number, by, is_known=is_known)
-    schema_id = row.schema.schema_id
-    announce_version(state.registry, state.subject, version=number, schema_id=schema_id, by=by, force=request.force)
+    row, is_heard = store_version(state.context, state.row, submission, canonical, number, by, is_known=is_known)
+    if is_heard:
+        schema_id = row.schema.schema_id
+        announce_version(state.registry, state.subject, version=number, schema_id=schema_id, by=by, force=request.force)
     return replace(_registered(row, created=True), info=info_of_new(row, submission.references))
 
 

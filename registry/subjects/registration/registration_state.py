@@ -14,11 +14,15 @@ from django.utils import timezone
 from registry.access.roles import Actor
 from registry.errors import OperationNotPermitted
 from registry.formats.base import Reference, ResolvedReference
+from registry.notifications.events import ANY
+from registry.notifications.services import HAS_SUBSCRIBERS
+from registry.subjects.events import REGISTERED
 from registry.subjects.lifecycle.deletion import refuse_referenced
 from registry.subjects.models import Context, Registry, Schema, SchemaReference, SchemaVersion, Subject, VersionStanding
 from registry.subjects.policy import change_guard
 from registry.subjects.policy.effective_policy import EffectiveConfig, OwnConfig
 from registry.subjects.registration.locks import (
+    held_subject,
     hold_subject,
     lock_context,
     lock_ids,
@@ -27,7 +31,13 @@ from registry.subjects.registration.locks import (
     pipelined,
     take_schema_id,
 )
-from registry.subjects.registration.submission import RegistrationFacts, Submission, situation_of, versions_of
+from registry.subjects.registration.submission import (
+    RegistrationFacts,
+    Submission,
+    read_situation,
+    situation_of,
+    versions_of,
+)
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import MAX_VERSION
 
@@ -115,23 +125,31 @@ def hold(
 ) -> RegistrationState:
     """Lock the subject, created if new: then the guard is called first. An existing one may have the schema already.
 
-    `canonical` is the text to store, as determined without a lock.
+    `canonical` is the text to store, as determined without a lock. The transaction begins, locks and reads in one round
+    trip; the situation is read by a statement of its own, which sees what was committed before the lock.
     """
-    (context, row), passes = hold_subject(registry, subject, by=by, why=why), None
-    if row is None:
-        passes = ask(registry, subject, request, by)
-        row = lock_subject(context or lock_context(registry, subject.context), subject.subject)
-    situation = situation_of(registry, subject, row, submission, canonical)
+    passes = None
+    with connection.cursor() as holding, connection.cursor() as reading:
+        with pipelined():
+            hold_subject(holding, registry, subject, by=by, why=why)
+            read_situation(reading, registry, subject, submission, canonical)
+        context, row = held_subject(holding)
+        situation = situation_of(registry, reading)
+        if row is None:
+            passes = ask(registry, subject, request, by, applies=situation.is_guarded)
+            row = lock_subject(context or lock_context(registry, subject.context), subject.subject)
+            read_situation(reading, registry, subject, submission, canonical)
+            situation = situation_of(registry, reading)
     return RegistrationState(registry, subject, row.context, row, situation, canonical, passes)
 
 
-def ask(registry: Registry, subject: SubjectName, request: RegistrationRequest, by: Actor) -> bool:
-    """Call the change guard. Raises ReleaseRequired."""
-    return change_guard.ask("version.register", registry, subject.qualified, by, release=request.release)
+def ask(registry: Registry, subject: SubjectName, request: RegistrationRequest, by: Actor, *, applies: bool) -> bool:
+    """Call the change guard if one applies, except for a release. Raises ReleaseRequired."""
+    return request.release or (applies and change_guard.ask("version.register", registry, subject.qualified, by))
 
 
-#: the context's schema with an identity, or a new one with the next id; and a version of it
-_ADD: Final = """
+#: the context's schema with an identity, or a new one with the next id; and a version of it, and who is to be told of it
+_ADD: Final = f"""
 WITH known AS MATERIALIZED (
     SELECT id, schema_id FROM subjects_schema
     WHERE identity = ANY(%(identities)s) AND context_id + 0 = %(context)s::bigint
@@ -158,8 +176,8 @@ WITH known AS MATERIALIZED (
     SELECT %(subject)s::bigint, %(version)s::integer, id, %(submitted)s, %(now)s::timestamptz, %(by)s, %(door)s, false
     FROM used RETURNING id
 )
-SELECT added.id, used.id, used.schema_id, used.is_known FROM added CROSS JOIN used
-"""
+SELECT added.id, used.id, used.schema_id, used.is_known, {HAS_SUBSCRIBERS} FROM added CROSS JOIN used
+"""  # noqa: S608
 
 
 def store_version(
@@ -171,8 +189,10 @@ def store_version(
     by: Actor,
     *,
     is_known: bool = False,
-) -> SchemaVersion:
+) -> tuple[SchemaVersion, bool]:
     """Store a new version of the context's schema with that identity, which gets the next id if it is new.
+
+    Also returns whether anybody subscribes to registrations.
 
     Two writers are serialized by the counter's lock. If the context is known to have the schema, the lock isn't needed,
     because schemas are deleted only under the exclusive policy lock. Earlier soft-deleted versions with the schema are
@@ -195,16 +215,17 @@ def store_version(
         "by": by.name,
         "door": by.door,
         "now": now,
+        "events": [ANY, REGISTERED],
     }
     with connection.cursor() as cursor:
         with pipelined():
             if not is_known:
                 lock_ids(context)
             cursor.execute(_ADD, values)
-        version_id, schema.pk, schema.schema_id, was_known = cursor.fetchone()
+        version_id, schema.pk, schema.schema_id, was_known, has_subscribers = cursor.fetchone()
     if was_known:
         _remove_deleted(subject, schema, number)
-    return SchemaVersion(
+    row = SchemaVersion(
         pk=version_id,
         subject=subject,
         version=number,
@@ -214,6 +235,7 @@ def store_version(
         created_by=by.name,
         door=by.door,
     )
+    return row, has_subscribers
 
 
 def _json(value: Any) -> str | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Final
 
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from registry.errors import InvalidSchema
@@ -14,7 +16,8 @@ from registry.formats import DEFAULT_FORMAT
 from registry.formats.base import ParsedSchema, Reference, ResolvedReference
 from registry.formats.tags import EntityTags
 from registry.subjects.engine import schema_engine
-from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVersion, Subject
+from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVersion
+from registry.subjects.policy.change_guard import guard_applies
 from registry.subjects.policy.data_contracts import (
     VERSION_PROPERTY,
     Contract,
@@ -199,14 +202,14 @@ def settings_and_existing_version(
     return spoken_from(configs, modes), version_from(subject, columns) if columns[0] is not None else None
 
 
-#: whether `equal_version` has a candidate among the live versions of a subject; for embedding after `alike`, with the
+#: whether `equal_version` has a candidate among the live versions of `place`; for embedding after `alike`, with the
 #: parameters of `equality_parameters`. Two conditions, because each has its own index.
 MAY_EQUAL: Final = f"""(EXISTS (
     SELECT FROM alike d JOIN subjects_schemaversion v ON v.schema_id = d.id
-    WHERE v.subject_id + 0 = %(subject_id)s::bigint AND v.deleted_at IS NULL
+    WHERE v.subject_id + 0 = (SELECT id FROM place) AND v.deleted_at IS NULL
 ) OR EXISTS (
     SELECT FROM subjects_schemaversion v JOIN subjects_schema d ON d.id = v.schema_id
-    WHERE v.subject_id = %(subject_id)s::bigint AND v.deleted_at IS NULL AND (
+    WHERE v.subject_id = (SELECT id FROM place) AND v.deleted_at IS NULL AND (
         CASE WHEN %(number)s::integer IS NULL THEN d.metadata -> 'properties' ? '{VERSION_PROPERTY}'
             ELSE v.version = %(number)s::integer END
         OR (NOT %(refers)s::boolean AND EXISTS (SELECT FROM subjects_schemareference r WHERE r.schema_id = d.id)))
@@ -346,7 +349,8 @@ class RegistrationFacts:
 
     `highest` is the highest version number, including soft-deleted ones, 0 without any; `latest` the newest live
     version with its schema, and `latest_refers` whether that schema has references. `may_equal` is False if
-    `equal_version` would find nothing; `is_known` says whether the context has exactly this schema.
+    `equal_version` would find nothing; `is_known` says whether the context has exactly this schema, `is_guarded`
+    whether a change guard applies.
     """
 
     config: EffectiveConfig
@@ -357,32 +361,42 @@ class RegistrationFacts:
     latest_refers: bool
     may_equal: bool
     is_known: bool
+    is_guarded: bool
 
 
-_SITUATION: Final = f"""{NAMED}, {SAME_IDENTITY}
+#: `{guard_applies}` is that of the change guards
+_SITUATION: Final = f"""{NAMED}, {SAME_IDENTITY}, {_PLACE}
 SELECT {SPOKEN},
-    (SELECT max(version) FROM subjects_schemaversion WHERE subject_id = %(subject_id)s::bigint),
+    (SELECT max(version) FROM subjects_schemaversion WHERE subject_id = (SELECT id FROM place)),
     EXISTS (SELECT FROM subjects_schemareference r WHERE r.schema_id = p.schema_id),
     {MAY_EQUAL},
     EXISTS (SELECT FROM alike),
+    {{guard_applies}},
     {columns_of(SchemaVersion, "p")}, {columns_of(Schema, "s")}
 FROM (VALUES (1)) AS one
 LEFT JOIN LATERAL (
-    SELECT v.* FROM subjects_schemaversion v WHERE v.subject_id = %(subject_id)s::bigint AND v.deleted_at IS NULL
+    SELECT v.* FROM subjects_schemaversion v WHERE v.subject_id = (SELECT id FROM place) AND v.deleted_at IS NULL
     ORDER BY v.version DESC LIMIT 1
 ) AS p ON true
 LEFT JOIN subjects_schema s ON s.id = p.schema_id
 """  # noqa: S608
 
 
-def situation_of(
-    registry: Registry, subject: SubjectName, row: Subject, submission: Submission | None, canonical: str
-) -> RegistrationFacts:
-    """Return the situation of an existing subject; `canonical` is the text that would be stored for the submission."""
-    values = {**scope_of(registry, subject), **equality_parameters(submission, canonical), "subject_id": row.pk}
-    with connection.cursor() as cursor:
-        cursor.execute(_SITUATION, values)
-        configs, modes, highest, latest_refers, may_equal, is_known, *columns = cursor.fetchone()
+@cache
+def _situation() -> str:
+    return _SITUATION.replace("{guard_applies}", guard_applies())
+
+
+def read_situation(
+    cursor: CursorWrapper, registry: Registry, subject: SubjectName, submission: Submission | None, canonical: str
+) -> None:
+    """Read the situation of a subject for `situation_of`; `canonical` is the text that would be stored."""
+    cursor.execute(_situation(), {**scope_of(registry, subject), **equality_parameters(submission, canonical)})
+
+
+def situation_of(registry: Registry, cursor: CursorWrapper) -> RegistrationFacts:
+    """Return what `read_situation` has read; without the subject, no versions."""
+    configs, modes, highest, latest_refers, may_equal, is_known, is_guarded, *columns = cursor.fetchone()
     spoken = spoken_from(configs, modes)
     return RegistrationFacts(
         config=spoken.config(),
@@ -393,6 +407,7 @@ def situation_of(
         latest_refers=latest_refers,
         may_equal=may_equal,
         is_known=is_known,
+        is_guarded=is_guarded,
     )
 
 

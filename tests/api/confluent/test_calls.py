@@ -419,3 +419,9 @@ def test_what_clients_ask_all_the_time_is_cheap(fill: Callable[[int], Client]) -
     body = json.dumps({"schema": order(1)})
     found = {call: cost(client, *call, body) for call in HOT}
     assert {call: number for call, number in found.items() if number > HOT[call]} == {}
+
+
+def test_a_registration_takes_five_statements(fill: Callable[[int], Client]) -> None:
+    """It looks for the schema; locks the subject and reads its situation; locks the counter and adds the version."""
+    client = fill(2)
+    assert cost(client, "POST", "/subjects/s1/versions", json.dumps({"schema": order(9)})) == 5
