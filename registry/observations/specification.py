@@ -12,7 +12,9 @@ SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 # What bytes without the five bytes of framing look like, by how they begin and end; never the bytes themselves.
 # `cut_frame` is a zero byte followed by less than a schema id.
-Hint = Literal["empty", "cut_frame", "json_object", "json_array", "xml", "avro_file", "gzip", "text", "binary"]
+Hint = Literal[
+    "empty", "cut_frame", "glue", "azure", "single_object", "json_object", "json_array", "xml", "avro_file", "gzip", "text", "binary"
+]  # fmt: skip
 # How a message says which schema wrote it: with an id in its first five bytes, with a GUID (in the header
 # `__value_schema_id` or `__key_schema_id`, or in its first 17 bytes), or in the content type of Spring's converters.
 Framing = Literal["id", "guid", "content_type"]

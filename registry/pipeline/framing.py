@@ -7,6 +7,9 @@ A key or value names its writer schema in one of three places: its first bytes (
 Protobuf the message indexes), in which case all its bytes are the body; or, for values, Spring's content type
 `application/[prefix].[subject].v[n]+avro` in the header `contentType`, in quotes if it was written as JSON. A header
 takes precedence over the first bytes, as in the established deserializers.
+
+Framings of other registries are told apart, but name no schema of ours: AWS Glue's (a byte 3, one for the compression,
+a UUID), Azure's (a content type `avro/binary+` and 32 digits) and Avro's single-object encoding (C3 01, a fingerprint).
 """
 
 from __future__ import annotations
@@ -61,8 +64,11 @@ CLASSES: Final = (
     ("null", "{0} IS NULL"),
     ("guid", "{0}_guid IS NOT NULL"),
     ("content_type", "{0}_content_type IS NOT NULL"),
+    ("azure", "{0}_azure"),
     ("id", _FRAMED_BY_ID),
     ("guid", _FRAMED_BY_GUID),
+    ("glue", "length({0}) >= 18 AND substring({0}, 1, 2) IN (X'0300', X'0305')"),
+    ("single_object", "length({0}) >= 10 AND substring({0}, 1, 2) = X'C301'"),
     ("empty", "length({0}) = 0"),
     ("cut_frame", "substring({0}, 1, 1) = X'00'"),
     ("json_object", _json(r"\{", r"\}", '$|"')),
@@ -76,6 +82,7 @@ CLASSES: Final = (
 # No lambda: with one, Spark doesn't compile the query, and each step copies every message.
 _HEADER: Final = "get(headers.value, CAST(array_position(headers.key, '{0}') AS INT) - 1)"
 _CONTENT_TYPE: Final = '^"?application/([A-Za-z0-9_.$-]{1,400}[.]v[0-9]{1,9})[+]avro *(?:;[^"]*)?"?$'
+_AZURE: Final = '^"?avro/binary[+][0-9a-fA-F]{32}"?$'
 _MARKS: Final = {
     "guid": "substring({0}_guid, 2, 16)",
     "content_type": "encode({0}_content_type, 'UTF-8')",
@@ -99,6 +106,8 @@ def with_framing(messages: DataFrame, *columns: str) -> DataFrame:
         f"regexp_extract(CAST(content_type_header AS STRING), '{_CONTENT_TYPE}', 1) END, '')"
     )
     markers["key_content_type"] = f.lit(None).cast("string")
+    markers["value_azure"] = f.expr(f"CAST(content_type_header AS STRING) RLIKE '{_AZURE}'")
+    markers["key_azure"] = f.lit(False)
     sides = {
         name: column
         for side in SIDES

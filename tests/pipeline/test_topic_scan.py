@@ -147,15 +147,23 @@ LOOKS = (
     (b"[2026-11-26 10:00:00] started", "text"),
     (b"[42] started", "text"),
     (b" hello", "text"),
+    (b"\x03\x00" + bytes(range(16)) + b"body", "glue"),
+    (b"\x03\x05" + bytes(range(16)), "glue"),
+    (b"\x03\x07" + bytes(range(16)), "binary"),
+    (b"\xc3\x01" + bytes(8) + b"body", "single_object"),
+    (b"\xc3\x01" + bytes(7), "binary"),
 )
 
 
 @pytest.mark.requirement("CARD-3")
-def test_json_is_told_from_text_although_it_is_cut_off(kafka_bootstrap: str, spark_remote: str) -> None:
+def test_what_unframed_bytes_look_like(kafka_bootstrap: str, spark_remote: str) -> None:
     """Each body is in a topic of its own, so that a wrong hint names its body."""
     topics = [make_topic(kafka_bootstrap, [(0, None, body)], partitions=1) for body, _ in LOOKS]
-    observations = run(scan_of(kafka_bootstrap, *topics), remote=spark_remote)
+    header = ("content-type", b"avro/binary+" + b"0f" * 16)
+    azure = make_topic(kafka_bootstrap, [(0, None, b"\x00\x00\x00\x00\x07", [header])], partitions=1)
+    observations = run(scan_of(kafka_bootstrap, *topics, azure), remote=spark_remote)
     hints = {item.topic: item.hint for item in only(UnframedMessages, observations) if item.side == "value"}
+    assert hints.pop(azure) == "azure"
     assert [(body, hints[topic]) for topic, (body, _) in zip(topics, LOOKS, strict=True)] == list(LOOKS)
 
 

@@ -38,6 +38,9 @@ from registry.observations import Limit, LimitExceeded, Observation, Side, Undec
 HINTS: Final = {
     "empty": "an empty message",
     "cut_frame": "a truncated frame",
+    "glue": "a frame of AWS Glue Schema Registry",
+    "azure": "a message of Azure Schema Registry",
+    "single_object": "Avro's single-object encoding",
     "json_object": "a JSON object",
     "json_array": "a JSON array",
     "xml": "XML",
@@ -105,6 +108,8 @@ def span_of_time(milliseconds: int) -> str:
 def mark_words(mark: Mark) -> str:
     """Return `schema id 7`, `schema GUID …`, `content type vnd.orders.v1`."""
     framing, text = mark
+    if mark == ("id", "0"):
+        return "schema id 0 (most likely the first half of an id of 8 bytes)"
     return f"{_MARKS[framing]} {text if len(text) <= LONGEST_MARK else text[:LONGEST_MARK] + '…'}"
 
 

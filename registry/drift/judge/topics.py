@@ -53,7 +53,7 @@ MOST_OFFSETS: Final = 200  # in the evidence; the first ones of every partition 
 MOST_REASONS: Final = 20
 SHOWN_REASONS: Final = 3  # per sentence
 #: data that a schema could describe; other data needs none
-_STRUCTURED = frozenset({"json_object", "json_array", "xml", "avro_file"})
+_STRUCTURED = frozenset({"json_object", "json_array", "xml", "avro_file", "glue", "azure", "single_object"})
 _INTERNAL = ("_", "connect-")
 
 
