@@ -4,9 +4,10 @@ dashboard/response_cache/epoch.py).
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from django.conf import settings
 from django.db.backends.postgresql import base, operations
@@ -18,6 +19,8 @@ from dashboard.response_cache.epoch import ALL, Generation, Groups, generation_a
 from dashboard.response_cache.hosts import tell_hosts
 from registry.api.outage import OutcomeUnknown
 
+#: for how long a thread keeps a connection of the pool: afterwards the pool may end it
+KEPT_SECONDS: Final = 60.0
 _CHANGES = (Kind.CHANGE, Kind.TOLD, Kind.COUNTED)
 #: what the triggers recorded of this transaction (registry/audit/triggers.py)
 _TOLD = "SELECT current_setting('schemadesk.changed', true)"
@@ -99,9 +102,21 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return super()._rollback()  # type: ignore[misc]
 
     def connect(self) -> None:
-        """Connect; a new connection has changed nothing."""
+        """Connect; a new connection has changed nothing. A thread keeps one from the pool for its next requests."""
         self._changed = None
         super().connect()
+        if self.pool:
+            self.close_at, self.health_check_enabled = time.monotonic() + KEPT_SECONDS, True
+
+    def close_if_health_check_failed(self) -> None:
+        """Check a kept connection at the first statement of a request; Django trusts a pool that has just given it."""
+        super(base.DatabaseWrapper, self).close_if_health_check_failed()
+
+    def is_usable(self) -> bool:
+        """Return whether the connection works; for one from the pool, this takes no round trip."""
+        if self.pool and self.connection is not None:
+            return not REACH.is_away() and not is_ended(self.connection)
+        return bool(super().is_usable())
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
         """Return a connection, from the pool if there is one, that the server hasn't ended while it was idle.

@@ -11,7 +11,9 @@ import pytest
 from django.db import DataError, OperationalError, connection
 from django.db.backends.postgresql import base as django_base
 
+from dashboard.database import base
 from dashboard.database.base import DatabaseWrapper
+from dashboard.database.circuit_breaker import Reach
 from dashboard.database.statements import written
 from dashboard.response_cache.epoch import EVERYTHING, GROUPS, REGISTRATIONS, Generation, generation_at, is_quiet, now
 from dashboard.response_cache.listener import Listener
@@ -262,6 +264,59 @@ def test_a_file_that_was_removed_switches_it_off(generation: Generation, paramet
         until(lambda: listener.until == 0.0)
     finally:
         listener.stop()
+
+
+@pytest.fixture
+def pooled() -> Iterator[DatabaseWrapper]:
+    """A connection as a thread has it under `up`, from a pool."""
+    options = {**connection.settings_dict["OPTIONS"], "pool": {"min_size": 1, "max_size": 2}}
+    found = DatabaseWrapper(
+        {**connection.settings_dict, "OPTIONS": options, "CONN_HEALTH_CHECKS": False}, alias="pooled"
+    )
+    try:
+        yield found
+    finally:
+        found.close()
+        found.close_pool()
+
+
+def asked(wrapper: DatabaseWrapper) -> int:
+    """The server's process, as a request asks for it: Django looks after connections before and after each."""
+    wrapper.close_if_unusable_or_obsolete()
+    with wrapper.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (pid,) = cursor.fetchone()
+    wrapper.close_if_unusable_or_obsolete()
+    return int(pid)
+
+
+def test_a_thread_keeps_its_connection_and_notices_that_it_was_ended(
+    pooled: DatabaseWrapper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = asked(pooled)
+    kept = pooled.connection
+    assert kept is not None
+    assert asked(pooled) == first
+    assert pooled.connection is kept
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s, 60000)", [first])
+    assert asked(pooled) != first, "no request fails"
+    monkeypatch.setattr(base, "KEPT_SECONDS", 0.0)
+    pooled.close()
+    asked(pooled)
+    assert pooled.connection is None, "the pool has it back"
+
+
+@pytest.mark.requirement("CARD-1")
+def test_while_the_database_hangs_a_kept_connection_is_no_way_to_it(
+    pooled: DatabaseWrapper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked(pooled)
+    reach = Reach()
+    reach.note_away(60)
+    monkeypatch.setattr(base, "REACH", reach)
+    with pytest.raises(OperationalError, match="away"):
+        asked(pooled)
 
 
 def test_after_a_restart_only_those_fail_that_were_using_a_connection() -> None:
