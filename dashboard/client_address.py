@@ -76,8 +76,10 @@ class TrustedProxies:
 
     def trusts(self, connection: str) -> bool:
         """Return whether the other end of the connection is trusted."""
+        if not self.networks:
+            return bool(self.count)
         peer = _address(connection)
-        return bool(self.count) or (peer is not None and self.has(peer))
+        return peer is not None and self.has(peer)
 
 
 class ClientAddressMiddleware:

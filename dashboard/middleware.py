@@ -24,12 +24,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.gzip import GZipMiddleware
 from django.middleware.security import SecurityMiddleware
+from django.urls import ResolverMatch, URLResolver, get_resolver
 from django.utils import timezone, translation
 from django.utils.cache import patch_vary_headers
 
 from registry.errors import InvalidInput
 from registry.subjects.import_export.export_file import MAX_SENT
 
+LONGEST_KNOWN: Final = 200  # characters of a path
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
@@ -64,6 +66,17 @@ class _ViewHandler(BaseHandler):
     def __init__(self) -> None:
         super().__init__()
         self.answer: Any = convert_exception_to_response(self._get_response)  # type: ignore[attr-defined]
+
+    def resolve_request(self, request: HttpRequest) -> ResolverMatch:
+        """Resolve the path; the latest short ones are known."""
+        resolve = _resolved if len(request.path_info) <= LONGEST_KNOWN else _resolved.__wrapped__
+        request.resolver_match = resolve(get_resolver(), request.path_info)
+        return request.resolver_match
+
+
+@lru_cache(maxsize=4_096)
+def _resolved(resolver: URLResolver, path: str) -> ResolverMatch:
+    return resolver.resolve(path)
 
 
 def _security_headers() -> list[tuple[str, str]]:

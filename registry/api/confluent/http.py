@@ -63,6 +63,7 @@ class MediaType:
 
 
 _json: Final = JSONRenderer()
+_NO_PARAMETERS: Final = QueryDict()
 JSON: Final = (MediaType(_READ[0]), MediaType(_READ[1]), MediaType(_READ[2]))
 TEXT: Final = MediaType("text/plain", is_text=True)
 
@@ -96,7 +97,7 @@ class Request:
     @property
     def query_params(self) -> QueryDict:
         """The query parameters."""
-        return self.http.GET
+        return self.http.GET if self.META.get("QUERY_STRING") else _NO_PARAMETERS
 
     @property
     def headers(self) -> HttpHeaders:
