@@ -29,7 +29,7 @@ from dashboard.response_cache.epoch import (
     now,
     words_in,
 )
-from registry.api.response_marks import ENVIRON, Replay
+from registry.api.response_marks import ENVIRON, Recent, Replay
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -40,6 +40,7 @@ Key = tuple[Any, ...]
 Epochs = tuple[tuple[int, int], ...]
 
 MOST_SECONDS: Final = 30.0  # so that the time of a token's last use is exact to half a minute
+RECENT_SECONDS: Final = 10.0  # of MOST_SECONDS: for so long, other requests use what one has read
 MOST_BODY: Final = 4 * 1024 * 1024  # bytes of a response
 MOST_ASKED: Final = 256 * 1024  # bytes of a request's body
 BODY_SECONDS: Final = 60.0  # limit for a client to send its body
@@ -152,6 +153,7 @@ class ResponseCache:
         self._generation = generation
         self._clocks = tuple(clocks)
         self._most_seconds = most_seconds
+        self._recent, self._began = Recent(lambda: False), 0.0
         self.entries = Entries(generation, most_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -175,9 +177,10 @@ class ResponseCache:
 
     async def _ask(self, key: Key, scope: Scope, receive: Receive, send: Send) -> None:
         """Call Django, and store the response if it may be repeated."""
-        replay, sent, snapshot = Replay(), list[Message](), self._generation.snapshot()
+        snapshot = self._generation.snapshot()  # first, so that nothing recent is older
+        recent, began = self._recently_read()
+        replay, sent = Replay(recent=recent), list[Message]()
         scope[ENVIRON] = replay
-        began = now()
 
         async def note(message: Message) -> None:
             sent.append(message)
@@ -193,6 +196,15 @@ class ResponseCache:
         if seconds > 0 and epochs is not None:
             start, body = sent
             self.entries.keep(key, Entry(start, body, began + seconds, OVERHEAD + size_of([key, sent]), epochs))
+
+    def _recently_read(self) -> tuple[Recent, float]:
+        """Return what requests have read since a moment, and that moment; no commit of `EVERYTHING` came after it."""
+        if now() - self._began > RECENT_SECONDS or not self._recent.is_current():
+            words = self._generation.words(EVERYTHING)
+            can_keep = is_quiet(words)
+            self._recent = Recent(lambda: can_keep and self._generation.words(EVERYTHING) == words)
+            self._began = now()
+        return self._recent, self._began
 
     def _epochs(self, groups: Groups, snapshot: bytes) -> Epochs | None:
         """Return the epochs of the groups; None if a commit since the snapshot touches one of them."""

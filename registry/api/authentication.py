@@ -6,12 +6,14 @@ import base64
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from registry.access.request_origin import is_local
 from registry.access.roles import Actor
 from registry.access.selectors import actor_of_token, anonymous_actor
+from registry.api.response_marks import recent_in
 from registry.errors import NotSignedIn
 from registry.subjects.models import Registry
 from registry.subjects.versions.lookup import get_registry, get_registry_and_subject, read_call, registry_not_found
@@ -53,7 +55,7 @@ def authenticate(environment: Mapping[str, Any], *, door: str) -> Actor:
 def authenticate_at(
     environment: Mapping[str, Any], registry: str, subject: SubjectName | None, *, door: str
 ) -> tuple[Actor, Registry, SubjectName | None]:
-    """Return the caller, the registry, and the subject with its alias resolved; one query.
+    """Return the caller, the registry, and the subject with its alias resolved; one query, none if both are recent.
 
     Raises NotSignedIn before RegistryNotFound.
     """
@@ -63,12 +65,24 @@ def authenticate_at(
         return (
             (actor, *get_registry_and_subject(registry, subject)) if subject else (actor, get_registry(registry), None)
         )
-    call = read_call(token, registry, subject, door=door, origin=str(environment.get("REMOTE_ADDR") or ""))
-    if call.actor is None:
-        raise NotSignedIn(REFUSED)
-    if call.registry is None:
-        raise registry_not_found(registry)
-    return call.actor, call.registry, call.subject
+    origin, recent = str(environment.get("REMOTE_ADDR") or ""), recent_in(environment)
+    who, where = (token, door, origin), (registry, subject)
+    caller, place = recent.values.get(who), recent.values.get(where)
+    if caller is None or place is None or _has_expired(caller):
+        call = read_call(token, registry, subject, door=door, origin=origin)
+        caller, place = call.actor, (call.registry, call.subject)
+        if caller is None:
+            raise NotSignedIn(REFUSED)
+        if call.registry is None:
+            raise registry_not_found(registry)
+        recent.keep(who, caller)
+        recent.keep(where, place)
+    return caller, *place
+
+
+def _has_expired(actor: Actor) -> bool:
+    expires_at = actor.limit and actor.limit.expires_at
+    return bool(expires_at and expires_at <= timezone.now())
 
 
 class TokenAuthentication(BaseAuthentication):

@@ -7,8 +7,8 @@ answer may be repeated without Django while nothing has changed. By default it i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -24,6 +24,7 @@ DEPRECATION: Final = "Deprecation"
 SUNSET: Final = "Sunset"
 HEADER: Final = "X-Schemadesk-Standing"
 HEADERS: Final = (DEPRECATION, SUNSET, HEADER)
+MAX_RECENT: Final = 2_000  # values, of which one has up to 8 KB of a request's address
 MAX_MESSAGE: Final = 300  # characters of the message in the header, because clients limit header sizes
 #: the characters that a Display String contains unescaped: printable ASCII without `"` and `%`
 _PLAIN: Final = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in '"%')
@@ -74,18 +75,32 @@ def _lower_escapes(text: str) -> str:
     return first + "".join(f"%{part[:2].lower()}{part[2:]}" for part in rest)
 
 
+@dataclass(frozen=True)
+class Recent:
+    """What earlier requests have read and no registration changes, while `is_current`."""
+
+    is_current: Callable[[], bool]
+    values: dict[Hashable, Any] = field(default_factory=dict)
+
+    def keep(self, key: Hashable, value: Any) -> None:
+        """Keep a value that was read after this was created, unless something was committed since."""
+        if len(self.values) < MAX_RECENT and self.is_current():
+            self.values[key] = value
+
+
 @dataclass
 class Replay:
     """Whether and how long one answer can be replayed; from `until` on it is invalid, even if nothing changed.
 
     `is_pure` means that nothing was written to compute it. Only registrations under a name in `subjects`, in any
-    context, change it; None: any registration may.
+    context, change it; None: any registration may. `recent` is what needn't be read again (None: nothing).
     """
 
     is_allowed: bool = False
     until: datetime | None = None
     is_pure: bool = False
     subjects: frozenset[str] | None = None
+    recent: Recent | None = None
 
 
 def allow_replay(environ: dict[str, Any], *, until: datetime | None = None) -> None:
@@ -94,6 +109,12 @@ def allow_replay(environ: dict[str, Any], *, until: datetime | None = None) -> N
     if isinstance(replay, Replay):
         replay.is_allowed = True
         replay.until = until
+
+
+def recent_in(environ: Mapping[str, Any]) -> Recent:
+    """Return what earlier requests have read; without a layer before Django that is nothing, and nothing is kept."""
+    replay = environ.get(ENVIRON)
+    return (replay.recent if isinstance(replay, Replay) else None) or Recent(lambda: False)
 
 
 def depend_on(environ: dict[str, Any], subjects: Iterable[SubjectName] | None) -> None:

@@ -15,8 +15,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from registry.access.models import ApiToken
 from registry.access.roles import Actor
-from registry.api.response_marks import HEADERS, standing_headers
+from registry.api.response_marks import ENVIRON, HEADERS, Recent, Replay, standing_headers
 from registry.subjects.services import clear_standing, register_version, set_standing
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import Standing
@@ -170,6 +171,48 @@ def test_reading_costs_no_query_more(filled: dict[str, str], api: Callable[[str]
     set_standing(registry="dev", subject=ORDERS, version=1, standing="retired", message="Over.", by=system)
     assert cost(paths[0]) == good[paths[0]]
     assert cost(paths[1]) == good[paths[1]] + 1, "by id: what of the versions that have it"
+
+
+@pytest.mark.parametrize(
+    ("path", "more"),
+    [
+        ("/subjects/orders-value/versions/1", {}),
+        ("/schemas/ids/1", {}),
+        ("/subjects/orders-value/versions/1", {"REMOTE_ADDR": "10.1.1.1"}),
+        ("/registries/prod/subjects", {}),
+    ],
+)
+def test_who_calls_and_where_is_read_once_by_requests_in_turn(
+    filled: dict[str, str], api: Callable[[str], Client], path: str, more: dict[str, str]
+) -> None:
+    recent, first = Recent(lambda: True), "/subjects/orders-value/versions/1"
+    reader, admin = api("reader"), api("admin")
+
+    def reads(client: Client, path: str, **more: Any) -> bool:
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get(path, **{ENVIRON: Replay(recent=recent)}, **more).status_code == 200
+        return any("access_apitoken" in query["sql"] for query in queries)
+
+    assert reads(reader, first)
+    assert reads(reader, path, **more) == (path != first or bool(more)), "another address or place is read"
+    assert not reads(reader, path, **more)
+    assert reads(admin, path, **more), "so is who has another token"
+
+
+def test_a_token_that_has_expired_is_refused_although_it_was_read(
+    filled: dict[str, str], api: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, recent = api("reader"), Recent(lambda: True)
+    ask = lambda: client.get("/schemas/ids/1", **{ENVIRON: Replay(recent=recent)}).status_code  # noqa: E731
+    assert ask() == 200
+    later = timezone.now() + timedelta(days=5_000)
+    monkeypatch.setattr(timezone, "now", lambda: later)
+    assert ask() == 401
+    monkeypatch.undo()
+    ApiToken.objects.update(revoked_at=timezone.now())
+    assert ask() == 200, "whether it was revoked says the layer before Django"
+    recent = Recent(lambda: False)
+    assert ask() == 401
 
 
 def test_programs_set_list_and_clear_it(filled: dict[str, str], api: Callable[[str], Client], system: Actor) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dashboard.response_cache import cache as response_cache_cache
 from dashboard.response_cache.cache import Entries, Entry, ResponseCache, is_path, key_of
 from dashboard.response_cache.epoch import REGISTRATIONS, Generation, generation_at, group_of, now
-from registry.api.response_marks import ENVIRON
+from registry.api.response_marks import ENVIRON, Recent
 
 Header = tuple[bytes, bytes]
 PLAIN: list[Header] = [(b"host", b"here"), (b"authorization", b"Bearer a"), (b"accept", b"*/*")]
@@ -50,6 +50,7 @@ class Application:
         self.replay: dict[str, Any] = {"is_allowed": True, "is_pure": True}
         self.meanwhile: Callable[[], None] = lambda: None
         self.bodies: list[bytes] = []
+        self.recent: list[Recent] = []
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self.calls += 1
@@ -59,6 +60,8 @@ class Application:
         for name, value in self.replay.items():
             if ENVIRON in scope:
                 setattr(scope[ENVIRON], name, value)
+        if ENVIRON in scope:
+            self.recent.append(scope[ENVIRON].recent)
         self.meanwhile()
         await send({"type": "http.response.start", "status": self.status, "headers": self.headers})
         for part in range(self.parts):
@@ -209,6 +212,49 @@ def test_it_gets_old_and_ends_with_the_token(generation: Generation, monkeypatch
     time[0] += 9
     assert site.ask() == b"3"
     time[0] += 1.1
+    assert site.ask() == b"4"
+
+
+def asked(site: Site) -> dict[Any, Any]:
+    """What a request that isn't cached finds that others have read."""
+    site.ask(headers=[*PLAIN, (b"x-number", b"%d" % site.application.calls)])
+    return site.application.recent[-1].values
+
+
+def test_what_a_request_has_read_others_needn_t_read_until_a_commit(
+    generation: Generation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, time = Site(generation), [1000.0]
+    monkeypatch.setattr(response_cache_cache, "now", lambda: time[0])
+    asked(site)
+    first = site.application.recent[0]
+    first.keep("who", 1)
+    generation.bump((REGISTRATIONS, group_of("orders")))
+    assert asked(site) == {"who": 1}, "a registration changes nobody's rights"
+    generation.begin()
+    first.keep("late", 1)
+    assert asked(site) == {}
+    site.application.recent[-1].keep("during", 1)
+    assert asked(site) == {}, "a commit is under way"
+    generation.end()
+    assert asked(site) == {}
+    assert first.values == {"who": 1}, "what was read while something was committed isn't kept"
+
+
+def test_what_others_have_read_and_the_answer_together_get_half_a_minute_old(
+    generation: Generation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, time = Site(generation), [1000.0]
+    monkeypatch.setattr(response_cache_cache, "now", lambda: time[0])
+    asked(site)
+    site.application.recent[-1].keep("who", 1)
+    time[0] += 9
+    assert site.ask() == b"2"
+    time[0] += 2
+    assert asked(site) == {}, "it is read again after ten seconds"
+    time[0] += 18.9
+    assert site.ask() == b"2"
+    time[0] += 0.2
     assert site.ask() == b"4"
 
 
