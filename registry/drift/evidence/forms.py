@@ -231,6 +231,8 @@ FORMS: Final[dict[str, type]] = {
     "OLD_VERSION_WRITTEN": OldVersion,
     "UNFRAMED_DATA": Hints,
     "FRAME_CUT": Messages,
+    "KEYS_MISSING": Messages,
+    "TOMBSTONES_NOT_COMPACTED": Messages,
     "FRAMED_TWICE": FramedTwice,
     "FRAMING_MIXED": MixedFramings,
     "UNDECODABLE": Undecodable,

@@ -14,11 +14,13 @@ from typing import Any, Final
 
 from registry.drift.judge.model import DEFAULT_CONTEXT, Mark, Registered, RegisteredVersion, TopicSide
 from registry.observations import (
+    ChangeEvents,
     FieldProfile,
     FramedMessages,
     FramedTwice,
     LimitExceeded,
     MessageIndexes,
+    NullMessages,
     Observation,
     OtherGroups,
     PartitionRead,
@@ -69,6 +71,8 @@ class TopicObservations:
     violating: dict[tuple[str | None, Mark], list[UndecodableMessages]] = field(default_factory=dict)
     not_read: dict[tuple[str | None, Mark | None], list[UndecodableMessages]] = field(default_factory=dict)
     unframed: dict[str | None, list[UnframedMessages]] = field(default_factory=dict)
+    nulls: dict[str | None, list[NullMessages]] = field(default_factory=dict)
+    has_change_events: bool = False
     twice: dict[tuple[str | None, Mark], list[FramedTwice]] = field(default_factory=dict)
     indexes: dict[tuple[str | None, Mark], list[MessageIndexes]] = field(default_factory=dict)
     not_json: dict[str | None, list[UndecodableMessages]] = field(default_factory=dict)
@@ -130,6 +134,8 @@ _OF_A_TOPIC = (
     PartitionRead,
     FramedMessages,
     UnframedMessages,
+    NullMessages,
+    ChangeEvents,
     UndecodableMessages,
     FramedTwice,
     MessageIndexes,
@@ -152,6 +158,10 @@ def _add(reading: TopicObservations, observation: Any) -> None:
             )
         case UnframedMessages():
             reading.unframed.setdefault(observation.side, []).append(observation)
+        case NullMessages():
+            reading.nulls.setdefault(observation.side, []).append(observation)
+        case ChangeEvents():
+            reading.has_change_events = True
         case UndecodableMessages(problem="not_read"):
             unread = None if observation.framing is None else (observation.framing, observation.mark)
             reading.not_read.setdefault((observation.side, unread), []).append(observation)

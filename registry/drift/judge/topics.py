@@ -68,6 +68,7 @@ def judge_framing(where: SideOfTopic) -> Iterator[JudgedFinding]:
         if cut:
             yield _cut(where, cut)
         yield from _mixed(where)
+        yield from _null(where)
     elif where.side == "value":
         yield from _without_subject(where, unframed)
     yield from _not_json(where)
@@ -88,6 +89,22 @@ def _cut(where: SideOfTopic, messages: Sequence[UnframedMessages]) -> JudgedFind
     is_one = sum(group.span.messages for group in messages) == 1
     names = {"begin": "begins" if is_one else "begin", "end": "ends" if is_one else "end"}
     return where.finding("FRAME_CUT", parts_of(messages), names)
+
+
+def _null(where: SideOfTopic) -> Iterator[JudgedFinding]:
+    """Yield messages without a key that a schema describes, and tombstones that nothing removes.
+
+    A topic of change events has tombstones by default, whether it is compacted or not.
+    """
+    nulls, topic = where.reading.nulls.get(where.side), where.memory.topics.get(where.reading.topic)
+    if not nulls:
+        return
+    is_one = sum(group.span.messages for group in nulls) == 1
+    names = {"have": "has" if is_one else "have", "are": "is a tombstone" if is_one else "are tombstones"}
+    if where.side == "key":
+        yield where.finding("KEYS_MISSING", parts_of(nulls), {**names, "expected": either(where.subjects)})
+    elif topic is not None and not topic.compacted and not where.reading.has_change_events:
+        yield where.finding("TOMBSTONES_NOT_COMPACTED", parts_of(nulls), names)
 
 
 def _mixed(where: SideOfTopic) -> Iterator[JudgedFinding]:

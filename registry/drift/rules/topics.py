@@ -154,6 +154,21 @@ TOPIC_RULES: Final = (
         "already read.",
     ),
     Rule(
+        "KEYS_MISSING",
+        "risk",
+        "{messages} of {topic} {have} no key, although {expected} is registered for its keys.",
+        "Have the producer set the key. Messages without one go to any partition, so consumers don't get an object's "
+        "messages in order, and a compacted topic rejects them.",
+    ),
+    Rule(
+        "TOMBSTONES_NOT_COMPACTED",
+        "notice",
+        "{messages} of {topic} {are} (no value), but the topic isn't compacted: older messages with the same key stay.",
+        "If the topic holds the latest value of each key, set cleanup.policy=compact. If not, have the producer write "
+        "deletions as messages of their own: deserializers return null for a tombstone.",
+        "Not for topics of change events: Debezium writes tombstones by default.",
+    ),
+    Rule(
         "NOT_JSON",
         "risk",
         "{messages} of {topic} ({side}) {look} like JSON but {are} not valid JSON, although {expected}.",
