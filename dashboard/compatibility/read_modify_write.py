@@ -100,16 +100,6 @@ class StepView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResetLine:
-    """A field whose value differs at the end though nobody changed it."""
-
-    path: str
-    before: str
-    after: str
-    is_default: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RoundTrip:
     """The three steps of a read-modify-write, and the fields that it resets."""
 

@@ -53,7 +53,6 @@ class Release:
     totals: str
     last_orders: str
     by_status: str
-    status_field: str
     with_currency: bool
 
 
@@ -61,14 +60,12 @@ FIRST = Release(
     totals="orders INT, amount_cents INT, last_status STRING",
     last_orders="order_id STRING, amount_cents INT",
     by_status="orders INT",
-    status_field="last_status",
     with_currency=False,
 )
 SECOND = Release(
     totals="orders BIGINT, amount_cents BIGINT, status STRING, currency STRING",
     last_orders="order_id STRING, amount_cents BIGINT",
     by_status="orders INT",
-    status_field="status",
     with_currency=True,
 )
 

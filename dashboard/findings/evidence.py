@@ -171,10 +171,6 @@ CODE: Final = frozenset(
         "schema",
     }
 )
-#: values shown elsewhere on the page: a variable's comparison, notes of bars, times of partitions
-ELSEWHERE: Final = frozenset(
-    {"old_schema", "new_schema", "ids_by_hour_spread", "ids_by_hour_earlier", "first_time", "last_time"}
-)
 #: list of objects → title
 TITLES: Final = {
     "partitions": _("Where and when seen in the last scan"),
@@ -249,11 +245,6 @@ def row_of(kind: Any) -> Any:
     """Return the type of a list's items; None if they aren't objects."""
     inner = get_args(kind)[0] if get_origin(kind) is list else None
     return inner if is_typeddict(inner) else None
-
-
-def is_counted(kind: Any) -> bool:
-    """Return whether the type is counts by name, shown as bars."""
-    return get_origin(kind) is dict and get_args(kind)[1] is int
 
 
 def evidence_facts(rule: str, evidence: Mapping[str, Any]) -> tuple[Fact, ...]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -66,8 +65,6 @@ PATHS: Final = {
     ),
     "POST": re.compile(_PLACE + rb"/(?:compatibility/)?subjects/[^/]+(?:/versions(?:/[^/]+)?)?/?"),
 }
-
-logger = logging.getLogger(__name__)
 
 
 class Clock(Protocol):

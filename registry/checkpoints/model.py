@@ -29,7 +29,6 @@ class SchemaVersion:
     key_schema: str
     value_schema: str
     map_key_schema: str | None
-    key_encoding: str
     file: str
     encoding: str | None = None
     provider: str | None = None
@@ -168,7 +167,6 @@ class Checkpoint:
     limits: Limits
     problems: tuple[str, ...]
     sources: tuple[QuerySource, ...] = ()
-    last_commit_time: int | None = None
     written_by: str = ""
     format_version: int | None = None
     stops: tuple[Stop, ...] = ()

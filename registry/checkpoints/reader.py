@@ -180,7 +180,6 @@ def _unchanged(
 def _read(files: CheckpointFiles, path: str) -> Checkpoint:
     require_checkpoint(files, path)
     # Commits first: the files of a committed batch exist whenever they are read later.
-    commits = files.entries("commits")
     numbers = batch_numbers(files, "commits")
     log = read_offsets(files)
     batches = log.batches
@@ -198,7 +197,6 @@ def _read(files: CheckpointFiles, path: str) -> Checkpoint:
     )  # stateless queries may skip batches
     problems += [f"{stop.problem}; {stop.remedy}" for stop in stops]
     format_version = _format_version(files, numbers[-1], problems) if numbers and not stops else None
-    last_commit = next((entry for entry in commits if numbers and entry.name == str(numbers[-1])), None)
     settings = batches[-1].settings if batches else {}
     return Checkpoint(
         path=files.path,
@@ -211,7 +209,6 @@ def _read(files: CheckpointFiles, path: str) -> Checkpoint:
         limits=limits_of(settings),
         problems=tuple(problems),
         sources=query_sources(files, log.offsets),
-        last_commit_time=last_commit.written_at if last_commit else None,
         format_version=format_version,
         stops=stops,
         written_by=written_by(
@@ -375,7 +372,6 @@ def _version(number: int, stored: StoredSchemas, family: Family, runs: tuple[Set
         key_schema=key,
         value_schema=value,
         map_key_schema=family.user_key,
-        key_encoding=family.key_encoder,
         file=stored.name,
         encoding=run.encoding if run else None,
         provider=run.provider if run else None,

@@ -126,11 +126,6 @@ class Simulation:
         """Why the steps end early; empty if all were done."""
         return self.steps[-1].error
 
-    @property
-    def final(self) -> Any:
-        """The record that the last reader gets."""
-        return self.steps[-1].value
-
 
 @dataclass(frozen=True, slots=True)
 class Reset:

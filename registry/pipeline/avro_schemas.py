@@ -156,11 +156,6 @@ class Path:
         """Return the path as an SQL expression over the column `d`."""
         return ".".join(("d", *self.columns))
 
-    @property
-    def parent(self) -> str:
-        """Return the enclosing record as an SQL expression."""
-        return ".".join(("d", *self.columns[:-1]))
-
 
 def tree_of(schema: Any) -> TypeNode:
     """Expand a bare schema to a tree; raises NotMergeable."""

@@ -22,7 +22,6 @@ from registry.sandbox import codec
 from registry.sandbox.process import MIB, PROGRAM, ChildEnded, ChildProcess, Limits, sweep_folders
 
 _RETRY_SECONDS: Final = 1.0
-_LABEL: Final = 60
 #: the errors that a child's reply may raise in its caller, by name
 _REFUSALS: Final[Mapping[str, type[InvalidInput]]] = {
     kind.__name__: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, InvalidInput)

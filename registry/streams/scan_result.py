@@ -14,7 +14,6 @@ from registry.formats.policies.spark_state import parse_struct, to_avro, why_no_
 
 MAX_NAME: Final = 500
 #: of a query read through Spark's own schemas alone
-TIMERS: Final = "Timers_"
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def test_each_version_reads_what_the_other_wrote(without_age: ParsedSchema, with
 def test_equal_versions_reset_nothing(with_age: ParsedSchema) -> None:
     datum, change = {"name": "Ann", "age": 38}, Change("/name", "Bea")
     simulation = simulate_read_modify_write(AVRO, with_age, with_age, with_age, datum, change)
-    assert simulation.final == {"name": "Bea", "age": 38}
+    assert simulation.steps[-1].value == {"name": "Bea", "age": 38}
     assert simulation.resets == ()
     assert find_resets(AVRO, [(1, with_age), (2, AVRO.parse(WITH_AGE + " "))]) == ()
 
@@ -97,7 +97,7 @@ def test_the_documents_examples_end_with_exactly_minus_one(
     (reset,) = find_resets(AVRO, sorted([(numbers[0], knows), (numbers[1], lacks)], key=lambda item: item[0]))
     assert (reset.path, reset.field, reset.known_in, reset.lost_in) == ("userInfo.age", "age", *numbers)
     assert reset.after == -1 != reset.before
-    assert reset.simulation.final["age"] == -1
+    assert reset.simulation.steps[-1].value["age"] == -1
 
 
 @pytest.mark.requirement("ORA-8")

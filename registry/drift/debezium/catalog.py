@@ -90,7 +90,7 @@ LIMIT %(most)s
 """
 
 PUBLICATIONS: Final = b"""
-SELECT pubname AS name, puballtables AS all_tables, pubinsert AS inserts, pubupdate AS updates, pubdelete AS deletes,
+SELECT pubname AS name, pubinsert AS inserts, pubupdate AS updates, pubdelete AS deletes,
        pubtruncate AS truncates
 FROM pg_publication ORDER BY pubname LIMIT 1000
 """

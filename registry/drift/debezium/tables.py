@@ -90,7 +90,6 @@ class Publication:
     """A publication and the operations that it publishes."""
 
     name: str
-    all_tables: bool
     inserts: bool
     updates: bool
     deletes: bool
@@ -133,7 +132,6 @@ class IdentityRow:
     key: str
     missing: str
     refuses: bool = False
-    wrong_keys: bool = False
 
 
 #: from PostgreSQL's documentation of ALTER TABLE … REPLICA IDENTITY, and the behaviour of connector 3.7
@@ -173,7 +171,6 @@ IDENTITIES: Final[dict[Case, IdentityRow]] = {
         key="the primary key, with wrong values on deletes",
         missing="Deletes carry placeholders for the key, so consumers delete the wrong row or none. A change to "
         "the indexed columns looks like a key change; a change to the key doesn't.",
-        wrong_keys=True,
     ),
 }
 

@@ -45,9 +45,6 @@ _EXCLUSIVE = {
 }
 
 
-_ONLY_OBJECT: Schema = {"type": "object"}
-
-
 def object_holds(proof: Proof, facts: Facts, reader: Mapping[str, Any], keyword: str) -> bool:
     """Return whether the facts imply one of the reader's keywords for objects."""
     constraint: Any = reader[keyword]

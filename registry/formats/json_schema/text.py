@@ -251,9 +251,6 @@ def _short(text: str) -> str:
     return text if len(text) <= 80 else text[:79] + "…"
 
 
-_MAX_VALUES: Final = 2_000
-
-
 def to_plain(value: Any) -> Any:
     """Return the value with Decimals as int or float, which any JSON writer accepts; containers are new."""
     if isinstance(value, Decimal):

@@ -222,18 +222,6 @@ class ReferenceGraph:
     more_references: int = 0
     more_dependants: int = 0
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the graph as JSON values."""
-        return {
-            "subject": self.subject.qualified,
-            "version": self.version,
-            "latest": self.latest,
-            "references": [node.to_dict() for node in self.references],
-            "more_references": self.more_references,
-            "dependants": [node.to_dict() for node in self.dependants],
-            "more_dependants": self.more_dependants,
-        }
-
 
 def reference_graph(
     registry: Registry, subject: SubjectName, version: int | str = "latest", *, by: Actor, steps: int = 2

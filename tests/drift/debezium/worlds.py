@@ -80,9 +80,7 @@ def table(name: str, values: dict[str, Any]) -> Table:
 def catalog(values: dict[str, Any]) -> Catalog:
     """The catalog of a case."""
     publish = values.get("publish", "insert update delete truncate").split()
-    publication = Publication(
-        "everything", True, *[word in publish for word in ("insert", "update", "delete", "truncate")]
-    )
+    publication = Publication("everything", *[word in publish for word in ("insert", "update", "delete", "truncate")])
     slot = {
         "active": True,
         "wal_status": "reserved",
