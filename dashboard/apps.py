@@ -62,7 +62,7 @@ def usernames_differ_by_more_than_case(databases: Collection[str] | None = None,
 @register(Tags.urls)
 def spring_has_a_path_of_its_own(**_options: Any) -> list[CheckMessage]:
     """Refuse a root path of the Spring dialect that would hide other URLs; the dialect isn't served there."""
-    from registry.api.spring.urls import problem_of
+    from registry.api.spring.views import problem_of
 
     problem = problem_of(settings.SPRING_PATH)
     if not problem:

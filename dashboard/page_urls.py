@@ -10,10 +10,9 @@ from dashboard.jobs import views as jobs
 from dashboard.notifications import views as notifications
 from dashboard.notifications.forms import DigestForm
 from dashboard.people import views as people
-from dashboard.proposals import views as proposals
+from dashboard.proposals import page as proposals
 from dashboard.search import views as search
 from dashboard.streams import views as streams
-from dashboard.subjects import edit_views
 from dashboard.subjects import views as subjects
 from dashboard.usage import views as usage
 
@@ -22,7 +21,7 @@ urlpatterns = [
     path("", home.home, name="home"),
     path("demo", home.demo_load, name="demo_load"),
     path("theme", home.theme, name="theme"),
-    path("", include("dashboard.environments.urls")),
+    path("", include("dashboard.environments.views")),
     path("audit", audit.audit, name="audit"),
     path("audit/export", audit.audit_export, name="audit_export"),
     path("jobs", jobs.jobs, name="jobs"),
@@ -31,11 +30,11 @@ urlpatterns = [
     path("people/change", people.PeopleFormView.as_view(), name="people_change"),
     path("tokens", people.TokenFormView.as_view(), name="tokens"),
     path("tokens/<int:token_id>/revoke", people.revoke, name="token_revoke"),
-    path("", include("dashboard.registries.urls")),
+    path("", include("dashboard.registries.views")),
     path("registries/<segment:registry>/subjects", subjects.subject_list, name="subjects"),
-    path("registries/<segment:registry>/export", edit_views.export, name="subjects_export"),
-    path("registries/<segment:registry>/deprecate", edit_views.deprecate, name="subjects_deprecate"),
-    path("registries/<segment:registry>/describe", edit_views.describe_several, name="subjects_describe"),
+    path("registries/<segment:registry>/export", subjects.export, name="subjects_export"),
+    path("registries/<segment:registry>/deprecate", subjects.deprecate, name="subjects_deprecate"),
+    path("registries/<segment:registry>/describe", subjects.describe_several, name="subjects_describe"),
     path("registries/<segment:registry>/subjects/<segment:subject>/", subjects.subject_page, name="subject"),
     path("registries/<segment:registry>/subjects/<segment:subject>/switch", subjects.switch, name="subject_switch"),
     path("registries/<segment:registry>/subjects/<segment:subject>/compare", subjects.compare, name="compare"),
@@ -70,7 +69,7 @@ urlpatterns = [
     path("registries/<segment:registry>/subjects/<segment:subject>/retire/done", usage.done, name="retire_done"),
     *(
         path(f"registries/<segment:registry>/subjects/<segment:subject>/{route}", view, name=name)
-        for route, name, view in edit_views.SUBJECT_FORMS
+        for route, name, view in subjects.SUBJECT_FORMS
     ),
     path("fields", subjects.field, name="field"),
     path("decode", usage.DecodeView.as_view(), name="decode"),
@@ -111,7 +110,7 @@ urlpatterns = [
         notifications.webhook_replay,
         name="webhook_replay",
     ),
-    path("", include("dashboard.promotions.urls")),
+    path("", include("dashboard.promotions.views")),
     path("proposals", proposals.drafts, name="proposals"),
     path("proposals/new", proposals.propose, name="propose"),
     path("proposals/<int:draft_id>", proposals.draft, name="draft"),

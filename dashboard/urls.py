@@ -6,7 +6,7 @@ from django.conf import settings
 from django.urls import include, path
 
 from dashboard import health
-from registry.api.spring.urls import spring_addresses
+from registry.api.spring.views import spring_addresses
 
 handler400 = "dashboard.errors.views.bad_request"
 handler403 = "dashboard.errors.views.permission_denied"
@@ -17,7 +17,7 @@ urlpatterns = [
     path("healthz", health.alive),
     path("readyz", health.ready),
     path("metrics", health.metrics),
-    path("ui/accounts/", include("dashboard.people.urls")),
+    path("ui/accounts/", include("dashboard.people.views")),
     path("ui/", include("dashboard.page_urls")),
     path("api/v1/", include("registry.api.product.urls")),
     path("v1/projects/", include("registry.api.google.urls")),

@@ -36,7 +36,7 @@ from registry.formats.base import Difference
 from registry.formats.compatibility import LEVELS
 from registry.formats.report import DECISIVE, Profile, Report, ReportItem
 from registry.promotions.selectors import list_environments
-from registry.sandbox.cache import WeighedCache
+from registry.sandbox import WeighedCache
 from registry.subjects import selectors
 
 WORST_FIRST = (Verdict.BREAKS, Verdict.CARE, Verdict.UNKNOWN, Verdict.OK)

@@ -16,7 +16,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Any, Final
 
-from registry.sandbox.cache import WeighedCache
+from registry.sandbox import WeighedCache
 
 BUDGET = 160_000
 """Products of line counts that one comparison may match without anchors; about a third of a second at worst."""

@@ -1,4 +1,4 @@
-"""Views of environments: the board, an environment with its rules and freezes, and unapproved versions."""
+"""Views of environments: the board, an environment with its rules and freezes, and unapproved versions; their URLs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.urls import path, reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
@@ -17,6 +17,7 @@ from dashboard.components.forms import ServiceForm, ServiceFormView, forms_by_na
 from dashboard.components.frame import make_frame, page_actor, render_page
 from dashboard.components.time_travel import travels
 from dashboard.components.widgets import Crumb, Frame, Problem, Section
+from dashboard.environments import forms
 from dashboard.environments.board import board as board_page
 from dashboard.environments.forms import MANAGE, SHOWN, LooseningForm, RulesForm
 from dashboard.environments.unapproved_versions import unapproved_versions_page
@@ -31,6 +32,7 @@ from registry.promotions.environments.selectors import EnvironmentChangeInfo, en
 from registry.promotions.models import EnvironmentChange
 from registry.promotions.reviews.reviewers import shortages
 from registry.promotions.selectors import BreakGlassInfo, EnvironmentInfo
+from registry.subjects.usage.clients import CHANGE
 
 #: changes on the page; the API lists a hundred
 LISTED = 20
@@ -236,3 +238,35 @@ def loosening_response(request: HttpRequest, error: SecondPersonRequired) -> Htt
 def ghosts(request: HttpRequest) -> HttpResponse:
     """Show unapproved versions; htmx gets only the list."""
     return render_page(request, "promotions/ghosts.html", unapproved_versions_page(request), {"list": "list"})
+
+
+#: path below the environment's URL, name, form
+_FORMS: Final[tuple[tuple[str, str, type[ServiceForm]], ...]] = (
+    ("change", "change", forms.RulesForm),
+    ("changes", "changes", forms.LooseningForm),
+    ("changes/<int:change_id>/approve", "change_approve", forms.ApproveChangeForm),
+    ("changes/<int:change_id>/reject", "change_reject", forms.RejectChangeForm),
+    ("changes/<int:change_id>/withdraw", "change_withdraw", forms.WithdrawChangeForm),
+    ("rules", "rules", forms.ReviewRuleForm),
+    ("rules/<int:rule_id>/remove", "rule_remove", forms.RemoveRuleForm),
+    ("freezes", "freezes", forms.FreezeForm),
+    ("freezes/<int:freeze_id>/remove", "freeze_remove", forms.RemoveFreezeForm),
+    ("recurring-freezes", "recurring_freezes", forms.RecurringFreezeForm),
+    ("recurring-freezes/<int:freeze_id>/remove", "recurring_freeze_remove", forms.RemoveRecurringFreezeForm),
+    ("break-glass", "break_glass", forms.BreakGlassForm),
+    ("break-glass/<int:break_glass_id>/close", "break_glass_close", forms.CloseBreakGlassForm),
+    ("break-glass/<int:break_glass_id>/confirm", "break_glass_confirm", forms.ConfirmBreakGlassForm),
+)
+urlpatterns = [
+    path("environments", board, name="environments"),
+    path("environments/<segment:registry>", environment, name="environment"),
+    *(
+        path(
+            f"environments/<segment:registry>/{route}",
+            EnvironmentFormView.as_view(form_class=form, action=CHANGE if form is forms.LooseningForm else ""),
+            name=f"environment_{name}",
+        )
+        for route, name, form in _FORMS
+    ),
+    path("ghosts", ghosts, name="ghosts"),
+]

@@ -29,7 +29,7 @@ from dashboard.components.widgets import Frame, Link, MessagePage, Problem
 from dashboard.errors.not_found import nearest, removed_page
 from registry.access.roles import ACTIONS, ADMIN, ROLES, Actor, may_somewhere
 from registry.access.selectors import admin_names
-from registry.api.confluent.errors import handle as confluent
+from registry.api.confluent.http import handle as confluent
 from registry.api.google.base import handle as google
 from registry.api.outage import RETRY_SECONDS, DatabaseAway, WriteRefused, unavailable_error
 from registry.api.product.base import handle as product

@@ -1,4 +1,4 @@
-"""Views of people, groups and owners, of API tokens, and of sign-in."""
+"""Views of people, groups and owners, of API tokens, and of sign-in, with its URLs."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from allauth.account import views as account_views
 from allauth.account.views import LoginView
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.urls import path, reverse
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
@@ -24,6 +25,7 @@ from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import chosen_value
 from dashboard.components.widgets import Frame, Problem, SearchBox
 from dashboard.environments.views import loosening_response
+from dashboard.people import oidc
 from dashboard.people.forms import FORMS, MANAGE, AddPersonForm, TokenForm, people_forms
 from registry.access.permission_filters import extent_of
 from registry.access.roles import may, require, scope_warning
@@ -219,3 +221,17 @@ class SignIn(LoginView):  # type: ignore[misc]  # allauth has no types
 
 
 login = sensitive_post_parameters("password")(SignIn.as_view())
+
+
+urlpatterns = [
+    path("login/", login, name="account_login"),
+    path("oidc/login/", oidc.login, name="oidc_login"),
+    path("oidc/callback/", oidc.callback, name="oidc_callback"),
+    path("logout/", account_views.logout, name="account_logout"),
+    path("password/change/", account_views.password_change, name="account_change_password"),
+    # allauth's templates and redirects need these names; the adapter disables sign-up, and no page links to the rest
+    path("signup/", account_views.signup, name="account_signup"),
+    path("inactive/", account_views.account_inactive, name="account_inactive"),
+    path("reauthenticate/", account_views.reauthenticate, name="account_reauthenticate"),
+    path("password/reset/", account_views.signup, name="account_reset_password"),
+]

@@ -1,4 +1,4 @@
-"""Views of promotion requests. Every button is a POST that works without JavaScript."""
+"""Views of promotion requests, with their URLs. Every button is a POST that works without JavaScript."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
+from django.urls import path, reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -17,7 +17,7 @@ from dashboard.components.forms import ServiceForm, ServiceFormView
 from dashboard.components.frame import page_actor, render_page
 from dashboard.components.time_travel import travels
 from dashboard.components.translation import listing
-from dashboard.promotions import history, request_form
+from dashboard.promotions import forms, history, replay, request_form
 from dashboard.promotions import page as promotions
 from dashboard.promotions import request_list as pages
 from dashboard.promotions.forms import NewRequestForm, RequestForm, ResubmitForm
@@ -139,3 +139,45 @@ def _tell_approvals(request: HttpRequest, approvals: Sequence[Approval]) -> None
                 "reason": approval.refused,
             }
             messages.warning(request, message)
+
+
+#: path below the request's URL, name, form
+_FORMS: Final[tuple[tuple[str, str, type[forms.RequestForm]], ...]] = (
+    ("approve", "approve", forms.ApproveForm),
+    ("changes", "changes", forms.ChangesForm),
+    ("reject", "reject", forms.RejectForm),
+    ("submit", "submit", forms.SubmitForm),
+    ("again", "again", forms.ResubmitForm),
+    ("recheck", "recheck", forms.RecheckForm),
+    ("withdraw", "withdraw", forms.WithdrawForm),
+    ("apply", "apply", forms.ApplyForm),
+    ("schedule", "schedule", forms.ScheduleForm),
+    ("unschedule", "unschedule", forms.UnscheduleForm),
+    ("resume", "resume", forms.ResumeForm),
+    ("give-up", "give_up", forms.GiveUpForm),
+    ("acknowledge", "acknowledge", forms.AcknowledgeForm),
+    ("acknowledge/take-back", "take_back", forms.TakeBackForm),
+    ("labels", "labels", forms.LabelsForm),
+    ("threads", "threads", forms.ThreadForm),
+    ("threads/<int:thread_id>/answer", "thread_answer", forms.ReplyForm),
+    ("threads/<int:thread_id>/resolve", "thread_resolve", forms.ResolveForm),
+    ("threads/<int:thread_id>/reopen", "thread_reopen", forms.ReopenForm),
+)
+urlpatterns = [
+    path("promotions", request_list, name="promotions"),
+    path("promotions/request", promotion_request, name="promotion_request"),
+    path("promotions/approve", approve_together, name="promotions_approve"),
+    path("promotions/plan.json", plan, name="promotion_plan"),
+    path("promotions/<int:request_id>", promotion, name="promotion"),
+    path("promotions/<int:request_id>/evidence.html", evidence_html, name="promotion_evidence_html"),
+    path("promotions/<int:request_id>/evidence.json", evidence_json, name="promotion_evidence_json"),
+    path("promotions/<int:request_id>/replay", replay.replay, name="promotion_replay"),
+    *(
+        path(
+            f"promotions/<int:request_id>/{route}",
+            RequestFormView.as_view(form_class=form),
+            name=f"promotion_{name}",
+        )
+        for route, name, form in _FORMS
+    ),
+]

@@ -6,9 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.http import HttpRequest
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.timezone import localtime
 from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.compare.comparison import ChangeCard, VersionComparison
 from dashboard.compare.proof import EditView, edit_view
@@ -24,14 +28,16 @@ from dashboard.findings.finding_list import finding_origin
 from dashboard.promotions.plan import RequestRow, worst
 from dashboard.promotions.presenters import FindingOrigin
 from dashboard.promotions.request_list import request_row
-from dashboard.proposals.forms import ProposalForm
+from dashboard.proposals.forms import ProposalForm, ProposeForm, draft_values, first_values
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may_somewhere, refusal
-from registry.errors import SchemadeskError
+from registry.errors import DraftChanged, NotSignedIn, SchemadeskError
 from registry.formats.assessment import Assessment
-from registry.promotions import selectors
+from registry.promotions import selectors, services
 from registry.promotions.models import PromotionRequest
 from registry.promotions.plan.types import Plan
+from registry.promotions.requests.drafts import require_author
+from registry.promotions.requests.state_machine import require_any_permission
 from registry.promotions.selectors import DraftInfo
 from registry.subjects import selectors as subjects
 from registry.subjects.versions.lookup import get_registry
@@ -265,3 +271,74 @@ def _fixes(text: str, assessment: Assessment) -> Iterator[Fix]:
     if patch and patch.text != text:
         edit = edit_view("fix-all", "; ".join(patch.titles), text, patch.text)
         yield Fix(titles=patch.titles, edit=edit, passes=patch.passes)
+
+
+@require_safe
+def drafts(request: HttpRequest) -> HttpResponse:
+    """Show the reader's drafts and open proposals."""
+    require_any_permission(page_actor(request))
+    return render(request, "proposals/list.html", {"page": draft_list(request)})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def propose(request: HttpRequest) -> HttpResponse:
+    """Show the editor; on POST, check the text, save it as a draft, or request its review.
+
+    The editor's scripts post too: the response to `live` is only the report of a check.
+    """
+    actor = page_actor(request)
+    if actor.user_id is None:
+        raise NotSignedIn(gettext("Sign in to propose a schema."))
+    if request.method != "POST":
+        return _editor(request, ProposalForm(initial=first_values(request, actor)))
+    form, do = ProposalForm.sent(request), request.POST.get("do", "check")
+    if do == "live":
+        return render(request, "proposals/live.html", {"page": checked_text(request, form, actor)})
+    if do == "autosave":
+        return _autosaved(form, actor)
+    if do == "check" or not form.run(actor):
+        return _editor(request, form, check=do == "check")
+    messages.success(request, form.message())
+    return redirect("ui:promotion" if isinstance(form, ProposeForm) else "ui:draft", form.result)
+
+
+def _editor(request: HttpRequest, form: ProposalForm, *, check: bool = False) -> HttpResponse:
+    page = proposal_page(request, form, check=check)
+    return render(request, "proposals/propose.html", {"page": page}, status=422 if form.errors else 200)
+
+
+def _autosaved(form: ProposalForm, actor: Actor) -> JsonResponse:
+    """Save for the editor's script while somebody types; `stop` means that saving would overwrite another text."""
+    if not form.run(actor):
+        message = gettext("Not saved: %(reason)s") % {"reason": form.problem.what if form.problem else ""}
+        stop = isinstance(form.error, DraftChanged)
+        return JsonResponse({"said": message, "stop": stop}, status=409 if stop else 422)
+    saved = selectors.get_draft(form.result, user_id=actor.user_id or 0)
+    time = f"{localtime(saved.changed_at):%H:%M}"
+    return JsonResponse(
+        {
+            "draft_id": form.result,
+            "state_read": saved.state,
+            "url": reverse("ui:draft", args=[form.result]),
+            "said": gettext("Saved %(time)s") % {"time": time},
+        }
+    )
+
+
+@require_safe
+def draft(request: HttpRequest, draft_id: int) -> HttpResponse:
+    """Show one of the reader's drafts in the editor; other people's drafts are not found."""
+    actor = page_actor(request)
+    require_author(actor)
+    if actor.user_id is None:
+        raise NotSignedIn(gettext("Sign in to see your drafts."))
+    info = selectors.get_draft(draft_id, user_id=actor.user_id)
+    return _editor(request, ProposalForm(initial=draft_values(info)))
+
+
+@require_POST
+def draft_delete(request: HttpRequest, draft_id: int) -> HttpResponse:
+    """Delete a draft."""
+    services.delete_draft(draft_id=draft_id, by=page_actor(request))
+    messages.success(request, gettext("Draft deleted."))
+    return redirect("ui:proposals")

@@ -1,4 +1,4 @@
-"""Views of registries: connections, archives of their contents, and policy.
+"""Views of registries: connections, archives of their contents, and policy, with their URLs.
 
 Every button works without JavaScript.
 """
@@ -14,6 +14,7 @@ from typing import Any, Final
 from django.contrib import messages
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import path
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
@@ -283,3 +284,25 @@ class PolicyFormView(ServiceFormView):
     def after(self, **route: Any) -> HttpResponse:
         """Redirect to the forms of the scope."""
         return redirect(f"{scoped_url('ui:policy', route['registry'], route['scope'], change='1')}#change")
+
+
+urlpatterns = [
+    path("registries", registry_list, name="registries"),
+    path("registries/connect", ConnectionView.as_view(), name="registry_connect"),
+    path("registries/<segment:registry>/connection", ConnectionView.as_view(), name="registry_connection"),
+    path("registries/<segment:registry>/test", ConnectionTestView.as_view(), name="registry_test"),
+    path("registries/<segment:registry>/refresh", refresh, name="registry_refresh"),
+    path("registries/<segment:registry>/disconnect", DisconnectView.as_view(), name="registry_disconnect"),
+    path("registries/<segment:registry>/moving", moving, name="moving"),
+    path("registries/<segment:registry>/moving/export", export, name="registry_export"),
+    path("registries/<segment:registry>/moving/import", send, name="registry_import"),
+    path("registries/<segment:registry>/deleted", deleted, name="deleted"),
+    path("registries/<segment:registry>/copies/<int:copy_id>", copy, name="copy"),
+    path("registries/<segment:registry>/copies/<int:copy_id>/file", copy_file, name="copy_file"),
+    path("registries/<segment:registry>/copies/<int:copy_id>/bring", copy_bring, name="copy_bring"),
+    path("registries/<segment:registry>/copies/<int:copy_id>/forget", copy_forget, name="copy_forget"),
+    path("registries/<segment:registry>/policy", policy, name="policy"),
+    path("registries/<segment:registry>/policy/change", PolicyFormView.as_view(page="change"), name="policy_change"),
+    path("registries/<segment:registry>/policy/reset", PolicyFormView.as_view(page="reset"), name="policy_reset"),
+    path("registries/<segment:registry>/what-if", what_if, name="what_if"),
+]

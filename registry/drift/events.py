@@ -17,7 +17,7 @@ from registry.access.selectors import owners_of_many
 from registry.drift.evidence import in_last_scan
 from registry.drift.findings.redaction import redacted_text
 from registry.drift.models import Finding, Scan, Source
-from registry.drift.selectors.rollout_gate import OUT_OF_SIGHT
+from registry.drift.selectors.deployments import OUT_OF_SIGHT
 from registry.notifications.events import OWNED, Event, RestrictedText
 from registry.notifications.services import notify_many
 

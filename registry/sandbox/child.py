@@ -26,8 +26,7 @@ from registry.formats import FORMATS, assessment, compatibility, read_modify_wri
 from registry.formats.base import ParsedSchema
 from registry.formats.policies import POLICIES, PolicyReport
 from registry.formats.schema_format import SchemaFormat, load_formats
-from registry.sandbox import codec
-from registry.sandbox.cache import WeighedCache
+from registry.sandbox import WeighedCache, codec
 from registry.sandbox.codec import Source
 
 #: characters of text whose parsed forms a child keeps

@@ -24,7 +24,7 @@ from registry.drift.judge import JudgedFinding
 from registry.drift.judge.topic_observations import part_of, positions
 from registry.drift.models import FieldStatistic, Finding, Mute, SchemaUse, Source, Topic
 from registry.drift.scan.aggregation import MOST_HOURS, ByHour, by_hour
-from registry.drift.selectors.rollout_gate import MAX_NAMED
+from registry.drift.selectors.deployments import MAX_NAMED
 from registry.errors import (
     FindingNotFound,
     InvalidInput,

@@ -44,7 +44,7 @@ def with_age() -> ParsedSchema:
 
 
 @pytest.mark.requirement("ORA-6")
-def test_each_version_reads_what_the_other_wrote(without_age: ParsedSchema, with_age: ParsedSchema) -> None:
+def test_each_one_version_what_the_other_wrote(without_age: ParsedSchema, with_age: ParsedSchema) -> None:
     filled = AVRO.resolve(with_age, without_age, {"name": "Ann"})
     assert filled.value == {"name": "Ann", "age": -1}
     assert [(item.path, item.outcome) for item in filled.fields] == [
@@ -183,7 +183,7 @@ def test_a_version_that_cannot_read_the_other_is_told_and_resets_nothing() -> No
     assert find_resets(AVRO, [(1, one), (2, two)]) == ()
 
 
-def test_a_third_version_reads_last() -> None:
+def test_a_third_one_version_last() -> None:
     one = record(field("a"), field("x", default=1))
     three = record(field("a"), field("x", default=9))
     simulation = simulate_read_modify_write(AVRO, one, record(field("a")), three, {"a": 1, "x": 5})

@@ -29,7 +29,7 @@ from redis.exceptions import ConnectionError as ValkeyError
 
 from dashboard.celery import RecordedTask, SteadyAMQP, SteadyConnection
 from dashboard.errors.views import outage_response
-from registry.api.confluent.errors import handle as confluent
+from registry.api.confluent.http import handle as confluent
 from registry.api.google.base import handle as google
 from registry.api.outage import OutcomeUnknown, unavailable_error
 from registry.api.product.base import handle as product

@@ -13,8 +13,7 @@ import pytest
 
 from registry.errors import SchemaTooCostly
 from registry.formats.base import Difference, Edit, ParsedSchema, Reference, ResolvedReference
-from registry.sandbox import codec
-from registry.sandbox.cache import WeighedCache
+from registry.sandbox import WeighedCache, codec
 from registry.sandbox.codec import Source, Unreadable, decode, encode
 from tests.waiting import costs_little
 

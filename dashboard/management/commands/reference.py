@@ -16,7 +16,7 @@ from dashboard.components.badges import format_name
 from dashboard.environment import VARIABLES
 from dashboard.management.third_party import third_party_notices
 from registry.access.roles import ACTION_WORDS, ACTIONS, ROLES
-from registry.api.confluent.errors import CODES, status_of
+from registry.api.confluent.http import CODES, status_of
 from registry.drift.judge.registry_advice import ADVICE
 from registry.drift.rules import TABLES as DRIFT_TABLES
 from registry.drift.rules.detector import DETECTOR

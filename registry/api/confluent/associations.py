@@ -10,8 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from registry.api.confluent.base import ConfluentView
-from registry.api.confluent.errors import code_of, describe
-from registry.api.confluent.http import Request, Response
+from registry.api.confluent.http import Request, Response, code_of, describe
 from registry.api.confluent.serializers import (
     associated_answer,
     association_answer,

@@ -13,8 +13,7 @@ from rest_framework.exceptions import MethodNotAllowed
 from registry.access.permission_filters import READ
 from registry.access.roles import Actor, require
 from registry.api.authentication import authenticate, authenticate_at
-from registry.api.confluent.errors import handle
-from registry.api.confluent.http import JSON, MediaType, Request, Response, accepted_type
+from registry.api.confluent.http import JSON, MediaType, Request, Response, accepted_type, handle
 from registry.api.confluent.serializers import SchemaBody, schema_body
 from registry.api.request_reading import refuse_unusable_text
 from registry.api.response_marks import allow_replay, depend_on, status_header_text

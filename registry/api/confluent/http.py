@@ -1,4 +1,4 @@
-"""Requests and responses of this dialect: their media types, JSON bodies in, JSON and text out.
+"""Requests and responses of this dialect: media types, JSON bodies, and one row per error code.
 
 What the framework would determine per request is fixed here: the media types, and that bodies are JSON. Its rules for
 choosing a media type apply, but their results are cached per header.
@@ -7,6 +7,7 @@ choosing a media type apply, but their results are cached per header.
 from __future__ import annotations
 
 import json
+import logging
 import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -14,13 +15,18 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from django.conf import settings
+from django.core.exceptions import SuspiciousOperation
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.http.request import HttpHeaders
+from rest_framework import exceptions
 from rest_framework.exceptions import ParseError, UnsupportedMediaType
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import JSONRenderer
 from rest_framework.utils.mediatypes import media_type_matches
 
+from registry import errors
+from registry.api.outage import DatabaseAway, WriteRefused, set_retry_after, unavailable_error
 from registry.api.request_reading import (
     length_of,
     refuse_constant,
@@ -30,6 +36,7 @@ from registry.api.request_reading import (
     unreadable_number,
 )
 from registry.errors import SchemaTooLarge
+from registry.subjects.associations import requests
 
 #: escapes that may be invalid characters: bodies without them need no second check
 _SUSPECT: Final = re.compile(rb"\\u(0000|[dD][89a-fA-F])")
@@ -175,3 +182,100 @@ def _refuse_unusable(body: Any) -> None:
             for name in value:
                 refuse_unusable_text(name, f"name of a property at {where or '/'}")
             left += [(f"{where}/{name}", item) for name, item in value.items()]
+
+
+logger = logging.getLogger(__name__)
+
+#: the nearest class in an error's ancestry decides
+CODES: dict[type[Exception], int] = {
+    errors.SubjectNotFound: 40401,
+    errors.VersionNotFound: 40402,
+    errors.SchemaNotFound: 40403,
+    errors.SubjectSoftDeleted: 40404,
+    errors.SubjectNotSoftDeleted: 40405,
+    errors.VersionSoftDeleted: 40406,
+    errors.VersionNotSoftDeleted: 40407,
+    errors.SubjectConfigNotFound: 40408,
+    errors.SubjectModeNotFound: 40409,
+    requests.AssociationNotFound: 40410,
+    errors.RegistryNotFound: 404,
+    errors.NotFound: 404,
+    errors.InvalidSchema: 42201,
+    errors.SchemaTooLarge: 42209,
+    errors.InvalidReference: 42201,
+    errors.InvalidVersion: 42202,
+    errors.InvalidCompatibility: 42203,
+    errors.InvalidMode: 42204,
+    errors.OperationNotPermitted: 42205,
+    errors.ReferenceExists: 42206,
+    errors.InvalidName: 42208,
+    errors.InvalidRuleSet: 42210,
+    errors.ContextNotEmpty: 42211,
+    requests.AssociationForResourceExists: 40903,
+    requests.AssociationForSubjectExists: 40904,
+    requests.StrongAssociationExists: 40905,
+    requests.NoActiveVersion: 40907,
+    requests.AssociationFrozen: 40908,
+    requests.InvalidAssociation: 42212,
+    errors.InvalidInput: 422,
+    errors.Conflict: 409,
+    errors.NotSignedIn: 401,
+    errors.Forbidden: 403,
+    errors.Unavailable: 50002,
+    DatabaseAway: 50001,
+    WriteRefused: 50001,
+    OperationalError: 50001,
+}
+#: statuses that aren't the code's first three digits: clients retry a 503, or use another server
+STATUSES: dict[type[Exception], int] = {DatabaseAway: 503, WriteRefused: 503}
+#: errors of the framework, with Confluent's messages
+FRAMEWORK_MESSAGES = {
+    404: "HTTP 404 Not Found",
+    405: "HTTP 405 Method Not Allowed",
+    406: "HTTP 406 Not Acceptable",
+    415: "HTTP 415 Unsupported Media Type",
+}
+
+
+def handle(error: Exception, context: dict[str, Any]) -> Response:
+    """Return the answer for any exception; an unexpected one is logged with its traceback, and answered 500."""
+    if isinstance(error, exceptions.APIException):
+        message = FRAMEWORK_MESSAGES.get(error.status_code, str(error.detail))
+        return _error_response(error.status_code, error.status_code, message)
+    if isinstance(error, SuspiciousOperation):
+        return _error_response(400, 400, "HTTP 400 Bad Request")
+    error = unavailable_error(error) or error
+    code = code_of(error)
+    if code is None:
+        logger.error("unforeseen error", exc_info=error)
+        return _error_response(500, 500, "Internal Server Error")
+    if code == 50001 and not isinstance(error, DatabaseAway):
+        logger.error("the database failed", exc_info=error)
+        return _error_response(500, code, "Error in the backend data store")
+    response = _error_response(status_of(type(error), code), code, describe(error))
+    if code == 401:
+        response["WWW-Authenticate"] = 'Basic realm="Schemadesk"'
+    return set_retry_after(response, error)
+
+
+def status_of(kind: type[Exception], code: int) -> int:
+    """Return the HTTP status of an error with that class and code."""
+    return STATUSES.get(kind, int(str(code)[:3]))
+
+
+def code_of(error: Exception) -> int | None:
+    """Return the code of an error, or None if it has no row."""
+    if isinstance(error, errors.IncompatibleSchema | errors.PolicyViolated):
+        return int(settings.INCOMPATIBLE_ERROR_CODE)
+    return next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), None)
+
+
+def describe(error: Exception) -> str:
+    """Return the message, with line and column if the schema has an error."""
+    if not isinstance(error, errors.SchemadeskError):
+        return str(error)
+    return error.placed
+
+
+def _error_response(status: int, code: int, message: str) -> Response:
+    return Response({"error_code": code, "message": message}, status=status)

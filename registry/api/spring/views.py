@@ -1,13 +1,15 @@
-"""Spring's schema server: register, read, and if allowed delete. Each call is one service or selector."""
+"""Spring's schema server: register, read, and if allowed delete; its URLs below the path in SPRING_PATH."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.urls import URLPattern, URLResolver, include, path, re_path
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
@@ -283,4 +285,48 @@ def answers(versions: list[VersionInfo]) -> list[dict[str, Any]]:
             "definition": texts[info.id],
         }
         for info in versions
+    ]
+
+
+calls = {
+    "schemas/<segment:schema_id>": SchemaOfId,
+    "<segment:subject>": Subject,
+    "<segment:subject>/<segment:schema_format>": SpringVersions,
+    "<segment:subject>/<segment:schema_format>/<segment:version>": SpringVersion,
+}
+urlpatterns = [
+    path("", Root.as_view()),
+    *(path(f"{address}{end}", view.as_view()) for address, view in calls.items() for end in ("", "/")),
+    re_path("", Nothing.as_view()),
+]
+
+#: first segments that are used by others
+TAKEN = frozenset(
+    {"api", "compatibility", "config", "contexts", "healthz", "metrics", "mode", "readyz"}
+    | {"registries", "schemas", "subjects", "ui", "v1"}
+)
+_SEGMENTS = re.compile(r"[A-Za-z0-9._~-]+(?:/[A-Za-z0-9._~-]+)*", re.ASCII)
+
+
+def problem_of(root: str) -> str:
+    """Return what is wrong with a root path, as a sentence; "" if nothing is."""
+    bare = root.strip("/")
+    if not bare:
+        return "The Spring dialect can't hang at the root of the site: Confluent's API is there."
+    if not _SEGMENTS.fullmatch(bare) or {".", ".."} & set(bare.split("/")):
+        return f"{root!r} is not a path of plain segments (letters, digits and . _ ~ -)."
+    if bare.partition("/")[0] in TAKEN:
+        return f"The address /{bare.partition('/')[0]} is taken."
+    return ""
+
+
+def spring_addresses(root: str) -> list[URLPattern | URLResolver]:
+    """Return the dialect's URLs below the path, with and without a trailing slash; none for an invalid path."""
+    if problem_of(root):
+        return []
+    bare = root.strip("/")
+    return [
+        address
+        for prefix in (bare, f"registries/<segment:registry>/{bare}")
+        for address in (path(prefix, Root.as_view()), path(f"{prefix}/", include("registry.api.spring.views")))
     ]

@@ -1,6 +1,13 @@
 """Clusters, sources, scans, topics and findings, for pages and programs."""
 
-from registry.drift.selectors.deployments import DeploymentInfo, DeploymentPage, deployments_about, list_deployments
+from registry.drift.selectors.deployments import (
+    DeploymentInfo,
+    DeploymentPage,
+    Gate,
+    check_rollout_gate,
+    deployments_about,
+    list_deployments,
+)
 from registry.drift.selectors.findings import (
     FindingGroup,
     FindingInfo,
@@ -15,7 +22,6 @@ from registry.drift.selectors.findings import (
     open_findings_by_subject,
     open_findings_of,
 )
-from registry.drift.selectors.rollout_gate import Gate, check_rollout_gate
 from registry.drift.selectors.sources import (
     LATELY,
     ClusterInfo,

@@ -32,7 +32,7 @@ from registry.formats.read_modify_write import Reset, Simulation
 from registry.formats.report import Profile, Report
 from registry.formats.schema_format import SchemaFormat
 from registry.formats.tags import EntityTags, changes_of
-from registry.sandbox.cache import WeighedCache
+from registry.sandbox import WeighedCache
 from registry.sandbox.codec import Source
 from registry.subjects.engine.schema_workers import label_of, run_in_child
 

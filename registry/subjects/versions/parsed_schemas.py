@@ -11,7 +11,7 @@ from registry.errors import InvalidReference, SchemaNotFound, SchemaTooLarge
 from registry.formats import format_of
 from registry.formats.base import ParsedSchema, Reference, ResolvedReference
 from registry.formats.tags import EntityTags, with_any_of
-from registry.sandbox.cache import WeighedCache
+from registry.sandbox import WeighedCache
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVersion
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject

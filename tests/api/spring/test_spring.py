@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 
 from dashboard.apps import spring_has_a_path_of_its_own
 from registry.api.spring.serializers import equality_key, formats
-from registry.api.spring.urls import problem_of, spring_addresses
+from registry.api.spring.views import problem_of, spring_addresses
 from registry.subjects.selectors import get_version
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
