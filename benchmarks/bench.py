@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
-from benchmarks import board, dataset, endurance, engines, growth, pages, registry, scan, search, state
+from benchmarks import board, dataset, endurance, engines, growth, pages, registry, scan, search, stale, state
 from benchmarks.measurement import machine, write_section
 from registry.errors import SchemadeskError
 
@@ -193,6 +193,22 @@ def _growth(options: Mapping[str, Any], out: OutputWrapper) -> str:
     return growth.section(parts, size, options["note"])
 
 
+def _stale(options: Mapping[str, Any], out: OutputWrapper) -> str:
+    rows = []
+    try:
+        size = stale.size_of(options)
+        out.write(stale.in_columns(stale.HEAD))
+        for row in stale.measure(size, out.write):
+            out.write(stale.in_columns(stale.cells(row)))
+            out.flush()
+            rows.append(row)
+    except SchemadeskError as error:
+        raise CommandError(error.message) from error
+    if wrong := sum(row.counts["stale"] for row in rows):
+        raise CommandError(f"{wrong} reads were stale; nothing written.")
+    return stale.section(rows, options["note"])
+
+
 _WIDTHS: Final = (16, 20, 11, 11, 9, 10, 10, 9, 10, 15)
 
 
@@ -233,6 +249,9 @@ SUBJECTS: Final[Mapping[str, Measurement]] = {
     ),
     "endurance": Measurement(
         "half an hour of mixed load, with restarts and a kill", "Endurance", endurance.add_arguments, _endurance
+    ),
+    "stale": Measurement(
+        "whether any read is stale: two hosts, writers, readers and faults", "Stale reads", stale.add_arguments, _stale
     ),
     "growth": Measurement("a million versions beside a small registry", "Growth", growth.add_arguments, _growth),
     "pages": Measurement("every page in a browser, over 100,000 subjects", "Pages", pages.add_arguments, _pages),
