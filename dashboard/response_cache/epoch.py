@@ -53,6 +53,8 @@ TIMES: Final = slice(64, 64 + 5 * 8)
 SIZE: Final = WORDS.stop
 #: bytes of the lock file after those of the slots
 OPENING, HOSTS = SLOTS, SLOTS + 1
+#: on Linux, `time.monotonic` stands still while the machine is suspended
+CLOCK: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 #: after a commit with unknown outcome, the cache is off for this time, in which the server finishes
 DOUBT_SECONDS: Final = 10.0
 
@@ -79,7 +81,7 @@ class Generation:
                 self._counters = memoryview(self._memory)[WORDS].cast("Q")
                 self._counts = memoryview(self._memory)[COUNTS].cast("Q")
                 #: the end of the lease, when it takes effect, until when no other host has one, since and until when
-                #: Valkey was seen to be away: times of `time.monotonic`, which the processes of a host share
+                #: Valkey was seen to be away: times of `now`, which the processes of a host share
                 self.times = memoryview(self._memory)[TIMES].cast("d")
                 self.slot = self._claim()
                 self._inode = os.fstat(descriptor).st_ino
@@ -253,8 +255,8 @@ def groups_in(told: str) -> Groups:
 
 
 def now() -> float:
-    """Return the clock of the times in the file."""
-    return time.monotonic()
+    """Return the clock of the times in the file; leases end while the machine is suspended too."""
+    return time.clock_gettime(CLOCK)
 
 
 _OPENED: Final[dict[Path, Generation]] = {}

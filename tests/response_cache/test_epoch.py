@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from dashboard.response_cache.epoch import (
     group_of,
     groups_in,
     is_quiet,
+    now,
     words_in,
 )
 from registry.audit.triggers import SUBJECT_GROUP
@@ -288,3 +290,11 @@ def test_more_processes_than_slots_are_told(path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(Generation, "_try", taken)
     with pytest.raises(module.NoSlot, match=f"{SLOTS} processes"):
         Generation(path.with_name("another"))
+
+
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="only Linux has that clock")
+def test_times_go_on_while_the_machine_is_suspended(monkeypatch: pytest.MonkeyPatch) -> None:
+    clocks = {time.CLOCK_MONOTONIC: 100.0, time.CLOCK_BOOTTIME: 3_700.0}
+    monkeypatch.setattr(time, "monotonic", lambda: clocks[time.CLOCK_MONOTONIC])
+    monkeypatch.setattr(time, "clock_gettime", clocks.__getitem__)
+    assert now() == 3_700.0, "a lease would outlast the suspension"
