@@ -62,6 +62,7 @@ WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]
 
 # In total at most the pool of database connections in the settings: a thread without a connection would only wait.
 THREADS = 8
+REGISTRATION_THREADS = 6  # for registrations, which wait for each other and for children that read costly schemas
 STREAM_THREADS = 2  # that generate streamed responses
 READY_THREADS = 1  # that check whether the database answers
 APART_THREADS = 2  # for requests without the database
@@ -129,6 +130,7 @@ class WsgiBridge:
         self._refusals = refusals
         self._max_body = max_body
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="request")
+        self._registrations = ThreadPoolExecutor(REGISTRATION_THREADS, thread_name_prefix="registration")
         self._makers = ThreadPoolExecutor(STREAM_THREADS, thread_name_prefix="stream")
         self._ready = ThreadPoolExecutor(READY_THREADS, thread_name_prefix="ready")
         self._apart = ThreadPoolExecutor(APART_THREADS, thread_name_prefix="apart")
@@ -147,7 +149,7 @@ class WsgiBridge:
         loop = asyncio.get_running_loop()
         with body:
             environ = build_environ(scope, body, length)
-            threads = self._threads_for(scope["raw_path"])
+            threads = self._threads_for(scope["method"], scope["raw_path"])
             response = await loop.run_in_executor(threads, _respond, self._application, environ)
         if response.parts is None:
             await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
@@ -162,10 +164,12 @@ class WsgiBridge:
             loop.run_in_executor(self._makers, _close, response.parts)
             await self._refuse(RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, BUSY), scope, receive, send)
 
-    def _threads_for(self, path: bytes) -> ThreadPoolExecutor:
-        """Return separate threads for health checks and static files, so that a hanging service doesn't block them."""
+    def _threads_for(self, method: str, path: bytes) -> ThreadPoolExecutor:
+        """Return separate threads for registrations, and for health checks and static files, which nothing may block."""
         if path == b"/readyz":
             return self._ready
+        if method == "POST" and path.endswith(b"/versions"):
+            return self._registrations
         return self._apart if path == b"/healthz" or path.startswith(STATIC) else self._threads
 
     async def _stream(self, parts: Iterable[bytes], response: BridgeResponse, receive: Receive, send: Send) -> None:

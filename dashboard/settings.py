@@ -90,7 +90,7 @@ _as_owner = sys.argv[1:2] and sys.argv[1] in OWNER_COMMANDS
 USE_POOL = UNDER_UP and not _as_owner and "pytest" not in sys.modules
 POOL = {
     "min_size": 1,
-    "max_size": 11,  # one for each thread of a web process that may use it (dashboard/asgi.py)
+    "max_size": 17,  # one for each thread of a web process that may use it (dashboard/asgi.py)
     "connection_class": circuit_breaker.WatchedConnection,
     "timeout": DATABASE_WAIT,
     "reconnect_timeout": circuit_breaker.BETWEEN,

@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
 from dashboard import asgi
-from dashboard.asgi import WsgiBridge, build_environ
+from dashboard.asgi import REGISTRATION_THREADS, THREADS, WsgiBridge, build_environ
 from dashboard.runtime.layout import answers, free_port
 from dashboard.runtime.programs import OPENING, most_files, web_arguments
 from tests.runtime.conftest import ROOT
@@ -75,6 +76,34 @@ def echo(environ: Environ, start_response: Callable[..., Any]) -> list[bytes]:
     body = environ["wsgi.input"].read()
     start_response("200 OK", [("X-Length", environ["CONTENT_LENGTH"])])
     return [body]
+
+
+def test_a_read_does_not_wait_behind_registrations() -> None:
+    """All threads for registrations are busy, and more registrations wait."""
+    released, answered = threading.Event(), list[str]()
+
+    def application(environ: Environ, start_response: Callable[..., Any]) -> list[bytes]:
+        is_registration = environ["REQUEST_METHOD"] == "POST"
+        if is_registration:
+            released.wait(30)
+        answered.append(environ["REQUEST_METHOD"])
+        start_response("200 OK", [])
+        return [b""]
+
+    async def run() -> None:
+        bridge, path = WsgiBridge(application), b"/subjects/a/versions"
+
+        async def call(method: str) -> None:
+            await bridge(scope(path, method=method), AsyncMock(return_value=part(b"")), AsyncMock())
+
+        registrations = [asyncio.create_task(call("POST")) for _ in range(THREADS + REGISTRATION_THREADS)]
+        await asyncio.sleep(0)
+        await call("GET")
+        released.set()
+        await asyncio.gather(*registrations)
+
+    asyncio.run(run())
+    assert answered[0] == "GET"
 
 
 @pytest.mark.parametrize(
