@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from itertools import pairwise
 from typing import Literal
 
 import pytest
@@ -14,7 +15,7 @@ from django.db.models import Count, Max, OuterRef, Subquery
 from registry.access.roles import Actor
 from registry.errors import InvalidInput
 from registry.subjects.listing.filters import SubjectNarrowing
-from registry.subjects.models import Registry, SchemaVersion, SubjectActivity
+from registry.subjects.models import Registry, Schema, SchemaVersion, Subject, SubjectActivity
 from registry.subjects.selectors import SubjectRows, subject_rows
 from registry.subjects.services import delete_subject, delete_version, register_version, set_config
 from registry.subjects.versions.lookup import get_registry
@@ -51,6 +52,25 @@ def test_the_format_is_that_of_the_newest_live_version(registries: None, system:
         assert [row[-1] for row in kept()] == [schema_type] and kept() == counted()
     delete_version(registry="dev", subject=name, version=2, by=system)
     assert [row[-1] for row in kept()] == ["AVRO"]
+
+
+def test_a_new_version_reads_as_many_schemas_whatever_its_subject_has(registries: None, system: Actor) -> None:
+    """Counted with index scans alone, because small tables are read whole."""
+    for number in range(1, 10):
+        register_version(registry="dev", subject=SubjectName(".", "one"), text=text(number), by=system)
+    register_version(registry="dev", subject=SubjectName(".", "two"), text='"int"', by=system)
+    two = Subject.objects.get(name="two")
+    read = "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'subjects_schema'"
+    counts = []
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("DISCARD PLANS")
+        for number, schema in enumerate(Schema.objects.filter(versions__subject__name="one"), 2):
+            SchemaVersion.objects.create(subject=two, version=number, schema=schema, submitted=schema.canonical)
+            cursor.execute(read)
+            counts.append(cursor.fetchone()[0])
+    spent = [after - before for before, after in pairwise(counts)]
+    assert spent == [spent[0]] * len(spent)
 
 
 def test_it_follows_what_is_done_to_versions(registries: None, system: Actor) -> None:
