@@ -103,6 +103,7 @@ LABELS: Final = {
     "change": _("What changed"),
     "confidence": _("Confidence, at least (0 to 1)"),
     "days": _("Days compared"),
+    "periods": _("Weeks or days compared"),
     "z": _("Standard deviations from earlier data"),
     "registered_at": _("Registered at"),
     "registered_by": _("Registered by"),
@@ -327,6 +328,8 @@ def _listed(
         notes.append(
             gettext("Only the form of each value: a text’s length and character classes, a number’s magnitude.")
         )
+    if key == "by_day" and any("minimum" in row for row in values):
+        notes.append(gettext("Of values only orders of magnitude, lengths and years are stored."))
     if is_of_more and key in ("partitions", "samples"):
         notes.append(
             gettext(

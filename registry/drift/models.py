@@ -226,6 +226,7 @@ class Topic(models.Model):
     tables = models.JSONField(default=list, help_text="[database, schema, table] whose changes it carried")
     messages = models.PositiveBigIntegerField(default=0, help_text="read so far, by all scans")
     problem = models.TextField(blank=True, help_text="why the last scan couldn't read it")
+    volume = models.JSONField(default=dict, help_text="start, hours, end: messages by hour, as TopicVolume has them")
     discovered_at = models.DateTimeField(auto_now_add=True)
     checked_at = models.DateTimeField(null=True, help_text="when a scan last asked for its offsets")
     read_at = models.DateTimeField(null=True, help_text="when a scan last read messages of it")

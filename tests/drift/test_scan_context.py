@@ -18,13 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from registry.access.roles import Actor, system_actor
-from registry.drift.judge import judge, subjects_by_side
+from registry.drift.judge import TopicVolume, judge, subjects_by_side
+from registry.drift.judge.model import HOUR_MS
 from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import FieldStatistic, Finding, SchemaUse, Source, Topic
 from registry.drift.scan.persistence import keep_result
 from registry.drift.scan_context.topics import deleted_in_use, memory_of, registered_for, writers_for
 from registry.drift.scan_context.versions import condition_of, subjects_of_content_type
-from registry.drift.sources.base import ScanResult
+from registry.drift.sources.base import ScanResult, keep_topics, volume_of
 from registry.formats.protobuf.file_descriptors import descriptor_set
 from registry.observations import FieldProfile, FramedMessages, MessageIndexes, Observation, Span, TopicTotals
 from registry.promotions import services as promotions
@@ -193,6 +194,42 @@ def test_memory_has_uses_baselines_topics_and_findings(source: Source) -> None:
     assert len(days) == 3
     assert {name: finding.cause.sentence for name, finding in memory.findings.items()} == {"a": "because"}
     assert memory_of(source, []).uses == ()
+
+
+def test_an_acknowledgement_without_an_end_starts_the_baseline_anew(source: Source) -> None:
+    values = {"sentence": "x", "remedy": "x", "location": "x", "evidence": {}, "severity": "risk", "rule": "R"}
+    now = timezone.now()
+    first = {"first_seen": now - timedelta(days=3), "last_seen": now, "source": source, **values}
+    for name, more in {
+        "accepted": {"state": "acknowledged"},
+        "resolved later": {"state": "resolved"},
+        "accepted again": {"state": "acknowledged", "reopened": 1},
+        "until": {"state": "acknowledged", "acknowledged_until": now},
+    }.items():
+        Finding.objects.create(fingerprint=name, acknowledged_by="ada", acknowledged_reason="right", **(first | more))
+    since = milliseconds(now - timedelta(days=3))
+    assert memory_of(source, []).accepted == {
+        "accepted": since, "resolved later": since, "accepted again": milliseconds(now)
+    }  # fmt: skip
+
+
+def test_the_messages_of_a_topic_are_counted_by_hour_from_its_offsets(source: Source) -> None:
+    """Two hours and a half after 100 messages were known, 400 are: most came in the hours that are over."""
+    now = timezone.now().replace(minute=30, second=0, microsecond=0)
+    row = topic_row(source, "orders")
+    first = TopicVolume(0, (), 0).with_scan(100, milliseconds(now), milliseconds(now))
+    keep_topics(source, [topic(volume=first)])
+    row.refresh_from_db()
+    row.checked_at = timezone.now() - timedelta(hours=2, minutes=30)
+    row.volume["start"] -= 3
+    row.volume["hours"] = [0]
+    later = volume_of(row, 400)
+    assert sum(later.hours) == 300
+    assert later.end == 400
+    assert later.since == milliseconds(row.checked_at) // HOUR_MS
+    assert 100 <= later.hours[-2] <= 140
+    assert memory_of(source, [], {"orders": topic(volume=later)}).topics["orders"].volume == later
+    assert volume_of(row, 50).hours == (0,), "a topic that was recreated begins anew"
 
 
 def test_writers_are_the_topic_s_subjects_and_what_was_seen(source: Source) -> None:

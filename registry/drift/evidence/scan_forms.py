@@ -182,6 +182,16 @@ class TooManyIds(Messages):
     groups: int
 
 
+class TopicVolumeEvidence(TypedDict):
+    """`confidence` is a lower limit, from 0 to 1; `by_day` are the messages of the periods before and of the last."""
+
+    topic: str
+    change: str
+    confidence: float
+    periods: int
+    by_day: list[DayRow]
+
+
 class NotDecoded(OfTopic):
     """`messages` carry the mark; missing if some of them were decoded, or may be counted twice."""
 

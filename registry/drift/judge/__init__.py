@@ -27,6 +27,7 @@ from registry.drift.judge.model import (
     SubjectSummary,
     TopicMemory,
     TopicSide,
+    TopicVolume,
 )
 from registry.drift.judge.streaming_queries import judge_state
 from registry.drift.judge.topic_observations import SIDES, SideSubjects, collect_marks, group_by_topic, subjects_of_side
@@ -38,6 +39,7 @@ from registry.drift.judge.versions import (
     pending_versions,
     subjects_without_topic,
 )
+from registry.drift.judge.volume import judge_volume
 from registry.drift.rules import RULES
 from registry.observations import (
     FramedMessages,
@@ -69,6 +71,7 @@ __all__ = [
     "SubjectSummary",
     "TopicMemory",
     "TopicSide",
+    "TopicVolume",
     "collect_marks",
     "declared_fields",
     "in_order",
@@ -104,11 +107,12 @@ def judge(
 ) -> list[JudgedFinding]:
     """Return the findings of one scan, worst first.
 
-    If nothing was read (see `nothing_read`), there are only those about expired offsets and recreated topics. The order
+    If nothing was read (see `nothing_read`), there are only those about expired offsets, recreated topics and volume. The order
     of the observations doesn't matter.
     """
     listed = list(observations)
     findings = [*judge_expired(listed, registered), *judge_recreated(listed, registered, memory)]
+    findings += judge_volume(registered, memory)
     if nothing_read(listed):
         return in_order(findings)
     findings += judge_state(listed)

@@ -17,6 +17,8 @@ from registry.observations import Framing, Side
 DEFAULT_CONTEXT = "."
 GRACE: Final = 7 * 24 * 60 * 60 * 1000  # time for producers to move to a newer version or leave an old form
 _UNSTORABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+HOUR_MS: Final = 3_600_000
+MOST_HOURS: Final = 5 * 7 * 24  # of a topic's volume
 #: how a message names its schema: where, and the text
 Mark = tuple[Framing, str]
 #: a topic's keys or values
@@ -116,16 +118,59 @@ class Registered:
 
 
 @dataclass(frozen=True)
+class TopicVolume:
+    """Messages of a topic by hour, from hour `start` since 1970 on, and up to which offset they count.
+
+    `since` is the hour of the last scan before. The last hour isn't over yet.
+    """
+
+    start: int
+    hours: tuple[int, ...]
+    end: int
+    since: int = 0
+
+    @property
+    def now(self) -> int:
+        """Return the hour that isn't over yet."""
+        return self.start + len(self.hours) - 1
+
+    def between(self, first: int, last: int) -> int | None:
+        """Return the messages of hours `first` up to before `last`; None if they aren't all known."""
+        if not self.start < first <= last <= self.now:  # the first hour has only a part
+            return None
+        return sum(self.hours[first - self.start : last - self.start])
+
+    def with_scan(self, end: int, before_ms: int, now_ms: int) -> TopicVolume:
+        """Return the volume with the offsets since the last scan, evenly by hour; anew if offsets went back."""
+        since, now = before_ms // HOUR_MS, now_ms // HOUR_MS
+        if end < self.end or now < self.now or not self.hours:
+            return TopicVolume(now, (0,), end, now)
+        hours = [*self.hours, *[0] * (now - self.now)]
+        begin, whole, placed = max(before_ms, self.start * HOUR_MS), max(1, now_ms - before_ms), 0
+        for hour in range(max(since, self.start), now + 1):
+            upto = min(now_ms, (hour + 1) * HOUR_MS) - begin
+            share = (end - self.end) * max(0, upto) // whole
+            hours[hour - self.start] += share - placed
+            placed = share
+        kept = hours[-MOST_HOURS:]
+        return TopicVolume(now - len(kept) + 1, tuple(kept), end, since)
+
+
+@dataclass(frozen=True)
 class TopicMemory:
     """A topic as earlier scans and the cluster describe it.
 
     `message_types` are Protobuf's by side, subject and full name, with the first and last time they were seen.
+    `volume` includes the messages since the last scan; None if the cluster didn't say how many there are. `subjects`
+    are those of its values.
     """
 
     compacted: bool = False
     gone: bool = False
     strategies: Mapping[Side, tuple[str, ...]] = field(default_factory=dict)
     message_types: Mapping[Side, Mapping[str, Mapping[str, tuple[int, int]]]] = field(default_factory=dict)
+    volume: TopicVolume | None = None
+    subjects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -240,6 +240,24 @@ TOPIC_RULES: Final = (
         "Use a separate topic or subject for each message type. If consumers can distinguish the types, use the "
         "subject name strategy TopicRecordName.",
     ),
+    Rule(
+        "TOPIC_SILENT",
+        "risk",
+        "{topic} has {change} in the {periods} weeks or days before. Confidence: {sure}.",
+        "Check that the producer runs and reaches the cluster, and that the job that writes the topic has started. The "
+        "finding resolves after messages have come again. Acknowledge it without an end if the topic is no longer written.",
+        "The same hours of the last weeks always had at least 10 messages. Also found where a batch is late.",
+    ),
+    Rule(
+        "VOLUME_CHANGED",
+        "risk",
+        "The volume of {topic} changed: {change} in the {periods} weeks or days before. Confidence: {sure}.",
+        "Ask the producer's team whether the change was intended. A filter, a lost partition or a producer that is "
+        "missing writes less; a loop, a replay or a second producer writes more. Acknowledge the finding without an end "
+        "if the change is right.",
+        "At most 0.4 times the usual, or as a `notice` at least twice of it, in two periods in a row, and not what most "
+        "topics of the source do at the same time.",
+    ),
 )
 
 

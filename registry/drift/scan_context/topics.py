@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Final, cast
 
 from django.db.models import Max, Min, Q, Sum
@@ -222,20 +223,32 @@ def _events(histories: Mapping[str, Sequence[VersionRow]]) -> tuple[Event, ...]:
 # ---- results of earlier scans --------------------------------------------------------------------------------------
 
 
-def memory_of(source: Source, topics: Collection[str]) -> Memory:
+def memory_of(
+    source: Source, topics: Collection[str], surveyed: Mapping[str, ScannedTopic] = MappingProxyType({})
+) -> Memory:
     """Return the results of the source's earlier scans; six queries.
 
-    `topics` are those that were read: uses and baselines, which may be many rows, are loaded only for them.
+    `topics` are those that were read: uses and baselines, which may be many rows, are loaded only for them. `surveyed`
+    are those whose volume is known.
     """
     now = timezone.now()
-    rows = list(source.topics.values_list("name", "compacted", "gone_at", "strategies", "message_types", "checked_at"))
+    rows = list(
+        source.topics.values_list(
+            "name", "compacted", "gone_at", "strategies", "message_types", "subjects", "checked_at"
+        )
+    )
     return Memory(
         as_of=milliseconds(now),
         topics={
             name: TopicMemory(
-                compacted, gone is not None, {side: tuple(names) for side, names in strategies.items()}, types
+                compacted,
+                gone is not None,
+                {side: tuple(names) for side, names in strategies.items()},
+                types,
+                surveyed[name].volume if name in surveyed else None,
+                tuple(subjects.get("value", ())),
             )
-            for name, compacted, gone, strategies, types, _ in rows
+            for name, compacted, gone, strategies, types, subjects, _ in rows
         },
         all_topics=_all_topics(source),
         discovered=any(checked is not None for *_, checked in rows),

@@ -12,8 +12,9 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext, gettext_noop
 
-from registry.drift.judge import JudgedFinding, Registered
+from registry.drift.judge import JudgedFinding, Registered, TopicVolume
 from registry.drift.judge.model import make_finding
+from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import Cluster, SchemaUse, Source, Topic
 from registry.drift.rules import Rule
 from registry.errors import InvalidSource, SparkUnavailable
@@ -54,7 +55,7 @@ class ScannedTopic:
     problem. `again`: it read offsets that an earlier scan had read, so counts aren't simply added. `restarted`: the
     topic was recreated, so its earlier offsets are void. `cluster_id` is the cluster's id of the topic, empty if it has
     none. `waits`: `problem` is a broker that may soon be back; what was read before counts. `tables` are those whose
-    changes it carries, as (database, schema, table).
+    changes it carries, as (database, schema, table). `volume` has the messages by hour, None if they aren't known.
     """
 
     name: str
@@ -73,6 +74,7 @@ class ScannedTopic:
     problem: str = ""
     waits: bool = False
     tables: tuple[tuple[str, str, str], ...] = ()
+    volume: TopicVolume | None = None
 
 
 def note_topics(source: Source, topics: Iterable[ScannedTopic]) -> None:
@@ -123,12 +125,14 @@ def keep_topics(source: Source, scanned: Iterable[ScannedTopic]) -> dict[str, To
         stays = bool(topic.problem) and not topic.positions
         cluster_id = row.cluster_id if stays else topic.cluster_id or row.cluster_id
         is_same = (row.problem, row.cluster_id, row.tables) == (topic.problem, cluster_id, tables)
+        is_same = is_same and (topic.volume is None or row.volume.get("end") == topic.volume.end)
         if is_same and not topic.positions and topic.name not in restarted:
             continue
         row.cluster_id, row.tables = cluster_id, tables
         row.positions = row.positions | {str(number): offset for number, offset in topic.positions.items()}
         row.messages += topic.fresh
         row.problem = topic.problem
+        row.volume = row.volume if topic.volume is None else stored_volume(topic.volume)
         row.read_at = now if topic.positions else row.read_at
         changed.append(row)
     if changed:
@@ -136,10 +140,32 @@ def keep_topics(source: Source, scanned: Iterable[ScannedTopic]) -> dict[str, To
             changed,
             update_conflicts=True,
             unique_fields=["id"],
-            update_fields=["positions", "messages", "message_types", "problem", "read_at", "cluster_id", "tables"],
+            update_fields=[
+                "positions",
+                "messages",
+                "message_types",
+                "problem",
+                "read_at",
+                "cluster_id",
+                "tables",
+                "volume",
+            ],
             batch_size=1000,
         )
     return rows
+
+
+def volume_of(row: Topic, end: int) -> TopicVolume:
+    """Return a topic's messages by hour, with those up to the offset `end` (of all partitions together)."""
+    now = timezone.now()
+    values = row.volume or {"start": 0, "hours": (), "end": end}
+    known = TopicVolume(values["start"], tuple(values["hours"]), values["end"])
+    return known.with_scan(end, milliseconds(row.checked_at or now), milliseconds(now))
+
+
+def stored_volume(volume: TopicVolume) -> dict[str, Any]:
+    """Return the volume as a topic's row has it."""
+    return {"start": volume.start, "hours": list(volume.hours), "end": volume.end}
 
 
 MAX_NAME: Final = 1024

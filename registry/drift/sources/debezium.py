@@ -214,7 +214,7 @@ class DebeziumConnector(TopicKind):
         on_progress(0, 0, "judging")
         observations = retry_while_database_away(lambda: without_personal(source, scanned))
         registered, memory = retry_while_database_away(
-            lambda: (registered_for(source, observations), memory_of(source, survey.order))
+            lambda: (registered_for(source, observations), memory_of(source, survey.order, survey.topics))
         )
         facts = retry_while_database_away(lambda: topic_facts(source, world, survey.topics, observations))
         world = replace(world, topics=facts)

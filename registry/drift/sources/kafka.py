@@ -35,6 +35,7 @@ from registry.drift.sources.base import (
     note_topics,
     session_of,
     spark_remote,
+    volume_of,
 )
 from registry.drift.sources.kafka_cluster import (
     chosen_topics,
@@ -310,7 +311,7 @@ class KafkaTopics(TopicKind):
         require_any(source, topics)
         observations = retry_while_database_away(lambda: without_personal(source, scanned))
         registered, memory = retry_while_database_away(
-            lambda: (registered_for(source, observations), memory_of(source, survey.order))
+            lambda: (registered_for(source, observations), memory_of(source, survey.order, survey.topics))
         )
         before = retry_while_database_away(lambda: deleted_in_use(source, topics, observations, registered, memory))
         findings = in_order([*judge(observations, registered, memory), *before])
@@ -392,6 +393,9 @@ def survey_cluster(source: Source) -> Survey:
             restarted=plan.restarted if plan else False,
             problem=problems[name].text if name in problems else "",
             waits=name in problems and problems[name].may_pass,
+            volume=volume_of(rows[name], sum(mark.high for mark in offsets.marks[name].values()))
+            if name in rows and name in offsets.marks and name not in problems
+            else None,
         )
     topics |= _missing(connected.admin, rows, names, connected.metadata.topics, source)
     waiting = [name for name in names if name in plans and plans[name].ranges and name not in problems]

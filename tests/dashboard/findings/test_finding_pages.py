@@ -116,6 +116,30 @@ def test_finding_pages_show_evidence_cause_and_commands(
     assert raw.index("Where and when seen in the last scan") < raw.index('id="todo-title"')
 
 
+@pytest.mark.parametrize(
+    ("rule", "label", "days", "now"),
+    [
+        ("UNIT_CHANGED", "Least and greatest value by day", {"minimum": "1e0", "maximum": "1e4"}, {"minimum": "1e3", "maximum": "1e7"}),
+        ("VALUE_RANGE_LEFT", "Least and greatest value by day", {"minimum": "0", "maximum": "1e2"}, {"minimum": "-1e1", "maximum": "1e2"}),
+        ("DISTINCT_VALUES_CHANGED", "Different values by day", {"distinct": 700}, {"distinct": 1}),
+        ("TOPIC_SILENT", "Messages by time", {}, {"messages": 0}),
+    ],
+)  # fmt: skip
+def test_the_days_before_a_change_are_drawn_and_listed(
+    look: Callable[[str], Client], find: Callable[..., Finding], rule: str, label: str, days: Any, now: Any
+) -> None:
+    rows = [{"when": f"2026-11-{day:02}", "messages": 900, **days} for day in range(1, 15)]
+    by_day = [*rows, {"when": "now", "messages": 800, **now}]
+    row = find(rule=rule, evidence={"topic": "orders", "change": "it changed", "confidence": 0.97, "by_day": by_day})
+    response = look("steward").get(f"/ui/findings/{row.pk}")
+    raw, text = response.content.decode(), seen(response)
+    assert f'aria-label="{label}"' in raw
+    assert raw.count('fill="currentColor"') == 15
+    assert raw.count('opacity="1"') == 1, "only the scan itself is drawn in full"
+    assert "Confidence, at least (0 to 1) 0.97" in text
+    assert [value for value in ("2026-11-01", "now", *map(str, now.values())) if value not in text] == []
+
+
 def test_the_list_says_of_which_scans_the_sentence_and_the_count_are(
     look: Callable[[str], Client], find: Callable[..., Finding]
 ) -> None:

@@ -22,6 +22,7 @@ from registry.drift.judge import (
     RegisteredVersion,
     SubjectSummary,
     TopicMemory,
+    TopicVolume,
     declared_fields,
 )
 from registry.drift.judge.field_history import day_of
@@ -256,6 +257,7 @@ def memory(case: dict[str, Any]) -> Memory:
                     }
                     for side, of_side in more.get("types", {}).items()
                 },
+                volume=volume(now, *more["volume"]) if "volume" in more else None,
             )
             for name, more in values.get("topics", {}).items()
         },
@@ -274,6 +276,12 @@ def memory(case: dict[str, Any]) -> Memory:
         },
         accepted={fingerprint_of(rule, identity): day * DAY for rule, identity, day in values.get("accepted", [])},
     )
+
+
+def volume(now: int, days: int, by_hour: int, last: Sequence[int]) -> TopicVolume:
+    """As many messages in each hour of the days before, but for the last hours, of which the very last isn't over."""
+    hours = (*[by_hour] * (days * 24 - len(last)), *last)
+    return TopicVolume(now * 24 - len(hours) + 1, hours, 0, now * 24 - 1)
 
 
 def _on(value: Any, day: int) -> Any:

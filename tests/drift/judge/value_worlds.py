@@ -10,7 +10,16 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Final
 
-from registry.drift.judge import FieldDay, FieldKey, Memory, Registered, RegisteredVersion, SubjectSummary
+from registry.drift.judge import (
+    FieldDay,
+    FieldKey,
+    Memory,
+    Registered,
+    RegisteredVersion,
+    SubjectSummary,
+    TopicMemory,
+    TopicVolume,
+)
 from registry.drift.judge.field_history import day_of, day_of_profile, day_sum
 from registry.observations import FieldProfile, FramedMessages, Observation, Span, TopicTotals
 from registry.pipeline.workers.fields import magnitude, shown_magnitude, year_of
@@ -194,3 +203,55 @@ def registered(day: int) -> Registered:
         subjects={name: SubjectSummary(name, len(rows)) for name, rows in histories.items()},
         histories=histories,
     )
+
+
+# ---- volume ---------------------------------------------------------------------------------------------------------
+
+HOUR: Final = 3_600_000
+SCAN_HOURS: Final = 2
+HOLIDAY: Final = 37
+#: kinds of topics: the messages of an hour of the day, at most
+BUSINESS = tuple(0 if hour < 6 or hour > 21 else 400 for hour in range(24))
+STEADY = tuple(300 + 250 * (8 <= hour <= 20) for hour in range(24))
+NIGHTLY = tuple(2_000 * (hour == 2) for hour in range(24))
+RARE = tuple(3 for _ in range(24))
+SHAPES: Final = (STEADY, BUSINESS, NIGHTLY, RARE, STEADY)
+
+
+def messages_in(random: Random, topic: int, day: int, hour: int) -> int:
+    """The messages of an hour: with noise, weekends, a job that varies by an hour, a sale and a holiday."""
+    shape = SHAPES[topic % len(SHAPES)]
+    if shape is NIGHTLY:
+        late = Random(f"{topic} {day}").random() < 0.2  # an hour late on one day of five
+        usual = shape[(hour - late) % 24] * (day % 7 not in (5, 6) or topic % 2)
+    else:
+        usual = shape[hour] * (0.4 if is_weekend(day) else 1.0)
+        usual *= 2.1 if day in SALE and topic < 14 else 0.4 if day == HOLIDAY else 1.0
+    return max(0, round(random.gauss(usual, usual**0.5) * random.lognormvariate(0, 0.12)))
+
+
+@dataclass
+class VolumeWorld:
+    """The topics' volumes as scans every two hours stored them."""
+
+    seed: int
+    random: Random = field(init=False)
+    volumes: dict[str, TopicVolume] = field(default_factory=dict)
+    now: int = FIRST * DAY
+
+    def __post_init__(self) -> None:
+        self.random = Random(self.seed)
+        self.volumes = {name: TopicVolume(0, (), 0).with_scan(0, self.now, self.now) for name in TOPICS}
+
+    def scan(self, changes: dict[int, Callable[[int, int], float]] | None = None) -> Memory:
+        """What is known at the next scan; a change gets the day and the hour, and gives a factor."""
+        before, self.now = self.now, self.now + SCAN_HOURS * HOUR
+        for topic, name in enumerate(TOPICS):
+            ended = 0
+            for at in range(before // HOUR, self.now // HOUR):
+                day, hour = at // 24 - FIRST, at % 24
+                factor = (changes or {}).get(topic, lambda day, hour: 1.0)(day, hour)
+                ended += round(messages_in(self.random, topic, day, hour) * factor)
+            self.volumes[name] = self.volumes[name].with_scan(self.volumes[name].end + ended, before, self.now)
+        topics = {name: TopicMemory(volume=volume) for name, volume in self.volumes.items()}
+        return Memory(as_of=self.now, topics=topics)
