@@ -45,7 +45,8 @@ MOST_ASKED: Final = 256 * 1024  # bytes of a request's body
 BODY_SECONDS: Final = 60.0  # limit for a client to send its body
 MOST_HEADERS: Final = 48
 MOST_HEAD: Final = 8 * 1024  # bytes of a request's target and headers
-OVERHEAD: Final = 2_000  # bytes of an entry in addition to its texts
+OVERHEAD: Final = 2_800  # bytes of an entry in addition to its texts
+PAIR: Final = 200  # those of a header
 
 #: headers that no response depends on; all others are part of the key
 IGNORED: Final = frozenset(
@@ -192,7 +193,7 @@ class ResponseCache:
         epochs = self._epochs(groups_of(replay), snapshot)
         if seconds > 0 and epochs is not None:
             start, body = sent
-            self.entries.keep(key, Entry(start, body, began + seconds, OVERHEAD + size_of([key, sent]), epochs))
+            self.entries.keep(key, Entry(start, body, began + seconds, _size(key, start, body), epochs))
 
     def _recently_read(self) -> tuple[Recent, float]:
         """Return what requests have read since a moment, and that moment; no commit of `EVERYTHING` came after it."""
@@ -247,12 +248,11 @@ def length_of(scope: Scope) -> int:
     return int(lengths[0]) if len(lengths) == 1 and lengths[0].isdigit() and len(lengths[0]) < 10 else 0
 
 
-def size_of(item: Any) -> int:
-    """Estimate the bytes of an object."""
-    if isinstance(item, str | bytes):
-        return 50 + len(item)
-    parts = item.values() if isinstance(item, dict) else item if isinstance(item, tuple | list) else ()
-    return 100 + sum(map(size_of, parts))
+def _size(key: Key, start: Message, body: Message) -> int:
+    """Estimate the bytes of an entry."""
+    headers = [*start["headers"], *(part for part in key if isinstance(part, tuple))]
+    texts = sum([len(name) + len(value) for name, value in headers])
+    return OVERHEAD + PAIR * len(headers) + texts + len(key[2]) + len(key[3]) + len(body.get("body", b""))
 
 
 def _is_whole(sent: list[Message]) -> bool:

@@ -129,7 +129,8 @@ class ConfluentView(View):
         Otherwise an answer would reveal that an alias exists. Raises NotSignedIn, NotAllowed.
         """
         if self.reads_parts and self.subject is None:
-            require_visible(self.registry, self.actor)
+            if not self.visible.extent.parts:
+                require_visible(self.registry, self.actor)
             return
         for name in [subject.qualified for subject in self.subjects] or [""]:
             require(self.actor, READ, registry=self.registry.name, subject=name)

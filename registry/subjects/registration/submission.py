@@ -47,7 +47,7 @@ from registry.subjects.versions.parsed_schemas import (
     resolve_references,
 )
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.schema_identity import Identity, identify
+from registry.subjects.versions.schema_identity import Identity, digest_of, identify
 from registry.subjects.versions.versions import VersionInfo, references_of, version_infos
 
 
@@ -87,7 +87,8 @@ class Submission:
         texts = [canonical]
         if canonical == self.schema.canonical and earlier not in (None, canonical):
             texts.append(earlier)
-        return [self.identity(text).digest for text in texts]
+        schema_type = self.schema.schema_type
+        return [digest_of(schema_type, text, self.references, self.metadata, self.rule_set) for text in texts]
 
     def with_contract(self, scope: OwnConfig, previous: Schema | None, *, version: int | None = None) -> Submission:
         """Return it with the contract that it is stored with: the one that was sent, else the previous version's.

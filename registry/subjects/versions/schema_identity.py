@@ -32,6 +32,20 @@ def identify(
     rule_set: dict[str, Any] | None = None,
 ) -> Identity:
     """Return the identity of a schema: its type, canonical text, references with versions, metadata and rule set."""
+    return Identity(
+        digest=digest_of(schema_type, canonical, references, metadata, rule_set),
+        guid=_guid(canonical, references, metadata or {}, rule_set or {}),
+    )
+
+
+def digest_of(
+    schema_type: str,
+    canonical: str,
+    references: Sequence[Reference],
+    metadata: Mapping[str, Any] | None,
+    rule_set: Mapping[str, Any] | None,
+) -> str:
+    """Return the digest of `identify`."""
     content = [
         schema_type,
         canonical,
@@ -40,22 +54,17 @@ def identify(
         rule_set or None,
     ]
     data = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return Identity(
-        digest=hashlib.sha256(_bytes(data)).hexdigest(), guid=_guid(canonical, references, metadata, rule_set)
-    )
+    return hashlib.sha256(_bytes(data)).hexdigest()
 
 
 def _guid(
-    canonical: str,
-    references: Sequence[Reference],
-    metadata: Mapping[str, Any] | None,
-    rule_set: Mapping[str, Any] | None,
+    canonical: str, references: Sequence[Reference], metadata: Mapping[str, Any], rule_set: Mapping[str, Any]
 ) -> uuid.UUID:
     """Return the MD5 of the parts, computed as Confluent does: messages that carry its GUIDs are found here too."""
     hashed = hashlib.md5(_bytes(canonical), usedforsecurity=False)
     for reference in references:
         hashed.update(_bytes(reference.name + reference.subject) + struct.pack(">i", reference.version))
-    for part in (*_metadata_parts(metadata or {}), *_rule_set_parts(rule_set or {})):
+    for part in (*_metadata_parts(metadata), *_rule_set_parts(rule_set)):
         hashed.update(_bytes(part))
     return uuid.UUID(bytes=hashed.digest())
 
