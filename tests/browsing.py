@@ -33,11 +33,12 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def windows(
-    browser: Browser, url: str, password_of: Callable[[str], str], *, usual: str
+    browser: Browser, url: str, cookies_of: Callable[[str], Any], *, usual: str
 ) -> Iterator[Callable[..., Page]]:
     """Opens windows by the name of who is signed in, "" for nobody and `usual` where none is given.
 
-    They have nothing in common, and take the options of a context of the browser. In the end they are closed; what a
+    They have nothing in common but the session of an account, begin at the home page, and take the options of a context
+    of the browser. In the end they are closed; what a
     console complained about fails the test, but for refused pages and forms, which a browser counts among what couldn't
     be loaded.
     """
@@ -55,11 +56,8 @@ def windows(
         page.on("console", note)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         if who:
-            page.goto("/ui/accounts/login/")
-            page.fill("input[name=login]", who)
-            page.fill("input[name=password]", password_of(who))
-            page.click("main form button")
-            page.wait_for_url("**/ui/")
+            context.add_cookies(cookies_of(who))
+            page.goto("/ui/")
         return page
 
     yield make

@@ -285,17 +285,14 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def window(browser: Browser, live_server: Any, person: Callable[[str], Actor]) -> Iterator[Callable[..., Page]]:
     """Opens signed-in windows over the test's database, the steward's where nobody is named (see `windows`)."""
-    from registry.access.models import User
     from tests.browsing import windows
 
-    def password_of(name: str) -> str:
+    def cookies_of(name: str) -> list[dict[str, str]]:
         person(name)
-        user = User.objects.get(username=name)
-        user.set_password("a passphrase of the tests")
-        user.save()
-        return "a passphrase of the tests"
+        cookies = signed_in(name).cookies.values()
+        return [{"name": cookie.key, "value": cookie.value, "url": live_server.url} for cookie in cookies]
 
-    with windows(browser, live_server.url, password_of, usual="steward") as make:
+    with windows(browser, live_server.url, cookies_of, usual="steward") as make:
         yield make
 
 

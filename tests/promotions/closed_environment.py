@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
@@ -95,6 +95,8 @@ class Caller:
 
     program: Client
     browser: Client
+    #: what is in the tables before each call, as all calls are undone
+    before: dict[str, str] = field(default_factory=dict)
 
     def send(self, method: str, path: str, body: Any) -> Any:
         """A page gets a form, everything else JSON."""
@@ -108,9 +110,11 @@ class Caller:
 def answered(caller: Caller, method: str, path: str, body: Any = None) -> Answer:
     """Send it, see what it changed in any table, and undo that. The text has what the next page says, too."""
     with transaction.atomic():
-        before, last = everything(), _last_event()
+        if not caller.before:
+            caller.before.update(everything())
+        last = _last_event()
         response = caller.send(method, path, body)
-        changed = frozenset(table for table, digest in everything().items() if before[table] != digest)
+        changed = frozenset(table for table, digest in everything().items() if caller.before[table] != digest)
         reasons = _reasons(last)
         transaction.set_rollback(True)
     said = [str(message) for message in get_messages(response.wsgi_request)] if path.startswith("/ui/") else []

@@ -89,8 +89,26 @@ def scanned(house: House) -> list[str]:
     return [source["name"] for source in sources if (source["last_scan"] or {}).get("state") == "done"]
 
 
+@pytest.fixture(scope="session")
+def sessions() -> dict[str, Any]:
+    """Account → the cookies that its sign-in gave."""
+    return {}
+
+
 @pytest.fixture
-def sign_in(house: House, browser: Browser) -> Iterator[Callable[..., Page]]:
+def sign_in(house: House, browser: Browser, sessions: dict[str, Any]) -> Iterator[Callable[..., Page]]:
     """Opens windows of one of the cast, or of nobody (see `windows`)."""
-    with windows(browser, house.url, house.passwords.__getitem__, usual="") as make:
+
+    def cookies_of(name: str) -> Any:
+        if name not in sessions:
+            with browser.new_page(base_url=house.url) as page:
+                page.goto("/ui/accounts/login/")
+                page.fill("input[name=login]", name)
+                page.fill("input[name=password]", house.passwords[name])
+                page.click("main form button")
+                page.wait_for_url("**/ui/")
+                sessions[name] = page.context.cookies()
+        return sessions[name]
+
+    with windows(browser, house.url, cookies_of, usual="") as make:
         yield make
