@@ -183,6 +183,7 @@ def test_a_name_or_a_rule_is_registered_once(folder: Path, module: Path, system:
         services.add_source(registry="dev", kind="pigeons", name="x", by=system)
 
 
+@pytest.mark.slow
 def test_startup_registers_the_classes_of_the_setting(module: Path, settings: Any) -> None:
     shown = subprocess.run(
         [

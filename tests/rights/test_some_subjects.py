@@ -57,7 +57,6 @@ def client(finding: Finding, person: Callable[[str], Actor], api: Callable[[str]
     return client
 
 
-@pytest.mark.slow
 def test_no_link_leads_to_a_refusal(client: Client) -> None:
     pages: dict[str, str] = {}
     for address in PAGES:
