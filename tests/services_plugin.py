@@ -24,7 +24,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -178,8 +178,12 @@ class Database:
         from django.test import TransactionTestCase
         from django.test.utils import setup_databases, teardown_databases
 
+        from tests.migrated_database import migrating_quickly
+
         verbosity = request.config.option.verbose
-        with django_db_blocker.unblock(), as_owner():
+        services = request.config.stash.get(SERVICES, None)
+        is_own = bool(services and services.has_own_database)
+        with django_db_blocker.unblock(), as_owner(), migrating_quickly() if is_own else nullcontext():
             made = setup_databases(verbosity=verbosity, interactive=False)
 
         def empty_as_owner(_: TransactionTestCase) -> None:
@@ -188,8 +192,7 @@ class Database:
 
         with mock.patch.object(TransactionTestCase, "_fixture_teardown", empty_as_owner):
             yield
-        services = request.config.stash.get(SERVICES, None)
-        if services and services.has_own_database:
+        if is_own:
             return  # it goes with its server; PostgreSQL would write all of it to the disk before it drops it
         with django_db_blocker.unblock(), as_owner():
             teardown_databases(made, verbosity=verbosity)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
 from django.core.cache import cache
 from django.db import DatabaseError, connection, transaction
+from psycopg.conninfo import make_conninfo
 
 from dashboard.runtime.postgres import APPLICATION, OWNER
 from registry.access.roles import Actor
 from tests import services_plugin
+from tests.migrated_database import dump, script
 from tests.services_plugin import EMPTYING, KEPT, as_owner, empty_tables
 
 
@@ -84,6 +88,23 @@ def test_every_table_is_emptied_by_deleting_and_by_truncating(
 test_what_a_test_with_real_transactions_wrote_is_gone_again = (
     test_what_a_test_with_real_transactions_wrote_is_gone_in_the_next_one
 )
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif("DATABASE_OWNER_URL" not in os.environ, reason="the database is given")
+def test_the_kept_script_makes_what_the_migrations_make() -> None:
+    """All tests run on what the script makes: a change that its digest doesn't see would be tested by none."""
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute("CREATE DATABASE migrated_anew")
+    owner = make_conninfo(os.environ["DATABASE_OWNER_URL"], dbname="migrated_anew")
+    command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+    subprocess.run(command, env=os.environ | {"DATABASE_OWNER_URL": owner}, check=True)
+    assert same_but_times(dump("migrated_anew")) == same_but_times(script().read_text())
+
+
+def same_but_times(text: str) -> list[str]:
+    return [line for line in text.splitlines() if not line.startswith("INSERT INTO public.django_migrations ")]
 
 
 def test_the_queue_answers() -> None:
