@@ -67,7 +67,14 @@ table of their own. Errors of associations are in registry/subjects/associations
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+
+def first_few(names: Sequence[str], most: int = 5, between: str = ", ") -> str:
+    """Return the first names and how many more there are, for a message."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return between.join(names[:most]) + more
 
 
 class SchemadeskError(Exception):

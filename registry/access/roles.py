@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from registry import hooks
 from registry.access.name_patterns import name_pattern
-from registry.errors import InvalidInput, NotAllowed, NotSignedIn
+from registry.errors import InvalidInput, NotAllowed, NotSignedIn, first_few
 
 ALL = "all"
 _READ = frozenset({"schema.read", "audit.read"})
@@ -341,6 +341,4 @@ def scope_warning(registry: str, subject_pattern: str, by: Actor) -> str:
 def _listed(names: Sequence[str]) -> str:
     if not names:
         return "There is no registry yet."
-    listed = ", ".join(names[:MAX_LISTED])
-    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
-    return f"The registry is {listed}." if len(names) == 1 else f"The registries are {listed}{more}."
+    return f"The {'registry is' if len(names) == 1 else 'registries are'} {first_few(names, MAX_LISTED)}."

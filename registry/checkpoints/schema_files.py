@@ -18,7 +18,7 @@ from typing import Any
 from registry.checkpoints.files import CheckpointFiles, Missing
 from registry.checkpoints.filesystem import Entry
 from registry.checkpoints.logs import OperatorInfo
-from registry.errors import InvalidCheckpoint
+from registry.errors import InvalidCheckpoint, first_few
 
 MAX_FAMILIES = 10_000
 MAX_REMEMBERED = 16 * 1024  # characters of a cached text; only a hostile file has longer ones
@@ -250,11 +250,9 @@ def require_checkpoint(files: CheckpointFiles, path: str) -> None:
     if looks_like_a_checkpoint(entries):
         return
     names = [entry.name for entry in entries]
-    listed = ", ".join(name[:60] for name in names[:8]) or "nothing"
-    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
     raise InvalidCheckpoint(
         f"{path[:300]} is not a checkpoint: expected the file metadata and the folder offsets, found "
-        f"{listed}{more}; {_cure(set(names))}",
+        f"{first_few([name[:60] for name in names], 8) or 'nothing'}; {_cure(set(names))}",
         looked_for=list(LOOKED_FOR),
         found=names[:50],
     )

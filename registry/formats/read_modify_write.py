@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from cachetools import LRUCache
 
-from registry.errors import InvalidDatum, InvalidInput
+from registry.errors import InvalidDatum, InvalidInput, first_few
 from registry.formats.base import FieldOutcome, ParsedSchema, Resolution
 from registry.formats.json_change import Change, apply_change, apply_changes, different_value, scalar_places
 from registry.formats.schema_format import SchemaFormat
@@ -75,8 +75,7 @@ def worded(paths: Sequence[str], known_in: int, lost_in: int, *, goes_to_default
 
 
 def _listed(paths: Sequence[str]) -> str:
-    shown = [f'"{path}"' for path in dict.fromkeys(paths)]
-    return ", ".join(shown[:10]) + (f" and {len(shown) - 10} more" if len(shown) > 10 else "")
+    return first_few([f'"{path}"' for path in dict.fromkeys(paths)], 10)
 
 
 MAX_VERSIONS: Final = 20

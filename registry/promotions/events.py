@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable
 
 from registry.access.roles import Actor
 from registry.access.selectors import owners_of_many
+from registry.errors import first_few
 from registry.notifications.services import notify
 from registry.promotions.checks.consumers import AffectedClient, affected_clients
 from registry.promotions.models import PromotionRequest
-from registry.promotions.plan.types import listed
 from registry.promotions.reviews.affected_consumers import consumers_of_row
 from registry.promotions.reviews.eligibility import needed_for, written_subjects
 from registry.subjects.versions.qualified_names import SubjectName
@@ -56,7 +56,7 @@ def ask_consumers(request: PromotionRequest, *, by: Actor, informed: Collection[
     if not consumers:
         return
     names = [consumer.hurt.label for consumer in consumers]
-    sentence = f"Affected clients: {listed(names)}. Check the effects and acknowledge them."
+    sentence = f"Affected clients: {first_few(names)}. Check the effects and acknowledge them."
     people = {number for consumer in consumers for number in consumer.user_ids}
     tell(request, "promotion.affects", sentence, by=by, to=sorted(people))
 

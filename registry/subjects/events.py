@@ -8,6 +8,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from registry.access.roles import Actor
+from registry.errors import first_few
 from registry.notifications.services import notify
 from registry.subjects.models import Registry
 from registry.subjects.versions.lookup import RegistryResource
@@ -183,9 +184,7 @@ def _url(registry: Registry, subject: SubjectName | None) -> str:
 def _versions(numbers: Sequence[int]) -> str:
     if len(numbers) == 1:
         return f"Version {numbers[0]}"
-    shown = ", ".join(map(str, numbers[:SHOWN]))
-    rest = len(numbers) - SHOWN
-    return f"Versions {shown} and {rest} more" if rest > 0 else f"Versions {shown}"
+    return f"Versions {first_few([str(number) for number in numbers], SHOWN)}"
 
 
 def _short(value: Any) -> str:

@@ -13,7 +13,7 @@ from registry.checkpoints.logs import CHECKPOINT_FORMAT
 from registry.checkpoints.model import OPERATORS, UNUSED_DEFAULT, Checkpoint, Operator
 from registry.checkpoints.plans.model import APIS, SCALA_OPERATOR, Language, PlannedState, Setting, StatePlan
 from registry.checkpoints.plans.stored_state import StoredState, ttl_of
-from registry.errors import InvalidInput
+from registry.errors import InvalidInput, first_few
 from registry.formats.name_similarity import name_likeness
 from registry.formats.policies.spark_state import StateChange, StructType, parse_struct
 from registry.formats.policies.spark_state.rules import StateRule
@@ -331,7 +331,6 @@ def _format(checkpoint: Checkpoint, settings: Sequence[Setting]) -> Iterable[Sta
 
 
 _PROCESSING_TIME: Final = "ProcessingTime"
-MAX_NAMED: Final = 5
 
 
 def declared_changes(planned: PlannedState, plan: StatePlan, state: StoredState) -> Iterable[StateChange]:
@@ -363,8 +362,7 @@ def removed_changes(
     if is_deleted and len(begun) <= MAX_CANDIDATES:
         begun = _like(name, begun, state)
     if begun:
-        more = f" and {len(begun) - MAX_NAMED} more" if len(begun) > MAX_NAMED else ""
-        names = ", ".join(variable.name for variable, _ in begun[:MAX_NAMED]) + more
+        names = first_few([variable.name for variable, _ in begun])
         detail = "deleted" if is_deleted else "no longer declared"
         yield change(RESTART_RULES["VARIABLE_REPLACED"], "", name, names, detail=detail)
 

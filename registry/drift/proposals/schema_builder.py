@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from registry.drift.judge.declared_fields import pointed
-from registry.errors import InvalidInput
+from registry.errors import InvalidInput, first_few
 from registry.observations import FieldProfile
 
 ITEMS: Final = "[]"
@@ -110,17 +110,14 @@ class Notes:
 
     def words(self, most: int) -> str:
         """Return the notes as sentences."""
-        named = [f"{_short(path)} (in {self.shares[path]:.0%})" for path in self.added[:most]]
-        more = f" and {len(self.added) - most} more" if len(self.added) > most else ""
+        named = first_few([f"{_short(path)} (in {self.shares[path]:.0%})" for path in self.added], most)
         counted = f"{self.messages:,} message{'' if self.messages == 1 else 's'}"
-        sentence = f"Proposed from {counted}: added {', '.join(named)}{more}, all optional."
+        sentence = f"Proposed from {counted}: added {named}, all optional."
         return f"{sentence} {self.left_out_words()}" if self.left_out else sentence
 
     def left_out_words(self) -> str:
         """Return the omissions as a sentence."""
-        listed = [f"{_short(path)} ({reason})" for path, reason in list(self.left_out.items())[:5]]
-        more = f" and {len(self.left_out) - 5} more" if len(self.left_out) > 5 else ""
-        return f"Left out: {', '.join(listed)}{more}."
+        return f"Left out: {first_few([f'{_short(path)} ({reason})' for path, reason in self.left_out.items()])}."
 
 
 def _short(path: str) -> str:

@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from registry.drift.usage.subject_topics import Unidentified
 from registry.drift.usage.version_usage import Coverage, TopicUse, VersionUse, moment
+from registry.errors import first_few
 from registry.subjects.usage.evidence import Evidence
 
 Answer = Literal["no", "unknown", "not_before", "yes"]
@@ -298,8 +299,7 @@ def _not_read(topic: Coverage, retention: Retention, now: datetime) -> Iterator[
         elif since > low:
             gaps.append(f"offsets {low:,} to {since - 1:,} of partition {partition}")
     if gaps:
-        shown = ", ".join(gaps[:5]) + (f" and {len(gaps) - 5} more" if len(gaps) > 5 else "")
-        yield Reason("unknown", f"Parts of {topic.topic} have never been scanned: {shown}.", topic.topic)
+        yield Reason("unknown", f"Parts of {topic.topic} have never been scanned: {first_few(gaps)}.", topic.topic)
     checked = topic.checked_at or topic.read_at
     if checked is not None and now - checked > RECENT:
         yield Reason("unknown", f"{topic.topic} was last scanned at {moment(checked)}: scan it again.", topic.topic)

@@ -13,11 +13,11 @@ from typing import Final
 from registry.access.roles import Actor
 from registry.access.selectors import owners_of_many
 from registry.audit.context import record
-from registry.errors import SchemaTooCostly
+from registry.errors import SchemaTooCostly, first_few
 from registry.formats import format_of
 from registry.formats.base import ParsedSchema
 from registry.promotions.models import PromotionRequest
-from registry.promotions.plan.types import PASS, SKIPPED, WARN, Check, Plan, PlanStep, PromotionSpec, listed
+from registry.promotions.plan.types import PASS, SKIPPED, WARN, Check, Plan, PlanStep, PromotionSpec
 from registry.subjects.comparison.parsed_versions import is_personal_tag
 from registry.subjects.engine import schema_engine
 from registry.subjects.lifecycle.notes import Note, bring_checked, notes_in
@@ -61,7 +61,7 @@ def _linted(subjects: Sequence[str], schemas: Mapping[str, ParsedSchema]) -> Che
     missing = sorted(format.unavailable for format in untold if not format.offers("lint"))
     if warned:
         cure = "Check the text as a new version. The report lists each place and how to fix it."
-        return Check("lint", name, WARN, f"{listed(warned, '; ')}.", cure)
+        return Check("lint", name, WARN, f"{first_few(warned, between='; ')}.", cure)
     small = f" {remarks} minor remark{'s' if remarks != 1 else ''} in the reports." if remarks else ""
     if missing:
         return Check("lint", name, SKIPPED, " ".join(missing))
@@ -74,7 +74,7 @@ def _owned(registry: Registry, subjects: Sequence[str]) -> Check:
     if not without:
         return Check("owners", "owners", PASS, f"All subjects have an owner in {registry.name}.")
     cure = "Add an owner, who is notified of drift and asked before the subject is retired."
-    return Check("owners", "owners", WARN, f"No owner in {registry.name}: {listed(without)}.", cure)
+    return Check("owners", "owners", WARN, f"No owner in {registry.name}: {first_few(without)}.", cure)
 
 
 def _described(subjects: Sequence[str], notes: Notes) -> Check:
@@ -85,7 +85,7 @@ def _described(subjects: Sequence[str], notes: Notes) -> Check:
     if not without:
         return Check("descriptions", title, PASS, "All subjects have a description.")
     cure = "Add a description on the subject's page. A description in the source is promoted with it."
-    return Check("descriptions", title, WARN, f"No description: {listed(without)}.", cure)
+    return Check("descriptions", title, WARN, f"No description: {first_few(without)}.", cure)
 
 
 PROMOTE: Final = "promote"

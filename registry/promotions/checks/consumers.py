@@ -15,10 +15,10 @@ from typing import Any, Final
 from django.db.models import Q
 
 from registry.audit.models import AuditEvent
-from registry.errors import SchemaTooCostly
+from registry.errors import SchemaTooCostly, first_few
 from registry.formats.base import ParsedSchema
 from registry.promotions.models import Acknowledgement, PromotionRequest
-from registry.promotions.plan.types import FAIL, PASS, SKIPPED, WARN, Check, Plan, PromotionSpec, Verdict, listed
+from registry.promotions.plan.types import FAIL, PASS, SKIPPED, WARN, Check, Plan, PromotionSpec, Verdict
 from registry.subjects.models import Registry, Subject
 from registry.subjects.usage.clients import ClientBreak, ClientInfo, breaks_for, clients_of_several, versions_of_clients
 from registry.subjects.versions.qualified_names import parse_subject
@@ -54,7 +54,7 @@ def _check(
     if hurt:
         concerned = tuple(dict.fromkeys(harm.client.name for harm in hurt))
         cure = "Contact their owners before it is applied. Move the clients to a compatible version first."
-        sentence = f"{listed([_described(harm) for harm in hurt], '; ')}.{quiet}"
+        sentence = f"{first_few([_described(harm) for harm in hurt], between='; ')}.{quiet}"
         declared = {f"{harm.client.name}: {harm.client.declaration}; {harm.client.contact}" for harm in hurt}
         return Check(
             CLIENTS, name, WARN, sentence, cure, subject=subject, concerned=concerned, asked=len(there),
@@ -62,7 +62,7 @@ def _check(
         )  # fmt: skip
     if not there:
         return Check(CLIENTS, name, SKIPPED, f"No declared client was seen recently.{quiet}", subject=subject)
-    names = listed([client.name for client in there])
+    names = first_few([client.name for client in there])
     return Check(
         CLIENTS, name, PASS, f"Compatible with what {names} declared.{quiet}", subject=subject, asked=len(there)
     )
@@ -129,13 +129,13 @@ def acknowledged_check(
                 CONSUMERS,
                 _NAME,
                 PASS,
-                f"Acknowledged for {listed([consumer.label for consumer in hurt])}.",
+                f"Acknowledged for {first_few([consumer.label for consumer in hurt])}.",
                 asked=number,
             )
         ]
     lost = sum(consumer in voided for consumer in left)
     void = f" {lost} acknowledgement{'' if lost == 1 else 's'} of an earlier plan no longer count{'s' if lost == 1 else ''}."
-    sentence = f"{number - len(left)} of {number} acknowledged. Not yet: {listed([consumer.label for consumer in left])}.{void if lost else ''}"
+    sentence = f"{number - len(left)} of {number} acknowledged. Not yet: {first_few([consumer.label for consumer in left])}.{void if lost else ''}"
     cure = "Ask a contact of each client to check the effects and acknowledge them on the request's page."
     names = tuple(consumer.client for consumer in left)
     verdict: Verdict = FAIL if blocks else WARN

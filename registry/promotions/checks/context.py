@@ -14,7 +14,7 @@ from typing import Any, Final
 from django.utils import timezone
 
 from registry import hooks
-from registry.errors import SchemaTooCostly
+from registry.errors import SchemaTooCostly, first_few
 from registry.formats.base import ParsedSchema
 from registry.promotions.checks.advisory import checks_of_care, checks_of_notes, notes_around
 from registry.promotions.checks.consumers import checks_of_clients
@@ -25,7 +25,6 @@ from registry.promotions.models.environments import EvidenceRule
 from registry.promotions.plan.target_state import named_in
 from registry.promotions.plan.types import (
     FAIL,
-    NAMED,
     PASS,
     SKIPPED,
     STALE,
@@ -36,7 +35,6 @@ from registry.promotions.plan.types import (
     PlanStep,
     PromotionSpec,
     Verdict,
-    listed,
 )
 from registry.promotions.reviews.eligibility import needed_for
 from registry.subjects.engine import schema_engine
@@ -230,7 +228,7 @@ def _referring(links: Sequence[tuple[str, int]]) -> str:
     versions = sorted({version for _, version in links})
     return (
         f"{subjects} subject{'s refer' if subjects > 1 else ' refers'} to version{'s' if len(versions) > 1 else ''}"
-        f" {listed([str(version) for version in versions])}. Each keeps the version it refers to."
+        f" {first_few([str(version) for version in versions])}. Each keeps the version it refers to."
     )
 
 
@@ -312,10 +310,10 @@ def _data_check(registry: Registry, plan: Plan, subject: str, schema: ParsedSche
     lost = [path for path in dropped if filled.get(path) != ""]
     shares = [f"{path} is filled in {share}." for path, share in filled.items() if share]
     if lost:
-        sentence += f" It drops the values of {listed(lost)}."
+        sentence += f" It drops the values of {first_few(lost)}."
     cure = cure_of(report.hazards) or "Keep the fields until nobody needs their values."
     if report.hazards or lost:
-        sentence = " ".join([sentence, *shares[:NAMED]])
+        sentence = " ".join([sentence, *shares[:5]])
         return Check(code, name, WARN, sentence, cure, subject=subject, as_of=as_of)
     return Check(code, name, PASS, sentence, subject=subject, as_of=as_of)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from registry.errors import InvalidSchema, SchemaTooCostly
+from registry.errors import InvalidSchema, SchemaTooCostly, first_few
 from registry.formats import compatibility as levels
 from registry.formats.base import ParsedSchema
 from registry.formats.report import Report, ReportItem
@@ -30,7 +30,6 @@ from registry.promotions.plan.types import (
     TargetState,
     TargetVersion,
     Verdict,
-    listed,
 )
 from registry.subjects.comparison.comparison import LENIENT_POLICY, check_fields
 from registry.subjects.engine import schema_engine
@@ -86,7 +85,7 @@ def references(item: IncomingVersion, step: PlanStep, target: Target) -> list[Ch
         sentence = f"In the target, {', '.join(owned)} has a strong association, so other schemas can't refer to it."
         cure = "End the strong association in the target, or refer to another subject."
         return [Check("references", name, FAIL, sentence, cure, subject=item.subject)]
-    referred = listed([f"{ref.subject} version {ref.version}" for ref in step.references])
+    referred = first_few([f"{ref.subject} version {ref.version}" for ref in step.references])
     return [Check("references", name, PASS, f"It refers to {referred} in the target.", subject=item.subject)]
 
 
@@ -272,13 +271,13 @@ def ids(steps: Sequence[PlanStep]) -> list[Check]:
         return []
     other = [step for step in brought if step.id_outlook == OTHER_ID]
     if other:
-        mapping = listed([f"{step.subject}: {step.source_id} → {step.expected_id}" for step in other])
+        mapping = first_few([f"{step.subject}: {step.source_id} → {step.expected_id}" for step in other])
         sentence = f"Schema ids are expected to differ in the target ({mapping}). {_ON_APPLY}"
         cure = "This is normal. If messages are copied between environments, promote the ids in mode IMPORT."
         return [Check("ids", "schema ids", WARN, sentence, cure)]
     unknown = [step for step in brought if step.id_outlook == UNKNOWN_ID]
     if unknown:
-        sentence = f"The target assigns the ids of {listed([step.subject for step in unknown])} when it writes them."
+        sentence = f"The target assigns the ids of {first_few([step.subject for step in unknown])} when it writes them."
         return [Check("ids", "schema ids", SKIPPED, sentence)]
     is_given = any(step.id_outlook == GIVEN_ID for step in brought)
     kept = "The schema ids of the source"
@@ -302,4 +301,4 @@ def something_to_do(steps: Sequence[PlanStep], newest: Mapping[str, int]) -> Che
 def _versions(numbers: Sequence[int]) -> str:
     if not numbers:
         return "no version"
-    return f"version{'s' if len(numbers) > 1 else ''} {listed([str(number) for number in numbers])}"
+    return f"version{'s' if len(numbers) > 1 else ''} {first_few([str(number) for number in numbers])}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal
 
@@ -73,14 +73,6 @@ ADVICE: Final = frozenset({"lint", "owners", "descriptions"})
 WEIGHTLESS: Final = ADVICE | {NEWER}
 #: report items that a stored plan keeps for each subject
 MAX_ITEMS_KEPT: Final = 50
-#: the most things that a sentence names before "and … more"
-NAMED: Final = 5
-
-
-def listed(names: Sequence[str], between: str = ", ") -> str:
-    """Return the first names, and how many more there are."""
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return between.join(names[:NAMED]) + more
 
 
 @dataclass(frozen=True)

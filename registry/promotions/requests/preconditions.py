@@ -14,6 +14,7 @@ from django.conf import settings
 
 from registry.access.roles import ADMIN, Actor, Grant, refusal
 from registry.access.selectors import approval_refusal
+from registry.errors import first_few
 from registry.promotions.board.readiness import Reason
 from registry.promotions.checks.consumers import CONSUMERS
 from registry.promotions.checks.context import THREADS
@@ -154,8 +155,7 @@ def _who_could(info: RequestInfo) -> str:
     if info.needed.nobody_can:
         return info.needed.nobody_can
     names = [one.username for one in info.needed.eligible]
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return f"Possible reviewers: {', '.join(names[:5])}{more}." if names else ""
+    return f"Possible reviewers: {first_few(names)}." if names else ""
 
 
 def _as_reviewer(info: RequestInfo, by: Actor) -> Iterator[Condition]:

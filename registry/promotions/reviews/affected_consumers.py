@@ -11,9 +11,9 @@ from django.db.models import BooleanField, F, Func, JSONField
 
 from registry.access.roles import Actor, may
 from registry.access.selectors import ContactPerson, people_named
+from registry.errors import first_few
 from registry.promotions.checks.consumers import AffectedClient, affected_clients
 from registry.promotions.models import Acknowledgement, PromotionRequest
-from registry.promotions.plan.types import listed
 from registry.promotions.requests.infos import RequestInfo
 from registry.promotions.reviews.eligibility import grants_of_roles
 from registry.promotions.reviews.linked_accounts import persons_of
@@ -50,7 +50,7 @@ class Consumer:
         names = [one.username for one in self.people]
         if not names:
             return ""
-        return f"Only contacts of {self.hurt.client} can acknowledge it: {listed(names)}."
+        return f"Only contacts of {self.hurt.client} can acknowledge it: {first_few(names)}."
 
 
 def consumers_of(info: RequestInfo) -> tuple[Consumer, ...]:

@@ -24,6 +24,7 @@ from registry.errors import (
     NotAllowed,
     SchemaTooCostly,
     VersionNotFound,
+    first_few,
 )
 from registry.formats.assessment import ClientAnswer
 from registry.formats.base import Answer, ParsedSchema
@@ -204,8 +205,7 @@ def _without_fields(clients: Sequence[ClientInfo], schema: ParsedSchema, version
 
 def _removed(fields: Sequence[_SchemaField]) -> str:
     if len(fields) > 1:
-        more = f" and {len(fields) - MAX_NAMED} more" if len(fields) > MAX_NAMED else ""
-        return f"reads {', '.join(item.path for item in fields[:MAX_NAMED])}{more}, which are removed"
+        return f"reads {first_few([item.path for item in fields])}, which are removed"
     default = fields[0].default
     effect = "new data doesn't have it" if default is None else f"it will always read the default {default[:100]}"
     return f"reads {fields[0].path}, which is removed: {effect}"

@@ -13,7 +13,6 @@ from django.utils import timezone
 
 from registry.promotions import selectors
 from registry.promotions.checks.consumers import checks_of_clients
-from registry.promotions.plan.types import NAMED
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Client, Registry
 from registry.subjects.usage.clients import LAPSES, declare_client
@@ -108,7 +107,7 @@ def test_many_are_counted_and_asked_for_at_once(cast: Cast) -> None:
     for name in ("orders-value", "customers-value"):
         schemas[name] = schema_engine.parse("AVRO", json.dumps(BROKEN), ())
     counts = []
-    for number in range(NAMED + 3):
+    for number in range(8):
         for subject in (ORDERS, CUSTOMERS):
             declare(cast, f"client-{number}", subject, version=1)
         with CaptureQueriesContext(connection) as queries:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from registry.errors import InvalidSchema
+from registry.errors import InvalidSchema, first_few
 from registry.formats.avro.defaults import why_invalid
 from registry.formats.avro.diff import DiffLocation
 from registry.formats.avro.findings import root_path
@@ -199,14 +199,9 @@ def _enums(old: Enum, new: Enum, location: DiffLocation) -> Iterator[RuleMatch]:
     come = [symbol for symbol in new.symbols if symbol not in old.symbol_set]
     there = location.inside("symbols")
     if gone:
-        yield RuleMatch("ENUM_SYMBOLS_REMOVED", there, _listed(gone), list(old.symbols), list(new.symbols))
+        yield RuleMatch("ENUM_SYMBOLS_REMOVED", there, first_few(gone, 20), list(old.symbols), list(new.symbols))
     if come:
-        yield RuleMatch("ENUM_SYMBOLS_ADDED", there, _listed(come), list(old.symbols), list(new.symbols))
-
-
-def _listed(symbols: list[str]) -> str:
-    shown = ", ".join(symbols[:20])
-    return shown if len(symbols) <= 20 else f"{shown} and {len(symbols) - 20} more"
+        yield RuleMatch("ENUM_SYMBOLS_ADDED", there, first_few(come, 20), list(old.symbols), list(new.symbols))
 
 
 def _union_and_other(old: AvroType, new: AvroType, location: DiffLocation) -> Iterator[Work]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Final
 
+from registry.errors import first_few
 from registry.formats.base import values_of
 from registry.formats.name_similarity import name_likeness
 from registry.formats.policies.spark_state.rules import STATE_RULES, Effect, Opinion, StateRule
@@ -143,7 +144,6 @@ def by_name(
 
 
 _ADDED: Final = frozenset({"FIELD_ADDED", "FIELD_ADDED_NOT_NULL", "FIELD_ADDED_UNREADABLE"})
-MAX_ADDED_NAMED: Final = 5
 
 
 def value_changes(stored: StructType, planned: StructType, *, is_scala: bool = False) -> Iterator[StateChange]:
@@ -160,11 +160,9 @@ def value_changes(stored: StructType, planned: StructType, *, is_scala: bool = F
     added = [item.path for item in changes if item.rule in _ADDED and item.path not in new_names]
     if not added:
         return
-    more = f" and {len(added) - MAX_ADDED_NAMED} more" if len(added) > MAX_ADDED_NAMED else ""
-    named = ", ".join(added[:MAX_ADDED_NAMED]) + more
     for item in changes:
         if item.rule == "FIELD_REMOVED" and item.path not in old_names:
-            yield change("FIELD_REPLACED", item.path, item.before, named)
+            yield change("FIELD_REPLACED", item.path, item.before, first_few(added))
 
 
 def not_read_back(type_: SparkType, path: str = "") -> Iterator[StateChange]:
