@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from registry.drift.judge.field_history import MIN_DAY, MIN_DAYS, FieldHistory, family, history_of
+from registry.drift.judge.field_history import MIN_DAY, MIN_DAYS, PART_OF_A_DAY, FieldHistory, family, history_of
 from registry.drift.judge.field_values import judge_values
 from registry.drift.judge.finding_builder import counted, kind_words, percent, share_of
 from registry.drift.judge.model import FieldDay, JudgedFinding
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 MIN_BASELINE: Final = 1_000  # messages of all days
 MIN_NOW: Final = 200  # messages of today
-PART_OF_A_DAY: Final = 0.5  # of the usual day: earlier, today may only have its unusual hours
 MIN_Z: Final = 6.0
 NULL_FLOOR: Final = 0.10  # the smallest reported change of a share
 VALUE_FLOOR: Final = 0.30

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MIN_DAYS: Final = 7  # all weekdays
 MIN_DAY: Final = 50  # messages, for a day to count
+PART_OF_A_DAY: Final = 0.5  # of the usual day: earlier, today may only have its unusual hours
 #: in place of a framing: all versions of a subject together, so that a new version is compared with older ones
 ALL_VERSIONS: Final = "subject"
 COVERAGE: Final = 0.8  # of a subject's messages must have the path

@@ -21,6 +21,7 @@ from registry.drift.judge.field_history import (
     MIN_DAYS,
     ORDER,
     ORDER_OF_ONE,
+    PART_OF_A_DAY,
     YEAR,
     FieldHistory,
     end_of,
@@ -47,6 +48,7 @@ CLOSED_SET: Final = 50  # the most values of a closed set
 MIN_DISTINCT: Final = 5  # below it, fewer values may be chance
 NEW_SYMBOL: Final = 20  # messages
 EPOCH_DIGITS: Final = {10: "seconds", 13: "milliseconds", 16: "microseconds", 19: "nanoseconds"}
+GREATEST: Final = "the greatest value is"
 MIN_SPREAD: Final = 3  # characters between the shortest and the longest of texts that vary
 #: the smallest deviation that counts as one, by unit; and how far outside of all days an end has to be
 _NOISE: Final = {ORDER: 0.3, YEAR: 1.0, "distinct": 0.1}
@@ -71,11 +73,15 @@ class ValueRange:
 
 @dataclass(frozen=True)
 class Change:
-    """What changed in words, how sure that is, whether it is only a notice, and the number of days compared."""
+    """What changed in words, how sure that is, and the number of days compared; `is_minor`: it is only a notice.
+
+    `is_lack`: something usual is missing, as in the quiet hours of a day. Such a change needs most of a day.
+    """
 
     words: str
     confidence: float
     is_minor: bool = False
+    is_lack: bool = False
     days: int = 0
 
 
@@ -124,7 +130,10 @@ def after_transition(compared: Compared, judged: Callable[[Compared], Change | N
 
 
 def _judged(compared: Compared, judged: Callable[[Compared], Change | None]) -> Change | None:
-    change = judged(compared) if is_enough(compared) else None
+    change, history = judged(compared) if is_enough(compared) else None, compared.history
+    if change is not None and change.is_lack and not history.is_known:
+        is_day = history.today.messages >= PART_OF_A_DAY * history.usual
+        change = judged(replace(compared, scan=history.today)) if is_day else None
     return None if change is None else replace(change, days=len(compared.days))
 
 
@@ -253,7 +262,8 @@ def _reformed(scan: FieldDay, now: ValueRange, before: Sequence[ValueRange]) -> 
     epoch = EPOCH_DIGITS.get(now.low)
     like = f", as a time in {epoch} has" if epoch else ""
     words = _span(min(day.low for day in before), max(day.high for day in before))
-    return Change(f"all texts have {now.low} characters{like}, and had {words}", confidence_of_new(len(before)))
+    words = f"all texts have {now.low} characters{like}, and had {words}"
+    return Change(words, confidence_of_new(len(before)), is_lack=has_varied)
 
 
 def _span(low: int, high: int) -> str:
@@ -276,7 +286,7 @@ def distinct_change(compared: Compared) -> Change | None:
     usual = _span(min(number for number, _ in days), max(number for number, _ in days))
     if z <= -MIN_Z and now * MANY_TIMES <= least and min(number for number, _ in days) >= MIN_DISTINCT:
         words = "all values are the same" if now == 1 else f"only {now:,} values differ"
-        return Change(f"{words}, where it was {usual}", confidence_of(z))
+        return Change(f"{words}, where it was {usual}", confidence_of(z), is_lack=True)
     if z >= MIN_Z and now >= most * MANY_TIMES and now >= MIN_DISTINCT:
         return Change(f"{now:,} values differ, where it was {usual}", confidence_of(z))
     return None
@@ -314,11 +324,12 @@ def range_change(compared: Compared) -> Change | None:
     if now.unit == ORDER and now.low < 0 <= min(lows):
         return Change("there are negative numbers, and there were none", sure)
     if now.unit == ORDER and max(lows) < 0 <= now.low and min(highs) > 0:
-        return Change("there are no negative numbers any more", sure) if len(before) >= 3 * MIN_DAYS - 1 else None
+        is_long = len(before) >= 3 * MIN_DAYS - 1
+        return Change("there are no negative numbers any more", sure, is_lack=True) if is_long else None
     if now.unit == "characters" and now.low == 0 < min(lows):
         return Change("there are empty texts, and there were none", sure)
     if now.unit == "items" and now.high == 0 < min(highs):
-        return Change("the lists are all empty, and they never were", sure)
+        return Change("the lists are all empty, and they never were", sure, is_lack=True)
     return _far_end(now, before)
 
 
@@ -326,7 +337,7 @@ def _far_end(now: ValueRange, before: Sequence[ValueRange]) -> Change | None:
     """Return an end far outside of all days: greater, less, or a greatest value that is far less than ever."""
     lows, highs = [day.low for day in before], [day.high for day in before]
     margin = _MARGIN.get(now.unit, _SIZE_MARGIN)
-    tests = [("the greatest value is", now.high, highs)]
+    tests = [(GREATEST, now.high, highs)]
     if now.unit == YEAR or (now.unit == ORDER and now.low < 0):
         tests.append(("the least value is", now.low, lows))
     for words, end, days in tests:
@@ -336,7 +347,8 @@ def _far_end(now: ValueRange, before: Sequence[ValueRange]) -> Change | None:
         is_below = _scale(now, end) <= min(scaled) - margin and (end > 0 or now.unit == ORDER)
         if abs(z) >= MIN_Z and (is_above or is_below):
             ends = f"{shown(now, end)}, where it was {shown(now, min(days))} to {shown(now, max(days))}"
-            return Change(f"{words} {ends}", confidence_of(z))
+            is_lack = is_below if words == GREATEST else is_above
+            return Change(f"{words} {ends}", confidence_of(z), is_lack=is_lack)
     return None
 
 

@@ -188,3 +188,25 @@ def volume_found(topic: int, begin: int, factor: Factor) -> set[str]:
         listed = {item.rule for item in judge_volume(registered(DAYS), memory) if item.topic == TOPICS[topic]}
         rules |= listed if scan * SCAN_HOURS >= begin else set()
     return rules
+
+
+def test_the_quiet_hours_of_a_day_are_no_change_though_nothing_is_like_the_whole_day() -> None:
+    """Of three scans a day the first one sees the nightly job alone: few customers, empty lists, texts of one length."""
+    world = healthy(1)[0].copy()
+    quiet: dict[str, Change] = {
+        "tags": each(lambda value: []),
+        "customer": each(lambda value: 1),
+        "name": each(lambda value: f"17{value[-8:]}"),
+        "degrees": each(abs),
+        "seconds": each(lambda value: 1.0),
+    }
+    volume, false = 250, []
+    for part in range(3):
+        for topic in TOPICS:
+            draws = {path: values[: volume if part == 0 else None] for path, values in world.draws(topic, DAYS).items()}
+            if part == 0:
+                draws |= {path: change(draws[path], Random(1)) for path, change in quiet.items() if path in draws}
+            observed = world.observe(topic, DAYS, draws)
+            false += [f"scan {part}: {item.sentence}" for item in found(world, topic, DAYS, observed)]
+            world.remember(DAYS, observed)
+    assert not false, "\n".join(false)
