@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from django.db import connection
 
 from registry.access.roles import Actor
 from registry.errors import InvalidName
@@ -111,3 +113,21 @@ def test_names_of_one_context_begin_with_the_prefix_as_it_is(
     assert list_subjects(dev, context=".", prefix=prefix) == here[1:]
     assert list_subjects(dev, context=".", prefix=prefix, deleted=True) == here
     assert list_subjects(dev, context=".", prefix=prefix, deleted_only=True) == here[:1]
+
+
+def test_a_version_that_is_replaced_meanwhile_is_not_missing(dev: Registry, system: Actor) -> None:
+    """Between the two queries of the list, the soft-deleted version of the schema makes room for a new one."""
+    subject, text = SubjectName(".", "a"), _record("A")
+    register_version(registry=dev.name, subject=subject, text=text, by=system)
+    delete_subject(registry=dev.name, subject=subject, by=system)
+    left = [lambda: register_version(registry=dev.name, subject=subject, text=text, by=system)]
+
+    def replacing(execute: Callable[..., Any], statement: str, *arguments: Any) -> Any:
+        result = execute(statement, *arguments)
+        if left and "ORDER BY" in statement:
+            left.pop()()
+        return result
+
+    with connection.execute_wrapper(replacing):
+        (match,) = search_versions(dev, deleted=True, limit=99)
+    assert (match.info.subject, match.info.version, left) == (subject, 2, [])

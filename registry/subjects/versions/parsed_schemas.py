@@ -15,7 +15,7 @@ from registry.sandbox import WeighedCache
 from registry.subjects.engine import schema_engine
 from registry.subjects.models import Registry, Schema, SchemaReference, SchemaVersion
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
-from registry.subjects.versions.versions import SchemaInfo, VersionInfo, live, parse_version, version_infos
+from registry.subjects.versions.versions import JOINED, SchemaInfo, VersionInfo, infos_of, live, parse_version
 
 #: characters of text whose parsed forms are cached; these take some twenty times as many bytes
 CACHED_CHARACTERS = 3_000_000
@@ -290,10 +290,10 @@ def _parsed(registry: Registry, schema: SchemaInfo) -> ParsedSchema:
 def version_by_id(registry: Registry, version_id: int) -> VersionInfo:
     """Return this registry's live version with the id. Raises SchemaNotFound."""
     rows = SchemaVersion.objects.filter(pk=version_id, subject__context__registry=registry)
-    row = live(rows).first()
+    row = live(rows).select_related(*JOINED).first()
     if row is None:
         raise SchemaNotFound(f"Schema {version_id} not found", schema_id=version_id)
-    return version_infos([row])[0]
+    return infos_of([row])[0]
 
 
 def versions_of_format(
@@ -311,7 +311,7 @@ def versions_of_format(
     )
     if version is not None:
         rows = rows.filter(version=version)
-    return version_infos(list(live(rows).order_by("version")))
+    return infos_of(list(live(rows).select_related(*JOINED).order_by("version")))
 
 
 def canonical_texts(registry: Registry, subject: SubjectName, schema_type: str) -> Iterator[tuple[int, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.expressions import Combinable
@@ -16,6 +16,8 @@ from registry.subjects.permissions import Visible, by_qualified_name
 from registry.subjects.policy.data_contracts import PHASES
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 from registry.subjects.versions.versions import JOINED, VersionInfo, infos_of, live
+
+MOST_READS: Final = 5
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def search_versions(
     if associations is not None:
         condition &= _used(registry, associations, f"{path}pk")
     ordered = _newest if latest_only else _all
-    infos = _infos(list(ordered(condition, order, rule_type, visible, deleted=deleted)[offset : offset + limit]))
+    infos = _infos(ordered(condition, order, rule_type, visible, deleted=deleted)[offset : offset + limit])
     used = _associations(registry, infos, associations) if associations is not None else {}
     return [VersionMatch(info, tuple(names.get(info.subject, ())), tuple(used.get(info.subject, ()))) for info in infos]
 
@@ -108,9 +110,17 @@ def _newest(
     return subjects.order_by(order).values_list("newest", flat=True)
 
 
-def _infos(numbers: list[int]) -> list[VersionInfo]:
-    """Return the versions of these rows, in this order: so the sort handles keys and not whole schemas."""
-    rows = SchemaVersion.objects.select_related(*JOINED).in_bulk(numbers)
+def _infos(keys: QuerySet[Any, int]) -> list[VersionInfo]:
+    """Return the versions with these keys, in their order: so the sort handles keys and not whole schemas.
+
+    A registration deletes the soft-deleted version that it replaces. If one of the keys is gone, they are read again, so
+    that a subject isn't missing that was there before and after.
+    """
+    for _ in range(MOST_READS):
+        numbers = list(keys.all())
+        rows = SchemaVersion.objects.select_related(*JOINED).in_bulk(numbers)
+        if len(rows) == len(numbers):
+            break
     return infos_of([rows[number] for number in numbers if number in rows])
 
 

@@ -312,8 +312,9 @@ def find_version(
 ) -> VersionInfo | None:
     """Return the subject's newest version with one of those schema identities, or None. Raises SubjectNotFound."""
     row = get_subject(registry, subject, deleted=deleted)
-    version = live(row.versions.filter(schema__identity__in=identities), deleted=deleted).order_by("-version").first()
-    return version_infos([version])[0] if version else None
+    rows = live(row.versions.filter(schema__identity__in=identities), deleted=deleted).select_related(*JOINED)
+    version = rows.order_by("-version").first()
+    return infos_of([version])[0] if version else None
 
 
 def elsewhere(registry: Registry, subject: SubjectName) -> list[SubjectName]:
