@@ -18,7 +18,7 @@ from dashboard.environments.board import rule_sentence
 from registry.access.roles import ROLES
 from registry.errors import SecondPersonRequired
 from registry.promotions import services
-from registry.promotions.environments.break_glass import MAX_MINUTES
+from registry.promotions.environments.services import MAX_MINUTES
 from registry.promotions.models import RecurringFreeze, ReviewRule
 from registry.promotions.selectors import EnvironmentInfo
 

@@ -26,9 +26,9 @@ from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, may, refusal
 from registry.errors import SecondPersonRequired
 from registry.promotions import selectors
-from registry.promotions.environments.break_glass import confirmer_refusal
 from registry.promotions.environments.change_requests import decision_refusal
 from registry.promotions.environments.selectors import EnvironmentChangeInfo, environment_changes
+from registry.promotions.environments.services import confirmer_refusal
 from registry.promotions.models import EnvironmentChange
 from registry.promotions.reviews.reviewers import shortages
 from registry.promotions.selectors import BreakGlassInfo, EnvironmentInfo

@@ -79,7 +79,7 @@ def avro_endpoint_probe(layout: Layout) -> str | None:
 
 def warm_up_command(layout: Layout) -> Command:
     """Return the command that runs a first query in Spark."""
-    return _python(layout, "-m", "dashboard.runtime.spark_warm_up", stop="TERM:1")
+    return _python(layout, "-m", "dashboard.runtime.spark", stop="TERM:1")
 
 
 def _python(layout: Layout, *arguments: str, stop: str) -> Command:

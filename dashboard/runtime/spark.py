@@ -1,4 +1,7 @@
-"""The embedded Spark Connect server, on loopback and protected by a token, because its clients can run code."""
+"""The embedded Spark Connect server, on loopback and protected by a token, because its clients can run code.
+
+As a program (`python -m dashboard.runtime.spark`) it warms the server in `SPARK_REMOTE` up.
+"""
 
 from __future__ import annotations
 
@@ -110,3 +113,23 @@ def _escaped(value: str) -> str:
 def probe(layout: Layout) -> str | None:
     """Return the address once the server listens, which it does when its Spark session is up; None before."""
     return f"sc://localhost:{layout.ports['spark']}" if answers(layout.ports["spark"]) else None
+
+
+def warm_up() -> None:
+    """Run what every scan needs in a cold server, so that the first scan doesn't wait for the classes to load."""
+    from pyspark.sql import SparkSession
+    from pyspark.sql import functions as f
+    from pyspark.sql.avro.functions import from_avro
+
+    spark = SparkSession.builder.remote(os.environ["SPARK_REMOTE"]).create()
+    try:
+        decoded = from_avro(f.lit(bytearray(b"\x02")), '"long"', {"mode": "PERMISSIVE"})
+        spark.range(1000).select(decoded.alias("x"), f.col("id") % 7).distinct().collect()
+        # Reads of state stores fail in a server that hasn't used streaming yet.
+        _ = spark.streams.active
+    finally:
+        spark.stop()
+
+
+if __name__ == "__main__":
+    warm_up()

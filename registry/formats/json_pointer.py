@@ -167,6 +167,25 @@ class DuplicateKey(Exception):
     """An object has the same key twice; raised by the hooks of a format's decoder."""
 
 
+def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object's members, as a decoder's hook; raises DuplicateKey."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise DuplicateKey
+    return members
+
+
+def refuse_duplicate(text: str, because: str = "") -> NoReturn:
+    """Raise InvalidSchema at the first key that is in its object twice."""
+    index = position_index(text)
+    if index.first_duplicate is None:
+        raise InvalidSchema("a key appears twice in one JSON object: remove one of the two")
+    key, offset = index.first_duplicate
+    line, column = index.line_and_column(offset)
+    message = f'the key "{key[:80]}" appears twice in one object, again at line {line}, column {column}: remove one of '
+    raise InvalidSchema(f"{message}the two{because}", line=line, column=column)
+
+
 def invalid(problem: SchemaProblem, text: str) -> InvalidSchema:
     """Return the problem as the error for callers, with line and column."""
     line_and_column = position(text, problem.pointer)

@@ -1,7 +1,6 @@
 """Requesting, reviewing and applying: the calls of pages, dialects and tasks."""
 
 from registry.promotions.apply.execution import apply, claim_due, give_up, resume, schedule, unschedule
-from registry.promotions.environments.break_glass import close_break_glass, confirm_break_glass, open_break_glass
 from registry.promotions.environments.change_requests import (
     approve_environment_change,
     reject_environment_change,
@@ -17,7 +16,10 @@ from registry.promotions.environments.freezes import (
 from registry.promotions.environments.services import (
     add_review_rule,
     change_environment,
+    close_break_glass,
+    confirm_break_glass,
     ensure_environment,
+    open_break_glass,
     remove_review_rule,
 )
 from registry.promotions.requests.discussions import (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from registry.errors import InvalidInput
 from registry.search.query import MAX_CHARACTERS, OPERATORS, Query, Term, is_id, parse_query
-from registry.search.selectors.all_groups import looks_pasted
+from registry.search.selectors import looks_pasted
 
 pytestmark = pytest.mark.requirement("CARD-2")
 

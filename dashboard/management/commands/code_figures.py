@@ -57,10 +57,10 @@ class SizeLimit:
 
 
 LIMITS: Final[Mapping[str, SizeLimit]] = {
-    "modules": SizeLimit(678, 620),
-    "lines of code": SizeLimit(112_350, 86_000),
+    "modules": SizeLimit(675, 620),
+    "lines of code": SizeLimit(112_320, 86_000),
     "lines of presentation": SizeLimit(21_150, 13_000),
-    "import lines, %": SizeLimit(9.15, 8),
+    "import lines, %": SizeLimit(9.13, 8),
     "vague names, %": SizeLimit(0.5, 0.5),
     "class names with more than two homes": SizeLimit(0, 0),
     "modules in the largest folder": SizeLimit(24, 24),

@@ -31,7 +31,7 @@ from registry.formats.policies import POLICIES, PolicyRule
 from registry.formats.policies.spark_state import STATE_RULES
 from registry.formats.protobuf import rules as protobuf_differences
 from registry.formats.protobuf import rules as protobuf_rules
-from registry.promotions.environments.break_glass import MAX_MINUTES
+from registry.promotions.environments.services import MAX_MINUTES
 
 _ROW: Final = re.compile(r"^\| (?P<packages>`[^|]+`) \| (?P<imports>[^|]+) \|$", re.MULTILINE)
 _WIDTH, _BOX_WIDTH, _BOX_HEIGHT, _LAYER = 980, 128, 40, 86  # pixels

@@ -39,7 +39,7 @@ from registry.checkpoints.plans.rules import SPARK_TIME_MODES, language_of, oper
 from registry.checkpoints.plans.stored_state import StoredState, read_state
 from registry.checkpoints.reader import read_checkpoint
 from registry.errors import InvalidCheckpoint, InvalidSchema
-from registry.formats.json_pointer import DuplicateKey, SchemaProblem, check_text, decode, invalid
+from registry.formats.json_pointer import SchemaProblem, check_text, decode, invalid, object_of
 from registry.formats.policies.spark_state import parse_struct
 
 _KEYS: Final = (
@@ -62,7 +62,7 @@ def parse_plan(text: str) -> StatePlan:
     """Parse a plan in JSON text; raises InvalidSchema with the JSON Pointer, line and column."""
     check_text(text, "a plan of state variables")
     try:
-        return read_plan(decode(text, json.JSONDecoder(object_pairs_hook=_object), _refuse_duplicate))
+        return read_plan(decode(text, json.JSONDecoder(object_pairs_hook=object_of), _refuse_duplicate))
     except _Misplaced as error:
         raise invalid(SchemaProblem(error.message, error.pointer), text) from None
 
@@ -130,13 +130,6 @@ class _Misplaced(InvalidSchema):
     def __init__(self, message: str, pointer: str) -> None:
         super().__init__(f"{pointer or 'the plan'}: {message}", pointer=pointer)
         self.pointer = pointer
-
-
-def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise DuplicateKey
-    return made
 
 
 def _refuse_duplicate() -> NoReturn:

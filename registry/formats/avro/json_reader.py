@@ -8,15 +8,14 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
-from registry.errors import InvalidSchema
 from registry.formats.avro.model import AvroType, Fixed, LogicalType
 from registry.formats.json_pointer import (
     MAX_DEPTH,
-    DuplicateKey,
     SchemaProblem,
     check_text,
     decode,
-    position_index,
+    object_of,
+    refuse_duplicate,
     without_comments,
 )
 
@@ -24,7 +23,7 @@ from registry.formats.json_pointer import (
 def read_json(text: str) -> Any:
     """Return the JSON value of a text of at most MAX_TEXT_LENGTH characters; raises InvalidSchema with a position."""
     check_text(text, "an Avro schema")
-    return decode(without_comments(text), _DECODER, lambda: _refuse_duplicate(text))
+    return decode(without_comments(text), _DECODER, lambda: refuse_duplicate(text))
 
 
 def check_depth(value: Any, pointer: str) -> None:
@@ -42,26 +41,6 @@ def check_depth(value: Any, pointer: str) -> None:
     raise SchemaProblem(f"the JSON is nested too deeply: {MAX_DEPTH} levels are allowed", pointer)
 
 
-def _refuse_duplicate(text: str) -> NoReturn:
-    index = position_index(text)
-    if index.first_duplicate is None:
-        raise InvalidSchema("a key appears twice in one JSON object: remove one of the two")
-    key, offset = index.first_duplicate
-    line, column = index.line_and_column(offset)
-    raise InvalidSchema(
-        f'the key "{key}" appears twice in one object, again at line {line}, column {column}: remove one of the two',
-        line=line,
-        column=column,
-    )
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise DuplicateKey
-    return members
-
-
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f'{name} is not JSON; write it as the string "{name}" in the default of a float or double')
 
@@ -73,7 +52,7 @@ def _finite(digits: str) -> float:
     return number
 
 
-_DECODER: Final = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_finite)
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=object_of, parse_constant=_refuse_constant, parse_float=_finite)
 
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -7,16 +7,15 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NoReturn
 
-from registry.errors import InvalidSchema
 from registry.formats.json_pointer import (
     MAX_DEPTH,
-    DuplicateKey,
     SchemaProblem,
     check_text,
     decode,
     invalid,
     join,
-    position_index,
+    object_of,
+    refuse_duplicate,
 )
 
 MAX_NODES: Final = 200_000
@@ -31,7 +30,7 @@ _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 def read_json(text: str) -> Any:
     """Return the JSON value of a schema text of at most MAX_TEXT_LENGTH characters; raises InvalidSchema."""
     check_text(text, "a JSON Schema")
-    value = decode(text, _DECODER, lambda: _refuse_duplicate(text))
+    value = decode(text, _DECODER, lambda: refuse_duplicate(text, ", because readers differ in which one they use"))
     try:
         _check_tree(value)
     except SchemaProblem as problem:
@@ -96,27 +95,6 @@ def _check_number(number: Decimal | int, pointer: str) -> None:
         )
 
 
-def _refuse_duplicate(text: str) -> NoReturn:
-    index = position_index(text)
-    if index.first_duplicate is None:
-        raise InvalidSchema("a key appears twice in one JSON object: remove one of the two")
-    key, offset = index.first_duplicate
-    line, column = index.line_and_column(offset)
-    raise InvalidSchema(
-        f'the key "{key[:80]}" appears twice in one object, again at line {line}, column {column}: remove one of '
-        "the two, because readers differ in which one they use",
-        line=line,
-        column=column,
-    )
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise DuplicateKey
-    return members
-
-
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON: write a number, or remove the keyword")
 
@@ -138,7 +116,7 @@ def _integer(digits: str) -> int:
 
 
 _DECODER: Final = json.JSONDecoder(
-    object_pairs_hook=_object, parse_constant=_refuse_constant, parse_float=_decimal, parse_int=_integer
+    object_pairs_hook=object_of, parse_constant=_refuse_constant, parse_float=_decimal, parse_int=_integer
 )
 
 
