@@ -280,6 +280,12 @@ def kinds_below(tree: TypeNode, path: str = "") -> dict[str, TypeNode]:
     return nodes
 
 
+def size_of(node: TypeNode) -> tuple[int, int]:
+    """Return the number of paths of a tree, with the insides of lists and maps, and their greatest depth."""
+    inner = [size_of(below) for below in (*node.fields.values(), *filter(None, (node.inner,)))]
+    return 1 + sum(number for number, _ in inner), 1 + max((depth for _, depth in inner), default=0)
+
+
 def strings(node: TypeNode, path: str = "") -> set[str]:
     """Return the paths of a reader that contain text: strings, lists and maps of them, and maps for their keys."""
     paths = {path} if node.kind in ("string", "map") or (node.inner is not None and strings(node.inner)) else set()

@@ -27,7 +27,6 @@ from registry.pipeline.session import Control
 from registry.pipeline.workers.message_reader import DecodingPlan, reading
 
 LARGEST_BODY: Final = 4 * 1024 * 1024  # larger bodies aren't decoded in Python but observed as not read
-PARTITIONS: Final = 8  # for small reads, so that each has few tasks
 JSON_CLASSES: Final = ("json_object", "json_array")
 _HEADERS: Final = {"newkey": "__debezium.newkey", "oldkey": "__debezium.oldkey"}
 

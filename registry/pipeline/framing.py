@@ -242,6 +242,7 @@ def _with_hours(framed: DataFrame) -> DataFrame:
     by_hour = framed.groupBy(*GROUPED, f.expr(_HOUR).alias("hour")).agg(
         f.count("*").alias("messages"),
         f.sum("size").alias("bytes"),
+        f.max("size").alias("largest"),
         f.min("offset").alias("first_offset"),
         f.max("offset").alias("last_offset"),
         f.expr("unix_millis(min(timestamp))").alias("first_time"),
@@ -259,6 +260,7 @@ def _together() -> list[Column]:
     return [
         f.sum("messages").alias("messages"),
         f.sum("bytes").alias("bytes"),
+        f.max("largest").alias("largest"),
         f.min("first_offset").alias("first_offset"),
         f.max("last_offset").alias("last_offset"),
         f.min("first_time").alias("first_time"),

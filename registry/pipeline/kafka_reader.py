@@ -92,6 +92,7 @@ _ADDRESS: Final = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _MIN_PARTITIONS: Final = 32  # for fine steps of progress; only above _SMALL messages
 _SMALL: Final = 100_000
+_FEW_TASKS: Final = 8  # for at most _SMALL messages: a task for each partition takes longer than its messages
 
 # Measured: the default wait costs half a second per partition, the default poll a third of the throughput.
 _FIXED: Final = {
@@ -187,6 +188,8 @@ def read_messages(session: SparkSession, connection: KafkaConnection, pieces: Se
     if sum(piece.size for piece in pieces) > _SMALL:
         options["minPartitions"] = str(max(_MIN_PARTITIONS, len(pieces)))
     messages = session.read.format("kafka").options(**options).load()
+    if "minPartitions" not in options and len(pieces) > _FEW_TASKS:
+        messages = messages.coalesce(_FEW_TASKS)
     return messages.select("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 
 

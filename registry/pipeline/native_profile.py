@@ -287,7 +287,8 @@ def counted(group: ProfileGroup, rows: Sequence[Any], reveal: bool) -> Iterator[
             if number in own
             for path, stat in zip(paths, own[number]["stats"], strict=True)
         }
-        yield from _fields(mark, group.trees[mark], stats, decoded, reveal)
+        if decoded:
+            yield from _fields(mark, group.trees[mark], stats, decoded, reveal)
 
 
 def _bad(mark: Mark, place: Any, name: str) -> CountedBad:

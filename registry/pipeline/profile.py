@@ -1,14 +1,16 @@
 """What a scan counts beyond framing, slice by slice.
 
 Spark SQL functions count plain Avro (`native_profile`). Everything else goes through Python: JSON, Protobuf, change
-events, and Avro without a common reader. Of plain Avro, the first messages of every slice go through Python too: for
-the insides of lists and maps, reasons, and samples.
+events, Avro without a common reader, and topics with few messages in the slice, because Spark takes seconds to compile
+the functions of one topic. Of plain Avro, the first messages of every slice go through Python too: for the insides of
+lists and maps, reasons, and samples.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
@@ -22,26 +24,31 @@ from registry.formats import format_of
 from registry.observations import BodyProblem, Framing, Observation, Sample, Side, Span, TopicScan, WriterSchema
 from registry.pipeline import avro_schemas, kafka_reader
 from registry.pipeline.avro_schemas import NotMergeable, TypeNode
-from registry.pipeline.body_decoding import JSON_CLASSES, BodySelection, Decoding, Marks
+from registry.pipeline.body_decoding import JSON_CLASSES, LARGEST_BODY, BodySelection, Decoding, Marks
 from registry.pipeline.framing import as_framing, joined, keys_of, raw_mark
 from registry.pipeline.kafka_reader import Piece
 from registry.pipeline.native_profile import CountedBad, CountedField, Mark, ProfileGroup, counted, profile_query
 from registry.pipeline.profile_result import MOST_OFFSETS, BadBodies, Owner, Profiles, owner_of
 from registry.pipeline.session import Control, first_line
-from registry.pipeline.workers.fields import LIMITS
+from registry.pipeline.workers.fields import DEEPEST, LIMITS, MOST_PATHS
 from registry.pipeline.workers.message_reader import BODIES, MOST_FIRSTS, MOST_GROUPS, TOO_LARGE, too_large
 
 logger = logging.getLogger(__name__)
 
 SHARE: Final = 20_000  # messages of plain Avro in a slice that also go through Python
+FEW: Final = 20_000  # messages of a topic in a slice that go through Python only
 GROUPS_IN_MEMORY: Final = 2_000
 MOST_REREAD: Final = 10  # undecodable bodies of a partition in a slice that are read again for the reason
 
 
 @dataclass
 class Profiled:
-    """The profile of one slice: facts of the native pass by group, and the lines of the pass through Python."""
+    """The profile of one slice: facts of the native pass by group, and the lines of the pass through Python.
 
+    `small` has the sides of topics whose plain Avro went through Python only.
+    """
+
+    small: frozenset[tuple[str, Side]] = frozenset()
     counted: list[tuple[ProfileGroup, list[CountedField | CountedBad]]] = field(default_factory=list)
     lines: list[Any] = field(default_factory=list)
 
@@ -66,6 +73,7 @@ class Profiler:
         # By topic and side: the schemas counted natively, in the order they were found, and those that can't be.
         self._native: dict[tuple[str, Side], dict[Mark, TypeNode]] = {}
         self._apart: set[tuple[str, Side, Mark]] = set()
+        self._small: frozenset[tuple[str, Side]] = frozenset()  # those of the slice that is added
         for writer in spec.writers if self._profiles_fields else ():
             try:
                 self._writers[writer.framing, writer.mark] = _writer(writer, changes=spec.profile.changes)
@@ -80,9 +88,10 @@ class Profiler:
 
     def profile(self, pieces: Sequence[Piece], rows: Sequence[Any]) -> Profiled:
         """Profile a slice with the groups `rows`; it doesn't count until passed to `add`."""
-        profiled = Profiled()
         marks = {(key[0], *key[2:]) for row in rows for key in keys_of(row)} if self._profiles_fields else set()
         groups = self._groups(marks)
+        profiled = Profiled(_small(groups, pieces, rows))
+        groups = [group for group in groups if (group.topic, group.side) not in profiled.small]
         if groups:  # otherwise Spark sorts a grouping of more than 128 keys, with all its sketches
             self._session.conf.set("spark.sql.objectHashAggregate.sortBased.fallbackThreshold", str(GROUPS_IN_MEMORY))
         query = profile_query(self._session, self._spec.connection, groups, pieces, self._spec.profile.reveal)
@@ -92,7 +101,7 @@ class Profiler:
                 own = [row for row in counts if row["group"] == number]
                 profiled.counted.append((group, list(counted(group, own, self._spec.profile.reveal))))
         share = self._share(pieces, groups)
-        selections = [self._whole(pieces, marks), share, *self._unexplained(profiled, pieces, share)]
+        selections = [self._whole(pieces, marks, profiled.small), share, *self._unexplained(profiled, pieces, share)]
         profiled.lines = self._decoding.lines(selections)
         return profiled
 
@@ -119,7 +128,12 @@ class Profiler:
                 groups.append(ProfileGroup(topic, side, reader, trees, {mine: raw_mark(*mine) for mine in trees}))
         return groups
 
-    def _whole(self, pieces: Sequence[Piece], groups_met: set[tuple[str, Side, str, str]]) -> BodySelection:
+    def _whole(
+        self,
+        pieces: Sequence[Piece],
+        groups_met: set[tuple[str, Side, str, str]],
+        small: frozenset[tuple[str, Side]],
+    ) -> BodySelection:
         """Select the bodies that all go through Python: JSON without a schema, and schemas not counted natively."""
         marks: Marks = {}
         indexed: dict[Framing, list[bytes]] = {}
@@ -130,7 +144,8 @@ class Profiler:
                 plain |= {(topic, side)} if kind in JSON_CLASSES else set()
                 continue
             writer = self._writers.get((framing, mark))
-            if writer is not None and (framing, mark) not in self._native.get((topic, side), {}):
+            is_native = (framing, mark) in self._native.get((topic, side), {}) and (topic, side) not in small
+            if writer is not None and not is_native:
                 raw = raw_mark(framing, mark)
                 marks.setdefault((topic, side), {}).setdefault(framing, []).append(raw)
                 if format_of(writer.kind).has_message_indexes:
@@ -200,8 +215,30 @@ class Profiler:
                 else:
                     bad = self._profiles.bad.setdefault((owner, fact.partition, "malformed"), BadBodies())
                     bad.add_unexplained(fact.span, fact.sizes)
+        self._small = profiled.small
+        self._add_small_fields(profiled.lines)
         for name, key, what in profiled.lines:
             getattr(self, f"_add_{name}")(key, what)
+
+    def _add_small_fields(self, lines: Sequence[Any]) -> None:
+        """Add plain Avro that went through Python only as the native pass does: at every path that its schema declares."""
+        messages: Counter[Owner] = Counter()
+        paths: dict[Owner, Mapping[str, TypeNode]] = {}
+        for name, key, row in lines:
+            if name != "field" or (key[0], key[1]) not in self._small:
+                continue
+            owner = owner_of(*key[:4])
+            tree = self._native.get(owner[:2], {}).get(cast("Mark", owner[2:]))
+            if tree is None:
+                continue
+            if not row["path"]:
+                messages[owner] += row["messages"]
+            if row["path"] in paths.setdefault(owner, avro_schemas.kinds_below(tree)):
+                counts = {name: row[name] for name in _COUNTS if name in row} | {"messages": 0}
+                self._profiles.add_field(owner, row["path"], counts, natively=True)
+        for owner, number in messages.items():
+            for path in paths[owner]:
+                self._profiles.add_field(owner, path, _NOTHING | {"messages": number}, natively=True)
 
     def forget(self, topic: str) -> None:
         """Drop all counts of a lost topic."""
@@ -237,8 +274,10 @@ class Profiler:
         return {sketches[row.number][0]: row.estimate for row in estimates}
 
     def _is_native(self, owner: Owner) -> bool:
+        """Return whether the native pass counts these bodies in the slice that is added."""
         topic, side, framing, mark = owner
-        return framing is not None and (framing, mark) in self._native.get((topic, side), {})
+        is_mark = framing is not None and (framing, mark) in self._native.get((topic, side), {})
+        return is_mark and (topic, side) not in self._small
 
     def _add_field(self, key: list[Any], row: dict[str, Any]) -> None:
         topic, side, framing, raw, message_type = key
@@ -298,6 +337,30 @@ class Profiler:
 
     def _add_given_up(self, key: list[Any], reason: str) -> None:
         self._profiles.given_up[owner_of(*key)] = reason
+
+
+#: what the native pass counts at a path
+_COUNTS: Final = ("present", "nulls", "kinds", "values", "hashes", "low", "high")
+_NOTHING: Final[dict[str, Any]] = {"present": 0, "nulls": 0, "kinds": {}, "values": {}}
+
+
+def _small(groups: Iterable[ProfileGroup], pieces: Iterable[Piece], rows: Iterable[Any]) -> frozenset[tuple[str, Side]]:
+    """Return the sides of topics with so few messages that Python counts them in less time than Spark compiles."""
+    offsets: Counter[str] = Counter()
+    for piece in pieces:
+        offsets[piece.topic] += piece.size
+    large = {row.topic for row in rows if row.largest > LARGEST_BODY}
+    return frozenset(
+        (group.topic, group.side)
+        for group in groups
+        if offsets[group.topic] <= FEW and group.topic not in large and _fits_python(group)
+    )
+
+
+def _fits_python(group: ProfileGroup) -> bool:
+    """Return whether the limits of the workers leave out nothing that the native pass would count."""
+    sizes = [avro_schemas.size_of(tree) for tree in group.trees.values()]
+    return max(number for number, _ in sizes) <= MOST_PATHS and max(depth for _, depth in sizes) <= DEEPEST
 
 
 def _writer(writer: WriterSchema, *, changes: bool) -> _ProfileWriter:

@@ -76,13 +76,19 @@ class FieldSum:
             self.high = row["high"] if self.high is None else _last(self.high, row["high"])
 
     def distinct(self, estimate: int | None) -> int | None:
-        """Return the number of distinct values, `estimate` if Spark's sketches counted them; None if not counted."""
+        """Return the number of distinct values; None if not counted.
+
+        `estimate` is that of Spark's sketches. Values that only the workers saw may be others: the larger one counts.
+        """
         if self.sketches:
-            return estimate
+            return max(estimate, self._hashed()) if estimate is not None else None
         if self.values:
             return len(self.values)
+        return self._hashed() or None
+
+    def _hashed(self) -> int:
         if len(self.hashes) < SKETCH:
-            return len(self.hashes) or None
+            return len(self.hashes)
         return round((SKETCH - 1) / (max(self.hashes) / HASHES))
 
 
