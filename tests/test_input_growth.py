@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
+from unittest import mock
 
 import pytest
 
@@ -23,6 +24,8 @@ from registry.errors import InvalidSchema
 from registry.formats import format_of
 from registry.formats.base import ParsedSchema
 from registry.formats.compatibility import Checker
+from registry.formats.json_schema import empirical_check
+from registry.formats.json_schema.proof import Proof
 from registry.formats.schema_format import SchemaFormat
 from registry.promotions.plan.steps import in_order
 from registry.promotions.plan.types import IncomingVersion
@@ -103,6 +106,15 @@ def chained_references(count: int, type_: str, *, is_cycle: bool = False) -> dic
     return {"definitions": {**definitions, f"d{count}": last}, "properties": {"a": {"$ref": "#/definitions/d0"}}}
 
 
+def referring(count: int, type_: str) -> dict[str, Any]:
+    """A union of references to objects that a constant tells apart."""
+    definitions = {
+        f"d{i}": {"type": "object", "properties": {"v": {"type": type_}, "k": {"const": f"k{i}"}}, "required": ["k"]}
+        for i in range(count)
+    }
+    return {"$defs": definitions, "anyOf": [{"$ref": f"#/$defs/d{i}"} for i in range(count)]}
+
+
 def patterns(count: int, type_: str) -> dict[str, Any]:
     return {"type": "object", "patternProperties": {f"^k{i}$": {"type": type_} for i in range(count)}}
 
@@ -164,6 +176,12 @@ def prove(pair: Pair) -> None:
     format.truth(new, old)
     for finding in format.judge(new, old).breaks[:20]:
         format.witness(new, old, finding)
+
+
+def prove_union(count: int) -> None:
+    """The proof alone, without the data that the validator refuses."""
+    writer, reader = referring(count, "integer"), referring(count, "string")
+    assert not Proof(reader, writer, lambda value, schema: False, lambda value, schema: True).holds()
 
 
 def lines(count: int) -> tuple[str, str]:
@@ -262,6 +280,7 @@ CASES: Final = (
     Case(
         "JSON: alternatives", lambda n: json_schema(combined("oneOf", n, "a"), combined("oneOf", n, "b")), differ, 400
     ),
+    Case("JSON data: references in a union", int, prove_union, 700),
     Case("lines of a text", lines, lambda texts: text_diff(*texts), 2_000),
     Case("versions of a plan", incoming, in_order, 400),
     Case("columns of a table", columns, lambda made: predict_refusal(*made, side="key"), 200),
@@ -271,6 +290,15 @@ CASES: Final = (
     Case("functions that end the run", ending, read_plan, 400),
     Case("stateful operators", operators, read_plan, 200),
 )
+
+
+def test_few_data_are_refused_by_a_wide_union(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The validator lists for each datum why it refuses every member."""
+    format, old, new = parsed(json_schema(referring(1_000, "integer"), referring(1_000, "string")))
+    refused = mock.Mock(side_effect=empirical_check.validation_failures)
+    monkeypatch.setattr(empirical_check, "validation_failures", refused)
+    assert format.truth(new, old).answer == "no"
+    assert 0 < refused.call_count <= 25
 
 
 @pytest.fixture(autouse=True)

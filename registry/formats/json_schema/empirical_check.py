@@ -39,6 +39,9 @@ from registry.formats.json_schema.value_facts import DEFAULT_COST_LIMIT, MAX_UNF
 MAX_CANDIDATES: Final = 3_000
 MAX_FINDINGS: Final = 40
 _CANDIDATES_AFTER: Final = 400
+#: rejected members of unions that cost as much as a candidate: the validator lists all of them for each datum
+_MEMBERS_OF_A_CANDIDATE: Final = 50
+_UNIONS: Final = frozenset({"anyOf", "oneOf"})
 _MAX_BUNDLE_VALIDATORS: Final = 4_000
 
 
@@ -216,6 +219,9 @@ class _Pair:
                 failures = validation_failures(self._takes, value)
             except (ValueError, RecursionError):
                 continue
+            left -= sum(len(failure.expected) for failure in failures if failure.keyword in _UNIONS) // (
+                _MEMBERS_OF_A_CANDIDATE
+            )
             for failure in failures:
                 if failure.key not in reported:
                     reported.add(failure.key)

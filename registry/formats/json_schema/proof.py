@@ -44,6 +44,7 @@ class Proof:
         self._open: dict[tuple[Any, ...], tuple[int, int]] = {}
         self._alive: list[Schema] = []
         self._known: dict[tuple[Any, ...], bool] = {}
+        self._member_ids: dict[int, frozenset[int]] = {}
 
     def holds(self) -> bool:
         """Return whether the proof was found."""
@@ -141,10 +142,33 @@ class Proof:
         """Prove each alternative of the writer on its own."""
         if splits >= _MAX_SPLITS:
             return False
-        alternatives = _alternatives(facts)
+        alternatives = self._alternatives(facts)
         if not alternatives:
             return False
         return all(self.covers([*facts.items, extra], reader, splits + 1) for extra in alternatives)
+
+    def _alternatives(self, facts: Facts) -> list[Schema]:
+        """Return schemas at least one of which is valid for every value, from the first fact with several."""
+        fact_ids = {id(item) for item in facts.items}
+        for item in facts.items:
+            for keyword in ("anyOf", "oneOf"):
+                members = item.get(keyword)
+                if members and fact_ids.isdisjoint(self._ids_of(members)):
+                    return list(members)
+            if "if" in item and not any(id(item.get(key)) in fact_ids for key in ("then", "else")):
+                return [{"allOf": [item["if"], item.get("then", True)]}, item.get("else", True)]
+        types = facts.types
+        if "number" in types:
+            types = types - {"integer"}
+        if len(types) > 1:
+            return [_ONLY[name] for name in sorted(types)]
+        return []
+
+    def _ids_of(self, members: list[Schema]) -> frozenset[int]:
+        """Return the ids of the members of a union; cached, because each member is compared with all of them."""
+        if id(members) not in self._member_ids:
+            self._member_ids[id(members)] = frozenset(map(id, members))
+        return self._member_ids[id(members)]
 
     def disjoint(self, schemas: list[Schema], other: Schema) -> bool:
         """Return whether no value is valid under both the writer's schemas and the reader's, by type or constant."""
@@ -245,24 +269,6 @@ def _is_closed_text(schema: Schema) -> bool:
         elif isinstance(item, list):
             todo.extend(item)
     return True
-
-
-def _alternatives(facts: Facts) -> list[Schema]:
-    """Return schemas at least one of which is valid for every value, from the first fact with several."""
-    fact_ids = {id(item) for item in facts.items}
-    for item in facts.items:
-        for keyword in ("anyOf", "oneOf"):
-            members = item.get(keyword)
-            if members and not any(id(member) in fact_ids for member in members):
-                return list(members)
-        if "if" in item and not any(id(item.get(key)) in fact_ids for key in ("then", "else")):
-            return [{"allOf": [item["if"], item.get("then", True)]}, item.get("else", True)]
-    types = facts.types
-    if "number" in types:
-        types = types - {"integer"}
-    if len(types) > 1:
-        return [_ONLY[name] for name in sorted(types)]
-    return []
 
 
 _ONLY: Final[Mapping[str, Schema]] = {
