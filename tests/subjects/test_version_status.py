@@ -15,7 +15,7 @@ from django.utils import timezone
 from registry.access.models import Ownership
 from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
-from registry.errors import (
+from registry.errors import (, VersionNotFound
     IncompatibleSchema,
     InvalidInput,
     NotAllowed,
@@ -281,3 +281,11 @@ def test_a_level_never_looks_at_it(two: None, person: Any, register: Register) -
     broken = {**schema(), "fields": [{"name": "b", "type": "string"}]}
     with pytest.raises(IncompatibleSchema):
         register("orders-value", broken)
+
+
+def test_a_version_that_is_deleted_between_two_reads_is_not_found(dev: Registry, register: Register) -> None:
+    register("orders-value", schema("a"))
+    rows = list(SchemaVersion.objects.all())
+    SchemaVersion.objects.all().delete()
+    with pytest.raises(VersionNotFound, match="Version 1 not found"):
+        version_infos(rows)

@@ -247,8 +247,13 @@ def version_row(subject: Subject, number: int | None, *, deleted: bool = False) 
 
 
 def version_infos(rows: Sequence[SchemaVersion]) -> list[VersionInfo]:
-    """Return the rows as values, in their order, with a constant number of queries."""
+    """Return the rows as values, in their order, with a constant number of queries.
+
+    Raises VersionNotFound if one was deleted since it was read.
+    """
     full = SchemaVersion.objects.filter(pk__in=[row.pk for row in rows]).select_related(*JOINED).in_bulk()
+    if gone := [row for row in rows if row.pk not in full]:
+        raise no_version(gone[0].version)
     return infos_of([full[row.pk] for row in rows])
 
 
