@@ -15,7 +15,7 @@ from django.utils import timezone
 from registry.access.models import Ownership
 from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
-from registry.errors import (, VersionNotFound
+from registry.errors import (
     IncompatibleSchema,
     InvalidInput,
     NotAllowed,
