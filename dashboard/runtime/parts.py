@@ -156,7 +156,7 @@ WORKERS = tuple(
         without=f"{tasks} wait until it runs",
         answer=programs.worker_probe(queue, without_broker="the broker is away"),
     )
-    for queue, threads, tasks in (("default", 4, "syncs, deliveries and promotions"), ("scans", 2, "scans"))
+    for queue, threads, tasks in (("default", 4, "syncs, deliveries and promotions"), ("scans", 3, "scans"))
 )
 AVRO_ENDPOINT = Part(
     "avro-endpoint",

@@ -97,12 +97,22 @@ def _write_properties(layout: Layout, folder: Path) -> Path:
         "spark.sql.session.timeZone": "UTC",
         # With a few cores, the default of 200 partitions per shuffle would mainly cost task starts.
         "spark.sql.shuffle.partitions": "8",
+        "spark.scheduler.mode": "FAIR",
+        "spark.scheduler.allocation.file": _write_pools(folder).as_uri(),
         "spark.ui.enabled": "false",
     }
     if _on_this_machine():
         values |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
     path = folder / "server.properties"
     write_private(path, "".join(f"{name} {_escaped(value)}\n" for name, value in values.items()))
+    return path
+
+
+def _write_pools(folder: Path) -> Path:
+    """Write a pool that lets the tasks of a small scan run between those of a large one; by default, they'd wait."""
+    path = folder / "pools.xml"
+    pool = '<pool name="default"><schedulingMode>FAIR</schedulingMode></pool>'
+    path.write_text(f"<allocations>{pool}</allocations>\n", encoding="utf-8")
     return path
 
 

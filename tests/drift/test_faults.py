@@ -15,7 +15,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from importlib import import_module
@@ -46,7 +46,7 @@ from registry.drift.models import Finding, Scan, SchemaUse, Source, Topic
 from registry.drift.scan import runner
 from registry.drift.scan.runner import perform_scan
 from registry.drift.sources import kafka
-from registry.errors import InvalidSource
+from registry.errors import InvalidSource, WrongState
 from registry.pipeline import kafka_reader
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
@@ -573,6 +573,34 @@ def test_a_scan_that_is_cancelled_ends_at_once_on_spark_too(house: str, big: str
     assert row.read is not None
     assert row.read["bound_reached"] == "messages", "a bound that was reached is said"
     assert 0 < sum(Topic.objects.get().positions.values()) < MANY
+
+
+def test_a_small_source_does_not_wait_for_large_ones(house: str, big: str, system: Actor) -> None:
+    schema_id = register(big, system)
+    small_topic = make_topic(house, good(schema_id), partitions=1)
+    small = add(system, small_topic, every_seconds=60)
+    assert scan(small, system).state == "done"
+    fill(house, small_topic, good(schema_id))
+    large = [services.queue_scan(source_id=add(system, big), by=system) for _ in range(3)]
+    running = [Running(number) for number in large[:2]]
+    for run in running:
+        run.until_reading()
+    assert perform_scan(large[2]) == "not claimed", "the last thread is for others"
+    Source.objects.filter(pk=small).update(next_scan_at=timezone.now())
+    began = time.monotonic()
+    for number in services.queue_due_scans(by=system):
+        perform_scan(number)
+    seconds = time.monotonic() - began
+    row = Source.objects.get(pk=small).scans.first()
+    assert row is not None
+    assert row.read is not None
+    assert (row.state, row.read["messages"]) == ("done", 5)
+    assert seconds < 60
+    for number in large:
+        with suppress(WrongState):  # it is done
+            runner.interrupt_scan(services.cancel_scan(scan_id=number, by=system))
+    for run in running:
+        run.ended(120)
 
 
 def test_a_restart_of_the_database_stops_no_scan(house: str, big: str, system: Actor) -> None:

@@ -36,10 +36,28 @@ SERVERS_FAULT = 500  # the lowest HTTP status of a server error
 def perform_scan(scan_id: int) -> str:
     """Run a queued scan and return its final state, or `not claimed` if another worker has it.
 
+    A scan of a source with a backlog also stays queued while this process runs LARGE_AT_ONCE of those: beat enqueues it
+    again. So a thread is always left for sources with few new messages.
+
     `waiting`: its broker or Spark is away, as in a restart, and the scan is queued again for later. An expected error
     fails the scan with its reason. An unexpected one does too, and is raised so that the worker's log has its trace. A
     scan that was cancelled meanwhile, or given to another worker, stores nothing.
     """
+    is_large = retry_while_database_away(lambda: services.has_backlog(scan_id))
+    if is_large and not _large_slots.acquire(blocking=False):
+        return "not claimed"
+    try:
+        return _perform_in_session(scan_id)
+    finally:
+        if is_large:
+            _large_slots.release()
+
+
+LARGE_AT_ONCE = 2  # the worker that `up` starts has one thread more (dashboard/runtime/parts.py)
+_large_slots = threading.BoundedSemaphore(LARGE_AT_ONCE)
+
+
+def _perform_in_session(scan_id: int) -> str:
     try:
         session = _idle_sessions.pop()
     except IndexError:

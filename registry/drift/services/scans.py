@@ -66,12 +66,18 @@ def queue_due_scans(*, by: Actor) -> list[int]:
         source.save(update_fields=["next_scan_at"])
         if not source.scans.filter(state__in=("queued", "running")).exists():
             source.scans.create(queued_by=by.name)
-    return list(_claimable().values_list("pk", flat=True))
+    return list(_claimable().order_by("pk").values_list("pk", flat=True))
 
 
 def _claimable() -> QuerySet[Scan]:
     """Return queued scans whose pause is over."""
     return Scan.objects.filter(state="queued").exclude(retry_at__gt=timezone.now())
+
+
+def has_backlog(scan_id: int) -> bool:
+    """Return whether a scan may have much to read: its source's last one reached a limit, or there is none yet."""
+    last = Scan.objects.filter(source__scans=scan_id, state="done").order_by("-pk").first()
+    return last is None or (last.read or {}).get("bound_reached") in ("messages", "bytes", "deadline")
 
 
 def claim_scan(scan_id: int, *, session: str = "") -> ScanClaim | None:
