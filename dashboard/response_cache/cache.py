@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
@@ -159,9 +160,8 @@ class ResponseCache:
         key = key_of(scope) if scope["type"] == "http" else None
         if key is not None and scope["method"] == "POST":
             key, receive = await _with_body(key, scope, receive)
-        moment = now()
-        if key is not None and all(moment < clock.until for clock in self._clocks):
-            entry = self.entries.find(key, moment)
+        if key is not None and self._may_answer():
+            entry = self.entries.find(key, now())
             if entry is not None:
                 self._generation.hit()
                 await send(entry.start)
@@ -197,12 +197,19 @@ class ResponseCache:
 
     def _recently_read(self) -> tuple[Recent, float]:
         """Return what requests have read since a moment, and that moment; no commit of `EVERYTHING` came after it."""
-        if now() - self._began > RECENT_SECONDS or not self._recent.is_current():
-            words = self._generation.words(EVERYTHING)
-            can_keep = is_quiet(words)
-            self._recent = Recent(lambda: can_keep and self._generation.words(EVERYTHING) == words)
+        if not self._recent.is_current():
             self._began = now()
+            words, until = self._generation.words(EVERYTHING), self._began + RECENT_SECONDS
+            can_keep = is_quiet(words)
+            self._recent = Recent(
+                lambda: can_keep and self._may_answer(until) and self._generation.words(EVERYTHING) == words
+            )
         return self._recent, self._began
+
+    def _may_answer(self, until: float = math.inf) -> bool:
+        """Return whether all clocks allow what was read before, and it is before `until`."""
+        moment = now()
+        return moment < until and all(moment < clock.until for clock in self._clocks)
 
     def _epochs(self, groups: Groups, snapshot: bytes) -> Epochs | None:
         """Return the epochs of the groups; None if a commit since the snapshot touches one of them."""

@@ -67,7 +67,7 @@ def authenticate_at(
         )
     origin, recent = str(environment.get("REMOTE_ADDR") or ""), recent_in(environment)
     who, where = (token, door, origin), (registry, subject)
-    caller, place = recent.values.get(who), recent.values.get(where)
+    caller, place = recent.get(who), recent.get(where)
     if caller is None or place is None or _has_expired(caller):
         call = read_call(token, registry, subject, door=door, origin=origin)
         caller, place = call.actor, (call.registry, call.subject)

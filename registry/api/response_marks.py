@@ -82,6 +82,10 @@ class Recent:
     is_current: Callable[[], bool]
     values: dict[Hashable, Any] = field(default_factory=dict)
 
+    def get(self, key: Hashable) -> Any:
+        """Return a value; None if there is none, or something was committed while the request waited for a thread."""
+        return self.values.get(key) if self.is_current() else None
+
     def keep(self, key: Hashable, value: Any) -> None:
         """Keep a value that was read after this was created, unless something was committed since."""
         if len(self.values) < MAX_RECENT and self.is_current():

@@ -215,6 +215,19 @@ def test_a_token_that_has_expired_is_refused_although_it_was_read(
     assert ask() == 401
 
 
+def test_what_was_read_isn_t_used_once_something_is_committed(
+    filled: dict[str, str], api: Callable[[str], Client]
+) -> None:
+    """A request that has waited for a thread begins with values from before."""
+    is_current = [True]
+    client, recent = api("reader"), Recent(lambda: is_current[0])
+    ask = lambda: client.get("/schemas/ids/1", **{ENVIRON: Replay(recent=recent)}).status_code  # noqa: E731
+    assert ask() == 200
+    ApiToken.objects.update(revoked_at=timezone.now())
+    is_current[0] = False
+    assert ask() == 401
+
+
 def test_programs_set_list_and_clear_it(filled: dict[str, str], api: Callable[[str], Client], system: Actor) -> None:
     register_version(registry="dev", subject=SubjectName(".", "a/b"), text=SCHEMA, by=system)
     client = api("steward")

@@ -241,6 +241,20 @@ def test_what_a_request_has_read_others_needn_t_read_until_a_commit(
     assert first.values == {"who": 1}, "what was read while something was committed isn't kept"
 
 
+def test_what_others_have_read_is_not_used_after_the_lease_or_ten_seconds(
+    generation: Generation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request may wait for a thread for long."""
+    site, time = Site(generation), [1000.0]
+    monkeypatch.setattr(response_cache_cache, "now", lambda: time[0])
+    asked(site)
+    recent = site.application.recent[-1]
+    recent.keep("who", 1)
+    assert recent.get("who") == 1
+    time[0] += 10.5
+    assert recent.get("who") is None
+
+
 def test_what_others_have_read_and_the_answer_together_get_half_a_minute_old(
     generation: Generation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
