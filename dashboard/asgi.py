@@ -18,6 +18,7 @@ import io
 import json
 import logging
 import os
+import re
 import socket
 import sys
 import tempfile
@@ -62,11 +63,13 @@ WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]
 
 # In total at most the pool of database connections in the settings: a thread without a connection would only wait.
 THREADS = 8
-REGISTRATION_THREADS = 6  # for registrations, which wait for each other and for children that read costly schemas
+WRITE_THREADS = 6  # for registrations and other writes of the APIs, which wait for each other and for costly schemas
+WRITES = frozenset({"PUT", "PATCH", "DELETE"})
+REGISTRATION = re.compile(r"(?<!/compatibility)/subjects/.+/versions/?$", re.DOTALL)
 STREAM_THREADS = 2  # that generate streamed responses
 READY_THREADS = 1  # that check whether the database answers
 APART_THREADS = 2  # for requests without the database
-STATIC = b"/ui/static/"
+STATIC = "/ui/static/"
 MAX_BODY = 8 * 1024 * 1024
 IN_MEMORY = 512 * 1024  # bytes of a request's body; a longer one goes to a temporary file
 # The server reports a malformed body like a disconnected client, and answers 500 itself if the application doesn't.
@@ -130,7 +133,7 @@ class WsgiBridge:
         self._refusals = refusals
         self._max_body = max_body
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="request")
-        self._registrations = ThreadPoolExecutor(REGISTRATION_THREADS, thread_name_prefix="registration")
+        self._writers = ThreadPoolExecutor(WRITE_THREADS, thread_name_prefix="write")
         self._makers = ThreadPoolExecutor(STREAM_THREADS, thread_name_prefix="stream")
         self._ready = ThreadPoolExecutor(READY_THREADS, thread_name_prefix="ready")
         self._apart = ThreadPoolExecutor(APART_THREADS, thread_name_prefix="apart")
@@ -149,7 +152,7 @@ class WsgiBridge:
         loop = asyncio.get_running_loop()
         with body:
             environ = build_environ(scope, body, length)
-            threads = self._threads_for(scope["method"], scope["raw_path"])
+            threads = self._threads_for(scope["method"], scope["path"])
             response = await loop.run_in_executor(threads, _respond, self._application, environ)
         if response.parts is None:
             await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
@@ -164,13 +167,15 @@ class WsgiBridge:
             loop.run_in_executor(self._makers, _close, response.parts)
             await self._refuse(RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, BUSY), scope, receive, send)
 
-    def _threads_for(self, method: str, path: bytes) -> ThreadPoolExecutor:
-        """Return separate threads for registrations, and for health checks and static files, which nothing may block."""
-        if path == b"/readyz":
+    def _threads_for(self, method: str, path: str) -> ThreadPoolExecutor:
+        """Return separate threads for registrations and other API writes, which wait for locks, and for health checks and
+        static files, which nothing may block.
+        """
+        if path == "/readyz":
             return self._ready
-        if method == "POST" and path.endswith(b"/versions"):
-            return self._registrations
-        return self._apart if path == b"/healthz" or path.startswith(STATIC) else self._threads
+        if method in WRITES or (method == "POST" and REGISTRATION.search(path)):
+            return self._writers
+        return self._apart if path == "/healthz" or path.startswith(STATIC) else self._threads
 
     async def _stream(self, parts: Iterable[bytes], response: BridgeResponse, receive: Receive, send: Send) -> None:
         """Send what a thread generates; a truncated stream isn't terminated, so that its client detects it."""

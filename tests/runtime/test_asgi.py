@@ -17,11 +17,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import AsyncMock
+from urllib.parse import unquote
 
 import pytest
 
 from dashboard import asgi
-from dashboard.asgi import REGISTRATION_THREADS, THREADS, WsgiBridge, build_environ
+from dashboard.asgi import THREADS, WRITE_THREADS, WsgiBridge, build_environ
 from dashboard.runtime.layout import answers, free_port
 from dashboard.runtime.programs import OPENING, most_files, web_arguments
 from tests.runtime.conftest import ROOT
@@ -37,6 +38,7 @@ def scope(path: bytes = b"/", **more: Any) -> dict[str, Any]:
         "scheme": "http",
         "http_version": "1.1",
         "raw_path": path,
+        "path": unquote(path.decode("ascii", "replace")),
         "query_string": b"",
         "headers": [(b"host", b"localhost:8081")],
         "client": ("127.0.0.1", "5555"),
@@ -96,7 +98,7 @@ def test_a_read_does_not_wait_behind_registrations() -> None:
         async def call(method: str) -> None:
             await bridge(scope(path, method=method), AsyncMock(return_value=part(b"")), AsyncMock())
 
-        registrations = [asyncio.create_task(call("POST")) for _ in range(THREADS + REGISTRATION_THREADS)]
+        registrations = [asyncio.create_task(call("POST")) for _ in range(THREADS + WRITE_THREADS)]
         await asyncio.sleep(0)
         await call("GET")
         released.set()
@@ -104,6 +106,26 @@ def test_a_read_does_not_wait_behind_registrations() -> None:
 
     asyncio.run(run())
     assert answered[0] == "GET"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "threads"),
+    [
+        ("POST", "/subjects/orders/versions", "write"),
+        ("POST", "/subjects/orders/versions/", "write"),
+        ("POST", "/registries/dev/subjects/a/b/versions", "write"),
+        ("PUT", "/config", "write"),
+        ("DELETE", "/subjects/orders", "write"),
+        ("POST", "/compatibility/subjects/orders/versions", "request"),
+        ("POST", "/compatibility/subjects/orders/versions/latest", "request"),
+        ("POST", "/subjects/orders", "request"),
+        ("GET", "/subjects/orders/versions", "request"),
+        ("GET", "/healthz", "apart"),
+        ("GET", "/readyz", "ready"),
+    ],
+)
+def test_which_threads_a_request_gets(method: str, path: str, threads: str) -> None:
+    assert WsgiBridge(echo)._threads_for(method, path)._thread_name_prefix == threads
 
 
 @pytest.mark.parametrize(
