@@ -8,10 +8,11 @@ import pytest
 from django.apps import apps
 from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.models import ForeignKey
-from psycopg.errors import DeadlockDetected, SerializationFailure, UndefinedTable
+from psycopg.errors import DeadlockDetected, ForeignKeyViolation, SerializationFailure, UndefinedTable
 
 from registry.access.roles import Actor
-from registry.subjects.models import Registry, Schema, SchemaVersion, Subject
+from registry.errors import OperationNotPermitted
+from registry.subjects.models import Context, Registry, Schema, SchemaVersion, Subject
 from registry.subjects.models.triggers import INVARIANTS
 from registry.subjects.registration.locks import RETRIES, lock_policy, retried, retry_deadlocks
 from registry.subjects.selectors import get_version
@@ -108,7 +109,7 @@ DANGLING = {
     "subject.context": "UPDATE subjects_subject SET context_id = 0 WHERE id = 900021",
     "schema.context": "UPDATE subjects_schema SET context_id = 0 WHERE id = 900031",
     "schemaversion.subject": "UPDATE subjects_schemaversion SET subject_id = 0 WHERE id = 900041",
-    "schemaversion.schema": "DELETE FROM subjects_schema WHERE id = 900032",
+    "schemaversion.schema": "UPDATE subjects_schemaversion SET schema_id = 0 WHERE id = 900041",
     "schemareference.schema": "UPDATE subjects_schemareference SET schema_id = 0",
     "schemareference.target": "DELETE FROM subjects_schemaversion WHERE id = 900041",
     "config.registry": "UPDATE subjects_config SET registry_id = 0 WHERE context_id IS NULL",
@@ -345,6 +346,55 @@ def test_a_permanent_deletion_waits_for_registrations_and_soft_ones_do_not(
     assert soft.ended < began < permanent.ended
 
 
+@pytest.mark.requirement("GOO-6")
+def test_a_registration_makes_a_context_that_is_deleted_meanwhile_again(
+    transactional_db: None, registries: None, system: Actor, clients: Clients
+) -> None:
+    dev = Registry.objects.get(name="dev")
+    Context.objects.create(registry=dev, name=".c")
+    with transaction.atomic():
+        lock_policy(dev, exclusive=True)
+        Context.objects.filter(name=".c").delete()
+        new = SubjectName(".c", "orders")
+        clients.begin([[Call("register_version", {"registry": "dev", "subject": new, "text": PLAIN})]])
+        wait_for_a_waiter()
+    (outcome,) = clients.outcomes()
+    assert (outcome.value.version, outcome.value.schema_id) == (1, 1)
+
+
+@pytest.mark.requirement("GOO-6")
+def test_a_registration_survives_an_import_that_replaces_the_last_version_with_its_schema(
+    transactional_db: None, registries: None, system: Actor, clients: Clients
+) -> None:
+    """The registration knows the schema, and needs no id; the import takes the schema away before it is used."""
+    register_version(registry="dev", subject=ORDERS, text=PLAIN, by=system)
+    with transaction.atomic():
+        lock_policy(Registry.objects.get(name="dev"))
+        schema = Schema.objects.select_for_update().get()
+        SchemaVersion.objects.all().delete()
+        schema.delete()
+        other = SubjectName(".", "other")
+        clients.begin([[Call("register_version", {"registry": "dev", "subject": other, "text": PLAIN})]])
+        time.sleep(1)
+    (outcome,) = clients.outcomes()
+    assert outcome.value.version == 1
+    assert Schema.objects.count() == SchemaVersion.objects.count() == 1
+
+
+@pytest.mark.requirement("CARD-1")
+def test_a_context_without_a_next_id_says_so(db: None, registries: None, system: Actor) -> None:
+    dev = Registry.objects.get(name="dev")
+    set_mode(registry="dev", subject=SubjectName(".", "imported"), mode="IMPORT", by=system)
+    imported = register_version(
+        registry="dev", subject=SubjectName(".", "imported"), text=PLAIN, schema_id=2**31 - 2, version=1, by=system
+    )
+    assert imported.schema_id == 2**31 - 2
+    assert Context.objects.get(registry=dev, name=".").next_schema_id == 2**31 - 1
+    with pytest.raises(OperationNotPermitted, match="no next schema id"):
+        register_version(registry="dev", subject=ORDERS, text='"long"', by=system)
+    assert register_version(registry="dev", subject=ORDERS, text=PLAIN, by=system).schema_id == 2**31 - 2
+
+
 def broken_by(cause: type[Exception], times: int) -> tuple[list[int], object]:
     """A service that the database refuses a few times, and the list of its calls."""
     calls: list[int] = []
@@ -358,7 +408,7 @@ def broken_by(cause: type[Exception], times: int) -> tuple[list[int], object]:
     return calls, service
 
 
-@pytest.mark.parametrize("cause", [DeadlockDetected, SerializationFailure])
+@pytest.mark.parametrize("cause", [DeadlockDetected, SerializationFailure, ForeignKeyViolation])
 @pytest.mark.parametrize("wrap", [retried, retry_deadlocks])
 def test_a_service_is_tried_again_after_a_deadlock(transactional_db: None, cause: type[Exception], wrap) -> None:
     calls, service = broken_by(cause, RETRIES)

@@ -20,11 +20,12 @@ from typing import Any, Final, ParamSpec, TypeVar
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
-from psycopg.errors import DeadlockDetected, SerializationFailure
+from psycopg.errors import DeadlockDetected, ForeignKeyViolation, SerializationFailure
 from tenacity import retry, retry_if_exception, stop_after_attempt, wait_exponential
 
 from registry.access.roles import Actor
 from registry.audit.context import RECORDING, recording
+from registry.errors import OperationNotPermitted
 from registry.subjects.models import Context, Registry, SchemaVersion, Subject
 from registry.subjects.versions.lookup import among, columns_of, row_of, width_of
 from registry.subjects.versions.qualified_names import SubjectName
@@ -32,6 +33,8 @@ from registry.subjects.versions.qualified_names import SubjectName
 #: first key of the advisory locks for a registry's configs and modes, whose rows may not exist yet
 POLICY_LOCK = 7201
 RETRIES = 3
+#: the end of a context's counter, which ids are below
+MAX_SCHEMA_ID: Final = 2**31 - 1
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
@@ -88,16 +91,15 @@ def hold_subject(cursor: CursorWrapper, registry: Registry, subject: SubjectName
     cursor.execute(_HOLD, values)
 
 
-def held_subject(cursor: CursorWrapper) -> tuple[Context | None, Subject | None]:
-    """Return the context and the locked subject; None if it doesn't exist, or didn't before the policy was locked."""
+def held_subject(cursor: CursorWrapper) -> Subject | None:
+    """Return the locked subject with its context; None if it doesn't exist, or didn't before the policy was locked."""
     row = cursor.fetchone()
     place, held = row[: width_of(Context)], row[width_of(Context) :]
-    context = None if place[0] is None else row_of(Context, place)
-    if context is None or held[0] is None:
-        return context, None
+    if held[0] is None:
+        return None
     subject_row = row_of(Subject, held)
-    subject_row.context = context
-    return context, subject_row
+    subject_row.context = row_of(Context, place)
+    return subject_row
 
 
 _MAKE: Final = f"""
@@ -169,14 +171,28 @@ def lock_referenced(rows: Iterable[SchemaVersion]) -> dict[int, SchemaVersion]:
 
 
 def take_schema_id(context: Context) -> int:
-    """Return the context's next id. It locks the counter until the transaction ends, so call it last."""
+    """Return the context's next id. It locks the counter until the transaction ends, so call it last.
+
+    Raises OperationNotPermitted if there is none.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE subjects_context SET next_schema_id = next_schema_id + 1 WHERE id = %s RETURNING next_schema_id - 1",
-            [context.pk],
+            "UPDATE subjects_context SET next_schema_id = next_schema_id + 1 WHERE id = %s AND next_schema_id < %s"
+            " RETURNING next_schema_id - 1",
+            [context.pk, MAX_SCHEMA_ID],
         )
-        (schema_id,) = cursor.fetchone()
-    return int(schema_id)
+        row = cursor.fetchone()
+    if row is None:
+        raise no_schema_id(context)
+    return int(row[0])
+
+
+def no_schema_id(context: Context) -> OperationNotPermitted:
+    """Return the error for a context whose counter of ids has reached its end."""
+    return OperationNotPermitted(
+        f"Context {context.name} has no next schema id: an import assigned the last ids before 2^31-1. Register the schema "
+        "with an explicit id in mode IMPORT, or use another context."
+    )
 
 
 def lock_ids(context: Context) -> None:
@@ -199,13 +215,15 @@ def pass_schema_ids(newest: Mapping[int, int]) -> None:
     Locks the counters as `lock_ids` does, so call it last.
     """
     column = Context._meta.get_field("next_schema_id")
-    following = [column.get_db_prep_save(schema_id + 1, connection) for schema_id in newest.values()]
+    following = [
+        column.get_db_prep_save(min(schema_id + 1, MAX_SCHEMA_ID), connection) for schema_id in newest.values()
+    ]
     with connection.cursor() as cursor:
         cursor.execute(_RAISE, {"contexts": list(newest), "following": following})
 
 
 def retry_deadlocks(service: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Retry a service if PostgreSQL aborted its transaction to resolve a deadlock."""
+    """Retry a service if PostgreSQL aborted its transaction to resolve a deadlock, or a row that it uses was deleted."""
     return retry(
         retry=retry_if_exception(_ended_by_deadlock),
         wait=wait_exponential(multiplier=0.01),
@@ -215,7 +233,7 @@ def retry_deadlocks(service: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def _ended_by_deadlock(error: BaseException) -> bool:
-    broken = isinstance(error.__cause__, DeadlockDetected | SerializationFailure)
+    broken = isinstance(error.__cause__, DeadlockDetected | SerializationFailure | ForeignKeyViolation)
     return broken and not connection.in_atomic_block
 
 

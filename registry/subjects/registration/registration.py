@@ -41,7 +41,7 @@ from registry.subjects.permissions import Visible, require_references
 from registry.subjects.policy import change_guard
 from registry.subjects.policy.data_contracts import Contract, read_metadata, read_rule_set, version_in
 from registry.subjects.policy.effective_policy import NO_POLICY, config_and_settings
-from registry.subjects.registration.locks import lock_referenced, retried
+from registry.subjects.registration.locks import MAX_SCHEMA_ID, lock_referenced, retried
 from registry.subjects.registration.registration_state import (
     LATEST,
     RegistrationRequest,
@@ -65,7 +65,6 @@ from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.parsed_schemas import parse_stored
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import (
-    MAX_VERSION,
     Standing,
     VersionInfo,
     info_of_new,
@@ -273,8 +272,8 @@ def _request(
 ) -> RegistrationRequest:
     if schema_id is not None and schema_id < 0:
         schema_id = None
-    if schema_id is not None and not 1 <= schema_id <= MAX_VERSION:
-        raise InvalidInput(f"The schema id {str(schema_id)[:40]} is not between 1 and 2^31-1.")
+    if schema_id is not None and not 1 <= schema_id < MAX_SCHEMA_ID:
+        raise InvalidInput(f"The schema id {str(schema_id)[:40]} is not between 1 and 2^31-2.")
     if version > 0:
         parse_version(version)
     return RegistrationRequest(schema_id, version, normalize, release, force)

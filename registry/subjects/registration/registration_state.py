@@ -22,11 +22,13 @@ from registry.subjects.models import Context, Registry, Schema, SchemaReference,
 from registry.subjects.policy import change_guard
 from registry.subjects.policy.effective_policy import EffectiveConfig, OwnConfig
 from registry.subjects.registration.locks import (
+    MAX_SCHEMA_ID,
     held_subject,
     hold_subject,
     lock_context,
     lock_ids,
     lock_subject,
+    no_schema_id,
     pass_schema_ids,
     pipelined,
     take_schema_id,
@@ -133,11 +135,12 @@ def hold(
         with pipelined():
             hold_subject(holding, registry, subject, by=by, why=why)
             read_situation(reading, registry, subject, submission, canonical)
-        context, row = held_subject(holding)
+        row = held_subject(holding)
         situation = situation_of(registry, reading)
         if row is None:
             passes = ask(registry, subject, request, by, applies=situation.is_guarded)
-            row = lock_subject(context or lock_context(registry, subject.context), subject.subject)
+            # The context was read by a snapshot from before the lock: it may have been deleted meanwhile.
+            row = lock_subject(lock_context(registry, subject.context), subject.subject)
             read_situation(reading, registry, subject, submission, canonical)
             situation = situation_of(registry, reading)
     return RegistrationState(registry, subject, row.context, row, situation, canonical, passes)
@@ -156,7 +159,7 @@ WITH known AS MATERIALIZED (
     ORDER BY identity = %(identity)s DESC, schema_id LIMIT 1
 ), taken AS (
     UPDATE subjects_context SET next_schema_id = next_schema_id + 1
-    WHERE id = %(context)s::bigint AND NOT EXISTS (SELECT FROM known) RETURNING next_schema_id - 1 AS schema_id
+    WHERE id = %(context)s::bigint AND next_schema_id < {MAX_SCHEMA_ID} AND NOT EXISTS (SELECT FROM known) RETURNING next_schema_id - 1 AS schema_id
 ), made AS (
     INSERT INTO subjects_schema (context_id, schema_id, schema_type, canonical, identity, fingerprint, guid, metadata,
         rule_set, imported, created_at)
@@ -194,8 +197,9 @@ def store_version(
 
     Also returns whether anybody subscribes to registrations.
 
-    Two writers are serialized by the counter's lock. If the context is known to have the schema, the lock isn't needed,
-    because schemas are deleted only under the exclusive policy lock. Earlier soft-deleted versions with the schema are
+    Two writers are serialized by the counter's lock. If the context is known to have the schema, the lock isn't needed:
+    schemas are deleted under the exclusive policy lock, or when an import replaces their last version; then the commit
+    fails and is tried again. Earlier soft-deleted versions with the schema are
     deleted as in `add_version`.
     """
     schema = schema_of(submission, canonical, context)
@@ -222,7 +226,10 @@ def store_version(
             if not is_known:
                 lock_ids(context)
             cursor.execute(_ADD, values)
-        version_id, schema.pk, schema.schema_id, was_known, has_subscribers = cursor.fetchone()
+        stored = cursor.fetchone()
+    if stored is None:
+        raise no_schema_id(context)
+    version_id, schema.pk, schema.schema_id, was_known, has_subscribers = stored
     if was_known:
         _remove_deleted(subject, schema, number)
     row = SchemaVersion(
