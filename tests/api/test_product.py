@@ -17,6 +17,7 @@ from dashboard.home import panels
 from dashboard.runtime.data_folder import write_missing
 from registry.access.permission_filters import Extent, ExtentPart
 from registry.access.roles import Actor
+from registry.api.product import findings
 from registry.drift.models import Cluster, Finding, Scan, Source
 from registry.errors import InvalidInput
 from registry.subjects.services import register_version
@@ -168,7 +169,9 @@ def test_findings_are_filtered_and_decided_on(api: Api, source: Source, system: 
     assert len(found("")) == 2
 
 
-def test_findings_with_one_cause_are_listed_and_decided_together(api: Api, source: Source, system: Actor) -> None:
+def test_findings_with_one_cause_are_listed_and_decided_together(
+    api: Api, source: Source, system: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
     group = "Changes of table public.orders"
     scan(source, system, *(judged(name, cause_group=group) for name in "abc"), judged("d"))
     a, b, c, d = (Finding.objects.get(sentence=f"finding {name}").pk for name in "abcd")
@@ -183,6 +186,10 @@ def test_findings_with_one_cause_are_listed_and_decided_together(api: Api, sourc
     assert post(api("approver"), f"/api/v1/findings/{c}/reopen", {"group": True}).status_code == 200
     assert set(Finding.objects.filter(state="open").values_list("pk", flat=True)) == {a, b, c, d}
     assert post(api("approver"), f"/api/v1/findings/{c}/reopen", {"group": True}).status_code == 409
+    Finding.objects.filter(pk=b).update(subject_name="payments-value")
+    monkeypatch.setattr(findings, "may", lambda by, action, *, registry, subject: subject != "payments-value")
+    assert post(api("approver"), f"/api/v1/findings/{a}/acknowledge", together).status_code == 200
+    assert set(Finding.objects.filter(state="open").values_list("pk", flat=True)) == {b, d}, "what may not be decided"
 
 
 def test_a_rollout_asks_whether_drift_is_open(api: Api, source: Source, system: Actor) -> None:

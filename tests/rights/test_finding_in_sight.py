@@ -96,6 +96,22 @@ def test_a_name_that_stands_elsewhere_in_a_sentence_hides_it() -> None:
     assert redacted_text("Topic secrets.", {"owners": "secret version 1"}, "orders-value") == "Topic secrets."
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("3 messages have no key, although orders-value or secret is registered.", "3 messages have no key, although orders-value or another subject is registered."),
+        ("Began now, 3 minutes after version 3 of secret was registered by bob.", "This text names subjects that you can’t read."),
+        ("After version 3 of secret was released by bob at noon", "This text names subjects that you can’t read."),
+        ("After version 3 of orders-value was registered by bob at noon", "After version 3 of orders-value was registered by bob at noon"),
+    ],
+)  # fmt: skip
+def test_other_subjects_of_the_topic_and_of_a_cause_are_hidden(text: str, shown: str) -> None:
+    evidence = {"expected": "orders-value or secret"}
+    assert redacted_text(text, evidence, "orders-value") == shown
+    assert redacted_evidence(evidence, "orders-value") == {"expected": "orders-value or another subject"}
+    assert redacted_evidence({"expected": "orders-value"}, "orders-value") == {"expected": "orders-value"}
+
+
 SAMPLE = {"partition": 0, "offset": 17, "time": 1, "value": '{"secret_field": "aaa"}'}
 
 

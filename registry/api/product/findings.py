@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.permission_filters import require_extent
-from registry.access.roles import Actor, require
+from registry.access.roles import Actor, may, require
 from registry.api.product.base import ProductView, WholeNumberField
 from registry.api.product.description import body_of, either, many, shape
 from registry.api.product.lifecycle import SubjectView
@@ -145,7 +145,10 @@ class FindingDecision(ProductView):
         responses=shape("DecidedFinding", selectors.FindingInfo, still_blocks=bool),
     )
     def post(self, request: Request, finding_id: int, decision: str) -> Response:
-        """Acknowledge, reopen or assign a finding, or all open ones that probably have its cause: then all or none."""
+        """Acknowledge, reopen or assign a finding; with `group`, all that probably have its cause, all or none.
+
+        Findings that the caller can read but not decide on stay as they are.
+        """
         values = self.valid(FindingDecisionSerializer)
         names = {"acknowledge": ("reason", "until"), "assign": ("to",), "reopen": ()}[decision]
         arguments = {name: values[name] for name in names}
@@ -158,7 +161,10 @@ class FindingDecision(ProductView):
         """Return the finding and those with its cause that the decision can be made about, in the order of locks."""
         state = "acknowledged" if decision == "reopen" else "open"
         group = selectors.list_findings(group_of=finding_id, state=state, limit=MAX_GROUPED, by=self.actor)
-        return sorted({finding_id} | {info.id for info in group})
+        decidable = (
+            info for info in group if may(self.actor, "finding.decide", registry=info.registry, subject=info.subject)
+        )
+        return sorted({finding_id} | {info.id for info in decidable})
 
 
 class MuteSerializer(serializers.Serializer[Any]):

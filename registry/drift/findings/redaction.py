@@ -19,7 +19,11 @@ NAMING_RULES: Final = tuple(
 _OF_ANY_SCHEMA: Final = Messages.__required_keys__ | Messages.__optional_keys__
 #: evidence fields that only rules about messages of the finding's own subject have
 _OF_OWN_SUBJECT: Final = ("types", "newer")
+#: evidence field that names the subjects of a topic's side: `orders-value or payments-value`
+EXPECTED: Final = "expected"
 _VERSION: Final = re.compile(r"(?:^|(?<=, ))(?P<subject>.+?) version \d+(?=, |$)")
+#: the version that a cause names
+_CAUSE: Final = re.compile(r"version \d+ of (?P<subject>.+) was (?:registered|released) by ", re.DOTALL)
 _MORE: Final = re.compile(r"(?:^|, )[\d,]+ more$")
 
 
@@ -27,10 +31,12 @@ def redacted_text(text: str, evidence: Mapping[str, Any], subject: str) -> str:
     """Return a sentence of the finding without anything about other subjects."""
     if "field" in evidence and not _is_of_own_schema(evidence, subject):
         return "This text describes a schema that you can’t read."
-    for field in NAMING_FIELDS:
-        versions = evidence.get(field)
-        if isinstance(versions, str) and versions:
-            text = text.replace(versions, _own_versions(versions, subject))
+    for field, redacted in (*((field, _own_versions) for field in NAMING_FIELDS), (EXPECTED, _own_subject)):
+        names = evidence.get(field)
+        if isinstance(names, str) and names:
+            text = text.replace(names, redacted(names, subject))
+    if (cause := _CAUSE.search(text)) and cause["subject"] != subject:
+        return "This text names subjects that you can’t read."
     others = {name for name in _subjects(evidence) if name != subject}
     if any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text) for name in others):
         return "This text names subjects that you can’t read."
@@ -41,7 +47,7 @@ def redacted_evidence(evidence: Mapping[str, Any], subject: str) -> dict[str, An
     """Return the evidence without other subjects' names or data that their schemas decode."""
     is_own = _is_of_own_schema(evidence, subject)
     return {
-        name: _own_versions(value, subject) if name in NAMING_FIELDS and isinstance(value, str) else value
+        name: _own(name, value, subject) if isinstance(value, str) else value
         for name, value in evidence.items()
         if is_own or (name != "samples" and ("field" not in evidence or name in _OF_ANY_SCHEMA))
     }
@@ -57,6 +63,16 @@ def _is_of_own_schema(evidence: Mapping[str, Any], subject: str) -> bool:
 def _subjects(evidence: Mapping[str, Any]) -> set[str]:
     texts = (evidence.get(field) for field in NAMING_FIELDS)
     return {match["subject"] for text in texts if isinstance(text, str) for match in _VERSION.finditer(text)}
+
+
+def _own(name: str, value: str, subject: str) -> str:
+    if name == EXPECTED:
+        return _own_subject(value, subject)
+    return _own_versions(value, subject) if name in NAMING_FIELDS else value
+
+
+def _own_subject(names: str, subject: str) -> str:
+    return names if names == subject else f"{subject} or another subject" if subject in names else "another subject"
 
 
 def _own_versions(versions: str, subject: str) -> str:
