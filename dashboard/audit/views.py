@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 from dashboard.audit.event_links import links_of
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import form_text, whole_number, with_query
-from dashboard.components.time_travel import travels
+from dashboard.components.time_travel import travels, url_as_of
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import ActiveFilter, Choice, Field, Filter, Frame, Link, Paging, SearchBox, Section
 from dashboard.subjects.page import DOORS
@@ -52,7 +52,10 @@ class AuditChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRow:
-    """A change of a row: who, when, channel, origin, what and why; `sealed` is its position in the chain."""
+    """A change of a row: who, when, channel, origin, what and why; `sealed` is its position in the chain.
+
+    `url_as_of` is the page of its object as of this change.
+    """
 
     number: int
     at: datetime
@@ -64,6 +67,7 @@ class AuditRow:
     sealed: int | None = None
     why: str = ""
     url: str = ""
+    url_as_of: str = ""
     changes: tuple[AuditChange, ...] = ()
 
 
@@ -325,6 +329,7 @@ def _audit_row(entry: AuditEntry, url: str) -> AuditRow:
         row=entry.row_id,
         why=entry.why,
         url=url,
+        url_as_of=url_as_of(url, entry.at),
         changes=tuple(
             AuditChange(column=column, before=_text(entry.before, column), after=_text(entry.after, column))
             for column in columns

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache, wraps
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -88,6 +88,19 @@ def _has_past(path: str) -> bool:
 
 def _text(at: datetime) -> str:
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def after_it(moment: datetime) -> str:
+    """Return a moment to see the result of a change: at least a second later, because its transaction may go on."""
+    return f"{(moment.astimezone(UTC) + timedelta(seconds=2)).replace(microsecond=0):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def url_as_of(url: str, moment: datetime) -> str:
+    """Return the URL of the page after a change at that moment; "" if it can't show the past."""
+    path, _, query = url.partition("?")
+    if not (path and _has_past(path)):
+        return ""
+    return f"{path}?{query}{'&' if query else ''}{urlencode({PARAMETER: after_it(moment)})}"
 
 
 def _travel(request: HttpRequest) -> Travel:

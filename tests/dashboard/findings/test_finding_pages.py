@@ -564,13 +564,13 @@ def test_positions_of_more_messages_than_a_finding_is_about_say_so() -> None:
 
 
 def test_findings_with_one_cause_are_one_row_and_are_decided_together(
-    browser: Callable[[str], Client], find: Callable[..., Finding]
+    look: Callable[[str], Client], find: Callable[..., Finding]
 ) -> None:
     title = "Topics without a subject in dev"
     rows = [
         find(rule="TOPIC_WITHOUT_SUBJECT", severity="notice", subject_name="", cause_group=title) for _ in range(60)
     ]
-    alone, steward = find(sentence="Alone."), browser("steward")
+    alone, steward = find(sentence="Alone."), look("steward")
     page = steward.get("/ui/findings")
     assert f"60 findings, probably with one cause: {title}" in seen(page)
     assert page.content.decode().count('name="finding"') == 2
@@ -588,18 +588,18 @@ def test_findings_with_one_cause_are_one_row_and_are_decided_together(
 
 
 def test_home_lists_findings_with_one_cause_once(
-    browser: Callable[[str], Client], find: Callable[..., Finding]
+    look: Callable[[str], Client], find: Callable[..., Finding]
 ) -> None:
     for number in range(3):
         find(sentence=f"Column {number} changed.", cause_group="Changes of table public.orders")
-    steward = browser("steward")
+    steward = look("steward")
     text = seen(steward.get("/ui/"))
     assert "3 findings, probably with one cause: Changes of table public.orders" in text
     assert "Acknowledge all 3" in text and "Column 1 changed." not in text.replace("Column 2 changed.", "")
 
 
 def test_the_same_title_in_another_source_is_another_group(
-    browser: Callable[[str], Client], find: Callable[..., Finding], source: Source
+    look: Callable[[str], Client], find: Callable[..., Finding], source: Source
 ) -> None:
     other = Source.objects.create(
         registry=source.registry, kind="kafka", name="other", cluster=source.cluster, created_by="steward"
@@ -607,4 +607,4 @@ def test_the_same_title_in_another_source_is_another_group(
     mine = [find(cause_group="Changes of table public.orders") for _ in range(2)]
     find(cause_group="Changes of table public.orders")
     Finding.objects.exclude(pk__in=[row.pk for row in mine]).update(source=other)
-    assert browser("steward").get(f"/ui/findings?group={mine[0].pk}").content.decode().count('name="finding"') == 2
+    assert look("steward").get(f"/ui/findings?group={mine[0].pk}").content.decode().count('name="finding"') == 2

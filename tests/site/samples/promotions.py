@@ -439,6 +439,7 @@ AUDIT = AuditList(
         AuditRow(number=911, at=ago(minutes=4), who="orders-producer", door="Confluent API", what="Version registered", row="schemaversion 14",
                  changes=(AuditChange(column="version", before=None, after="3"),)),
         AuditRow(number=910, at=ago(hours=2), who="admin", door="command", what="Compatibility level changed", row="config orders-value", why="agreed with the shop team",
+                 url_as_of="/ui/registries/dev/policy?at=2026-10-01T12%3A00%3A01Z",
                  changes=(AuditChange(column="level", before="BACKWARD", after="BACKWARD_TRANSITIVE"),)),
         AuditRow(number=909, at=ago(days=1), who=HOSTILE, door="page", what="Finding acknowledged", row=LONG, why=HOSTILE,
                  changes=(AuditChange(column="reason", before="", after=HOSTILE),)),
