@@ -587,9 +587,7 @@ def test_findings_with_one_cause_are_one_row_and_are_decided_together(
     assert alone.state == "open"
 
 
-def test_home_lists_findings_with_one_cause_once(
-    look: Callable[[str], Client], find: Callable[..., Finding]
-) -> None:
+def test_home_lists_findings_with_one_cause_once(look: Callable[[str], Client], find: Callable[..., Finding]) -> None:
     for number in range(3):
         find(sentence=f"Column {number} changed.", cause_group="Changes of table public.orders")
     steward = look("steward")
