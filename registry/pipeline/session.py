@@ -118,7 +118,7 @@ def open_session(remote: str, *, session_id: str | None = None, user_id: str = U
     return session
 
 
-_kept: dict[str, SparkSession] = {}  # by the id asked for: not in use
+_kept: dict[tuple[str, str | None], SparkSession] = {}  # by server and the id asked for: not in use
 
 
 @contextmanager
@@ -128,7 +128,7 @@ def session_for(remote: str, session_id: str | None, user_id: str = USER_ID) -> 
     A new session compiles every query again and starts its own Python processes, which the server never ends. Without
     an id, the session is for this use only.
     """
-    session = _kept.pop(session_id or "", None)
+    session = _kept.pop((remote, session_id), None)
     if session is None or not _answers(session):
         session = open_session(remote, session_id=session_id, user_id=user_id)
     try:
@@ -139,7 +139,7 @@ def session_for(remote: str, session_id: str | None, user_id: str = USER_ID) -> 
     if session_id is None:
         close_session(session)
     else:
-        _kept[session_id] = session
+        _kept[remote, session_id] = session
 
 
 def _answers(session: SparkSession) -> bool:

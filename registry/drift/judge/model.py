@@ -354,5 +354,5 @@ def make_finding(
         topic=topic,
         subject=subject,
         cause=cause.sentence,
-        cause_group=storable(cause.group or row.group.format_map(names)),
+        cause_group=storable(row.group.format_map(names) or cause.group),
     )

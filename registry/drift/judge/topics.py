@@ -94,16 +94,16 @@ def _cut(where: SideOfTopic, messages: Sequence[UnframedMessages]) -> JudgedFind
 def _null(where: SideOfTopic) -> Iterator[JudgedFinding]:
     """Yield messages without a key that a schema describes, and tombstones that nothing removes.
 
-    A topic of change events has tombstones by default, whether it is compacted or not.
+    Not of change events: a table may have no key, and Debezium writes tombstones whether a topic is compacted or not.
     """
     nulls, topic = where.reading.nulls.get(where.side), where.memory.topics.get(where.reading.topic)
-    if not nulls:
+    if not nulls or where.reading.has_change_events:
         return
     is_one = sum(group.span.messages for group in nulls) == 1
     names = {"have": "has" if is_one else "have", "are": "is a tombstone" if is_one else "are tombstones"}
     if where.side == "key":
         yield where.finding("KEYS_MISSING", parts_of(nulls), {**names, "expected": either(where.subjects)})
-    elif topic is not None and not topic.compacted and not where.reading.has_change_events:
+    elif topic is not None and not topic.compacted:
         yield where.finding("TOMBSTONES_NOT_COMPACTED", parts_of(nulls), names)
 
 

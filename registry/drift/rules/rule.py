@@ -14,7 +14,7 @@ class Rule:
     """A row of a rule table. `sentence` and `remedy` are templates that the judge fills.
 
     `condition` documents when the rule applies, if its sentence doesn't. `group` is a template like them: findings with
-    the same text have one cause, so lists show them as one.
+    the same text have one cause, so lists show them as one. Without it, the version after which they began groups them.
     """
 
     id: str

@@ -166,7 +166,7 @@ TOPIC_RULES: Final = (
         "{messages} of {topic} {are} (no value), but the topic isn't compacted: older messages with the same key stay.",
         "If the topic holds the latest value of each key, set cleanup.policy=compact. If not, have the producer write "
         "deletions as messages of their own: deserializers return null for a tombstone.",
-        "Not for topics of change events: Debezium writes tombstones by default.",
+        "Neither rule applies to change events: Debezium writes tombstones by default, and a table may have no key.",
     ),
     Rule(
         "NOT_JSON",
