@@ -216,7 +216,7 @@ def pass_schema_ids(newest: Mapping[int, int]) -> None:
     """
     column = Context._meta.get_field("next_schema_id")
     following = [
-        column.get_db_prep_save(min(schema_id + 1, MAX_SCHEMA_ID), connection) for schema_id in newest.values()
+        column.get_db_prep_save(schema_id + 1, connection) for schema_id in newest.values()
     ]
     with connection.cursor() as cursor:
         cursor.execute(_RAISE, {"contexts": list(newest), "following": following})
