@@ -215,9 +215,7 @@ def pass_schema_ids(newest: Mapping[int, int]) -> None:
     Locks the counters as `lock_ids` does, so call it last.
     """
     column = Context._meta.get_field("next_schema_id")
-    following = [
-        column.get_db_prep_save(schema_id + 1, connection) for schema_id in newest.values()
-    ]
+    following = [column.get_db_prep_save(schema_id + 1, connection) for schema_id in newest.values()]
     with connection.cursor() as cursor:
         cursor.execute(_RAISE, {"contexts": list(newest), "following": following})
 
