@@ -18,6 +18,7 @@ from dashboard.home import panels
 from dashboard.runtime.data_folder import write_missing
 from registry.access.permission_filters import Extent, ExtentPart
 from registry.access.roles import Actor
+from registry.api.outage import LAST_REFUSAL
 from registry.api.product import findings
 from registry.drift.models import Cluster, Finding, Scan, Source
 from registry.errors import InvalidInput
@@ -304,6 +305,14 @@ def test_the_description_names_every_call(db: None) -> None:
     )
 
 
+@pytest.fixture
+def nothing_failed_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process remembers a refused write for a while, and Valkey a demo that failed: other tests leave both."""
+    monkeypatch.setattr(LAST_REFUSAL, "reason", "")
+    cache.clear()
+
+
+@pytest.mark.usefixtures("nothing_failed_before")
 def test_health_readiness_and_figures(db: None, registries: None) -> None:
     assert RawClient().get("/healthz").json() == {"status": "alive"}
     assert RawClient().get("/readyz").json() == {"database": "ok", "valkey": "ok"}
@@ -312,9 +321,9 @@ def test_health_readiness_and_figures(db: None, registries: None) -> None:
     assert RawClient(headers={"x-forwarded-for": "127.0.0.1"}).get("/metrics").status_code == 401
 
 
+@pytest.mark.usefixtures("nothing_failed_before")
 def test_a_part_that_up_goes_on_without_is_degraded_but_ready(db: None, settings: Any, tmp_path: Path) -> None:
     settings.DATA_DIR, settings.UNDER_UP = tmp_path, True
-    cache.clear()  # of a demo that failed in another test
     write_missing(tmp_path, {"spark": "ended with status 1"})
     answer = RawClient().get("/readyz")
     assert (answer.status_code, answer.json()["spark"]) == (200, "degraded: doesn't run (ended with status 1)")
