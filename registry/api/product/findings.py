@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from registry.access.permission_filters import require_extent
-from registry.access.roles import Actor, may, require
+from registry.access.roles import Actor, require
 from registry.api.product.base import ProductView, WholeNumberField
 from registry.api.product.description import body_of, either, many, shape
 from registry.api.product.lifecycle import SubjectView
@@ -21,7 +21,6 @@ from registry.drift import selectors, services
 from registry.drift.findings.promotion_check import decided_breaks_block
 from registry.drift.findings.suspicions import Suspicions, suspicions_of
 from registry.drift.models import FINDING_STATES, SEVERITIES
-from registry.drift.selectors.findings import MAX_GROUPED
 from registry.errors import InvalidInput
 from registry.promotions.models.decisions import MAX_PATH
 from registry.promotions.requests import schema_changes
@@ -160,11 +159,7 @@ class FindingDecision(ProductView):
     def _members(self, finding_id: int, decision: str) -> list[int]:
         """Return the finding and those with its cause that the decision can be made about, in the order of locks."""
         state = "acknowledged" if decision == "reopen" else "open"
-        group = selectors.list_findings(group_of=finding_id, state=state, limit=MAX_GROUPED, by=self.actor)
-        decidable = (
-            info for info in group if may(self.actor, "finding.decide", registry=info.registry, subject=info.subject)
-        )
-        return sorted({finding_id} | {info.id for info in decidable})
+        return sorted({finding_id, *selectors.decidable_group(finding_id, state=state, by=self.actor)})
 
 
 class MuteSerializer(serializers.Serializer[Any]):

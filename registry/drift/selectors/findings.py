@@ -119,7 +119,8 @@ class FindingInfo:
 
     `producer_hint` points to the producer, if something stands out. `sentence`, `location`, `evidence` and, if known,
     `last_scan_count` are about the last scan that saw the finding; `count`, `first_seen` and `last_seen` are about all
-    scans. Findings of a source with the same `cause_group` probably have one cause; "" for one on its own. `not_checked` is why scans can't tell whether it still applies; "" if they can.
+    scans. Findings of a source with the same `cause_group` probably have one cause; "" for one on its own.
+    `not_checked` is why scans can't tell whether it still applies; "" if they can.
     """
 
     id: int
@@ -224,12 +225,20 @@ def _matching(by: Actor | None, query: FindingQuery) -> QuerySet[Finding]:
     if (unresolved := query.get("unresolved_of")) is not None:
         rows = rows.filter(pk__in=unresolved).exclude(state="resolved")
     if (member := query.get("group_of")) is not None:
-        same_cause = _seen_by(by).filter(pk=member).exclude(cause_group="")
-        group = same_cause.values("source_id", "cause_group")
-        rows = rows.filter(
-            Q(pk=member) | Q(source_id__in=group.values("source_id"), cause_group__in=group.values("cause_group"))
-        )
+        rows = rows.filter(_is_in_group(member, by))
     return rows.order_by(WORST_FIRST, "-last_seen", "-id")
+
+
+def _is_in_group(finding_id: int, by: Actor | None) -> Q:
+    """Return the condition that a finding is this one, or probably has its cause."""
+    one = _seen_by(by).filter(pk=finding_id).exclude(cause_group="")
+    return Q(pk=finding_id) | Q(source_id__in=one.values("source_id"), cause_group__in=one.values("cause_group"))
+
+
+def decidable_group(finding_id: int, *, state: str, by: Actor) -> list[int]:
+    """Return the numbers of the findings with this one's cause in a state that `by` may decide on, ascending."""
+    rows = _seen_by(by).visible_to(by, "finding.decide").filter(_is_in_group(finding_id, by), state=state, muted=False)
+    return list(rows.order_by("pk").values_list("pk", flat=True)[:MAX_GROUPED])
 
 
 def list_findings(*, limit: int = 200, by: Actor | None = None, **query: Unpack[FindingQuery]) -> list[FindingInfo]:
