@@ -31,10 +31,10 @@ def redacted_text(text: str, evidence: Mapping[str, Any], subject: str) -> str:
     """Return a sentence of the finding without anything about other subjects."""
     if "field" in evidence and not _is_of_own_schema(evidence, subject):
         return "This text describes a schema that you can’t read."
-    for field, redacted in (*((field, _own_versions) for field in NAMING_FIELDS), (EXPECTED, _own_subject)):
+    for field in (*NAMING_FIELDS, EXPECTED):
         names = evidence.get(field)
         if isinstance(names, str) and names:
-            text = text.replace(names, redacted(names, subject))
+            text = text.replace(names, _own(field, names, subject))
     if (cause := _CAUSE.search(text)) and cause["subject"] != subject:
         return "This text names subjects that you can’t read."
     others = {name for name in _subjects(evidence) if name != subject}
