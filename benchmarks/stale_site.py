@@ -62,7 +62,7 @@ async def main(own, valkey):
             (flows.clear if line == "stall\\n" else flows.set)()
 asyncio.run(main(*sys.argv[1:]))
 """
-#: a program of a host: one process per write, which dies where it is told to; lines of JSON in and out
+#: a program of a host: one process per write, which dies at the step that its input names; lines of JSON in and out
 WRITER: Final = """
 import json, os, random, signal, sys, threading
 import django
@@ -116,7 +116,7 @@ WHEN: Final = ("before", "within", "after")
 
 
 class Program:
-    """A program that is told by lines."""
+    """A program that reads commands as lines."""
 
     def __init__(self, command: Command, log: Path) -> None:
         with log.open("ab") as errors:

@@ -8,7 +8,7 @@ Protobuf the message indexes), in which case all its bytes are the body; or, for
 `application/[prefix].[subject].v[n]+avro` in the header `contentType`, in quotes if it was written as JSON. A header
 takes precedence over the first bytes, as in the established deserializers.
 
-Framings of other registries are told apart, but name no schema of ours: AWS Glue's (a byte 3, one for the compression,
+Framings of other registries are recognised, but name no schema of this one: AWS Glue's (a byte 3, one for the compression,
 a UUID), Azure's (a content type `avro/binary+` and 32 digits) and Avro's single-object encoding (C3 01, a fingerprint).
 """
 
