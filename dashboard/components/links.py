@@ -18,6 +18,7 @@ from django.http import HttpRequest
 from django.urls import get_script_prefix, reverse
 from django.utils.translation import gettext
 
+import registry.api.request_reading  # noqa: F401  # registers the converter `segment` of the paths that these links lead to
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Crumb, Export, SubPage
 from registry.errors import InvalidInput

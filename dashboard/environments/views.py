@@ -12,7 +12,6 @@ from django.urls import path, reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-import registry.api.request_reading  # noqa: F401  # registers the converter `segment`
 from dashboard.components.badges import BreakGlassState, EnvironmentChangeState
 from dashboard.components.forms import ServiceForm, ServiceFormView, forms_by_name
 from dashboard.components.frame import make_frame, page_actor, render_page

@@ -19,7 +19,6 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
-import registry.api.request_reading  # noqa: F401  # registers the converter `segment`
 from dashboard.components.forms import ConfirmView, FormPage, FormPageView, ServiceForm, ServiceFormView
 from dashboard.components.frame import page_actor, render_page
 from dashboard.components.links import form_text, subject_url, subjects_url
