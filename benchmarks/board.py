@@ -105,7 +105,7 @@ def scratch_database() -> Iterator[None]:
 def measure_here(size: Size) -> Iterator[Row]:
     """The rows, in the database that is connected and empty."""
     by = fill(size)
-    reader = actor_of_user(User.objects.get(username="approver"), door="ui")
+    reader = actor_of_user(User.objects.get(username="approver"), channel="ui")
     subjects = f"{size.subjects:,} subjects × {len(LAGS)} environments"
 
     def row(what: str, call: Callable[[], object], goal: float | None) -> Row:
@@ -165,7 +165,7 @@ def _visitor() -> Callable[[str], None]:
 def _page_worked_out() -> Row:
     """The answers of one page when none is known, as after the level of a whole registry was changed."""
     PromotionOutlook.objects.all().delete()
-    subjects = [row.subject for row in board_rows(by=system_actor("bench", door="command"), limit=PAGE).rows]
+    subjects = [row.subject for row in board_rows(by=system_actor("bench", channel="command"), limit=PAGE).rows]
     began = time.perf_counter()
     done = work_out(environments_in_order(), subjects)
     taken = time.perf_counter() - began
@@ -177,7 +177,7 @@ def _page_worked_out() -> Row:
 
 def fill(size: Size) -> Actor:
     """Registries, subjects with versions, an answer for each that holds, and requests; gives who did it."""
-    by = system_actor("bench", door="command")
+    by = system_actor("bench", channel="command")
     make_registries(by=by)
     make_people(by=by)
     environments = environments_in_order()
@@ -226,7 +226,7 @@ def _add_subjects(environments: list[Environment], numbers: range) -> None:
         SchemaVersion.objects.bulk_create(
             SchemaVersion(
                 subject=subjects[number], version=version, schema=row, submitted=row.canonical, created_by="bench",
-                door="command",
+                channel="command",
             )
             for (number, version), row in zip(keys, stored, strict=True)
         )  # fmt: skip

@@ -165,7 +165,7 @@ def fill(size: Size, say: Callable[[str], object] = lambda _: None, *, indexed: 
     """Fills an empty database as its owner, and indexes it; gives who did it. Raises Conflict where something is there."""
     if Subject.objects.exists():
         raise Conflict("There are subjects in this database: fill an empty one.")
-    by = system_actor("bench", door="command")
+    by = system_actor("bench", channel="command")
     with transaction.atomic():
         record(by=by, why="fill the database to measure")
         make_registries(by=by)

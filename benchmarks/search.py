@@ -93,7 +93,7 @@ def measure(size: Size, say: Callable[[str], object] = lambda _: None, *, here: 
 def measure_here(size: Size) -> Iterator[Row]:
     """The rows, in the database that is connected and filled."""
     yield Row(HELD, 0.0, 0.0, None, what_is_there())
-    reader = actor_of_user(User.objects.get(username="reader"), door="ui")
+    reader = actor_of_user(User.objects.get(username="reader"), channel="ui")
     for query in QUERIES:
         results = search(query, by=reader)
         counts = ", ".join(f"{group.total:,}{'+' * group.more} {group.name}" for group in results.groups if group.total)
@@ -135,7 +135,7 @@ def _limited(name: str, pattern: str) -> Actor:
     """A reader of the subjects that a pattern names."""
     user, _ = User.objects.get_or_create(username=name)
     RoleGrant.objects.get_or_create(user=user, role="reader", registry="", subject_pattern=pattern)
-    return actor_of_user(user, door="ui")
+    return actor_of_user(user, channel="ui")
 
 
 def _visitor() -> Callable[[str], None]:

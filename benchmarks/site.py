@@ -147,14 +147,14 @@ def running_site(url: str) -> Iterator[Site]:
 @contextmanager
 def _signed_up() -> Iterator[tuple[str, dict[str, Any]]]:
     """An admin with a password of this measurement, who is switched off in the end; and what there is to be seen."""
-    by = system_actor("bench", door="command")
+    by = system_actor("bench", channel="command")
     ensure_person(username=PERSON, role="admin", by=by)
     user, password = User.objects.get(username=PERSON), secrets.token_urlsafe(24)
     user.set_password(password)
     user.is_active = True
     user.save()
     try:
-        yield password, furnish(actor_of_user(user, door="ui"), user)
+        yield password, furnish(actor_of_user(user, channel="ui"), user)
     finally:
         user.set_unusable_password()
         user.is_active = False

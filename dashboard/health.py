@@ -79,7 +79,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     """Return Prometheus metrics to callers on loopback, and to tokens that may read the audit."""
     if not is_local(request.META):
         try:
-            allowed = may(authenticate(request.META, door="product"), "audit.read")
+            allowed = may(authenticate(request.META, channel="product"), "audit.read")
         except NotSignedIn:
             allowed = False
         if not allowed:

@@ -214,7 +214,7 @@ def described_responses() -> Iterator[None]:
 @pytest.fixture
 def system() -> Actor:
     """The product itself."""
-    return system_actor("tests", door="command")
+    return system_actor("tests", channel="command")
 
 
 @pytest.fixture
@@ -243,7 +243,7 @@ def person(registries: None, system: Actor) -> Callable[[str], Actor]:
         else:
             user, _ = User.objects.get_or_create(username=name)
         made.add(name)
-        return actor_of_user(user, door="ui")
+        return actor_of_user(user, channel="ui")
 
     return make
 

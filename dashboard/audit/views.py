@@ -21,7 +21,7 @@ from dashboard.components.links import form_text, whole_number, with_query
 from dashboard.components.time_travel import travels, url_as_of
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import ActiveFilter, Choice, Field, Filter, Frame, Link, Paging, SearchBox, Section
-from dashboard.subjects.page import DOORS
+from dashboard.subjects.page import CHANNELS
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor
 from registry.audit import time_travel
@@ -60,7 +60,7 @@ class AuditRow:
     number: int
     at: datetime
     who: str
-    door: str
+    channel: str
     what: str
     row: str
     origin: str = ""
@@ -182,7 +182,7 @@ class AuditQuery:
         return AuditFilter(
             text=self.get("q"),
             actor=self.get("actor"),
-            door=self.get("door"),
+            channel=self.get("door"),
             table=self.get("table"),
             row_id=self.get("row_id"),
             since=_moment(self.get("since")),
@@ -268,7 +268,7 @@ def _search(chosen: AuditQuery, actor: Actor) -> SearchBox:
         label=gettext("Search people, changes and reasons"),
         placeholder="approver",
         filters=(
-            _filter(chosen, "door", gettext("Channel"), gettext("Any channel"), DOORS),
+            _filter(chosen, "door", gettext("Channel"), gettext("Any channel"), CHANNELS),
             _filter(chosen, "table", gettext("What"), gettext("Any"), tables),
             _filter(
                 chosen,
@@ -292,7 +292,7 @@ def _search(chosen: AuditQuery, actor: Actor) -> SearchBox:
 
 
 def _label_of(name: str, value: str) -> str:
-    labels: Mapping[str, str] = {"door": DOORS, "table": TABLES}.get(name, {})
+    labels: Mapping[str, str] = {"door": CHANNELS, "table": TABLES}.get(name, {})
     label = str(labels.get(value, value))
     return label if len(label) <= CHIP else f"{label[:CHIP]}…"
 
@@ -322,7 +322,7 @@ def _audit_row(entry: AuditEntry, url: str) -> AuditRow:
         number=entry.id,
         at=entry.at,
         who=entry.actor,
-        door=entry.door,
+        channel=entry.channel,
         origin=entry.origin,
         sealed=entry.position,
         what=changed(entry),

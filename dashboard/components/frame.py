@@ -47,8 +47,8 @@ def page_actor(request: HttpRequest) -> Actor:
 def _actor(request: HttpRequest) -> Actor:
     origin = str(request.META.get("REMOTE_ADDR") or "")
     if request.user.is_authenticated:
-        return actor_of_user(request.user, door="ui", origin=origin, signed_in_by=signed_in_by(request))
-    nobody = anonymous_actor(door="ui", is_local=is_local(request.META), origin=origin)
+        return actor_of_user(request.user, channel="ui", origin=origin, signed_in_by=signed_in_by(request))
+    nobody = anonymous_actor(channel="ui", is_local=is_local(request.META), origin=origin)
     return replace(nobody, grants=(Grant(READER),)) if nobody.grants else nobody
 
 

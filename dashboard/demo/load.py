@@ -186,7 +186,7 @@ def _ask_for_promotion(on_line: OnLine) -> None:
             subject=SubjectName(".", "orders-value"),
             version=1,
             reason="First release of orders.",
-            by=actor_of_user(steward, door="command"),
+            by=actor_of_user(steward, channel="command"),
         )
     except SchemadeskError as error:
         on_line(error.message)

@@ -17,7 +17,7 @@ from dashboard.components.links import whole_number, with_query
 from dashboard.components.tables import ListFilter, active_filters, read_filters
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Frame, Paging, SearchBox, Section
-from dashboard.subjects.header import DOORS
+from dashboard.subjects.header import CHANNELS
 from dashboard.subjects.lifecycle import REQUEST, STANDING, AdoptForm, LifeMark, StandingForm, standing_mark
 from registry.access.roles import Actor, may_in, may_somewhere, refusal, require
 from registry.drift.usage.subject_topics import last_seen
@@ -62,9 +62,9 @@ class UnapprovedVersionRow:
     quarantine_refused: str = ""
 
     @property
-    def door(self) -> str:
+    def channel(self) -> str:
         """The channel by which it was registered."""
-        return str(DOORS.get(self.info.door, self.info.door))
+        return str(CHANNELS.get(self.info.door, self.info.door))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,13 +65,13 @@ class HealthItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityItem:
-    """An action; `door` is the channel ("page", "REST API", "task")."""
+    """An action; `channel` is where it came in ("page", "REST API", "task")."""
 
     sentence: str
     who: str
     at: datetime
     url: str = ""
-    door: str = ""
+    channel: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

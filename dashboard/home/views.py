@@ -44,7 +44,7 @@ from dashboard.home.panels import (
     waiting_rows,
 )
 from dashboard.promotions.request_list import request_row
-from dashboard.subjects.page import DOORS
+from dashboard.subjects.page import CHANNELS
 from dashboard.tasks import DEMO_LOCK, run_demo
 from registry.access.permission_filters import extent_of, require_extent
 from registry.access.roles import Actor, may, refusal
@@ -331,14 +331,14 @@ def _events(actor: Actor) -> list[AuditEntry]:
 
 def _activity(entries: list[AuditEntry]) -> tuple[ActivityItem, ...]:
     """Return one item per transaction, because a registration changes several rows; without scans, shown elsewhere."""
-    done = {entry.transaction_id: entry for entry in reversed(entries) if entry.door != "task"}
+    done = {entry.transaction_id: entry for entry in reversed(entries) if entry.channel != "task"}
     newest = sorted(done.values(), key=lambda entry: -entry.id)[:SHOWN]
     return tuple(
         ActivityItem(
             sentence=_capital(entry.why or changed(entry)),
             who=entry.actor,
             at=entry.at,
-            door=DOORS.get(entry.door, entry.door),
+            channel=CHANNELS.get(entry.channel, entry.channel),
             url=f"{reverse('ui:audit')}?{urlencode({'q': entry.why or entry.actor})}",
         )
         for entry in newest

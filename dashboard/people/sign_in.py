@@ -152,6 +152,6 @@ class ClosedAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth has
     @transaction.atomic
     def set_password(self, user: User, password: str) -> None:
         """Change a person's own password with an audit record."""
-        record(by=actor_of_user(user, door="ui"), why="change own password")
+        record(by=actor_of_user(user, channel="ui"), why="change own password")
         user.set_password(password)
         user.save(update_fields=["password"])  # only this field: an administrator may deactivate the account meanwhile

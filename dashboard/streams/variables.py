@@ -384,6 +384,6 @@ def _as_version(query: QueryInfo, variable: VariableInfo, version: SchemaInfo) -
         submitted=version.avro_schema,
         created_at=version.written_at or _EPOCH,
         created_by=query.name,
-        door="state",
+        channel="state",
         deleted=False,
     )

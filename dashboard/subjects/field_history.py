@@ -20,7 +20,7 @@ from dashboard.components.links import subject_crumbs, subject_url
 from dashboard.components.translation import counted
 from dashboard.components.widgets import Fact, Frame, Link, Section
 from dashboard.sources.labels import listed
-from dashboard.subjects.page import DOORS
+from dashboard.subjects.page import CHANNELS
 from dashboard.subjects.structure import is_of
 from registry.drift.replay.field_evidence import MAX_DAYS, FieldOnDay, field_on_days
 from registry.search.selectors.similar_names import Namesake, OtherType, namesakes_of_other_types
@@ -241,7 +241,7 @@ def _chapter(registry: str, name: SubjectName, chapter: Chapter, *, is_first: bo
         url=subject_url(registry, name.qualified, version=chapter.version),
         at=chapter.at,
         by=chapter.by,
-        via=DOORS.get(chapter.door, chapter.door),
+        via=CHANNELS.get(chapter.channel, chapter.channel),
         changes=tuple(
             ChangeLine(
                 icon=ICONS[change.kind],

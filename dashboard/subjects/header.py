@@ -44,7 +44,7 @@ ORDER_WORDS: Final = {
     "producers first": _("Deploy producers first"),
     "any order": _("Deploy in any order"),
 }
-DOORS: Final = {
+CHANNELS: Final = {
     "confluent": _("REST API"),
     "product": _("product API"),
     "ui": _("page"),

@@ -21,7 +21,7 @@ from dashboard.components.widgets import Action, Problem, Section
 from dashboard.registries.policy_forms import WhatIfForm
 from dashboard.subjects.descriptions import note_part
 from dashboard.subjects.header import (
-    DOORS,
+    CHANNELS,
     for_people,
     level_asks,
     level_order,
@@ -55,7 +55,7 @@ from registry.subjects.policy.registries import mirror_of
 from registry.subjects.versions.lookup import Registry, get_registry
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
 
-__all__ = ["DOORS", "field_url", "for_people", "level_order", "pretty", "subject_page"]
+__all__ = ["CHANNELS", "field_url", "for_people", "level_order", "pretty", "subject_page"]
 
 #: lines of source on a page: more would make it too large
 SOURCE_LINES: Final = 1_000

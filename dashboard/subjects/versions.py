@@ -18,7 +18,7 @@ from dashboard.components.frame import environment_of
 from dashboard.components.links import subject_url, whole_number
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Paging
-from dashboard.subjects.header import DOORS
+from dashboard.subjects.header import CHANNELS
 from dashboard.subjects.lifecycle import marks_of
 from dashboard.subjects.presenters import Lane, LaneCell, LaneHead, LaneStrip, LivePlace, SubjectVersionRow
 from registry.errors import VersionNotFound
@@ -60,7 +60,7 @@ def version_rows(
             registered_by=info.created_by,
             via=gettext("request %(request)s") % {"request": releases[registry, info.version]}
             if (registry, info.version) in releases
-            else DOORS.get(info.door, info.door),
+            else CHANNELS.get(info.channel, info.channel),
             live_in=_live_in(name, presence, info.schema.fingerprint, order),
             selected=info.version == selected,
             deleted=info.deleted,

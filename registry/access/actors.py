@@ -49,12 +49,12 @@ WHERE id = (SELECT id FROM access_apitoken WHERE id = %(id)s
 
 
 def actor_of_user(
-    user: User, *, door: str, origin: str = "", signed_in_by: str = "", limit: TokenLimit | None = None
+    user: User, *, channel: str, origin: str = "", signed_in_by: str = "", limit: TokenLimit | None = None
 ) -> Actor:
     """Return the actor for a signed-in user, with their groups' roles; an inactive user has no grants."""
     return Actor(
         name=user.get_username(),
-        door=door,
+        channel=channel,
         user_id=user.pk,
         grants=grants_of(user.pk) if user.is_active else (),
         origin=origin,
@@ -75,12 +75,12 @@ def _grants(text: str | None) -> tuple[Grant, ...]:
     return tuple(Grant(*scope) for scope in json.loads(text or "[]"))
 
 
-def actor_of_token(token: str, *, door: str, origin: str = "") -> Actor | None:
+def actor_of_token(token: str, *, channel: str, origin: str = "") -> Actor | None:
     """Return the actor of a token, in one query; None if it is unknown, revoked, expired or of an inactive user."""
     with connection.cursor() as cursor:
         cursor.execute(TOKEN, token_values(token))
         row = cursor.fetchone()
-    return actor_from(row, door=door, origin=origin) if row else None
+    return actor_from(row, channel=channel, origin=origin) if row else None
 
 
 def token_values(token: str) -> dict[str, Any]:
@@ -88,14 +88,14 @@ def token_values(token: str) -> dict[str, Any]:
     return {"digest": digest(token), "now": timezone.now(), "seconds": LAST_USE_SECONDS}
 
 
-def actor_from(row: Sequence[Any], *, door: str, origin: str = "") -> Actor:
+def actor_from(row: Sequence[Any], *, channel: str, origin: str = "") -> Actor:
     """Make the actor from a row of `TOKEN`, and note the use of the token."""
     token_id, name, *limit, signed_in_by, was_used, user_id, username, grants = row
     if not was_used:
         note_use(token_id, timezone.now(), origin=origin)
     return Actor(
         name=username,
-        door=door,
+        channel=channel,
         user_id=user_id,
         grants=_grants(grants),
         origin=f"{origin} token {name}".strip(),
@@ -130,13 +130,13 @@ def approval_refusal(actor: Actor) -> str:
     return f"To approve, sign in with {settings.OIDC_NAME}. A password doesn't prove who a person is."
 
 
-def anonymous_actor(*, door: str, is_local: bool, origin: str = "") -> Actor:
+def anonymous_actor(*, channel: str, is_local: bool, origin: str = "") -> Actor:
     """Return the actor for a call without credentials, which has no rights.
 
     Under `up`, a call straight from this machine (`is_local`) has the role in the settings.
     """
     role = settings.ANONYMOUS_ROLE if is_local else ""
-    return Actor(name="anonymous", door=door, grants=(Grant(role),) if role else (), origin=origin)
+    return Actor(name="anonymous", channel=channel, grants=(Grant(role),) if role else (), origin=origin)
 
 
 def digest(token: str) -> str:

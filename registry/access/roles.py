@@ -173,7 +173,7 @@ class Grant:
 
 @dataclass(frozen=True)
 class Actor:
-    """The caller; `door` is the channel (`confluent`, `google`, `spring`, `product`, `ui`, `task`, `command`).
+    """The caller; `channel` is where the call came in (`confluent`, `google`, `spring`, `product`, `ui`, `task`, `command`).
 
     `origin` is for the audit: the caller's address, and the name of the token. `signed_in_by` is how the person signed
     in: `password`, `oidc`, or "" if nobody did (a token that a command made, a task); a token has its maker's. `limit`
@@ -182,7 +182,7 @@ class Actor:
     """
 
     name: str
-    door: str
+    channel: str
     user_id: int | None = None
     grants: tuple[Grant, ...] = field(default=())
     origin: str = ""
@@ -191,9 +191,9 @@ class Actor:
     past: str = ""
 
 
-def system_actor(name: str, door: str = "task") -> Actor:
+def system_actor(name: str, channel: str = "task") -> Actor:
     """Return the actor of a task or command that runs on the product's own behalf, with all rights."""
-    return Actor(name=name, door=door, grants=(Grant(ADMIN),))
+    return Actor(name=name, channel=channel, grants=(Grant(ADMIN),))
 
 
 def may(actor: Actor, action: str, *, registry: str = "", subject: str = "") -> bool:

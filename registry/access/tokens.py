@@ -119,7 +119,7 @@ def revoke_token(*, token_id: int, by: Actor) -> None:
 
 def refuse_stranger(by: Actor) -> None:
     """Raise NotSignedIn or NotAllowed for an actor who can't have tokens."""
-    if by.door in UNATTENDED:
+    if by.channel in UNATTENDED:
         return
     if by.user_id is None:
         raise NotSignedIn("Sign in to see and create tokens.", action="token.own")
@@ -128,7 +128,7 @@ def refuse_stranger(by: Actor) -> None:
 
 
 def _refuse_maker(by: Actor, username: str) -> None:
-    if by.door in UNATTENDED:
+    if by.channel in UNATTENDED:
         return
     refuse_stranger(by)
     if by.name != username:

@@ -37,7 +37,7 @@ def token_of(header: str) -> str | None:
     raise NotSignedIn(f"Authorization by {scheme[:20]!r} is not supported; use Bearer or Basic with a token.")
 
 
-def authenticate(environment: Mapping[str, Any], *, door: str) -> Actor:
+def authenticate(environment: Mapping[str, Any], *, channel: str) -> Actor:
     """Return the caller of a request with this environment.
 
     Without credentials that is the anonymous actor; wrong ones raise NotSignedIn.
@@ -45,15 +45,15 @@ def authenticate(environment: Mapping[str, Any], *, door: str) -> Actor:
     origin = str(environment.get("REMOTE_ADDR") or "")
     token = token_of(environment.get("HTTP_AUTHORIZATION", ""))
     if token is None:
-        return anonymous_actor(door=door, is_local=is_local(environment), origin=origin)
-    actor = actor_of_token(token, door=door, origin=origin)
+        return anonymous_actor(channel=channel, is_local=is_local(environment), origin=origin)
+    actor = actor_of_token(token, channel=channel, origin=origin)
     if actor is None:
         raise NotSignedIn(REFUSED)
     return actor
 
 
 def authenticate_at(
-    environment: Mapping[str, Any], registry: str, subject: SubjectName | None, *, door: str
+    environment: Mapping[str, Any], registry: str, subject: SubjectName | None, *, channel: str
 ) -> tuple[Actor, Registry, SubjectName | None]:
     """Return the caller, the registry, and the subject with its alias resolved; one query, none if both are recent.
 
@@ -61,15 +61,15 @@ def authenticate_at(
     """
     token = token_of(environment.get("HTTP_AUTHORIZATION", ""))
     if token is None:
-        actor = authenticate(environment, door=door)
+        actor = authenticate(environment, channel=channel)
         return (
             (actor, *get_registry_and_subject(registry, subject)) if subject else (actor, get_registry(registry), None)
         )
     origin, recent = str(environment.get("REMOTE_ADDR") or ""), recent_in(environment)
-    who, where = (token, door, origin), (registry, subject)
+    who, where = (token, channel, origin), (registry, subject)
     caller, place = recent.get(who), recent.get(where)
     if caller is None or place is None or _has_expired(caller):
-        call = read_call(token, registry, subject, door=door, origin=origin)
+        call = read_call(token, registry, subject, channel=channel, origin=origin)
         caller, place = call.actor, (call.registry, call.subject)
         if caller is None:
             raise NotSignedIn(REFUSED)
@@ -86,12 +86,12 @@ def _has_expired(actor: Actor) -> bool:
 
 
 class TokenAuthentication(BaseAuthentication):
-    """Sets `request.user` to the Actor; its channel is the view's `door`."""
+    """Sets `request.user` to the Actor; its channel is the view's `channel`."""
 
     def authenticate(self, request: Request) -> tuple[Actor, None]:
         """Return the actor of the request. Raises NotSignedIn."""
         view = request.parser_context.get("view") if request.parser_context else None
-        return authenticate(request.META, door=getattr(view, "door", "product")), None
+        return authenticate(request.META, channel=getattr(view, "channel", "product")), None
 
     def authenticate_header(self, request: Request) -> str:
         """Return the `WWW-Authenticate` header of a 401."""

@@ -8,14 +8,14 @@ from django.db import connection, transaction
 
 
 class AuditActor(Protocol):
-    """An actor as the audit sees it: a name, a channel (`door`) and an origin."""
+    """An actor as the audit sees it: a name, a channel and an origin."""
 
     @property
     def name(self) -> str:
         """The actor's name."""
 
     @property
-    def door(self) -> str:
+    def channel(self) -> str:
         """The channel."""
 
     @property
@@ -39,7 +39,7 @@ def recording(by: AuditActor, why: str) -> dict[str, str]:
         raise transaction.TransactionManagementError("record(…) works only inside a transaction")
     # A reason may quote a name from a URL, with characters that PostgreSQL can't store.
     storable = why.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-    return {"actor": by.name, "door": by.door, "origin": by.origin, "why": storable}
+    return {"actor": by.name, "door": by.channel, "origin": by.origin, "why": storable}
 
 
 def record(*, by: AuditActor, why: str) -> None:

@@ -15,7 +15,7 @@ class AuditEvent(models.Model):
     at = models.DateTimeField(db_index=True)
     transaction_id = models.BigIntegerField(help_text="PostgreSQL's number of the transaction that changed the row")
     actor = models.TextField()
-    door = models.TextField()
+    channel = models.TextField(db_column="door")
     origin = models.TextField(blank=True, help_text="from where: the caller's address, and its token's name")
     why = models.TextField(blank=True)
     operation = models.CharField(max_length=6, choices=[(op, op) for op in ("INSERT", "UPDATE", "DELETE")])
@@ -32,7 +32,7 @@ class AuditEvent(models.Model):
             models.Index(fields=["table", "row_id"], name="audit_of_a_row"),
             models.Index(fields=["id"], condition=models.Q(position=None), name="audit_not_sealed"),
             models.Index(fields=["actor", "id"], name="audit_of_an_actor"),
-            models.Index(fields=["door", "id"], name="audit_of_a_door"),
+            models.Index(fields=["channel", "id"], name="audit_of_a_door"),
             # the past is read from later changes; most events are inserts, which this index leaves out
             models.Index(fields=["table", "at"], condition=~models.Q(operation="INSERT"), name="audit_of_changes"),
             # the rows of the other tables have a column with their time of insertion

@@ -42,7 +42,7 @@ class AuditFilter:
 
     text: str = ""
     actor: str = ""
-    door: str = ""
+    channel: str = ""
     table: str = ""
     row_id: str = ""
     since: datetime | None = None
@@ -58,7 +58,7 @@ class AuditEntry:
     transaction_id: int
     at: datetime
     actor: str
-    door: str
+    channel: str
     origin: str
     why: str
     operation: str
@@ -102,7 +102,8 @@ def stream_events(chosen: AuditFilter) -> Iterator[dict[str, Any]]:
         chunk = list(rows.filter(id__gt=after, id__lte=end)[:CHUNK])
         took = monotonic() - began
         for row in chunk:
-            yield asdict(_entry(row)) | {"at": row.at.isoformat()}
+            values = asdict(_entry(row)) | {"at": row.at.isoformat()}
+            yield {"door" if name == "channel" else name: value for name, value in values.items()}  # its name in files
         after = chunk[-1].pk if len(chunk) == CHUNK else end
         step = step * 2 if took < _QUICK else max(step // 2, CHUNK) if took > _SLOW else step
 
@@ -133,7 +134,7 @@ def tables_of_audit() -> list[str]:
 
 
 def _rows(chosen: AuditFilter) -> QuerySet[AuditEvent]:
-    exact = {"actor": chosen.actor, "door": chosen.door, "table": chosen.table, "row_id": chosen.row_id}
+    exact = {"actor": chosen.actor, "channel": chosen.channel, "table": chosen.table, "row_id": chosen.row_id}
     times = {"at__gte": chosen.since, "at__lt": chosen.until}
     rows = AuditEvent.objects.filter(**{name: value for name, value in (exact | times).items() if value})
     if chosen.text:

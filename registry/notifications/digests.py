@@ -288,7 +288,7 @@ def _send(row: Digest) -> str:
     """Send the unread notices since the last digest, without those that the person may no longer read."""
     user = row.user
     before = Digest.objects.filter(user=user, state=DELIVERED).aggregate(newest=Max("up_to"))["newest"] or 0
-    actor = actor_of_user(user, door="task")
+    actor = actor_of_user(user, channel="task")
     unread_entries = [entry for entry in list_entries(actor, unread=True, limit=MOST) if entry.url or entry.registry]
     fresh = [entry for entry in unread_entries if entry.id > before]
     if not fresh or not user.email or not user.is_active:

@@ -242,7 +242,7 @@ def _why_withheld(row: Delivery) -> str:
     owner = row.webhook.owner
     if not owner.is_active:
         return "Not sent: the account of the webhook's owner is deactivated."
-    if not may_read_registry(row.notice, actor_of_user(owner, door="task")):
+    if not may_read_registry(row.notice, actor_of_user(owner, channel="task")):
         return "Not sent: the webhook's owner may no longer read what this is about."
     return ""
 

@@ -93,7 +93,7 @@ def test_there_and_back(oidc: None, page: Callable[[], Page], system: Actor, iss
     account = SocialAccount.objects.get()
     assert (account.uid, account.extra_data) == ("sub-1", {})
     events = AuditEvent.objects.filter(table__in=("access_user_groups", "socialaccount_socialaccount"))
-    assert {(event.actor, event.door) for event in events} == {("alice", "ui")}
+    assert {(event.actor, event.channel) for event in events} == {("alice", "ui")}
     window.get_by_text("alice").first.click()
     window.get_by_role("banner").get_by_role("button", name="Sign out").click()
     window.goto("/ui/tokens")
@@ -141,7 +141,7 @@ def test_what_proves_an_approver(
     window.fill("input[name=name]", "from oidc")
     window.get_by_role("button", name="Create token").click()
     secret = window.locator("#token").inner_text()
-    actor = actor_of_token(secret, door="product")
+    actor = actor_of_token(secret, channel="product")
     assert actor
     assert (actor.signed_in_by, approval_refusal(actor)) == ("oidc", "")
     assert ApiToken.objects.get().signed_in_by == "oidc"

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.requirement("CARD-4")
 
 
 def now(name: str) -> Actor:
-    return actor_of_user(User.objects.get(username=name), door="ui")
+    return actor_of_user(User.objects.get(username=name), channel="ui")
 
 
 def test_a_group_gives_its_roles_and_takes_them_again(person: Callable[[str], Actor]) -> None:
@@ -63,7 +63,7 @@ def test_an_actor_takes_one_query_however_many_groups(
         GroupGrant.objects.create(group=group, role="reader", registry=f"r{number}")
         user.groups.add(group)
     with django_assert_num_queries(1):
-        assert len(actor_of_user(user, door="ui").grants) == 20
+        assert len(actor_of_user(user, channel="ui").grants) == 20
 
 
 def test_the_last_admin_stays(person: Callable[[str], Actor]) -> None:
@@ -336,7 +336,7 @@ def test_a_reactivated_account_gets_nothing_back(person: Callable[[str], Actor],
     event = AuditEvent.objects.filter(table="access_apitoken", operation="UPDATE").get()
     assert (event.actor, event.why, event.before["revoked_at"]) == ("admin", "deactivate the account reader", None)
     set_active(username="reader", active=True, by=admin)
-    assert actor_of_token(secret, door="product") is None
+    assert actor_of_token(secret, channel="product") is None
     assert client.get("/ui/tokens").status_code != 200
     client.force_login(User.objects.get(username="reader"))
     assert client.get("/ui/tokens").status_code == 200
@@ -348,7 +348,7 @@ def test_an_account_that_was_shut_before_gets_nothing_back(person: Callable[[str
     secret = issue_token(username="reader", name="build", by=system)
     User.objects.filter(username="reader").update(is_active=False)  # as before tokens were revoked with it
     set_active(username="reader", active=True, by=admin)
-    assert actor_of_token(secret, door="product") is None
+    assert actor_of_token(secret, channel="product") is None
 
 
 def test_errors_are_documented_ones(person: Callable[[str], Actor]) -> None:

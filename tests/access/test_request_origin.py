@@ -51,8 +51,8 @@ def test_only_a_direct_call_from_this_machine_is_local(environment: dict[str, st
 def test_a_forwarded_request_has_no_role_without_a_token(header: str, settings: Any) -> None:
     settings.ANONYMOUS_ROLE = "steward"
     direct, forwarded = (RequestFactory().get("/subjects", headers=headers) for headers in ({}, {header: "127.0.0.1"}))
-    assert [grant.role for grant in authenticate(direct.META, door="confluent").grants] == ["steward"]
-    assert authenticate(forwarded.META, door="confluent").grants == ()
+    assert [grant.role for grant in authenticate(direct.META, channel="confluent").grants] == ["steward"]
+    assert authenticate(forwarded.META, channel="confluent").grants == ()
 
 
 @pytest.mark.django_db

@@ -113,10 +113,10 @@ def test_tokens_end(person: Callable[[str], Actor], system: Actor) -> None:
     token = issue_token(username="reader", name="t", by=system)
     row = ApiToken.objects.get()
     assert row.expires_at - row.created_at == timedelta(days=90)
-    assert actor_of_token(token, door="product")
+    assert actor_of_token(token, channel="product")
     past = timezone.now() - timedelta(days=2)
     ApiToken.objects.update(created_at=past, expires_at=past + timedelta(days=1))
-    assert actor_of_token(token, door="product") is None
+    assert actor_of_token(token, channel="product") is None
     assert of(token).get("/subjects").status_code == 401
 
 
@@ -154,14 +154,14 @@ def test_last_use_is_written_once_a_minute_and_not_into_the_audit(
     person("reader")
     token = issue_token(username="reader", name="t", by=system)
     events = AuditEvent.objects.count()
-    actor_of_token(token, door="product", origin="10.1.1.1")
+    actor_of_token(token, channel="product", origin="10.1.1.1")
     row = ApiToken.objects.get()
     assert row.last_used_from == "10.1.1.1"
     with django_assert_num_queries(1):
-        actor_of_token(token, door="product", origin="10.1.1.2")
+        actor_of_token(token, channel="product", origin="10.1.1.2")
     assert ApiToken.objects.get().last_used_at == row.last_used_at
     ApiToken.objects.update(last_used_at=timezone.now() - timedelta(seconds=61))
-    actor_of_token(token, door="product", origin="10.1.1.2")
+    actor_of_token(token, channel="product", origin="10.1.1.2")
     assert ApiToken.objects.get().last_used_from == "10.1.1.2"
     assert AuditEvent.objects.count() == events
 
@@ -177,10 +177,10 @@ def test_a_reader_never_waits_for_who_changes_the_token(person: Callable[[str], 
             cursor.execute("SELECT * FROM access_apitoken FOR UPDATE")
         with connection.cursor() as cursor:
             cursor.execute("SET lock_timeout = '1s'")
-        assert actor_of_token(token, door="product", origin="10.1.1.1")
+        assert actor_of_token(token, channel="product", origin="10.1.1.1")
         assert ApiToken.objects.get().last_used_at is None
         other.rollback()
-        assert actor_of_token(token, door="product", origin="10.1.1.1")
+        assert actor_of_token(token, channel="product", origin="10.1.1.1")
         assert ApiToken.objects.get().last_used_at
     finally:
         other.close()
@@ -213,10 +213,10 @@ def test_a_token_makes_none_that_outlives_it_and_a_limited_one_makes_none(
 ) -> None:
     person("admin")
     short = make_token(username="admin", name="short", days=1, by=system)
-    actor = actor_of_token(short.secret, door="product")
+    actor = actor_of_token(short.secret, channel="product")
     assert actor
     assert make_token(username="admin", name="long", days=300, by=actor).expires_at == short.expires_at
-    placed = actor_of_token(issue_token(username="admin", name="dev", registry="dev", by=system), door="product")
+    placed = actor_of_token(issue_token(username="admin", name="dev", registry="dev", by=system), channel="product")
     assert placed
     with pytest.raises(NotAllowed, match="limited"):
         make_token(username="admin", name="wide", by=placed)
@@ -236,7 +236,7 @@ def test_nobody_makes_a_token_in_anothers_name(person: Callable[[str], Actor]) -
 def test_a_token_carries_how_its_maker_was_signed_in(person: Callable[[str], Actor]) -> None:
     person("reader")
     by = Actor("reader", "ui", User.objects.get(username="reader").pk, (Grant("reader"),), signed_in_by="oidc")
-    actor = actor_of_token(make_token(username="reader", name="t", by=by).secret, door="product")
+    actor = actor_of_token(make_token(username="reader", name="t", by=by).secret, channel="product")
     assert actor
     assert actor.signed_in_by == "oidc"
 

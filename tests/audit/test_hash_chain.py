@@ -246,7 +246,7 @@ class TestExport:
 
     def test_csv_cells_are_no_formulas(self, client: Client, registries: None, headers: dict[str, str]) -> None:
         with transaction.atomic():
-            record(by=Actor(name="=1+1", door="ui", origin="10.0.0.9"), why="@x")
+            record(by=Actor(name="=1+1", channel="ui", origin="10.0.0.9"), why="@x")
             connection.cursor().execute("UPDATE subjects_registry SET location = 'x' WHERE name = 'dev'")
         answer = client.get("/api/v1/audit", {"as": "csv", "actor": "=1+1"}, headers=headers)
         (row,) = csv.DictReader(io.StringIO(answer.getvalue().decode()))

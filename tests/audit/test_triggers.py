@@ -50,12 +50,12 @@ NOT_GOVERNED = {
 }
 
 
-def test_who_door_and_why_stand_beside_before_and_after(registries: None, system: Actor) -> None:
+def test_who_channel_and_why_stand_beside_before_and_after(registries: None, system: Actor) -> None:
     set_config(registry="dev", subject=None, level="FULL", by=system)
     set_config(registry="dev", subject=None, level="NONE", by=system)
     event = AuditEvent.objects.filter(table="subjects_config").first()
     assert event is not None
-    assert (event.actor, event.door, event.operation) == ("tests", "command", "UPDATE")
+    assert (event.actor, event.channel, event.operation) == ("tests", "command", "UPDATE")
     assert "dev" in event.why
     assert event.before["compatibility_level"] == "FULL"
     assert event.after["compatibility_level"] == "NONE"

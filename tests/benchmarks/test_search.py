@@ -44,7 +44,7 @@ def test_the_data_set_is_valid_and_the_search_is_measured_over_it() -> None:
     # the rows are those that registering would have made: the same text again is the same version, a new one gets an id
     version = SchemaVersion.objects.filter(subject__context__registry__name="dev", version=2).first()
     assert version is not None
-    by = dataset.system_actor("tests", door="command")
+    by = dataset.system_actor("tests", channel="command")
     name = parse_subject(version.subject.name)
     again = register_version(registry="dev", subject=name, text=version.submitted, by=by)
     assert (again.version, again.schema_id) == (2, version.schema.schema_id)

@@ -40,7 +40,7 @@ def is_stored(found: VersionInfo, text: str, schema_type: str, form: Format, *, 
     assert found.submitted == text
     assert found.schema.schema_type == schema_type
     assert found.schema.references == (form.references if refers else ())
-    assert (found.created_by, found.door, found.deleted) == ("admin", "confluent", False)
+    assert (found.created_by, found.channel, found.deleted) == ("admin", "confluent", False)
 
 
 def carries(message: str, schema_id: int, schema_type: str, program: str) -> None:

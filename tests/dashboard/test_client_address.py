@@ -130,7 +130,7 @@ def test_the_audit_and_the_token_name_the_person_behind_a_real_proxy(
     address, secret = proxy("203.0.113.9"), token("admin")
     invented = {"X-Forwarded-For": "198.51.100.1, 127.0.0.1"}
     assert call(address, "/config", secret, "PUT", '{"compatibility": "FULL"}', **invented) == 200
-    event = AuditEvent.objects.filter(door="confluent").latest("id")
+    event = AuditEvent.objects.filter(channel="confluent").latest("id")
     assert expected in event.origin and "198.51.100.1" not in event.origin
     used = ApiToken.objects.latest("pk")
     assert used.last_used_from == expected

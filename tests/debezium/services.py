@@ -111,7 +111,7 @@ def schemadesk_server(request: pytest.FixtureRequest) -> Iterator[tuple[str, str
 
     request.getfixturevalue("django_db_setup")
     with request.getfixturevalue("django_db_blocker").unblock():
-        by = system_actor("tests", door="command")
+        by = system_actor("tests", channel="command")
         make_registries(by=by)
         ensure_person(username="admin", role="admin", by=by)
         server = LiveServer("127.0.0.1")

@@ -78,7 +78,7 @@ def test_a_time_of_long_ago_is_not_the_one_that_is_told_now(registries: None, sy
 
 
 def test_nobody_takes_over_what_was_told_for_other_subjects(registries: None, system: Actor) -> None:
-    orders = Actor(name="orders", door="api", user_id=1, grants=(Grant(READER, subject_pattern="orders-*"),))
+    orders = Actor(name="orders", channel="api", user_id=1, grants=(Grant(READER, subject_pattern="orders-*"),))
     assert tell(system, subjects="payments-*", url="https://ci.example/1")
     with pytest.raises(NotAllowed):
         tell(orders, subjects="orders-x", url="https://evil.example/")
@@ -143,7 +143,7 @@ ORDERS = Grant(READER, subject_pattern="orders-*")
 def test_who_may_tell(
     registries: None, grant: Grant, limit: TokenLimit | None, values: dict[str, Any], may: bool
 ) -> None:
-    actor = Actor(name="ci", door="product", user_id=1, grants=(grant,), limit=limit)
+    actor = Actor(name="ci", channel="product", user_id=1, grants=(grant,), limit=limit)
     if may:
         assert tell(actor, **values)
         return

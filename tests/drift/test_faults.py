@@ -140,11 +140,11 @@ class Running:
 
 def before_spark(monkeypatch: pytest.MonkeyPatch, do: Callable[[], None]) -> None:
     """Do something after the cluster was asked for offsets and before Spark reads them."""
-    door = kafka.kafka_connection
+    channel = kafka.kafka_connection
 
     def opened(cluster: Any) -> Any:
         do()
-        return door(cluster)
+        return channel(cluster)
 
     monkeypatch.setattr(kafka, "kafka_connection", opened)
 

@@ -55,11 +55,11 @@ class Worker:
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Worker]:
     """In place of the one behind the queue, which works on another database."""
-    made, door = Worker(), kafka.kafka_connection
+    made, channel = Worker(), kafka.kafka_connection
 
     def held(cluster: Any) -> Any:
         assert made.go.wait(PATIENCE)
-        return door(cluster)
+        return channel(cluster)
 
     monkeypatch.setattr(run_scan, "delay_on_commit", made.take)
     monkeypatch.setattr(kafka, "kafka_connection", held)

@@ -174,13 +174,13 @@ def test_every_bootstrap_address_is_judged(
     if not refused:
         assert kafka_connection.kafka_connection(cluster).bootstrap == bootstrap
         return
-    for door in (
+    for channel in (
         kafka_connection.kafka_connection,
         kafka_connection.admin_of,
         kafka_connection.connect,
     ):
         with pytest.raises(AddressRefused):
-            door(cluster)  # type: ignore[operator]
+            channel(cluster)  # type: ignore[operator]
 
 
 def test_the_second_pass_takes_the_place_of_the_first_for_its_topics() -> None:

@@ -178,13 +178,13 @@ def kept_before(source: Source, system: Actor) -> Finding:
 
 
 @pytest.mark.parametrize(("name", "sees"), [("steward", False), ("approver", False), ("admin", True)])
-def test_samples_are_masked_at_every_door_but_for_those_with_the_right(
+def test_samples_are_masked_at_every_channel_but_for_those_with_the_right(
     source: Source, system: Actor, token: Callable[[str], str], name: str, sees: bool
 ) -> None:
     finding = kept_before(source, system)
     client, headers = RawClient(), {"HTTP_AUTHORIZATION": f"Bearer {token(name)}"}
-    doors = [f"/api/v1/findings/{finding.pk}", "/api/v1/findings", "/api/v1/findings?fail_on=break"]
-    contents = [client.get(address, **headers).content.decode() for address in doors]  # type: ignore[arg-type]
+    channels = [f"/api/v1/findings/{finding.pk}", "/api/v1/findings", "/api/v1/findings?fail_on=break"]
+    contents = [client.get(address, **headers).content.decode() for address in channels]  # type: ignore[arg-type]
     client.force_login(User.objects.get(username=name))
     contents.append(client.get(f"/ui/findings/{finding.pk}").content.decode())
     for text in contents:

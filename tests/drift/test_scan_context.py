@@ -36,7 +36,7 @@ from tests.drift.scans import READ, claim, make_source, topic
 from tests.promotions.factories import approve_shown
 
 pytestmark = pytest.mark.django_db
-CI = system_actor("ci", door="confluent")
+CI = system_actor("ci", channel="confluent")
 PROTO = 'syntax = "proto3"; package shop; import "google/protobuf/timestamp.proto"; message Paid { google.protobuf.Timestamp at = 1; }'
 
 
@@ -81,7 +81,7 @@ def test_versions_are_found_by_id_guid_and_content_type(source: Source) -> None:
     assert {mark[0] for mark in registered.versions} == {"id", "guid", "content_type"}
     assert {versions[0].subject for versions in registered.versions.values()} == {"orders-value"}
     (version,) = registered.versions["id", str(number)]
-    assert (version.version, version.registered_by, version.door, version.released) == (1, "ci", "confluent", None)
+    assert (version.version, version.registered_by, version.channel, version.released) == (1, "ci", "confluent", None)
     assert abs(version.registered_at - milliseconds(timezone.now())) < 60_000
 
 

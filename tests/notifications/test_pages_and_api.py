@@ -96,10 +96,10 @@ def test_who_may_make_webhooks(api: Callable[[str], Client], server: Endpoint, n
     assert Webhook.objects.count() == (status == 201)
 
 
-@pytest.mark.parametrize("door", ["/api/v1/notifications", "/api/v1/webhooks", "/api/v1/notifications/subscriptions",
+@pytest.mark.parametrize("channel", ["/api/v1/notifications", "/api/v1/webhooks", "/api/v1/notifications/subscriptions",
                                   "/api/v1/notifications/events"])  # fmt: skip
-def test_without_a_token_there_is_nothing(registries: None, door: str) -> None:
-    assert RawClient().get(door).status_code == 401
+def test_without_a_token_there_is_nothing(registries: None, channel: str) -> None:
+    assert RawClient().get(channel).status_code == 401
 
 
 #: addresses that are refused when they are entered

@@ -56,7 +56,7 @@ def everything_runs(site: Site) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Door:
+class Channel:
     """A request, and what its dialect says while the database is away: members of its body, or words of it."""
 
     method: str
@@ -70,25 +70,25 @@ class Door:
 
 HTML = {"Accept": "text/html"}
 AVRO = {"subject": "away", "format": "avro", "definition": '"string"'}
-DOORS = {
-    "confluent read": Door("GET", "/subjects/absent/versions", members={"error_code": 50001}),
-    "confluent write": Door("POST", "/subjects/away/versions", schema(1), members={"error_code": 50001}),
-    "confluent level": Door("PUT", "/config", {"compatibility": "NONE"}, members={"error_code": 50001}),
-    "google read": Door("GET", f"{GOOGLE}/subjects", members={"error.code": 503, "error.status": "UNAVAILABLE"}),
-    "google write": Door(
+CHANNELS = {
+    "confluent read": Channel("GET", "/subjects/absent/versions", members={"error_code": 50001}),
+    "confluent write": Channel("POST", "/subjects/away/versions", schema(1), members={"error_code": 50001}),
+    "confluent level": Channel("PUT", "/config", {"compatibility": "NONE"}, members={"error_code": 50001}),
+    "google read": Channel("GET", f"{GOOGLE}/subjects", members={"error.code": 503, "error.status": "UNAVAILABLE"}),
+    "google write": Channel(
         "POST", f"{GOOGLE}/subjects/away/versions", schema(1), members={"error.code": 503, "error.status": "UNAVAILABLE"}
     ),
-    "spring read": Door("GET", "/spring/absent/avro", members={"status": 503, "error": "Service Unavailable"}),
-    "spring write": Door("POST", "/spring/", AVRO, members={"status": 503, "error": "Service Unavailable"}),
-    "product read": Door("GET", "/api/v1/tokens", members={"error": "DatabaseAway", "details.retry_after": 2}),
-    "product write": Door("POST", "/api/v1/people", {"username": "away"}, members={"error": "DatabaseAway"}),
-    "figures": Door("GET", "/metrics", members={"error_code": 50001}),
-    "page": Door(
+    "spring read": Channel("GET", "/spring/absent/avro", members={"status": 503, "error": "Service Unavailable"}),
+    "spring write": Channel("POST", "/spring/", AVRO, members={"status": 503, "error": "Service Unavailable"}),
+    "product read": Channel("GET", "/api/v1/tokens", members={"error": "DatabaseAway", "details.retry_after": 2}),
+    "product write": Channel("POST", "/api/v1/people", {"username": "away"}, members={"error": "DatabaseAway"}),
+    "figures": Channel("GET", "/metrics", members={"error_code": 50001}),
+    "page": Channel(
         "GET", "/ui/", headers=HTML, words=("The database is unavailable", "Try again in 2 seconds.", "<html"), is_signed_in=True
     ),
-    "page of somebody": Door("GET", "/ui/audit", headers=HTML, words=("The database is unavailable",), is_signed_in=True),
-    "page that isn't there": Door("GET", "/ui/absent", headers=HTML, words=("The database is unavailable",), is_signed_in=True),
-    "part of a page": Door(
+    "page of somebody": Channel("GET", "/ui/audit", headers=HTML, words=("The database is unavailable",), is_signed_in=True),
+    "page that isn't there": Channel("GET", "/ui/absent", headers=HTML, words=("The database is unavailable",), is_signed_in=True),
+    "part of a page": Channel(
         "GET", "/ui/registries/dev/subjects", headers={**HTML, "HX-Request": "true"}, words=("The database is unavailable",),
         is_signed_in=True,
     ),
@@ -99,27 +99,29 @@ DOORS = {
 def while_away(site: Site) -> dict[str, Answer]:
     """What every door answers: once all at once as it goes away, and then one after the other."""
     site.stop("postgres")
-    found = {name: _through(site, door) for name, door in DOORS.items()}
+    found = {name: _through(site, channel) for name, channel in CHANNELS.items()}
     site.start("postgres")
     return found
 
 
-def _through(site: Site, door: Door) -> Answer:
-    return site.ask(door.method, door.path, door.body, headers=door.headers, is_signed_in=door.is_signed_in)
+def _through(site: Site, channel: Channel) -> Answer:
+    return site.ask(
+        channel.method, channel.path, channel.body, headers=channel.headers, is_signed_in=channel.is_signed_in
+    )
 
 
-@pytest.mark.parametrize("name", DOORS)
-def test_every_door_says_503_in_its_own_words_and_when_to_ask_again(
+@pytest.mark.parametrize("name", CHANNELS)
+def test_every_channel_says_503_in_its_own_words_and_when_to_ask_again(
     site: Site, while_away: dict[str, Answer], name: str
 ) -> None:
-    door, answer = DOORS[name], while_away[name]
+    channel, answer = CHANNELS[name], while_away[name]
     assert (answer.status, answer.headers.get("retry-after")) == (503, "2"), answer
-    for path, wanted in door.members.items():
+    for path, wanted in channel.members.items():
         found = answer.json
         for part in path.split("."):
             found = found[part]
         assert found == wanted, answer.text
-    assert all(word in answer.text for word in door.words), answer.text
+    assert all(word in answer.text for word in channel.words), answer.text
     if name == "part of a page":
         assert answer.text.startswith('<div class="note'), "a note, not a page in a page"
     inside = (postgres.APPLICATION, str(site.layout.sockets), "psycopg", "Traceback", "socket", "connection")
@@ -252,7 +254,7 @@ def test_registrations_in_flight_are_made_whole_or_not_at_all(site: Site) -> Non
 # -- a PostgreSQL that can't save ---------------------------------------------------------------------------------------
 
 CANT_SAVE = "The database can't save anything at the moment. Nothing was changed. Try again in 30 seconds."
-WRITES = [name for name in DOORS if name.endswith(("write", "level"))]
+WRITES = [name for name in CHANNELS if name.endswith(("write", "level"))]
 RAISE = """
 CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full'; END $$"""
@@ -317,26 +319,26 @@ def full_disk(site: Site) -> Iterator[None]:
             subprocess.run(["umount", "--lazy", disk], check=True)
 
 
-def _written(name: str, state: str) -> Door:
+def _written(name: str, state: str) -> Channel:
     """The door with a subject of its own, so that there is something to write."""
-    door = DOORS[name]
-    body = json.dumps(door.body).replace("away", state).replace("NONE", {"no_room": "FULL"}.get(state, "NONE"))
-    return replace(door, path=door.path.replace("away", state), body=json.loads(body))
+    channel = CHANNELS[name]
+    body = json.dumps(channel.body).replace("away", state).replace("NONE", {"no_room": "FULL"}.get(state, "NONE"))
+    return replace(channel, path=channel.path.replace("away", state), body=json.loads(body))
 
 
 @pytest.mark.parametrize("state", [read_only, no_room], ids=lambda state: str(state.__name__))
-def test_every_door_says_that_the_database_cannot_save(site: Site, state: Callable[[Site], Any]) -> None:
-    doors = {name: _written(name, state.__name__) for name in WRITES}
+def test_every_channel_says_that_the_database_cannot_save(site: Site, state: Callable[[Site], Any]) -> None:
+    channels = {name: _written(name, state.__name__) for name in WRITES}
     with state(site):
-        for door in doors.values():
-            answer = _through(site, door)
+        for channel in channels.values():
+            answer = _through(site, channel)
             assert (answer.status, answer.headers.get("retry-after")) == (503, "30"), answer
             assert CANT_SAVE in answer.text
         assert site.ask("GET", "/subjects/known-2/versions/1").status == 200
         ready = site.ask("GET", "/readyz")
         assert ready.status == 503 and ready.json["database"].startswith("can't save"), ready.text
-    for name, door in doors.items():
-        assert _through(site, door).status != 503, name
+    for name, channel in channels.items():
+        assert _through(site, channel).status != 503, name
     assert site.ask("PUT", "/config", {"compatibility": "BACKWARD"}).status == 200
 
 

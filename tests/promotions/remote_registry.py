@@ -51,7 +51,7 @@ django.setup()
 from dashboard.management.commands.prepare import make_registries
 from registry.access.roles import system_actor
 from registry.access.services import ensure_person, issue_token
-by = system_actor("tests", door="command")
+by = system_actor("tests", channel="command")
 make_registries(by=by)
 ensure_person(username="admin", role="admin", by=by)
 print(issue_token(username="admin", name="tests", by=by))

@@ -58,7 +58,7 @@ def test_the_whole_way(api: Api, number: int) -> None:
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject", "request-changes"])
-def test_nobody_reviews_their_own_through_this_door(cast: Cast, api: Api, decision: str) -> None:
+def test_nobody_reviews_their_own_through_this_channel(cast: Cast, api: Api, decision: str) -> None:
     register(V1, cast["steward"])
     body = {"source": "dev", "target": "prod", "subject": "orders-value", "version": "1"}
     _, made = call(api("approver"), "POST", URL, body)

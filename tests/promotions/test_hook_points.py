@@ -68,7 +68,7 @@ def narrow(cast: Cast) -> Actor:
     by = User.objects.get(username="stranger")
     for registry, pattern in (("dev", "orders-*"), ("staging", "*"), ("prod", "*")):
         RoleGrant.objects.create(user=by, role="steward", registry=registry, subject_pattern=pattern)
-    return actor_of_user(by, door="ui")
+    return actor_of_user(by, channel="ui")
 
 
 def propose(by: Actor, target: str = "prod", **more: Any) -> int:

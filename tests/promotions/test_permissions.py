@@ -24,7 +24,7 @@ SUBJECTS = (*(SubjectName(".", name) for name in PLAIN), SubjectName(".eu", "ord
 def reader(*patterns: str, registry: str = "", limit: TokenLimit | None = None) -> Actor:
     """Somebody who reads what the patterns name."""
     grants = tuple(Grant(READER, registry, pattern) for pattern in patterns)
-    return Actor(name="somebody", door="ui", user_id=0, grants=grants, limit=limit)
+    return Actor(name="somebody", channel="ui", user_id=0, grants=grants, limit=limit)
 
 
 READERS = {

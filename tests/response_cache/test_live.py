@@ -397,7 +397,7 @@ def test_a_process_killed_in_a_commit_leaves_it_off_and_then_it_is_swept(site: S
     assert site.ask("first", "GET", "/registries/hung-registry/subjects").status == 404, "it was never committed"
 
 
-def test_changes_by_other_doors_are_heard_and_a_lost_listener_listens_again(site: Site) -> None:
+def test_changes_by_other_channels_are_heard_and_a_lost_listener_listens_again(site: Site) -> None:
     def levels() -> set[str]:
         return {site.ask(server, "GET", "/config").json["compatibilityLevel"] for server in CACHING}
 

@@ -96,7 +96,7 @@ def test_every_table_is_classified_once() -> None:
 
 
 @pytest.mark.django_db
-def test_each_of_these_tables_tells_of_changes_by_other_doors() -> None:
+def test_each_of_these_tables_tells_of_changes_by_other_channels() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT c.relname, string_agg(split_part(pg_get_triggerdef(t.oid), ' ON ', 1), ' OR ') FROM pg_trigger t"

@@ -42,7 +42,7 @@ def browser(person: Callable[[str], Actor], system: Actor) -> Callable[[str], tu
         secret = issue_token(username="steward", name="t", by=system)
         client = RawClient(headers={"authorization": f"Bearer {secret}"})
         client.force_login(user)
-        return client, actor_of_user(user, door="api")
+        return client, actor_of_user(user, channel="api")
 
     return make
 

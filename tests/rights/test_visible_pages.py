@@ -142,7 +142,7 @@ def caller(world: dict[str, int], system: Actor) -> Callable[[str], Caller]:
         session = RawClient()
         session.force_login(user)
         token = issue_token(username="narrow", name="tests", by=system)
-        return Caller(actor_of_user(user, door="ui"), session, token)
+        return Caller(actor_of_user(user, channel="ui"), session, token)
 
     return make
 

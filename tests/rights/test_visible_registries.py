@@ -83,7 +83,7 @@ def test_pages_tell_of_no_registry_that_is_out_of_sight(spread: None, rights: st
 def test_the_life_of_versions_has_what_may_be_read(spread: None, rights: str) -> None:
     grants, seen = RIGHTS[rights]
     reader(grants)
-    by = actor_of_user(User.objects.get(username="reader"), door="ui")
+    by = actor_of_user(User.objects.get(username="reader"), channel="ui")
     (life,) = selectors.timelines_of(Registry.objects.get(name="dev"), ORDERS, by=by)
     assert {release.environment for release in life.releases} == {"staging"} & set(seen)
     assert {request.target for request in life.requests} == {"prod"} & set(seen)

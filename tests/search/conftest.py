@@ -74,6 +74,6 @@ def limited(registries: None) -> Callable[..., Actor]:
         user, _ = User.objects.get_or_create(username=name)
         for registry, pattern in places:
             RoleGrant.objects.create(user=user, role="reader", registry=registry, subject_pattern=pattern)
-        return actor_of_user(user, door="ui")
+        return actor_of_user(user, channel="ui")
 
     return make

@@ -31,7 +31,7 @@ TYPED: Final = frozenset({"date", "datetime-local", "number", "time"})
 OURS: Final = frozenset({"anchor", "icon", "id", "kind", "method", "mood", "state", "tab", "tone", "view"})
 #: texts that the product makes of short parts, so that a long one never stands there
 SHORT: Final = frozenset(
-    ("budget", "code", "door", "format", "label", "level", "mode", "outlook", "pending", "reviews", "role", "rule", "share", "side", "took", "via", "word")
+    ("budget", "channel", "code", "format", "label", "level", "mode", "outlook", "pending", "reviews", "role", "rule", "share", "side", "took", "via", "word")
 )  # fmt: skip
 #: names in markup, by the class that has them
 NAMES: Final = frozenset(

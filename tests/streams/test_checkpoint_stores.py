@@ -184,7 +184,7 @@ REFUSED: list[tuple[str, dict[str, str], type[SchemadeskError], str]] = [
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("address", "change", "error", "says"), REFUSED)
-def test_what_may_not_be_read_is_refused_at_every_door(
+def test_what_may_not_be_read_is_refused_at_every_channel(
     allowed: dict[str, str], steward: Actor, address: str, change: dict[str, str], error: type[Exception], says: str
 ) -> None:
     store = allowed | change

@@ -85,7 +85,7 @@ def perform(call: Call) -> Outcome:
     value, error, crash = None, "", ""
     began = time.monotonic()
     try:
-        value = getattr(services, call.service)(**call.arguments, by=system_actor("tests", door="command"))
+        value = getattr(services, call.service)(**call.arguments, by=system_actor("tests", channel="command"))
     except SchemadeskError as refusal:
         error = type(refusal).__name__
     except Exception:  # noqa: BLE001 - told to the test

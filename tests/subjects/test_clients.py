@@ -57,7 +57,7 @@ def orders(register: Callable[..., RegisteredVersion]) -> None:
 
 
 ADMIN = Actor("an admin", "product", user_id=2, grants=(Grant("admin"),))
-ADMIN_BY_CONFLUENT = replace(ADMIN, door="confluent")
+ADMIN_BY_CONFLUENT = replace(ADMIN, channel="confluent")
 
 
 def somebody(registry: str = "dev", pattern: str = "*") -> Actor:

@@ -32,7 +32,7 @@ class ConfluentView(View):
     It doesn't use Django REST framework, whose overhead was larger than most reads.
     """
 
-    door: ClassVar[str] = "confluent"
+    channel: ClassVar[str] = "confluent"
     http_method_names = ["get", "post", "put", "delete", "head"]
     media_types: ClassVar[tuple[MediaType, ...]] = JSON
     #: whether an answer has an ETag, so that a client that has it gets 304
@@ -100,11 +100,13 @@ class ConfluentView(View):
         try:
             self.read_address(**kwargs)
         except SchemadeskError:
-            authenticate(request.META, door=self.door)  # first, so that an unauthenticated caller gets only that error
+            authenticate(
+                request.META, channel=self.channel
+            )  # first, so that an unauthenticated caller gets only that error
             raise
         given = self.subject
         registry, sought = kwargs.get("registry", ""), self.sought()
-        self.actor, self.registry, found = authenticate_at(request.META, registry, sought, door=self.door)
+        self.actor, self.registry, found = authenticate_at(request.META, registry, sought, channel=self.channel)
         if found is not None:
             self.take(found)
         self.subjects = tuple(name for name in (given, self.subject) if name is not None)

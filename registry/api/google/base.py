@@ -145,7 +145,7 @@ def _body(code: int, status: str, message: str, *, details: list[dict[str, Any]]
 class GoogleView(APIView):
     """A call below `/v1/projects/`; `self.actor` is the caller."""
 
-    door = "google"
+    channel = "google"
     schema = None  # the OpenAPI page describes only our own API
     authentication_classes = (TokenAuthentication,)
     content_negotiation_class = AlwaysJson

@@ -328,7 +328,7 @@ class AuditFilterSerializer(serializers.Serializer[Any]):
 
     text = serializers.CharField(required=False, default="", max_length=200)
     actor = serializers.CharField(required=False, default="", max_length=200)
-    door = serializers.CharField(required=False, default="", max_length=20)
+    door = serializers.CharField(required=False, default="", max_length=20, source="channel")
     table = serializers.CharField(required=False, default="", max_length=100)
     row_id = serializers.CharField(required=False, default="", max_length=100)
     registry = serializers.CharField(required=False, default="", max_length=255)

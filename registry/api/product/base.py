@@ -130,7 +130,7 @@ class ProductRenderer(JSONRenderer):
 class ProductView(APIView):
     """Knows who calls; `self.actor`."""
 
-    door = "product"
+    channel = "product"
     renderer_classes: Sequence[type[BaseRenderer]] = (ProductRenderer,)
 
     def initial(self, request: Request, *args: Any, **named: Any) -> None:

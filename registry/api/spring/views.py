@@ -74,7 +74,7 @@ class OneRenderer(BaseContentNegotiation):
 class SpringView(APIView):
     """Reads the registry and subject from the URL; `self.actor` is the caller."""
 
-    door = "spring"
+    channel = "spring"
     schema = None  # the OpenAPI page describes only our own API
     authentication_classes = (TokenAuthentication,)
     renderer_classes = (SpringRenderer,)

@@ -43,7 +43,7 @@ class RegisteredVersion:
     released: bool | None = None
     registered_at: int = 0
     registered_by: str = ""
-    door: str = ""
+    channel: str = ""
     schema_type: str = ""
     fingerprint: str = ""
     guid: str = ""

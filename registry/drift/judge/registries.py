@@ -18,7 +18,7 @@ from registry.drift.judge.registry_advice import (
 )
 from registry.drift.rules import Severity
 
-REST_DOORS: Final = frozenset({"confluent", "google", "spring"})
+REST_CHANNELS: Final = frozenset({"confluent", "google", "spring"})
 AT_ONCE: Final = 60_000  # a first message this soon after its version: the producer registered it itself
 SHORT_ORDER: Final = 60_000
 SEVERAL: Final = 3
@@ -64,7 +64,7 @@ def _version(version: RegisteredVersion) -> dict[str, Any]:
         "schema_id": version.schema_id,
         "registered_at": version.registered_at,
         "registered_by": version.registered_by,
-        "door": version.door,
+        "door": version.channel,
     }
 
 
@@ -77,7 +77,7 @@ def _without_promotion(facts: RegistryFacts) -> Iterator[JudgedFinding]:
                 "version": version.version,
                 "subject": version.subject,
                 "by": version.registered_by,
-                "door": _door(version.door),
+                "door": _channel(version.channel),
             },
             (version.subject, str(version.version)),
             _version(version),
@@ -86,9 +86,9 @@ def _without_promotion(facts: RegistryFacts) -> Iterator[JudgedFinding]:
         )
 
 
-def _door(door: str) -> str:
+def _channel(channel: str) -> str:
     names = {"ui": "a page", "product": "the product's API", "task": "a task", "command": "a command"}
-    return names.get(door, f"the {door.capitalize()} API")
+    return names.get(channel, f"the {channel.capitalize()} API")
 
 
 def _differing(facts: RegistryFacts) -> Iterator[JudgedFinding]:
@@ -144,7 +144,7 @@ def _auto_registered(facts: RegistryFacts) -> Iterator[JudgedFinding]:
     """Yield, by account, versions whose first message followed immediately; in a target also bursts of versions."""
     by: dict[str, list[tuple[RegisteredVersion, int | None]]] = {}
     for version, first in facts.registered:
-        if version.door in REST_DOORS and not version.released:
+        if version.channel in REST_CHANNELS and not version.released:
             by.setdefault(version.registered_by, []).append((version, first))
     for name, versions in sorted(by.items()):
         at_once = [

@@ -106,7 +106,7 @@ def _row(row: Any, *, with_release: bool) -> VersionRow:
         released=not row.is_ghost if with_release else None,
         registered_at=milliseconds(row.created_at),
         registered_by=row.created_by,
-        door=row.door,
+        channel=row.channel,
         schema_type=row.schema.schema_type,
         fingerprint=row.schema.fingerprint,
         guid=str(row.schema.guid),

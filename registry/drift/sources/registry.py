@@ -26,7 +26,7 @@ from registry.access.roles import ACTIONS
 from registry.audit.models import AuditEvent
 from registry.drift.judge import in_order
 from registry.drift.judge.model import RegisteredVersion
-from registry.drift.judge.registries import REST_DOORS, judge_registry
+from registry.drift.judge.registries import REST_CHANNELS, judge_registry
 from registry.drift.judge.registry_advice import (
     ConnectorSettings,
     LiveVersions,
@@ -117,7 +117,7 @@ class SettingChange:
     before: str | None
     after: str | None
     by: str
-    door: str
+    channel: str
 
     @property
     def scope(self) -> str:
@@ -142,7 +142,7 @@ def setting_changes(registry: Registry, since: datetime) -> list[SettingChange]:
     contexts = dict(Context.objects.filter(registry=registry).values_list("pk", "name"))
     of_registry = Q(before__registry_id=registry.pk) | Q(after__registry_id=registry.pk)
     rows = AuditEvent.objects.filter(of_registry, table__in=_TABLES, at__gte=since).order_by("id")
-    changes = [_change(row, contexts) for row in rows.values("at", "actor", "door", "table", "before", "after")]
+    changes = [_change(row, contexts) for row in rows.values("at", "actor", "channel", "table", "before", "after")]
     return [change for change in changes if change is not None]
 
 
@@ -160,7 +160,7 @@ def _change(row: Mapping[str, Any], contexts: Mapping[int, str]) -> SettingChang
         before=before.get(column),
         after=after.get(column),
         by=row["actor"],
-        door=row["door"],
+        channel=row["channel"],
     )
 
 
@@ -224,7 +224,7 @@ def _registered(
     registry: Registry, now: datetime, ghosts: Q | None
 ) -> tuple[tuple[RegisteredVersion, int | None], ...]:
     """Return versions registered through REST lately, with the time of the first message with their schema."""
-    condition = Q(deleted_at=None, created_at__gte=now - LATELY, door__in=sorted(REST_DOORS), imported=False)
+    condition = Q(deleted_at=None, created_at__gte=now - LATELY, channel__in=sorted(REST_CHANNELS), imported=False)
     rows = sorted(version_rows(registry, condition, ghosts=ghosts), key=lambda row: -row.version.registered_at)
     first = _first_messages(registry, rows)
     return tuple((row.version, first.get((row.context, row.version.schema_id))) for row in rows)

@@ -193,7 +193,7 @@ def _force(request: PromotionRequest) -> str:
         return ""
     registry = request.target.registry.name
     for review in overrides_of(request):
-        who = actor_of_user(User.objects.get(pk=review.reviewer_id), door="task")
+        who = actor_of_user(User.objects.get(pk=review.reviewer_id), channel="task")
         allowed = all(may(who, "version.force", registry=registry, subject=subject) for subject in subjects)
         if COMPATIBILITY in overridden(review) and allowed:
             return f"request {request.pk}, by {who.name}: {reason_of(review)}"
@@ -281,7 +281,7 @@ def apply_due(*, request_id: int) -> str:
 
 def _apply_scheduled(row: PromotionRequest) -> str:
     """Apply as the person who scheduled it, with their current rights; a failure is stored and notified."""
-    by = actor_of_user(row.applied_by, door="task") if row.applied_by else _SCHEDULER
+    by = actor_of_user(row.applied_by, channel="task") if row.applied_by else _SCHEDULER
     try:
         return apply_from(PromotionRequest.SCHEDULED, request_id=row.pk, by=by)
     except PlanChanged:

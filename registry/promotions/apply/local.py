@@ -265,7 +265,7 @@ def take(request_id: int) -> ApplyClaim | None:
     if user is None:
         return None
     now = timezone.now()
-    claim = ApplyClaim(request_id, uuid.uuid4().hex, actor_of_user(user, door="task"))
+    claim = ApplyClaim(request_id, uuid.uuid4().hex, actor_of_user(user, channel="task"))
     free = PromotionRequest.objects.filter(
         Q(claim_until=None) | Q(claim_until__lt=now), pk=request_id, state=PromotionRequest.APPLYING
     )

@@ -34,7 +34,7 @@ from registry.subjects.models import Registry
 from registry.subjects.usage.clients import clients_of
 from registry.subjects.versions.qualified_names import parse_subject
 
-MIRROR_DOOR: Final = "task"
+MIRROR_CHANNEL: Final = "task"
 CLOSED: Final = "EXISTS (SELECT FROM promotions_environment WHERE registry_id = %(registry)s::bigint AND is_closed)"
 
 
@@ -89,7 +89,7 @@ def _glass_of(registry: Registry, by: Actor) -> QuerySet[BreakGlass]:
 
 def _is_mirroring(registry: Registry, by: Actor) -> bool:
     """Return whether the product itself updates the mirror of a remote; no person uses that channel."""
-    return registry.kind == Registry.REMOTE and by.door == MIRROR_DOOR and by.user_id is None
+    return registry.kind == Registry.REMOTE and by.channel == MIRROR_CHANNEL and by.user_id is None
 
 
 def use_break_glass(action: str, registry: Registry, subject: str, by: Actor) -> bool:

@@ -163,7 +163,7 @@ def approve_environment_change(*, change_id: int, by: Actor, comment: str = "") 
     row = change.environment
     _require_decider(change.environment.registry.name, change.requested_by_id, by)
     run, right, _ = _action(change.action)
-    requester = actor_of_user(change.requested_by, door=by.door)
+    requester = actor_of_user(change.requested_by, channel=by.channel)
     where = _place(right, row.registry.name, change.values)
     if not change.requested_by.is_active or not may(requester, right, **where):
         raise WrongState(

@@ -214,7 +214,7 @@ def _info(row: SchemaVersion, names: Mapping[int, str], requests: _Adoptions) ->
         fingerprint=row.schema.fingerprint,
         registered_at=row.created_at,
         registered_by=row.created_by,
-        door=row.door,
+        door=row.channel,
         standing=joined_standing(row),
         request=requests.get((registry, _name(row), row.version)),
     )

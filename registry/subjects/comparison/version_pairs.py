@@ -114,7 +114,7 @@ def _as_version(side: Text, beside: VersionInfo | None) -> VersionInfo:
         submitted=side.text,
         created_at=beside.created_at if beside else timezone.now(),
         created_by="",
-        door="",
+        channel="",
         deleted=False,
     )
 

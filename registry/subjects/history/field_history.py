@@ -49,7 +49,7 @@ class Chapter:
     version: int
     at: datetime
     by: str
-    door: str
+    channel: str
     deleted: bool
     changes: tuple[FieldChange, ...]
 
@@ -153,7 +153,7 @@ class _HistoryReader:
             if changes:
                 row = item.row
                 gone = row.deleted_at is not None
-                chapters.append(Chapter(row.version, row.created_at, row.created_by, row.door, gone, tuple(changes)))
+                chapters.append(Chapter(row.version, row.created_at, row.created_by, row.channel, gone, tuple(changes)))
             before = item
         return chapters
 

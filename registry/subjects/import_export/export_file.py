@@ -80,7 +80,7 @@ def _version(record: VersionRecord) -> dict[str, Any]:
         "submitted": record.submitted if record.submitted != record.text else None,
         "created_at": record.created_at.isoformat() if record.created_at else None,
         "created_by": record.created_by,
-        "door": record.door,
+        "door": record.channel,
         "deleted_at": record.deleted_at.isoformat() if record.deleted_at else None,
     }
     return {name: value for name, value in values.items() if value not in (None, [], {})}
@@ -203,7 +203,7 @@ def version_of(value: Mapping[str, Any]) -> VersionRecord:
         submitted=_text(value.get("submitted", value["schema"])),
         created_at=_time(value.get("created_at")),
         created_by=_text(value.get("created_by", "")),
-        door=_text(value.get("door", "")),
+        channel=_text(value.get("door", "")),
     )
 
 

@@ -136,7 +136,7 @@ def _insert(rows: Sequence[SchemaVersion]) -> None:
         [row.submitted for row in rows],
         [row.created_at for row in rows],
         [row.created_by for row in rows],
-        [row.door for row in rows],
+        [row.channel for row in rows],
         [row.deleted_at for row in rows],
     )
     rows_by_version = {(row.subject_id, row.version): row for row in rows}
@@ -280,7 +280,7 @@ class _Batch:
             submitted=submission.submitted,
             created_at=item.created_at or self._now,
             created_by=item.created_by or self._by.name,
-            door=item.door or self._by.door,
+            channel=item.channel or self._by.channel,
             deleted_at=self._deleted_at(item),
             imported=True,
         )

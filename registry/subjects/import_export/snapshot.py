@@ -42,7 +42,7 @@ class VersionRecord:
     submitted: str = field(default="", repr=False)
     created_at: datetime | None = None
     created_by: str = ""
-    door: str = ""
+    channel: str = ""
 
     @property
     def key(self) -> VersionKey:
@@ -243,7 +243,7 @@ def _record(row: SchemaVersion, references: tuple[Reference, ...]) -> VersionRec
         submitted=row.submitted,
         created_at=row.created_at,
         created_by=row.created_by,
-        door=row.door,
+        channel=row.channel,
     )
 
 

@@ -70,7 +70,7 @@ class SchemaVersion(models.Model):
     submitted = models.TextField()
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.TextField()
-    door = models.CharField(max_length=16)
+    channel = models.CharField(max_length=16, db_column="door")
     deleted_at = models.DateTimeField(null=True, blank=True)
     imported = models.BooleanField(default=False, db_default=False, help_text="its number was given by an import")
 

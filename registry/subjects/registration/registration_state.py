@@ -217,7 +217,7 @@ def store_version(
         "version": number,
         "submitted": submission.submitted,
         "by": by.name,
-        "door": by.door,
+        "door": by.channel,
         "now": now,
         "events": [ANY, REGISTERED],
     }
@@ -240,7 +240,7 @@ def store_version(
         submitted=submission.submitted,
         created_at=now,
         created_by=by.name,
-        door=by.door,
+        channel=by.channel,
     )
     return row, has_subscribers
 
@@ -279,7 +279,7 @@ def add_version(
         schema=schema,
         submitted=submitted,
         created_by=by.name,
-        door=by.door,
+        channel=by.channel,
         imported=imported,
     )
 
@@ -342,7 +342,8 @@ def _replace(
     before = row.schema_id
     if before != schema.pk:  # the status of the other text doesn't apply to this one
         VersionStanding.objects.filter(version=row).delete()
-    row.schema, row.submitted, row.created_by, row.door, row.deleted_at = schema, submitted, by.name, by.door, None
+    row.schema, row.submitted, row.deleted_at = schema, submitted, None
+    row.created_by, row.channel = by.name, by.channel
     row.imported = True
     row.save()
     Schema.objects.filter(pk=before, versions__isnull=True).delete()

@@ -27,7 +27,7 @@ _GENERAL: Final[Mapping[Kind, str]] = {
 }
 InUse = Literal["yes", "no", "unknown"]
 #: the channels whose clients don't know evidence: there a delete succeeds and a header reports the use
-DIALECT_DOORS: Final = frozenset({"confluent", "google", "spring"})
+DIALECT_CHANNELS: Final = frozenset({"confluent", "google", "spring"})
 HEADER: Final = "X-Schemadesk-In-Use"
 MAX_PARTS: Final = 50
 
@@ -114,7 +114,7 @@ def refuse_in_use(
     Nothing is refused in the dialects: their clients expect what the real servers do. Raises VersionInUse, and
     NotAllowed for a `force` without the permission.
     """
-    if by.door in DIALECT_DOORS:
+    if by.channel in DIALECT_CHANNELS:
         return
     used = _used(evidence_of(registry, subject, versions, by=by))
     if not used:

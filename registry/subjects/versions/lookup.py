@@ -184,18 +184,18 @@ class Call:
     subject: SubjectName | None
 
 
-def read_call(token: str, name: str, subject: SubjectName | None, *, door: str, origin: str) -> Call:
+def read_call(token: str, name: str, subject: SubjectName | None, *, channel: str, origin: str) -> Call:
     """Combine `actor_of_token` and `get_registry_and_subject` in one query, because every call needs both."""
     sought = subject or SubjectName("", "")
     values = {**_named(name, "", ""), "context": sought.context, "subject": sought.subject, **token_values(token)}
     row = _read(_CALL, values)
     if row is None:
-        return Call(actor_of_token(token, door=door, origin=origin), None, None)
+        return Call(actor_of_token(token, channel=channel, origin=origin), None, None)
     caller, (*columns, alias) = row[:TOKEN_WIDTH], row[TOKEN_WIDTH:]
     if caller[0] is None or columns[0] is None:
-        return Call(None if caller[0] is None else actor_from(caller, door=door, origin=origin), None, None)
+        return Call(None if caller[0] is None else actor_from(caller, channel=channel, origin=origin), None, None)
     return Call(
-        actor=actor_from(caller, door=door, origin=origin),
+        actor=actor_from(caller, channel=channel, origin=origin),
         registry=row_of(Registry, columns),
         subject=parse_subject(alias, context=sought.context) if alias else subject,
     )

@@ -104,7 +104,7 @@ def _read(statement: str, values: Mapping[str, Any]) -> Sequence[Any] | None:
 
 def version_from(subject: SubjectName, row: Sequence[Any]) -> VersionInfo:
     """Return the version in a row of `VERSION_COLUMNS`."""
-    version_id, version, submitted, created_at, created_by, door, deleted = row[:7]
+    version_id, version, submitted, created_at, created_by, channel, deleted = row[:7]
     return VersionInfo(
         id=version_id,
         subject=subject,
@@ -113,7 +113,7 @@ def version_from(subject: SubjectName, row: Sequence[Any]) -> VersionInfo:
         submitted=submitted,
         created_at=created_at,
         created_by=created_by,
-        door=door,
+        channel=channel,
         deleted=deleted,
         standing=Standing(*row[7:12]) if row[7] else None,
     )

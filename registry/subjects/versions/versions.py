@@ -159,7 +159,7 @@ class VersionInfo:
     submitted: str
     created_at: datetime
     created_by: str
-    door: str
+    channel: str
     deleted: bool
     standing: Standing | None = None
 
@@ -280,7 +280,7 @@ def _version_info(row: SchemaVersion, references: tuple[Reference, ...], standin
         submitted=row.submitted,
         created_at=row.created_at,
         created_by=row.created_by,
-        door=row.door,
+        channel=row.channel,
         deleted=row.deleted_at is not None,
         standing=standing,
     )

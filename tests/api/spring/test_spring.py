@@ -94,10 +94,10 @@ def test_a_subject_of_another_context(steward: Client) -> None:
     assert steward.get("/contexts/.lab/subjects").json() == [":.lab:orders-value"]
 
 
-def test_a_version_tells_by_which_door_it_came(steward: Client) -> None:
+def test_a_version_tells_by_which_channel_it_came(steward: Client) -> None:
     register(steward, "orders-value", V1)
     info = get_version(get_registry(), parse_subject("orders-value"), 1)
-    assert (info.door, info.created_by) == ("spring", "steward")
+    assert (info.channel, info.created_by) == ("spring", "steward")
 
 
 def test_the_location_leads_to_the_version(steward: Client) -> None:

@@ -63,5 +63,5 @@ def test_a_changed_password_stands_in_the_audit_with_its_owner(password: str, pe
     assert User.objects.get(username="steward").check_password(new)
     event = AuditEvent.objects.filter(table="access_user").first()
     assert event is not None
-    assert (event.actor, event.door, event.why) == ("steward", "ui", "change own password")
+    assert (event.actor, event.channel, event.why) == ("steward", "ui", "change own password")
     assert event.after["password"] == "(hidden)"

@@ -103,7 +103,7 @@ def test_a_steward_changes_it_by_the_form_as_it_stands(subjects: None, look: Cal
     note = note_of(get_registry("dev"), ORDERS)
     assert (note.tags, note.doc, note.updated_by) == (("PII", "sales"), "Orders.", "steward")
     event = AuditEvent.objects.filter(table="subjects_subjectnote").latest("id")
-    assert (event.actor, event.door, event.why) == ("steward", "ui", "describe orders-value in dev: known now")
+    assert (event.actor, event.channel, event.why) == ("steward", "ui", "describe orders-value in dev: known now")
 
 
 @pytest.mark.parametrize(

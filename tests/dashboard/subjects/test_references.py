@@ -154,7 +154,7 @@ def many(dev: Registry, target: str, count: int) -> None:
     )  # fmt: skip
     subjects = Subject.objects.bulk_create(Subject(context=context, name=f"d{number:05}") for number in range(count))
     SchemaVersion.objects.bulk_create(
-        SchemaVersion(subject=subject, version=1, schema=schema, submitted="", created_by="x", door="x")
+        SchemaVersion(subject=subject, version=1, schema=schema, submitted="", created_by="x", channel="x")
         for subject, schema in zip(subjects, schemas, strict=True)
     )
     SchemaReference.objects.bulk_create(

@@ -100,7 +100,7 @@ def shop(
         }
         with connector(runtime, database, "avro", more) as made:
             made.wait_until_streaming()
-            actor = system_actor("tests", door="command")
+            actor = system_actor("tests", channel="command")
             services.connect_cluster(name="real", bootstrap=kafka_bootstrap, by=actor)
             number = services.add_source(
                 registry="dev",

@@ -106,7 +106,7 @@ def test_a_flood_is_cut_off_and_says_so() -> None:
 
 
 def test_a_list_in_the_evidence_says_how_many_more_there_are() -> None:
-    many = tuple((version_of(f"s{number}", 1, {"door": "confluent"}), None) for number in range(120))
+    many = tuple((version_of(f"s{number}", 1, {"channel": "confluent"}), None) for number in range(120))
     (finding,) = judge_registry(RegistryFacts("prod", is_target=True, registered=many))
     assert (len(finding.evidence["versions"]), finding.evidence["not_listed"], finding.count) == (100, 20, 120)
     accounts = tuple(f"account-{number}" for number in range(101))

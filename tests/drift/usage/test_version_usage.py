@@ -364,7 +364,7 @@ def test_a_version_in_use_is_kept_unless_it_is_forced(
     with pytest.raises(NotAllowed):
         refuse_in_use(dev, SUBJECT, [2], by=steward, force="I want to")
     refuse_in_use(dev, SUBJECT, [2], by=admin, force="the topic goes tomorrow")
-    refuse_in_use(dev, SUBJECT, [2], by=replace(admin, door="confluent"))
+    refuse_in_use(dev, SUBJECT, [2], by=replace(admin, channel="confluent"))
 
 
 def test_a_provider_that_is_away_knows_nothing(dev: Registry, ids: list[int], monkeypatch: pytest.MonkeyPatch) -> None:

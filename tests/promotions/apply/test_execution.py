@@ -107,7 +107,7 @@ def test_all_steps_and_a_release_for_every_version(cast: dict[str, Actor], appro
 def test_every_step_stands_in_the_audit_with_who_and_why(cast: dict[str, Actor], approved: int) -> None:
     services.apply(request_id=approved, by=cast["approver2"])
     events = AuditEvent.objects.filter(table="promotions_applystep").order_by("pk")
-    assert [(event.actor, event.door, event.why) for event in events] == [
+    assert [(event.actor, event.channel, event.why) for event in events] == [
         ("approver2", "ui", f"apply request {approved}, step 1: register shop.Address version 1"),
         ("approver2", "ui", f"apply request {approved}, step 2: register customers-value version 1"),
         ("approver2", "ui", f"apply request {approved}, step 3: config of customers-value"),

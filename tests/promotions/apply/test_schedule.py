@@ -74,7 +74,7 @@ def test_it_is_applied_when_its_time_has_come_in_the_name_of_who_scheduled_it(
     released = Release.objects.get()
     assert released.released_by_id == cast["approver2"].user_id
     event = AuditEvent.objects.get(table="promotions_release")
-    assert (event.actor, event.door) == ("approver2", "task")
+    assert (event.actor, event.channel) == ("approver2", "task")
 
 
 def test_the_tasks_do_it(cast: dict[str, Actor], approved: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,12 +120,12 @@ def test_evidence_ages_at_the_request_without_its_being_planned_anew(cast: Cast,
     assert "The evidence is too old" in answer.reasons[0].sentence
 
 
-@pytest.mark.parametrize("door", ["apply", "scheduled"])
+@pytest.mark.parametrize("channel", ["apply", "scheduled"])
 def test_evidence_that_is_too_old_voids_the_approvals_and_a_scan_brings_them_back(
-    cast: Cast, number: int, seen: Seen, door: str
+    cast: Cast, number: int, seen: Seen, channel: str
 ) -> None:
     seen(30 * HOUR, "no")
-    if door == "apply":
+    if channel == "apply":
         with pytest.raises(PlanChanged, match="The evidence is too old"):
             services.apply(request_id=number, by=cast["approver"])
     else:

@@ -161,7 +161,7 @@ def test_it_ends_with_its_time_with_its_closing_and_with_the_right(cast: Cast, p
         services.close_break_glass(break_glass_id=again, by=cast["admin"])
     opened(cast)
     RoleGrant.objects.filter(user_id=cast["admin"].user_id).update(role="steward")
-    by_now = actor_of_user(RoleGrant.objects.get(user_id=cast["admin"].user_id).user, door="ui")
+    by_now = actor_of_user(RoleGrant.objects.get(user_id=cast["admin"].user_id).user, channel="ui")
     with pytest.raises(ReleaseRequired):
         register(V4, by_now)
 

@@ -508,7 +508,7 @@ def test_the_first_second_person_is_let_in_and_it_stands_out(registries: None, p
     admin = person("admin")
     person("reader")
     access.grant(username="reader", role="approver", by=admin)
-    now = actor_of_user(User.objects.get(username="reader"), door="ui")
+    now = actor_of_user(User.objects.get(username="reader"), channel="ui")
     assert may(now, "promotion.review", registry="prod")
     assert "the first other reviewer of prod" in AuditEvent.objects.filter(table="access_rolegrant").latest("id").why
     person("steward")

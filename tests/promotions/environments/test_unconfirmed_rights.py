@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.requirement("ORA-1", "CARD-4")]
 
 
 def actor(name: str) -> Actor:
-    return actor_of_user(User.objects.get(username=name), door="ui")
+    return actor_of_user(User.objects.get(username=name), channel="ui")
 
 
 def opened(by: Actor) -> int:
@@ -408,7 +408,7 @@ def test_a_token_gives_no_more_than_its_person(cast: Cast) -> None:
     admin = cast["admin"]
     change, glass = asked(admin), opened(admin)
     by_own_role(admin)
-    by = actor_of_token(access.issue_token(username="reader", name="ci", by=actor("reader")), door="product")
+    by = actor_of_token(access.issue_token(username="reader", name="ci", by=actor("reader")), channel="product")
     assert by is not None
     with pytest.raises(NotAllowed, match=f"break-glass {glass}"):
         services.approve_environment_change(change_id=change, by=by)

@@ -197,7 +197,7 @@ def test_what_one_may_not_read_one_does_not_acknowledge(cast: Cast, number: int)
     RoleGrant.objects.filter(user__username="reader").update(registry="dev")
     (consumer,) = consumers_of(selectors.get_request(number))
     assert not consumer.people, "so that a reviewer can"
-    reader = actor_of_user(User.objects.get(username="reader"), door="ui")
+    reader = actor_of_user(User.objects.get(username="reader"), channel="ui")
     with pytest.raises(Exception, match="not found"):
         services.acknowledge(request_id=number, by=reader, subject=SUBJECT, client="billing", plan_hash=hash_of(number))
     with pytest.raises(NotSignedIn):
@@ -259,17 +259,17 @@ def test_a_client_that_is_declared_later_is_asked_without_voiding_anything(cast:
     assert (told(cast, "approver2", "promotion.affects"), told(cast, "reader", "promotion.affects")) == (1, 1)
 
 
-@pytest.mark.parametrize("door", ["apply", "scheduled", "api"])
-def test_it_stops_the_release_at_every_door_where_the_rule_says_so(
-    cast: Cast, number: int, door: str, api: Callable[[str], Client]
+@pytest.mark.parametrize("channel", ["apply", "scheduled", "api"])
+def test_it_stops_the_release_at_every_channel_where_the_rule_says_so(
+    cast: Cast, number: int, channel: str, api: Callable[[str], Client]
 ) -> None:
     services.change_environment(environment="staging", by=cast["admin"], clients_block=True)
     services.recheck(request_id=number, by=cast["steward"])
     assert services.approve(request_id=number, by=cast["approver"], plan_hash=hash_of(number)) == "approved"
-    if door == "apply":
+    if channel == "apply":
         with pytest.raises(WrongState, match="Not yet: billing of orders-value"):
             services.apply(request_id=number, by=cast["approver"])
-    elif door == "api":
+    elif channel == "api":
         answer = api("approver").post(f"/api/v1/promotions/{number}/apply", content_type="application/json")
         assert answer.status_code == 409, answer.content
         shown = api("approver").get(f"/api/v1/promotions/{number}").json()
@@ -323,7 +323,7 @@ def test_nobody_lifts_the_block_of_a_closed_environment_alone(
 ) -> None:
     person("reader2")
     RoleGrant.objects.get_or_create(user=User.objects.get(username="reader2"), role="reader")
-    actor = actor_of_user(User.objects.get(username=who), door="product")
+    actor = actor_of_user(User.objects.get(username=who), channel="product")
     refusal = NotAllowed if who == "reader2" else SecondPersonRequired
     with pytest.raises(refusal):
         withdraw_client(registry="staging", subject=ORDERS, name="billing", by=actor)
@@ -564,7 +564,7 @@ def test_home_lists_what_waits_for_ones_word(cast: Cast, number: int) -> None:
 
 def test_home_lists_nothing_that_one_may_not_read(cast: Cast, number: int) -> None:
     RoleGrant.objects.filter(user__username="reader").update(registry="dev")
-    reader = actor_of_user(User.objects.get(username="reader"), door="ui")
+    reader = actor_of_user(User.objects.get(username="reader"), channel="ui")
     assert pending_acknowledgements(reader) == pending_acknowledgements(Actor("anonymous", "ui")) == {}
 
 

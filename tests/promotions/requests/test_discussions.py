@@ -92,7 +92,7 @@ def test_nobody_is_told_of_their_own_words(cast: Cast, number: int) -> None:
 def test_whoever_may_not_read_it_sees_nothing(cast: Cast, number: int) -> None:
     thread = begin(cast, number)
     RoleGrant.objects.filter(user__username="reader").update(registry="dev")
-    reader = actor_of_user(User.objects.get(username="reader"), door="ui")
+    reader = actor_of_user(User.objects.get(username="reader"), channel="ui")
     with pytest.raises(RequestNotFound):
         services.open_thread(request_id=number, by=reader, text="x")
     for act in (services.resolve, services.reopen):
@@ -217,15 +217,15 @@ def approved(cast: Cast, number: int, *, blocks: bool) -> int:
 
 
 @pytest.mark.requirement("CARD-4")
-@pytest.mark.parametrize("door", ["apply", "schedule", "api"])
-def test_an_open_discussion_stops_the_release_at_every_door_where_the_rule_says_so(
-    cast: Cast, number: int, door: str, api: Callable[[str], Client]
+@pytest.mark.parametrize("channel", ["apply", "schedule", "api"])
+def test_an_open_discussion_stops_the_release_at_every_channel_where_the_rule_says_so(
+    cast: Cast, number: int, channel: str, api: Callable[[str], Client]
 ) -> None:
     thread = approved(cast, number, blocks=True)
-    if door == "apply":
+    if channel == "apply":
         with pytest.raises(WrongState, match="1 unresolved discussion"):
             services.apply(request_id=number, by=cast["approver"])
-    elif door == "api":
+    elif channel == "api":
         client = api("approver")
         answer = client.post(f"/api/v1/promotions/{number}/apply", content_type="application/json")
         assert answer.status_code == 409, answer.content

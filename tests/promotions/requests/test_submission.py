@@ -277,7 +277,7 @@ def test_every_item_needs_the_right(cast: Cast) -> None:
     register(V1, cast["steward"])
     register(CUSTOMER, cast["steward"], subject=CUSTOMERS)
     RoleGrant.objects.filter(user__username="steward2").update(subject_pattern="orders-*")
-    by = actor_of_user(User.objects.get(username="steward2"), door="ui")
+    by = actor_of_user(User.objects.get(username="steward2"), channel="ui")
     with pytest.raises(NotAllowed):
         services.request_promotion(source="dev", target="prod", items=[(ORDERS, 1), (CUSTOMERS, 1)], by=by)
 
@@ -285,7 +285,7 @@ def test_every_item_needs_the_right(cast: Cast) -> None:
 def test_asking_shows_no_source_that_may_not_be_read(cast: Cast) -> None:
     register(V1, cast["steward"])
     RoleGrant.objects.filter(user__username="steward2").update(registry="prod")
-    by = actor_of_user(User.objects.get(username="steward2"), door="ui")
+    by = actor_of_user(User.objects.get(username="steward2"), channel="ui")
     with pytest.raises(NotAllowed):
         services.request_promotion(source="dev", target="prod", subject=ORDERS, version=1, by=by)
 

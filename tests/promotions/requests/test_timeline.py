@@ -134,7 +134,7 @@ def test_pages_filters_and_rights(cast: Cast, person: Callable[[str], Actor]) ->
     RoleGrant.objects.create(user_id=cast["reader"].user_id, role="reader", registry="staging", subject_pattern="s1")
     from registry.access.models import User
 
-    limited = actor_of_user(User.objects.get(pk=cast["reader"].user_id), door="ui")
+    limited = actor_of_user(User.objects.get(pk=cast["reader"].user_id), channel="ui")
     assert found(limited) == [("staging", "s1", 1), ("staging", "s0", 1)]
     assert found(limited, limit=1) == [("staging", "s1", 1)], "pages are of what may be read, not of what is there"
 

@@ -28,7 +28,7 @@ def user(name: str, role: str = "") -> Actor:
     row, _ = User.objects.get_or_create(username=name)
     if role:
         RoleGrant.objects.get_or_create(user=row, role=role, registry="", subject_pattern="*")
-    return actor_of_user(row, door="ui")
+    return actor_of_user(row, channel="ui")
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ pytestmark = pytest.mark.requirement("ORA-1", "CARD-4")
 
 def actor(username: str) -> Actor:
     """The same person with the rights of now."""
-    return actor_of_user(User.objects.get(username=username), door="ui")
+    return actor_of_user(User.objects.get(username=username), channel="ui")
 
 
 def approve(cast: Cast, number: int, who: str = "approver", **more: str) -> str:
@@ -348,7 +348,7 @@ def test_issuer_and_subject_have_one_account(cast: Cast) -> None:
 # -- reasons ----------------------------------------------------------------------------------------------------------
 
 
-def test_what_breaks_a_closed_environment_takes_its_subjects_name_at_every_door(
+def test_what_breaks_a_closed_environment_takes_its_subjects_name_at_every_channel(
     cast: Cast, api: Callable[[str], Client]
 ) -> None:
     number = broken(cast)

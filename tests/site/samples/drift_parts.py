@@ -82,7 +82,7 @@ PLACES = replace(
 def event(who: str, why: str, when: datetime) -> AuditEntry:
     """A sample event of a finding."""
     return AuditEntry(
-        id=1, transaction_id=1, at=when, actor=who, door="ui", origin="", why=why, operation="UPDATE", table="drift_finding", row_id="1",
+        id=1, transaction_id=1, at=when, actor=who, channel="ui", origin="", why=why, operation="UPDATE", table="drift_finding", row_id="1",
         before={}, after={}, position=None, seal="",
     )  # fmt: skip
 

@@ -44,7 +44,7 @@ HOME = HomePage(
         HealthItem(label="Remote registries", health=Health.OFF, sentence="none connected"),
     ),
     activity=(
-        ActivityItem(sentence="orders-value version 3 registered in dev", who="orders-producer", at=ago(minutes=4), url="/gallery/subject", door="Confluent API"),
+        ActivityItem(sentence="orders-value version 3 registered in dev", who="orders-producer", at=ago(minutes=4), url="/gallery/subject", channel="Confluent API"),
         ActivityItem(sentence="Scan 41 of orders: 4 findings", who="schedule", at=ago(minutes=2), url="/gallery/source"),
         ActivityItem(sentence=HOSTILE, who=HOSTILE, at=ago(days=1)),
     ),

@@ -127,7 +127,7 @@ def _bring(registry: Registry, subject: Subject, item: VersionRecord, by: Actor)
         schema=schema,
         submitted=submission.submitted,
         created_by=item.created_by or by.name,
-        door=item.door or by.door,
+        channel=item.channel or by.channel,
         deleted_at=(item.deleted_at or timezone.now()) if item.deleted else None,
         imported=True,
     )

@@ -167,16 +167,16 @@ def test_it_costs_a_deletion_one_statement_and_none_where_nothing_is_kept(system
     assert KeptCopy.objects.count() == 1
 
 
-@pytest.mark.parametrize("door", ["version", "subject", "spring", "import"])
-def test_every_door_keeps_a_copy(system: Actor, door: str) -> None:
+@pytest.mark.parametrize("channel", ["version", "subject", "spring", "import"])
+def test_every_channel_keeps_a_copy(system: Actor, channel: str) -> None:
     register(ORDERS, V1, system)
-    if door == "spring":
+    if channel == "spring":
         remove_subject(registry="dev", subject=ORDERS, by=system)
-    elif door == "subject":
+    elif channel == "subject":
         gone_for_good(ORDERS, system)
     else:
         delete_version(registry="dev", subject=ORDERS, version=1, by=system)
-        if door == "version":
+        if channel == "version":
             delete_version(registry="dev", subject=ORDERS, version=1, by=system, permanent=True)
         else:  # what is soft-deleted makes room
             set_mode(registry="dev", subject=None, mode="IMPORT", by=system)

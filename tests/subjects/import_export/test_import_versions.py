@@ -70,7 +70,7 @@ WRONG: tuple[dict[str, Any], ...] = (
     {"schema_id": -4},
     {"schema_id": 2**31 - 1},
     {"schema_id": 2**31},
-    {"door": "a door with a name that is too long"},
+    {"channel": "a channel with a name that is too long"},
     {"metadata": {"properties": {"a": "\x00"}}},
     {"references": (Reference("R0", ":.lab", 1),)},
     {"references": (Reference("R0", "a", 0),)},
@@ -102,7 +102,7 @@ def any_version(random: Random) -> VersionRecord:
         "deleted_at": random.choice((None, NOW - timedelta(days=1))),
         "created_at": random.choice((None, NOW - timedelta(days=2))),
         "created_by": random.choice(("", "somebody")),
-        "door": random.choice(("", "google")),
+        "channel": random.choice(("", "google")),
         "submitted": random.choice(("", f" {TEXTS[text]}")),
         "metadata": random.choice((None, None, {}, {"properties": {"k": "v"}})),
     }
@@ -143,7 +143,7 @@ def _rows(place: Registry) -> dict[str, Any]:
         "versions": sorted(
             versions.values_list(
                 "subject__context__name", "subject__name", "version", "schema__schema_id", "submitted", "created_at",
-                "created_by", "door", "deleted_at", "imported",
+                "created_by", "channel", "deleted_at", "imported",
             )
         ),
         "schemas": sorted(
@@ -188,7 +188,7 @@ def _audit(begin: int) -> list[str]:
     names, net = _names(), dict[tuple[str, str], list[Any]]()
     for event in AuditEvent.objects.filter(pk__gt=begin).order_by("pk"):
         known = net.setdefault(
-            (event.table, event.row_id), [event.operation, event.before, None, event.actor, event.door, event.why]
+            (event.table, event.row_id), [event.operation, event.before, None, event.actor, event.channel, event.why]
         )
         known[2] = event.after
     return sorted(f"{table} {[_named(part, table, names) for part in parts]}" for (table, _), parts in net.items())

@@ -44,7 +44,7 @@ class Command(BaseCommand):
             retirement = retirement_of(
                 get_registry(options["registry"]),
                 subject,
-                by=system_actor("usage", door="command"),
+                by=system_actor("usage", channel="command"),
                 ask=not options["stored"],
             )
             number = options["number"]

@@ -60,7 +60,7 @@ class Command(BaseCommand):
                 source=options["source"],
                 target=options["target"],
                 version=options["number"],
-                by=system_actor("can_promote", door="command"),
+                by=system_actor("can_promote", channel="command"),
             )
         except SchemadeskError as error:
             raise CommandError(error.message, returncode=FAILED) from error

@@ -122,7 +122,7 @@ class Command(BaseCommand):
                 subject,
                 text=text,
                 schema_type=kind,
-                by=system_actor("check_compatibility", door="command"),
+                by=system_actor("check_compatibility", channel="command"),
                 references=_registered_references(registry, subject, options["reference"]),
                 profile=options["profile"],
             ).assessment
