@@ -32,7 +32,7 @@ from registry.streams.models import StateCheck, StateVariable, StreamQuery
 from registry.streams.scan_result import ScannedInput, scanned_query
 from registry.streams.services import check_planned_state, start_plan
 from registry.streams.state_history import keep_query
-from registry.subjects.models import KeptCopy, Registry, SchemaVersion, Subject
+from registry.subjects.models import ArchivedCopy, Registry, SchemaVersion, Subject
 from registry.subjects.selectors import subject_rows
 from registry.subjects.services import register_version, set_config
 from registry.subjects.versions.lookup import get_registry
@@ -225,7 +225,7 @@ def _run() -> JobRun:
     return row
 
 
-def _copy() -> KeptCopy:
+def _copy() -> ArchivedCopy:
     """The copy of a subject with some versions that was deleted for good."""
     version = {"context": ".", "subject": MARK, "schemaType": "AVRO", "schema": '"int"', "created_by": "bench"}
     now = timezone.now()
@@ -234,8 +234,8 @@ def _copy() -> KeptCopy:
         for number in range(1, 21)
     ]
     beside = dict.fromkeys(("note", "config", "mode", "owners"))
-    row, _ = KeptCopy.objects.get_or_create(
-        registry=get_registry("dev"), kind=KeptCopy.DELETED, name=MARK,
+    row, _ = ArchivedCopy.objects.get_or_create(
+        registry=get_registry("dev"), kind=ArchivedCopy.DELETED, name=MARK,
         defaults={"versions": 20, "content": json.dumps({"versions": versions, **beside}), "made_at": now,
                   "made_by": "bench", "until": now + timedelta(days=3650)},
     )  # fmt: skip

@@ -23,7 +23,7 @@ from registry.subjects.archive.archive import RIGHTS, CopyInfo, deleted_copies, 
 from registry.subjects.archive.restore import MOST, open_copy, plan_open
 from registry.subjects.import_export.export_file import MAX_SENT
 from registry.subjects.import_export.import_plan import Line, Plan, RestoreOptions
-from registry.subjects.models import KeptCopy, Registry
+from registry.subjects.models import ArchivedCopy, Registry
 from registry.subjects.policy.registries import amounts_of
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
@@ -197,7 +197,7 @@ def deleted_page(request: HttpRequest, registry: str) -> DeletedPage:
 
 def newest_copy(registry: Registry, name: SubjectName, actor: Actor) -> CopyInfo | None:
     """Return the newest copy of a permanently deleted subject, if the actor may restore it."""
-    if not may(actor, RIGHTS[KeptCopy.DELETED], registry=registry.name, subject=name.qualified):
+    if not may(actor, RIGHTS[ArchivedCopy.DELETED], registry=registry.name, subject=name.qualified):
         return None
     return next(iter(deleted_copies(registry, by=actor, subject=name.qualified, limit=1)), None)
 
@@ -221,7 +221,7 @@ def copy_page(request: HttpRequest, registry: str, number: int) -> CopyPage:
         plan = plan_open(copy, ways=ways, by=actor)
     except (Conflict, InvalidInput) as error:
         problem = Problem(what=error.placed, cure=gettext("Nothing was changed."))
-    is_deleted = row.kind == KeptCopy.DELETED
+    is_deleted = row.kind == ArchivedCopy.DELETED
     return CopyPage(
         frame=_frame(request, registry, row.name, is_deleted=is_deleted),
         registry=registry,
@@ -301,13 +301,13 @@ def moving_page(request: HttpRequest, registry: str, *, error: str = "") -> Impo
         unread=refusal(actor, "schema.read", registry=registry),
         refused=_import_refused(registry_row, actor),
         waiting=tuple(waiting_files(registry_row, by=actor)),
-        may_restore=may_in(actor, RIGHTS[KeptCopy.DELETED], registry),
+        may_restore=may_in(actor, RIGHTS[ArchivedCopy.DELETED], registry),
         problem=Problem(what=error, cure=gettext("Nothing was changed. Choose another file.")) if error else None,
     )
 
 
 def _import_refused(registry: Registry, actor: Actor) -> str:
-    reason = refusal(actor, RIGHTS[KeptCopy.SENT], registry=registry.name)
+    reason = refusal(actor, RIGHTS[ArchivedCopy.SENT], registry=registry.name)
     if not reason and registry.kind == Registry.REMOTE:
         return gettext("This registry is a mirror. Nothing can be imported into it.")
     return reason

@@ -42,7 +42,7 @@ from registry.subjects.archive.archive import RIGHTS, forget
 from registry.subjects.archive.restore import apply_copy, send_file, write_copy
 from registry.subjects.import_export.export_file import MEDIA_TYPE
 from registry.subjects.import_export.registry_import import spooled_export
-from registry.subjects.models import KeptCopy
+from registry.subjects.models import ArchivedCopy
 from registry.subjects.policy.registries import mirror_of
 from registry.subjects.remote.mirrors import get_mirror, request_sync
 from registry.subjects.tasks import sync_remote
@@ -159,7 +159,7 @@ def export(request: HttpRequest, registry: str) -> FileResponse:
 def send(request: HttpRequest, registry: str) -> HttpResponse:
     """Upload a file and redirect to its plan; nothing is imported yet."""
     actor, file = page_actor(request), request.FILES.get("file")
-    require(actor, RIGHTS[KeptCopy.SENT], registry=registry)
+    require(actor, RIGHTS[ArchivedCopy.SENT], registry=registry)
     try:
         if file is None:
             raise InvalidInput(gettext("Choose a file first."), field="file")
@@ -173,7 +173,7 @@ def send(request: HttpRequest, registry: str) -> HttpResponse:
 @require_safe
 def deleted(request: HttpRequest, registry: str) -> HttpResponse:
     """Show the copies of permanently deleted versions."""
-    require_extent(page_actor(request), RIGHTS[KeptCopy.DELETED], registry=registry)
+    require_extent(page_actor(request), RIGHTS[ArchivedCopy.DELETED], registry=registry)
     return render(request, "registries/deleted.html", {"page": archive.deleted_page(request, registry)})
 
 

@@ -243,8 +243,8 @@ _FORMS: Final[tuple[tuple[str, str, type[ServiceForm]], ...]] = (
     ("reactivate", "reactivate", lifecycle.ReactivateForm),
     ("adopt", "adopt", lifecycle.AdoptForm),
     ("roll-back", "roll_back", lifecycle.RollBackForm),
-    ("least-version", "least_version", lifecycle.MinimumForm),
-    ("least-version/clear", "least_version_clear", lifecycle.ClearMinimumForm),
+    ("least-version", "minimum_version", lifecycle.MinimumForm),
+    ("least-version/clear", "minimum_version_clear", lifecycle.ClearMinimumForm),
 )
 #: path below the subject's URL, name, view
 SUBJECT_FORMS: Final = (

@@ -22,7 +22,7 @@ __all__ = [
     "Deployment",
     "FieldStatistic",
     "Finding",
-    "LeastVersion",
+    "MinimumVersion",
     "Mute",
     "Scan",
     "SchemaUse",
@@ -62,16 +62,17 @@ class Deployment(models.Model):
         return f"{self.label} at {self.at:%Y-%m-%d %H:%M}"
 
 
-class LeastVersion(models.Model):
+class MinimumVersion(models.Model):
     """The minimum version for new messages: later messages with an older version are drift; old ones stay readable."""
 
-    subject = models.OneToOneField("subjects.Subject", on_delete=models.CASCADE, related_name="least_version")
+    subject = models.OneToOneField("subjects.Subject", on_delete=models.CASCADE, related_name="minimum_version")
     version = models.PositiveIntegerField()
     reason = models.TextField()
     set_by = models.TextField()
     set_at = models.DateTimeField(help_text="since when that version is the least")
 
     class Meta:
+        db_table = "drift_leastversion"
         constraints = [
             models.CheckConstraint(condition=models.Q(version__gte=2), name="least_version_forbids_one"),
             models.CheckConstraint(condition=~models.Q(reason=""), name="least_version_says_why"),

@@ -41,7 +41,7 @@ from registry.notifications.models import (
     SENDING,
     WEEKLY,
     Digest,
-    DigestWish,
+    DigestPreference,
     InboxEntry,
 )
 from registry.notifications.selectors import EntryInfo, list_entries, person_of
@@ -189,7 +189,7 @@ class DigestInfo:
 def digest_of(actor: Actor) -> DigestInfo:
     """Return one's own digest; `is_sent` says whether this installation has a mail server. Raises NotSignedIn."""
     user = User.objects.get(pk=person_of(actor))
-    wish = DigestWish.objects.filter(user=user).first() or DigestWish(user=user)
+    wish = DigestPreference.objects.filter(user=user).first() or DigestPreference(user=user)
     last = Digest.objects.filter(user=user).exclude(state=EMPTY).first()
     return DigestInfo(
         every=wish.every,
@@ -227,7 +227,7 @@ def choose_digest(*, every: str, hour: int, zone: str = "UTC", by: Actor) -> Non
 def stop_digest(*, token: str) -> None:
     """End the digests of the person in a mail's token. Raises NotFound for an invalid token."""
     user_id = person_in(token)
-    wish = DigestWish.objects.filter(user=user_id).first() if user_id is not None else None
+    wish = DigestPreference.objects.filter(user=user_id).first() if user_id is not None else None
     if wish is None:
         raise NotFound("This link doesn't work. It is incomplete, or the account no longer exists.")
     record(by=system_actor("the link in a digest"), why="turn off the email digest")
@@ -237,7 +237,7 @@ def stop_digest(*, token: str) -> None:
 def _choose(user_id: int, every: str, hour: int, zone: str) -> None:
     chosen = {"every": every, "hour": hour, "zone": zone}
     next_at = next_after(timezone.now(), every=every, hour=hour, zone=zone)
-    DigestWish.objects.update_or_create(user_id=user_id, defaults={**chosen, "next_at": next_at})
+    DigestPreference.objects.update_or_create(user_id=user_id, defaults={**chosen, "next_at": next_at})
 
 
 @transaction.atomic
@@ -247,7 +247,7 @@ def due_digests() -> list[int]:
     Without a mail server, no digests are made.
     """
     now = timezone.now()
-    due = DigestWish.objects.filter(next_at__lte=now).order_by("next_at").select_for_update(skip_locked=True)
+    due = DigestPreference.objects.filter(next_at__lte=now).order_by("next_at").select_for_update(skip_locked=True)
     for wish in due[:AT_A_TIME]:
         if settings.EMAIL_HOST and wish.next_at is not None:
             day = wish.next_at.astimezone(zone_of(wish.zone)).date()

@@ -84,19 +84,20 @@ class Subscription(models.Model):
         return f"{self.user_id}: {self.event} {self.registry_pattern}/{self.subject_pattern}"
 
 
-class DigestWish(models.Model):
+class DigestPreference(models.Model):
     """A person's choice of a digest of unread notices: how often, and at which hour of their time zone.
 
     `next_at` is when the next one is due: bookkeeping, which follows from the rest.
     """
 
-    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="digest_wish")
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="digest_preference")
     every = models.CharField(max_length=8, choices=[(every, every) for every in EVERY], default=OFF)
     hour = models.PositiveSmallIntegerField(default=7)
     zone = models.CharField(max_length=64, default="UTC", help_text="a time zone's name, such as Europe/Berlin")
     next_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        db_table = "notifications_digestwish"
         constraints = [
             models.CheckConstraint(condition=models.Q(every__in=EVERY), name="known_digest_interval"),
             models.CheckConstraint(condition=models.Q(hour__lte=23), name="digest_hour_of_a_day"),

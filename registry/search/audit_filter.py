@@ -16,7 +16,7 @@ from registry.access.permission_filters import Extent, require_extent
 from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.drift.findings.redaction import NAMING_RULES
-from registry.drift.models import Connector, Deployment, Finding, LeastVersion, Mute, Source
+from registry.drift.models import Connector, Deployment, Finding, MinimumVersion, Mute, Source
 from registry.promotions.models import (
     Acknowledgement,
     ApplyStep,
@@ -34,11 +34,11 @@ from registry.promotions.models import (
     Thread,
 )
 from registry.subjects.models import (
+    ArchivedCopy,
     Association,
     Client,
     Config,
     Context,
-    KeptCopy,
     Mode,
     Registry,
     Schema,
@@ -88,9 +88,9 @@ def _of_subject(registry: Registry | None, name: SubjectName) -> Q:
         events |= rows_of(model, numbers)
     for model in (Config, Mode):  # removing a setting deletes its row, which is found by its former values
         events |= Q(table=table_of(model)) & holds("context_id", contexts) & holds("subject_name", [name.subject])
-    copies = Q(table=table_of(KeptCopy)) & holds("name", [name.qualified])
+    copies = Q(table=table_of(ArchivedCopy)) & holds("name", [name.qualified])
     events |= copies if registry is None else copies & holds("registry_id", [registry.pk])
-    for gone in (RenameDecision, LeastVersion):  # withdrawing one deletes its row
+    for gone in (RenameDecision, MinimumVersion):  # withdrawing one deletes its row
         events |= Q(table=table_of(gone)) & holds("subject_id", subjects)
     return events | Q(table=table_of(VersionStanding)) & holds("version_id", versions)
 
@@ -140,7 +140,7 @@ def _of_registry(registry: Registry) -> Q:
     ends = holds("source_id", environments) | holds("target_id", environments)
     events |= Q(table=table_of(PromotionRequest)) & ends
     events |= Q(table=table_of(Finding)) & holds("source_id", sources)
-    for model in (SchemaVersion, SubjectNote, Client, RenameDecision, LeastVersion):
+    for model in (SchemaVersion, SubjectNote, Client, RenameDecision, MinimumVersion):
         events |= Q(table=table_of(model)) & refers("subject_id", subjects)
     events |= Q(table=table_of(VersionStanding)) & refers("version_id", versions)
     return events | Q(table__in=[table_of(model) for model in _PARTS]) & refers("request_id", requests)
@@ -186,11 +186,11 @@ def table_of(model: type[Model]) -> str:
 
 READ: Final = "audit.read"
 #: tables by the column that says what their rows belong to
-_OF_REGISTRY: Final = (Context, Config, Mode, Association, KeptCopy, Environment, Source, Deployment, Mute)
+_OF_REGISTRY: Final = (Context, Config, Mode, Association, ArchivedCopy, Environment, Source, Deployment, Mute)
 _OF_CONTEXT: Final = (Subject, Schema)
 _OF_ENVIRONMENT: Final = (ReviewRule, FreezeWindow, RecurringFreeze, BreakGlass)
 _OF_SOURCE: Final = (Connector, Finding)
-_OF_SUBJECT: Final = (SchemaVersion, SubjectNote, Association, Client, RenameDecision, LeastVersion)
+_OF_SUBJECT: Final = (SchemaVersion, SubjectNote, Association, Client, RenameDecision, MinimumVersion)
 _OF_REQUEST: Final = (RequestItem, Review, Acknowledgement, Thread, ApplyStep, Release)
 #: belongs to a source too; named here because this app may not import the table's
 _STORES: Final = "streams_checkpointstore"

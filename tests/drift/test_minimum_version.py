@@ -15,9 +15,9 @@ from django.test.utils import CaptureQueriesContext
 from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.drift.judge.versions import BELOW
-from registry.drift.models import LeastVersion
+from registry.drift.models import MinimumVersion
 from registry.drift.scan_context.versions import version_rows
-from registry.drift.services.minimum_version import clear_least_version, set_least_version
+from registry.drift.services.minimum_version import clear_minimum_version, set_minimum_version
 from registry.errors import InvalidInput, NotAllowed, NotFound, SubjectNotFound
 from registry.search.audit_filter import events_about
 from registry.subjects.lifecycle.retirement import set_standing
@@ -41,7 +41,7 @@ def orders(registries: None, system: Actor) -> None:
 
 
 def least(by: Actor, version: int = 3, reason: str = "Amounts were floats.") -> None:
-    set_least_version(registry="dev", subject=ORDERS, version=version, reason=reason, by=by)
+    set_minimum_version(registry="dev", subject=ORDERS, version=version, reason=reason, by=by)
 
 
 def judged() -> list[tuple[int, str, int, str]]:
@@ -61,7 +61,7 @@ def test_the_judgement_is_told_of_older_versions(orders: None, system: Actor) ->
             (1, BELOW, 3, "Amounts were floats."), (2, BELOW, 3, "Amounts were floats."), (3, "", 0, ""),
         ]  # fmt: skip
     assert len(before) == len(after)
-    clear_least_version(registry="dev", subject=ORDERS, by=system)
+    clear_minimum_version(registry="dev", subject=ORDERS, by=system)
     assert {standing for _, standing, _, _ in judged()} == {""}
 
 
@@ -88,23 +88,23 @@ def test_what_weighs_more_than_a_deprecation_and_less_than_a_retirement(orders: 
 
 def test_the_same_version_again_changes_the_reason_and_not_since_when(orders: None, system: Actor) -> None:
     least(system, 2)
-    first = LeastVersion.objects.get()
+    first = MinimumVersion.objects.get()
     count = AuditEvent.objects.count()
     least(system, 2)
     assert AuditEvent.objects.count() == count
     least(system, 2, "Another reason.")
-    second = LeastVersion.objects.get()
+    second = MinimumVersion.objects.get()
     assert (second.set_at, second.reason) == (first.set_at, "Another reason.")
     least(system, 3)
-    assert LeastVersion.objects.get().set_at > first.set_at
+    assert MinimumVersion.objects.get().set_at > first.set_at
     about = events_about(registry="dev", subject="orders-value")
     events = AuditEvent.objects.filter(about, table="drift_leastversion")
     assert [event.operation for event in events] == ["UPDATE", "UPDATE", "INSERT"]
     assert events[0].why == "set the minimum version of orders-value in dev to 3: Amounts were floats."
-    clear_least_version(registry="dev", subject=ORDERS, by=system)
+    clear_minimum_version(registry="dev", subject=ORDERS, by=system)
     assert AuditEvent.objects.filter(about, operation="DELETE", table="drift_leastversion").count() == 1
     with pytest.raises(NotFound):
-        clear_least_version(registry="dev", subject=ORDERS, by=system)
+        clear_minimum_version(registry="dev", subject=ORDERS, by=system)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_what_cannot_be_used_is_refused(orders: None, system: Actor, version: in
     with pytest.raises(InvalidInput) as refused:
         least(system, version, reason)
     assert refused.value.details["field"] == field
-    assert not LeastVersion.objects.exists()
+    assert not MinimumVersion.objects.exists()
 
 
 def test_stewards_set_it(orders: None, person: Callable[[str], Actor]) -> None:
@@ -131,22 +131,22 @@ def test_stewards_set_it(orders: None, person: Callable[[str], Actor]) -> None:
             least(person(name))
     least(person("steward"))
     with pytest.raises(SubjectNotFound):
-        set_least_version(registry="dev", subject=SubjectName(".", "x"), version=2, reason="x", by=person("steward"))
+        set_minimum_version(registry="dev", subject=SubjectName(".", "x"), version=2, reason="x", by=person("steward"))
 
 
 def test_the_database_keeps_what_holds(orders: None) -> None:
     subject = Subject.objects.get(name="orders-value")
     for values in ({"version": 1, "reason": "x"}, {"version": 2, "reason": ""}):
         with pytest.raises(IntegrityError), transaction.atomic():
-            LeastVersion.objects.create(subject=subject, set_by="x", set_at=subject.created_at, **values)
+            MinimumVersion.objects.create(subject=subject, set_by="x", set_at=subject.created_at, **values)
 
 
 def test_it_goes_with_its_subject(orders: None, system: Actor) -> None:
     least(system)
     delete_subject(registry="dev", subject=ORDERS, by=system)
-    assert LeastVersion.objects.exists(), "a soft-deleted subject comes back with it"
+    assert MinimumVersion.objects.exists(), "a soft-deleted subject comes back with it"
     delete_subject(registry="dev", subject=ORDERS, permanent=True, by=system)
-    assert not LeastVersion.objects.exists()
+    assert not MinimumVersion.objects.exists()
 
 
 def test_programs_set_and_read_it(orders: None, api: Callable[[str], Client]) -> None:
@@ -178,12 +178,12 @@ def test_the_settings_show_and_change_it(orders: None, look: Callable[[str], Cli
     assert "Enter a whole number" in refused.content.decode()
     assert reader.post(f"{address}/clear").status_code == 403
     steward.post(f"{address}/clear")
-    assert not LeastVersion.objects.exists()
+    assert not MinimumVersion.objects.exists()
 
 
 def test_nothing_of_it_is_said_of_the_past(orders: None, system: Actor, look: Callable[[str], Client]) -> None:
     least(system)
-    page = look("reader").get(f"{PAGE}&at={LeastVersion.objects.get().set_at.isoformat().replace('+00:00', 'Z')}")
+    page = look("reader").get(f"{PAGE}&at={MinimumVersion.objects.get().set_at.isoformat().replace('+00:00', 'Z')}")
     assert page.status_code == 200
     assert page.context["page"].selected.least is None
 

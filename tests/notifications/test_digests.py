@@ -30,7 +30,7 @@ from registry.notifications.digests import (
     stop_digest,
     stop_token,
 )
-from registry.notifications.models import Digest, DigestWish, InboxEntry
+from registry.notifications.models import Digest, DigestPreference, InboxEntry
 from tests.conftest import RawClient, signed_in
 from tests.notifications.conftest import tell
 
@@ -80,7 +80,7 @@ def reader(person: Callable[[str], Actor], system: Actor, settings: Any) -> Acto
 
 def due() -> list[int]:
     """As if the hour had come."""
-    DigestWish.objects.update(next_at=timezone.now() - timedelta(seconds=1))
+    DigestPreference.objects.update(next_at=timezone.now() - timedelta(seconds=1))
     return due_digests()
 
 
@@ -159,7 +159,7 @@ class TestDigests:
         tell()
         assert due() == [] and not Digest.objects.exists()
         assert not digest_of(reader).is_sent
-        assert DigestWish.objects.get().next_at > timezone.now()
+        assert DigestPreference.objects.get().next_at > timezone.now()
 
     def test_a_wrong_choice_is_refused(self, reader: Actor, person: Callable[[str], Actor]) -> None:
         for wrong in ({"every": "hourly"}, {"hour": 24}, {"zone": "Nowhere"}):
@@ -175,10 +175,10 @@ class TestDigests:
         anybody = Client(enforce_csrf_checks=True)
         path = f"/ui/digest/stop/{stop_token(reader.user_id or 0)}"
         assert "Turn off digest" in anybody.get(path).content.decode()
-        assert DigestWish.objects.get(user=reader.user_id).every == "daily"
+        assert DigestPreference.objects.get(user=reader.user_id).every == "daily"
         assert anybody.post(path, {"List-Unsubscribe": "One-Click"}).status_code == 200
-        assert DigestWish.objects.get(user=reader.user_id).every == "off"
-        assert DigestWish.objects.get(user__username="steward").every == "weekly"
+        assert DigestPreference.objects.get(user=reader.user_id).every == "off"
+        assert DigestPreference.objects.get(user__username="steward").every == "weekly"
         assert anybody.post(path[:-1] + "!").status_code == 404 and anybody.get(f"{path}x").status_code == 404
         with pytest.raises(NotFound):
             stop_digest(token="1")
@@ -191,7 +191,7 @@ class TestDigests:
         shown = client.get("/ui/inbox/subscriptions").content.decode()
         assert "reader@example.com" in shown and "Time (Asia/Tokyo)" in shown
         assert client.post("/ui/inbox/digest", {"every": "weekly", "hour": "8"}).status_code == 302
-        wish = DigestWish.objects.get()
+        wish = DigestPreference.objects.get()
         assert (wish.every, wish.hour, wish.zone) == ("weekly", 8, "Asia/Tokyo")
         assert client.post("/ui/inbox/digest", {"every": "never"}).status_code == 422
         settings.EMAIL_HOST = ""

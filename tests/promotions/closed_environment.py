@@ -21,7 +21,7 @@ from registry.subjects.archive.restore import plan_copy
 from registry.subjects.associations.requests import AssociationSpec, Resource
 from registry.subjects.import_export.import_plan import RestoreOptions
 from registry.subjects.lifecycle.retirement import set_standing
-from registry.subjects.models import KeptCopy
+from registry.subjects.models import ArchivedCopy
 from registry.subjects.services import associate, delete_subject, register_version, set_config, set_mode
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -67,7 +67,7 @@ def fill(by: Actor, *, mode: str = "READWRITE") -> None:
     delete_subject(registry="prod", subject=GONE, by=by)
     for permanent in (False, True):
         delete_subject(registry="prod", subject=SubjectName(".empty", "x"), by=by, permanent=permanent)
-    KeptCopy.objects.filter(registry__name="prod").update(id=COPY)
+    ArchivedCopy.objects.filter(registry__name="prod").update(id=COPY)
     PLANNED["PLAN"] = plan_copy(registry="prod", number=COPY, ways=RestoreOptions(live=True), by=by).digest
     asked = AssociationSpec(subject=SPARE.qualified, lifecycle="WEAK")
     associate(registry="prod", resource=Resource("t", "n", "r", "topic"), specs=[asked], by=by, create=True)

@@ -27,7 +27,7 @@ from registry.promotions.models import (
     SamePerson,
     Thread,
 )
-from registry.subjects.models import KeptCopy
+from registry.subjects.models import ArchivedCopy
 from tests.dashboard.test_every_page import content  # noqa: F401 - a fixture
 from tests.rights.calls import WHO, Caller
 
@@ -72,7 +72,7 @@ def present(content: dict[str, int], person: Callable[[str], Actor]) -> dict[str
     )  # fmt: skip
     made = {"made_at": now, "made_by": "tests", "until": now + timedelta(days=1)}
     nothing = '{"versions": [], "note": null, "config": null, "mode": null, "owners": null}'
-    numbers["copy_id"] = KeptCopy.objects.create(
+    numbers["copy_id"] = ArchivedCopy.objects.create(
         registry=Environment.objects.get(registry__name="dev").registry, kind="deleted", name="gone-value", versions=0,
         content=nothing, **made,
     ).pk  # fmt: skip

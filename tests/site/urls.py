@@ -42,8 +42,8 @@ SUBJECT_FORMS = (
     "reactivate",
     "standing",
     "describe",
-    "least_version",
-    "least_version_clear",
+    "minimum_version",
+    "minimum_version_clear",
 )
 WEBHOOK_PARTS = ("test", "edit", "switch", "rotate", "remove")
 UI = [

@@ -120,7 +120,7 @@ DANGLING = {
     "association.subject": "UPDATE subjects_association SET subject_id = 0",
     "subjectnote.subject": NOTE.replace("900021", "0").format("'{pii}'", "''"),
     "client.subject": CLIENT.replace("900021", "0").format("true", "1", "'{}'", 1),
-    "keptcopy.registry": COPY.format(0, "deleted", "orders", 1),
+    "archivedcopy.registry": COPY.format(0, "deleted", "orders", 1),
     "versionstanding.version": STANDING.replace("900041", "0").format("retired", "gone"),
 }
 

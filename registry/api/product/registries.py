@@ -24,7 +24,7 @@ from registry.subjects.import_export.export_file import MAX_SENT, MEDIA_TYPE
 from registry.subjects.import_export.import_plan import Line, Plan, RestoreOptions
 from registry.subjects.import_export.registry_import import spooled_export
 from registry.subjects.import_export.snapshot import Problem
-from registry.subjects.models import KeptCopy
+from registry.subjects.models import ArchivedCopy
 from registry.subjects.policy.registries import RegistryEntry, registries_for
 from registry.subjects.remote import mirrors
 from registry.subjects.remote.connection_test import Probe
@@ -178,7 +178,7 @@ class RegistryImports(ProductView):
     @extend_schema(request=OpenApiTypes.BINARY, responses={201: shape("NewCopy", number=int)})
     def post(self, request: Request, registry: str) -> Response:
         """Upload an export file as the body. The response has the number of the copy; get its plan next."""
-        require(self.actor, RIGHTS[KeptCopy.SENT], registry=registry)
+        require(self.actor, RIGHTS[ArchivedCopy.SENT], registry=registry)
         data = request._request.read(MAX_SENT + 1)
         number = send_file(registry=registry, data=data, name="file", by=self.actor)
         return Response({"number": number}, status=201)
@@ -190,7 +190,7 @@ class Copies(ProductView):
     @extend_schema(parameters=[CopiesSerializer], responses=many(CopyInfo))
     def get(self, request: Request, registry: str) -> Response:
         """List the archived copies of permanently deleted subjects, newest first."""
-        require_extent(self.actor, RIGHTS[KeptCopy.DELETED], registry=registry)
+        require_extent(self.actor, RIGHTS[ArchivedCopy.DELETED], registry=registry)
         chosen = self.filters_of(CopiesSerializer, request.query_params.dict())
         copies = deleted_copies(get_registry(registry), by=self.actor, **chosen)
         return Response([asdict(copy) for copy in copies])

@@ -70,7 +70,7 @@ urlpatterns = [
     path("registries/<segment:registry>/subjects/<segment:subject>/notes", subjects.SubjectNotes.as_view()),
     path("registries/<segment:registry>/subjects/<segment:subject>/clients", usage.Clients.as_view()),
     path("registries/<segment:registry>/subjects/<segment:subject>/clients/<segment:name>", usage.ClientOne.as_view()),
-    path("registries/<segment:registry>/subjects/<segment:subject>/least-version", usage.LeastVersionOne.as_view()),
+    path("registries/<segment:registry>/subjects/<segment:subject>/least-version", usage.MinimumVersionOne.as_view()),
     path("registries/<segment:registry>/tags", subjects.SubjectTags.as_view()),
     path("registries/<segment:registry>/subjects/<segment:subject>/life", lifecycle.Life.as_view()),
     path("registries", registries.Registries.as_view()),

@@ -190,29 +190,33 @@ class ClientOne(ProductView):
         return Response(status=204)
 
 
-class LeastSerializer(serializers.Serializer[Any]):
+class MinimumVersionSerializer(serializers.Serializer[Any]):
     """The minimum version to write with, and why older ones should no longer be used."""
 
     version = WholeNumberField(min_value=1, max_value=MAX_VERSION)
     reason = serializers.CharField(max_length=2 * minimum_version.MAX_REASON)
 
 
-class LeastVersionOne(SubjectView):
+class MinimumVersionOne(SubjectView):
     """`/api/v1/registries/{registry}/subjects/{subject}/least-version`."""
 
     @extend_schema(
         responses=shape(
-            "OptionalLeastVersion", minimum_version.LeastInfo, without=("version",), partial=True, version=int | None
+            "OptionalMinimumVersion",
+            minimum_version.MinimumVersionInfo,
+            without=("version",),
+            partial=True,
+            version=int | None,
         )
     )
     def get(self, request: Request, registry: str, subject: str) -> Response:
         """Get the minimum version with its reason; `{"version": null}` if there is none."""
         registry_row, name = self.registry_and_subject(registry, subject)
         get_subject(registry_row, name, deleted=True)
-        info = minimum_version.least_version_of(registry_row, name)
+        info = minimum_version.minimum_version_of(registry_row, name)
         return Response(asdict(info) if info else {"version": None})
 
-    @extend_schema(request=LeastSerializer, responses=minimum_version.LeastInfo)
+    @extend_schema(request=MinimumVersionSerializer, responses=minimum_version.MinimumVersionInfo)
     def put(self, request: Request, registry: str, subject: str) -> Response:
         """Set the minimum version.
 
@@ -220,13 +224,13 @@ class LeastVersionOne(SubjectView):
         """
         _, name = self.registry_and_subject(registry, subject)
         require(self.actor, minimum_version.ACTION, registry=registry, subject=name.qualified)
-        values = self.valid(LeastSerializer)
+        values = self.valid(MinimumVersionSerializer)
         return Response(
-            asdict(minimum_version.set_least_version(registry=registry, subject=name, by=self.actor, **values))
+            asdict(minimum_version.set_minimum_version(registry=registry, subject=name, by=self.actor, **values))
         )
 
     def delete(self, request: Request, registry: str, subject: str) -> Response:
         """Remove the minimum version."""
         _, name = self.registry_and_subject(registry, subject)
-        minimum_version.clear_least_version(registry=registry, subject=name, by=self.actor)
+        minimum_version.clear_minimum_version(registry=registry, subject=name, by=self.actor)
         return Response(status=204)

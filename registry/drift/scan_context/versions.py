@@ -86,8 +86,8 @@ def version_rows(registry: Registry, condition: Q, *, ghosts: Q | None) -> list[
     """
     rows: QuerySet[SchemaVersion] = (
         SchemaVersion.objects.filter(condition, subject__context__registry=registry)
-        .select_related("schema", "subject__context", "subject__least_version", "standing")
-        .annotate(can_be_newer=Exists(_not_below_least()))
+        .select_related("schema", "subject__context", "subject__minimum_version", "standing")
+        .annotate(can_be_newer=Exists(_not_below_minimum()))
         .defer("submitted", "schema__canonical", "schema__metadata", "schema__rule_set")
         .order_by("subject_id", "version")
     )
@@ -115,23 +115,23 @@ def _row(row: Any, *, with_release: bool) -> VersionRow:
     return VersionRow(version, name.context, name.subject, row.schema_id)
 
 
-def _not_below_least() -> QuerySet[SchemaVersion]:
+def _not_below_minimum() -> QuerySet[SchemaVersion]:
     """Return the live versions that producers may still write; without any, the minimum version applies to none."""
-    least = OuterRef("subject__least_version__version")
-    return SchemaVersion.objects.filter(subject=OuterRef("subject"), deleted_at=None, version__gte=least)
+    minimum = OuterRef("subject__minimum_version__version")
+    return SchemaVersion.objects.filter(subject=OuterRef("subject"), deleted_at=None, version__gte=minimum)
 
 
 def _standing(row: Any) -> dict[str, Any]:
     """Return a version's status; being below the subject's minimum version outweighs a deprecation."""
     standing = joined_standing(row)
-    least = getattr(row.subject, "least_version", None)
+    minimum = getattr(row.subject, "minimum_version", None)
     is_mild = standing is None or standing.standing == VersionStanding.DEPRECATED
-    if least is not None and row.version < least.version and row.can_be_newer and is_mild:
+    if minimum is not None and row.version < minimum.version and row.can_be_newer and is_mild:
         return {
             "standing": BELOW,
-            "standing_since": milliseconds(least.set_at),
-            "standing_message": least.reason,
-            "least": least.version,
+            "standing_since": milliseconds(minimum.set_at),
+            "standing_message": minimum.reason,
+            "least": minimum.version,
         }
     if standing is None:
         return {}

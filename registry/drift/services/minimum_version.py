@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from registry.access.roles import Actor, require
 from registry.audit.context import record
-from registry.drift.models import LeastVersion
+from registry.drift.models import MinimumVersion
 from registry.errors import InvalidInput, NotFound
 from registry.subjects.models import Registry, Subject, VersionStanding
 from registry.subjects.registration.locks import retried
@@ -24,7 +24,7 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 
 @dataclass(frozen=True)
-class LeastInfo:
+class MinimumVersionInfo:
     """The minimum version, its reason, and who set it since when."""
 
     version: int
@@ -33,12 +33,12 @@ class LeastInfo:
     set_at: datetime
 
 
-def least_version_of(registry: Registry, name: SubjectName) -> LeastInfo | None:
+def minimum_version_of(registry: Registry, name: SubjectName) -> MinimumVersionInfo | None:
     """Return a subject's minimum version; None if any version may be written. One query."""
-    row = LeastVersion.objects.filter(
+    row = MinimumVersion.objects.filter(
         subject__context__registry=registry, subject__context__name=name.context, subject__name=name.subject
     ).first()
-    return None if row is None else LeastInfo(row.version, row.reason, row.set_by, row.set_at)
+    return None if row is None else MinimumVersionInfo(row.version, row.reason, row.set_by, row.set_at)
 
 
 ACTION: Final = "version.standing"
@@ -46,7 +46,9 @@ MAX_REASON: Final = 2_000
 
 
 @retried
-def set_least_version(*, registry: str, subject: SubjectName, version: int, reason: str, by: Actor) -> LeastInfo:
+def set_minimum_version(
+    *, registry: str, subject: SubjectName, version: int, reason: str, by: Actor
+) -> MinimumVersionInfo:
     """Set the minimum version that producers should write from now on. The same version again only changes the reason.
 
     Raises InvalidInput, NotAllowed, NotSignedIn, RegistryNotFound, SubjectNotFound.
@@ -65,25 +67,25 @@ def set_least_version(*, registry: str, subject: SubjectName, version: int, reas
     if row.versions.filter(version=version, standing__standing=VersionStanding.QUARANTINED).exists():
         cure = "Take another, or clear its status first."
         raise InvalidInput(f"Version {version} is quarantined, so producers can't move to it. {cure}", field="version")
-    there = LeastVersion.objects.filter(subject=row).first()
+    there = MinimumVersion.objects.filter(subject=row).first()
     if there is not None and (there.version, there.reason) == (version, reason):
-        return LeastInfo(there.version, there.reason, there.set_by, there.set_at)
+        return MinimumVersionInfo(there.version, there.reason, there.set_by, there.set_at)
     record(by=by, why=f"set the minimum version of {subject.qualified} in {registry_row.name} to {version}: {reason}")
     since = there.set_at if there is not None and there.version == version else timezone.now()
-    LeastVersion.objects.update_or_create(
+    MinimumVersion.objects.update_or_create(
         subject=row, defaults={"version": version, "reason": reason, "set_by": by.name, "set_at": since}
     )
-    return LeastInfo(version, reason, by.name, since)
+    return MinimumVersionInfo(version, reason, by.name, since)
 
 
 @retried
-def clear_least_version(*, registry: str, subject: SubjectName, by: Actor) -> None:
+def clear_minimum_version(*, registry: str, subject: SubjectName, by: Actor) -> None:
     """Remove the minimum version. Raises NotFound if none was set, NotAllowed, RegistryNotFound, SubjectNotFound."""
     registry_row = get_registry(registry)
     require(by, ACTION, registry=registry_row.name, subject=subject.qualified)
     row = get_subject(registry_row, subject, deleted=True)
     record(by=by, why=f"remove the minimum version of {subject.qualified} in {registry_row.name}")
-    done, _ = LeastVersion.objects.filter(subject=row).delete()
+    done, _ = MinimumVersion.objects.filter(subject=row).delete()
     if not done:
         raise NotFound(f"{subject.qualified} has no minimum version.", subject=subject.qualified)
 

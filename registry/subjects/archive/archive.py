@@ -22,7 +22,7 @@ from registry.audit.context import record
 from registry.errors import CopyNotFound
 from registry.subjects.import_export.export_file import read_snapshot, version_of
 from registry.subjects.import_export.snapshot import NoteRecord, Scope, Snapshot
-from registry.subjects.models import KeptCopy, Registry, SchemaVersion, Subject
+from registry.subjects.models import ArchivedCopy, Registry, SchemaVersion, Subject
 from registry.subjects.policy.effective_policy import COLUMNS
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
@@ -52,7 +52,7 @@ def deleted_copies(
     One query. `before` is the number of the last copy of the previous page.
     """
     require_extent(by, _DELETED, registry=registry.name)
-    rows = KeptCopy.objects.visible_to(by, _DELETED)
+    rows = ArchivedCopy.objects.visible_to(by, _DELETED)
     if subject:
         rows = rows.filter(name=subject)
     return _listed(rows, registry, before, limit)
@@ -62,10 +62,10 @@ def waiting_files(registry: Registry, *, by: Actor, limit: int = 20) -> list[Cop
     """Return the files that wait for confirmation, newest first; none if the person may not import. One query."""
     if not may(by, _SENT, registry=registry.name):
         return []
-    return _listed(KeptCopy.objects.filter(kind=KeptCopy.SENT), registry, None, limit)
+    return _listed(ArchivedCopy.objects.filter(kind=ArchivedCopy.SENT), registry, None, limit)
 
 
-def _listed(rows: QuerySet[KeptCopy], registry: Registry, before: int | None, limit: int) -> list[CopyInfo]:
+def _listed(rows: QuerySet[ArchivedCopy], registry: Registry, before: int | None, limit: int) -> list[CopyInfo]:
     copies = rows.filter(registry=registry, until__gt=timezone.now()).order_by("-pk")
     if before is not None:
         copies = copies.filter(pk__lt=before)
@@ -86,7 +86,7 @@ class OpenCopy:
     """A copy that the person may restore, with its registry; its contents are read once."""
 
     registry: Registry
-    row: KeptCopy
+    row: ArchivedCopy
 
     @cached_property
     def contents(self) -> Contents:
@@ -94,9 +94,9 @@ class OpenCopy:
         return contents_of_copy(self.row)
 
 
-def contents_of_copy(row: KeptCopy) -> Contents:
+def contents_of_copy(row: ArchivedCopy) -> Contents:
     """Return the contents of a copy; those of a file were checked on upload."""
-    if row.kind == KeptCopy.SENT:
+    if row.kind == ArchivedCopy.SENT:
         return Contents(read_snapshot(io.BytesIO(row.content.encode()), row.name))
     value = json.loads(row.content)
     name = parse_subject(row.name)
@@ -125,7 +125,7 @@ def _settings(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 #: kind of copy → the permission that restoring it needs
-RIGHTS: Final = {KeptCopy.DELETED: "version.delete_permanently", KeptCopy.SENT: "mode.change"}
+RIGHTS: Final = {ArchivedCopy.DELETED: "version.delete_permanently", ArchivedCopy.SENT: "mode.change"}
 
 #: the same objects as the lines of an export file, and what else belongs to a subject; owners are narrowed by the
 #: pattern's prefix
@@ -174,24 +174,24 @@ def keep_deleted(subject: Subject, rows: Sequence[SchemaVersion]) -> None:
         cursor.execute(_KEEP, values)
 
 
-def stored_copy(registry: str, number: int, by: Actor) -> tuple[Registry, KeptCopy]:
+def stored_copy(registry: str, number: int, by: Actor) -> tuple[Registry, ArchivedCopy]:
     """Return an unexpired copy that `by` may restore. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
     require_any(registry, by)
     registry_row = get_registry(registry)
-    row = KeptCopy.objects.filter(registry=registry_row, pk=number, until__gt=timezone.now()).first()
-    subject = row.name if row is not None and row.kind == KeptCopy.DELETED else ""
+    row = ArchivedCopy.objects.filter(registry=registry_row, pk=number, until__gt=timezone.now()).first()
+    subject = row.name if row is not None and row.kind == ArchivedCopy.DELETED else ""
     if row is not None and may(by, RIGHTS[row.kind], registry=registry_row.name, subject=subject):
         return registry_row, row
     require(
-        by, RIGHTS[KeptCopy.DELETED], registry=registry_row.name
+        by, RIGHTS[ArchivedCopy.DELETED], registry=registry_row.name
     )  # the same error for a copy that isn't theirs as for one that doesn't exist
     raise gone(number)
 
 
 def require_any(registry: str, by: Actor) -> None:
     """Raise NotSignedIn or NotAllowed unless `by` may restore any copy of the registry; the registry may not exist."""
-    if not may(by, RIGHTS[KeptCopy.SENT], registry=registry):
-        require_extent(by, RIGHTS[KeptCopy.DELETED], registry=registry)
+    if not may(by, RIGHTS[ArchivedCopy.SENT], registry=registry):
+        require_extent(by, RIGHTS[ArchivedCopy.DELETED], registry=registry)
 
 
 def gone(number: int) -> CopyNotFound:
@@ -204,7 +204,7 @@ def forget(*, registry: str, number: int, by: Actor) -> str:
     """Delete a copy now, with all its texts, and return its name. Raises RegistryNotFound, CopyNotFound, NotAllowed."""
     registry_row, row = stored_copy(registry, number, by)
     record(by=by, why=f"forget the copy of {row.name[:200]} in {registry_row.name}")
-    if not KeptCopy.objects.filter(pk=row.pk).delete()[0]:
+    if not ArchivedCopy.objects.filter(pk=row.pk).delete()[0]:
         raise gone(number)
     return row.name
 
@@ -212,6 +212,6 @@ def forget(*, registry: str, number: int, by: Actor) -> str:
 @transaction.atomic
 def prune() -> int:
     """Delete some of the expired copies and return how many."""
-    old = KeptCopy.objects.filter(until__lte=timezone.now()).order_by("until").values_list("pk", flat=True)[:PRUNED]
+    old = ArchivedCopy.objects.filter(until__lte=timezone.now()).order_by("until").values_list("pk", flat=True)[:PRUNED]
     record(by=_PRUNER, why="its time is over")
-    return KeptCopy.objects.filter(pk__in=list(old)).delete()[0]
+    return ArchivedCopy.objects.filter(pk__in=list(old)).delete()[0]

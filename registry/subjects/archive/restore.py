@@ -27,7 +27,7 @@ from registry.subjects.import_export.import_plan import (
 )
 from registry.subjects.import_export.snapshot import Problem, contents_of
 from registry.subjects.lifecycle.retirement import restore_each
-from registry.subjects.models import KeptCopy, Registry
+from registry.subjects.models import ArchivedCopy, Registry
 from registry.subjects.policy import change_guard
 from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, DEFAULT_MODE, effective_mode
 from registry.subjects.registration.locks import retried
@@ -51,18 +51,21 @@ def send_file(*, registry: str, data: bytes, name: str, by: Actor, size: int = 0
     `size` is the size of the whole file if only a part of it was received. Raises RegistryNotFound, NotAllowed,
     OperationNotPermitted for a mirror, InvalidSnapshot.
     """
-    require(by, RIGHTS[KeptCopy.SENT], registry=registry)
+    require(by, RIGHTS[ArchivedCopy.SENT], registry=registry)
     registry_row = get_registry(registry)
     _refuse_mirror(registry_row)
-    if KeptCopy.objects.filter(registry=registry_row, kind=KeptCopy.SENT, until__gt=timezone.now()).count() >= WAITING:
+    if (
+        ArchivedCopy.objects.filter(registry=registry_row, kind=ArchivedCopy.SENT, until__gt=timezone.now()).count()
+        >= WAITING
+    ):
         raise InvalidInput(f"{WAITING} files are already waiting in {registry_row.name}. Import or delete them first.")
     snapshot = read_sent(data, name, size=size)
     file, now = io.BytesIO(), timezone.now()
     count = write_snapshot(snapshot, file)
     record(by=by, why=f"preview the import of {shown_name(name)} into {registry_row.name}")
-    row = KeptCopy.objects.create(
+    row = ArchivedCopy.objects.create(
         registry=registry_row,
-        kind=KeptCopy.SENT,
+        kind=ArchivedCopy.SENT,
         name=shown_name(name),
         versions=count,
         content=file.getvalue().decode(),
@@ -129,20 +132,20 @@ def apply_copy(*, registry: str, number: int, ways: RestoreOptions, digest: str,
         )
     if plan.is_empty:
         raise InvalidInput("There is nothing to import. Nothing was changed.")
-    if not KeptCopy.objects.filter(pk=row.pk).delete()[0]:
+    if not ArchivedCopy.objects.filter(pk=row.pk).delete()[0]:
         raise gone(number)
     if not ways.live:  # otherwise each version was announced when it was restored
         announce_many(registry_row, REGISTERED, plan.count("created"), why=_why(row, by), by=by)
     return plan
 
 
-def _ways(row: KeptCopy, ways: RestoreOptions) -> RestoreOptions:
+def _ways(row: ArchivedCopy, ways: RestoreOptions) -> RestoreOptions:
     """Adjust the options: deleted versions only fill free places; the versions of a file keep their deletions."""
-    return replace(ways, only_missing=True) if row.kind == KeptCopy.DELETED else replace(ways, live=False)
+    return replace(ways, only_missing=True) if row.kind == ArchivedCopy.DELETED else replace(ways, live=False)
 
 
-def _why(row: KeptCopy, by: Actor) -> str:
-    what = "the copy of" if row.kind == KeptCopy.DELETED else "the file"
+def _why(row: ArchivedCopy, by: Actor) -> str:
+    what = "the copy of" if row.kind == ArchivedCopy.DELETED else "the file"
     return f"{what} {row.name[:200]}, brought in by {by.name}"
 
 
@@ -178,8 +181,8 @@ def _do(copy: OpenCopy, ways: RestoreOptions, by: Actor) -> Plan:
     return make_plan(there, here, move, done, stays_deleted, (row.pk, ways))
 
 
-def _refuse_readonly(registry: Registry, row: KeptCopy, by: Actor) -> None:
-    subject = row.name if row.kind == KeptCopy.DELETED else ""
+def _refuse_readonly(registry: Registry, row: ArchivedCopy, by: Actor) -> None:
+    subject = row.name if row.kind == ArchivedCopy.DELETED else ""
     passes = change_guard.ask("version.register", registry, subject, by)
     mode = effective_mode(registry).mode
     if change_guard.stops(mode, passes=passes):

@@ -10,7 +10,7 @@ from registry.subjects.models.registries import (
     SubjectActivity,
     SubjectNote,
 )
-from registry.subjects.models.versions import KeptCopy, Schema, SchemaReference, SchemaVersion, VersionStanding
+from registry.subjects.models.versions import ArchivedCopy, Schema, SchemaReference, SchemaVersion, VersionStanding
 
 __all__ = [
     "FORWARD",
@@ -19,11 +19,11 @@ __all__ = [
     "MODES_WITH_IDS",
     "POLICIES",
     "PROFILES",
+    "ArchivedCopy",
     "Association",
     "Client",
     "Config",
     "Context",
-    "KeptCopy",
     "Mode",
     "Registry",
     "Schema",

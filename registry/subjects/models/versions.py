@@ -145,17 +145,17 @@ class VersionStanding(models.Model):
         return f"{self.version_id}: {self.standing}"
 
 
-class KeptCopyQuerySet(SubjectScopedQuerySet["KeptCopy"]):
+class ArchivedCopyQuerySet(SubjectScopedQuerySet["ArchivedCopy"]):
     """Copies of subjects; a file's name isn't a subject."""
 
     subject_name = "name"
 
     def covered_by(self, extent: Extent) -> Self:
         """Return the copies of subjects in the extent."""
-        return super().covered_by(extent).filter(kind=KeptCopy.DELETED)
+        return super().covered_by(extent).filter(kind=ArchivedCopy.DELETED)
 
 
-class KeptCopy(models.Model):
+class ArchivedCopy(models.Model):
     """Versions outside any subject: permanently deleted ones, or those of an uploaded file.
 
     `content` is JSON for the former (registry/subjects/archive/archive.py) and an export file for the latter. A row is
@@ -164,7 +164,7 @@ class KeptCopy(models.Model):
 
     DELETED, SENT = "deleted", "sent"
 
-    registry = models.ForeignKey(Registry, on_delete=models.CASCADE, related_name="kept_copies", db_index=False)
+    registry = models.ForeignKey(Registry, on_delete=models.CASCADE, related_name="archived_copies", db_index=False)
     kind = models.CharField(max_length=7, choices=[(kind, kind) for kind in (DELETED, SENT)])
     name = models.TextField(help_text="the subject's qualified name, or what the file was called")
     versions = models.PositiveIntegerField()
@@ -173,9 +173,10 @@ class KeptCopy(models.Model):
     made_by = models.TextField()
     until = models.DateTimeField(db_index=True)
 
-    objects = KeptCopyQuerySet.as_manager()
+    objects = ArchivedCopyQuerySet.as_manager()
 
     class Meta:
+        db_table = "subjects_keptcopy"
         constraints = [
             models.CheckConstraint(condition=models.Q(kind__in=("deleted", "sent")), name="known_kind_of_copy"),
             models.CheckConstraint(condition=~models.Q(name=""), name="copy_has_a_name"),

@@ -58,7 +58,7 @@ from dashboard.subjects.presenters import (
     Tree,
 )
 from dashboard.subjects.tables import SubjectLine, columns
-from registry.drift.services.minimum_version import LeastInfo
+from registry.drift.services.minimum_version import MinimumVersionInfo
 from registry.drift.usage.subject_topics import SubjectCarriers
 from registry.promotions.board.readiness import Reason
 from registry.subjects.lifecycle.notes import Note
@@ -681,7 +681,7 @@ SUBJECT_SOURCE = replace(
     ),
 )
 LEAST = LeastPart(
-    info=LeastInfo(2, f"Amounts were floats before. {HOSTILE}", HOSTILE, ago(days=3)),
+    info=MinimumVersionInfo(2, f"Amounts were floats before. {HOSTILE}", HOSTILE, ago(days=3)),
     is_over=False,
     form=MinimumForm(initial={"version": 2}),
 )

@@ -23,7 +23,7 @@ from registry.subjects.archive.restore import apply_copy, plan_copy, write_copy
 from registry.subjects.import_export.export_file import read_snapshot
 from registry.subjects.import_export.import_plan import RestoreOptions
 from registry.subjects.import_export.snapshot import contents_of
-from registry.subjects.models import KeptCopy, SchemaVersion
+from registry.subjects.models import ArchivedCopy, SchemaVersion
 from registry.subjects.services import (
     delete_subject,
     delete_version,
@@ -53,13 +53,13 @@ def register(subject: SubjectName, schema: Any, by: Actor, **more: Any) -> int:
     return register_version(registry="dev", subject=subject, text=json.dumps(schema), by=by, **more).schema_id
 
 
-def gone_for_good(subject: SubjectName, by: Actor) -> KeptCopy:
+def gone_for_good(subject: SubjectName, by: Actor) -> ArchivedCopy:
     for permanent in (False, True):
         delete_subject(registry="dev", subject=subject, by=by, permanent=permanent)
-    return KeptCopy.objects.latest("pk")
+    return ArchivedCopy.objects.latest("pk")
 
 
-def restore(copy: KeptCopy, by: Actor, ways: RestoreOptions = LIVE) -> Any:
+def restore(copy: ArchivedCopy, by: Actor, ways: RestoreOptions = LIVE) -> Any:
     plan = plan_copy(registry="dev", number=copy.pk, ways=ways, by=by)
     return apply_copy(registry="dev", number=copy.pk, ways=ways, digest=plan.digest, by=by)
 
@@ -83,7 +83,7 @@ def test_a_whole_subject_comes_back_as_it_was(system: Actor) -> None:
     assert [(line.version, line.fate, line.why) for line in plan.lines] == [(1, "created", ""), (2, "created", "")]
     restore(copy, system)
     assert contents_of(get_registry("dev")) == before
-    assert not KeptCopy.objects.exists()
+    assert not ArchivedCopy.objects.exists()
     with pytest.raises(CopyNotFound):
         apply_copy(registry="dev", number=copy.pk, ways=LIVE, digest=plan.digest, by=system)
 
@@ -120,7 +120,7 @@ def test_the_level_holds_for_what_comes_back_live(system: Actor) -> None:
     for permanent in (False, True):
         delete_version(registry="dev", subject=ORDERS, version=2, by=system, permanent=permanent)
     set_config(registry="dev", subject=None, level="FULL", by=system)
-    done = restore(KeptCopy.objects.get(), system)
+    done = restore(ArchivedCopy.objects.get(), system)
     assert (
         done.lines[0].fate == "created"
         and "stays soft-deleted: If restored, version 2 would not be compatible" in done.lines[0].why
@@ -149,7 +149,7 @@ def test_the_registry_that_moved_meanwhile_is_told_of(system: Actor) -> None:
     register(ORDERS, "string", system)
     with pytest.raises(PlanChanged):
         apply_copy(registry="dev", number=copy.pk, ways=LIVE, digest=plan.digest, by=system)
-    assert KeptCopy.objects.filter(pk=copy.pk).exists()
+    assert ArchivedCopy.objects.filter(pk=copy.pk).exists()
 
 
 def test_it_costs_a_deletion_one_statement_and_none_where_nothing_is_kept(system: Actor, settings: Any) -> None:
@@ -164,7 +164,7 @@ def test_it_costs_a_deletion_one_statement_and_none_where_nothing_is_kept(system
             delete_subject(registry="dev", subject=ORDERS, by=system, permanent=True)
         counts.append(len(queries))
     assert counts[0] - counts[1] == 1
-    assert KeptCopy.objects.count() == 1
+    assert ArchivedCopy.objects.count() == 1
 
 
 @pytest.mark.parametrize("channel", ["version", "subject", "spring", "import"])
@@ -180,7 +180,7 @@ def test_every_channel_keeps_a_copy(system: Actor, channel: str) -> None:
             delete_version(registry="dev", subject=ORDERS, version=1, by=system, permanent=True)
         else:  # what is soft-deleted makes room
             set_mode(registry="dev", subject=None, mode="IMPORT", by=system)
-    copy = KeptCopy.objects.get()
+    copy = ArchivedCopy.objects.get()
     assert [record.text for record in contents_of_copy(copy).snapshot.versions] == [
         json.dumps(V1, separators=(",", ":"))
     ]
@@ -204,18 +204,18 @@ def test_it_is_forgotten_at_once_and_pruned_in_time(system: Actor) -> None:
     register(ORDERS, {**V1, "doc": "hunter2"}, system)
     copy = gone_for_good(ORDERS, system)
     forget(registry="dev", number=copy.pk, by=system)
-    assert not KeptCopy.objects.exists()
+    assert not ArchivedCopy.objects.exists()
     events = AuditEvent.objects.filter(table="subjects_keptcopy")
     assert list(events.order_by("pk").values_list("operation", "actor")) == [("INSERT", "tests"), ("DELETE", "tests")]
     assert "hunter2" not in str(list(events.values_list("before", "after")))
     register(ORDERS, V1, system)
     old = gone_for_good(ORDERS, system)
-    KeptCopy.objects.update(made_at=timezone.now() - timedelta(days=2), until=timezone.now() - timedelta(seconds=1))
+    ArchivedCopy.objects.update(made_at=timezone.now() - timedelta(days=2), until=timezone.now() - timedelta(seconds=1))
     with pytest.raises(CopyNotFound):
         plan_copy(registry="dev", number=old.pk, ways=LIVE, by=system)
     assert deleted_copies(get_registry("dev"), by=system) == []
     prune_copies()
-    assert not KeptCopy.objects.exists() and prune() == 0
+    assert not ArchivedCopy.objects.exists() and prune() == 0
 
 
 def test_who_may_delete_for_good_sees_its_own_and_nobody_else(system: Actor) -> None:
@@ -226,9 +226,11 @@ def test_who_may_delete_for_good_sees_its_own_and_nobody_else(system: Actor) -> 
     dev = get_registry("dev")
     assert [copy.name for copy in deleted_copies(dev, by=some)] == ["orders"]
     assert [copy.name for copy in deleted_copies(dev, by=system)] == ["other", "orders"]
-    assert [copy.name for copy in deleted_copies(dev, by=system, before=KeptCopy.objects.latest("pk").pk)] == ["orders"]
-    assert plan_copy(registry="dev", number=KeptCopy.objects.earliest("pk").pk, ways=LIVE, by=some).lines
-    for number in (KeptCopy.objects.latest("pk").pk, 10**9):
+    assert [copy.name for copy in deleted_copies(dev, by=system, before=ArchivedCopy.objects.latest("pk").pk)] == [
+        "orders"
+    ]
+    assert plan_copy(registry="dev", number=ArchivedCopy.objects.earliest("pk").pk, ways=LIVE, by=some).lines
+    for number in (ArchivedCopy.objects.latest("pk").pk, 10**9):
         with pytest.raises(NotAllowed):
             plan_copy(registry="dev", number=number, ways=LIVE, by=some)
     with pytest.raises(NotAllowed):

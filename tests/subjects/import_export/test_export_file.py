@@ -23,7 +23,7 @@ from registry.subjects.import_export.export_file import read_sent, write_snapsho
 from registry.subjects.import_export.import_plan import RestoreOptions
 from registry.subjects.import_export.snapshot import contents_of
 from registry.subjects.lifecycle.bulk import export_subjects
-from registry.subjects.models import KeptCopy, Registry, SchemaVersion
+from registry.subjects.models import ArchivedCopy, Registry, SchemaVersion
 from registry.subjects.services import delete_subject, register_version, set_config, set_mode, set_note
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName
@@ -190,7 +190,7 @@ def test_hostile_files_are_refused_by_name(file: bytes, system: Actor, kind: str
     make, said = HOSTILE[kind]
     with pytest.raises(InvalidSnapshot, match=said):
         send(make(file), system)
-    assert not KeptCopy.objects.exists()
+    assert not ArchivedCopy.objects.exists()
 
 
 def test_a_hostile_name_becomes_a_plain_one(file: bytes) -> None:
@@ -205,7 +205,7 @@ def test_a_hostile_name_becomes_a_plain_one(file: bytes) -> None:
 
 def test_a_version_that_does_not_parse_is_a_conflict_of_its_own(file: bytes, system: Actor) -> None:
     number = send(file, system)
-    row = KeptCopy.objects.get(pk=number)
+    row = ArchivedCopy.objects.get(pk=number)
     text = row.content.replace(json.dumps('"long"'), json.dumps('{"type": "nothing"}'), 1)
     lines = text.encode().split(b"\n")[:-2]
     body = b"\n".join(lines) + b"\n"

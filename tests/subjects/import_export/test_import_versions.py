@@ -33,9 +33,9 @@ from registry.subjects.import_export.registry_import import (
 from registry.subjects.import_export.snapshot import NoteRecord, VersionRecord
 from registry.subjects.lifecycle.retirement import restore_each
 from registry.subjects.models import (
+    ArchivedCopy,
     Config,
     Context,
-    KeptCopy,
     Mode,
     Registry,
     Schema,
@@ -398,7 +398,7 @@ def test_a_plan_takes_as_many_statements_for_many_versions(
             register_version(registry="dev", subject=name, text=record("R", *fields), by=system)
         for permanent in (False, True):
             delete_subject(registry="dev", subject=name, by=system, permanent=permanent)
-        number = KeptCopy.objects.latest("pk").pk
+        number = ArchivedCopy.objects.latest("pk").pk
 
         def plan(number: int = number) -> None:
             found = plan_copy(registry="dev", number=number, ways=ways, by=system)
