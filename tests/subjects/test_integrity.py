@@ -120,7 +120,7 @@ DANGLING = {
     "association.subject": "UPDATE subjects_association SET subject_id = 0",
     "subjectnote.subject": NOTE.replace("900021", "0").format("'{pii}'", "''"),
     "client.subject": CLIENT.replace("900021", "0").format("true", "1", "'{}'", 1),
-    "archivedcopy.registry": COPY.format(0, "deleted", "orders", 1),
+    "keptcopy.registry": COPY.format(0, "deleted", "orders", 1),
     "versionstanding.version": STANDING.replace("900041", "0").format("retired", "gone"),
 }
 
@@ -230,7 +230,7 @@ def test_every_constraint_has_its_case() -> None:
     assert named == REFUSED.keys()
     fields = [field for model in models for field in model._meta.get_fields()]
     keys = [field for field in fields if isinstance(field, ForeignKey) and field.db_constraint]
-    assert {f"{field.model._meta.model_name}.{field.name}" for field in keys} == DANGLING.keys()
+    assert {f"{field.model._meta.db_table}.{field.name}" for field in keys} == {f"subjects_{name}" for name in DANGLING}
 
 
 def test_a_soft_deleted_version_leaves_room_for_its_schema(rows: None) -> None:
