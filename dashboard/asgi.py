@@ -67,7 +67,10 @@ WRITE_THREADS = 6  # for registrations and other writes of the APIs, which wait 
 WRITES = frozenset({"PUT", "PATCH", "DELETE"})
 REGISTRATION = re.compile(r"(?<!/compatibility)/subjects/.+/versions/?$", re.DOTALL)
 STREAM_THREADS = 2  # that generate streamed responses
-READY_THREADS = 1  # that check whether the database answers
+PROBES = frozenset({"GET", "HEAD"})
+READY_THREADS = 1  # that check whether the database and Valkey answer
+READY_SECONDS = 1.0  # limit for a probe of readiness: probes share the check in flight
+NOT_READY = b'{"status": "not ready", "reason": "the database or Valkey doesn\'t answer within %.0f s"}' % READY_SECONDS
 APART_THREADS = 2  # for requests without the database
 STATIC = "/ui/static/"
 MAX_BODY = 8 * 1024 * 1024
@@ -138,6 +141,7 @@ class WsgiBridge:
         self._ready = ThreadPoolExecutor(READY_THREADS, thread_name_prefix="ready")
         self._apart = ThreadPoolExecutor(APART_THREADS, thread_name_prefix="apart")
         self._streaming = 0
+        self._checks: dict[tuple[str, str], asyncio.Future[BridgeResponse]] = {}  # of readiness, by method and host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; refuse a body that is too large, encoded, malformed or late (413, 415, 400, 408)."""
@@ -153,7 +157,10 @@ class WsgiBridge:
         with body:
             environ = build_environ(scope, body, length)
             threads = self._threads_for(scope["method"], scope["path"])
-            response = await loop.run_in_executor(threads, _respond, self._application, environ)
+            if threads is self._ready:
+                response = await self._readiness(environ)
+            else:
+                response = await loop.run_in_executor(threads, _respond, self._application, environ)
         if response.parts is None:
             await send({"type": "http.response.start", "status": response.status, "headers": response.headers})
             await send({"type": "http.response.body", "body": response.body, "more_body": False})
@@ -167,11 +174,25 @@ class WsgiBridge:
             loop.run_in_executor(self._makers, _close, response.parts)
             await self._refuse(RequestRefused(HTTPStatus.SERVICE_UNAVAILABLE, BUSY), scope, receive, send)
 
+    async def _readiness(self, environ: dict[str, Any]) -> BridgeResponse:
+        """Return the response of the check in flight, or of a new one; 503 if there is none in time."""
+        key = environ["REQUEST_METHOD"], environ.get("HTTP_HOST", "")
+        check = self._checks.get(key)
+        if check is None:
+            check = asyncio.get_running_loop().run_in_executor(self._ready, _respond, self._application, environ)
+            self._checks[key] = check
+            check.add_done_callback(lambda _: self._checks.pop(key))
+        await asyncio.wait([check], timeout=READY_SECONDS)
+        if check.done():
+            return check.result()
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(NOT_READY))]
+        return BridgeResponse(503, headers, b"" if key[0] == "HEAD" else NOT_READY)
+
     def _threads_for(self, method: str, path: str) -> ThreadPoolExecutor:
         """Return separate threads for registrations and other API writes, which wait for locks, and for health checks and
         static files, which nothing may block.
         """
-        if path == "/readyz":
+        if path == "/readyz" and method in PROBES:
             return self._ready
         if method in WRITES or (method == "POST" and REGISTRATION.search(path)):
             return self._writers

@@ -122,10 +122,44 @@ def test_a_read_does_not_wait_behind_registrations() -> None:
         ("GET", "/subjects/orders/versions", "request"),
         ("GET", "/healthz", "apart"),
         ("GET", "/readyz", "ready"),
+        ("HEAD", "/readyz", "ready"),
+        ("POST", "/readyz", "request"),
     ],
 )
 def test_which_threads_a_request_gets(method: str, path: str, threads: str) -> None:
     assert WsgiBridge(echo)._threads_for(method, path)._thread_name_prefix == threads
+
+
+@pytest.mark.requirement("CARD-1")
+def test_probes_of_readiness_share_one_check_and_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the check hangs, each probe is answered 503 in time; afterwards a probe gets what its own check says."""
+    monkeypatch.setattr(asgi, "READY_SECONDS", 0.2)
+    released, checks = threading.Event(), list[str]()
+
+    def application(environ: Environ, start_response: Callable[..., Any]) -> list[bytes]:
+        checks.append(environ["REQUEST_METHOD"])
+        assert released.wait(PATIENCE)
+        start_response("200 OK", [("Content-Length", "2")])
+        return [b"ok"]
+
+    async def run() -> None:
+        bridge = WsgiBridge(application)
+
+        async def probe(method: str = "GET") -> tuple[int, bytes]:
+            sent = AsyncMock()
+            await bridge(scope(b"/readyz", method=method), AsyncMock(return_value=part(b"")), sent)
+            start, body = (call.args[0] for call in sent.call_args_list)
+            return start["status"], body["body"]
+
+        async with asyncio.timeout(PATIENCE):
+            late = await asyncio.gather(*(probe() for _ in range(40)), probe("HEAD"))
+            assert [status for status, _ in late] == [503] * 41 and late[-1][1] == b""
+            assert json.loads(late[0][1])["status"] == "not ready" and checks == ["GET"]
+            released.set()
+            monkeypatch.setattr(asgi, "READY_SECONDS", PATIENCE)
+            assert await probe() == (200, b"ok") and await probe("HEAD") == (200, b"")
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize(
