@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import include, path
 
 from dashboard.audit import views as audit
+from dashboard.home import tour
 from dashboard.home import views as home
 from dashboard.jobs import views as jobs
 from dashboard.notifications import views as notifications
@@ -21,6 +22,8 @@ urlpatterns = [
     path("", home.home, name="home"),
     path("demo", home.demo_load, name="demo_load"),
     path("theme", home.theme, name="theme"),
+    path("tour/<int:number>", tour.tour, name="tour"),
+    path("tour/end", tour.tour_end, name="tour_end"),
     path("", include("dashboard.environments.views")),
     path("audit", audit.audit, name="audit"),
     path("audit/export", audit.audit_export, name="audit_export"),

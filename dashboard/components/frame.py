@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import EnvironmentKind
 from dashboard.components.links import subjects_url
+from dashboard.components.tour import tour_bar
 from dashboard.components.widgets import Action, Crumb, Environment, Frame, Mirror, Section, SubPage, Travel
 from dashboard.people.sign_in import signed_in_by
 from registry.access.permission_filters import extent_of
@@ -108,6 +109,7 @@ def make_frame(
         waiting_requests=0 if is_past else _waiting(actor) if waiting is None else waiting,
         unread=counts["unread"],
         readable=readable,
+        tour=tour_bar(request),
     )
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from dashboard.components.badges import EnvironmentKind
+from dashboard.components.tour import TourBar
 from dashboard.components.translation import gettext_lazy as _
 from registry.access.permission_filters import WHOLE, Extent
 
@@ -112,7 +113,7 @@ class Frame:
     `title` is the heading (h1) and the window's title; `code` says that it is a name in monospace. `environments` are
     in promotion order, at most one `current`; `parts` are the tabs; `mirror` says how old a remote registry's copy is.
     The two counts are badges in the navigation (0 hides them). Relative times count from `now`. `travel` is None if the
-    page can't show the past. `readable` is what the reader may read.
+    page can't show the past. `readable` is what the reader may read. `tour` is the step that the page is opened for.
     """
 
     title: str
@@ -128,6 +129,7 @@ class Frame:
     waiting_requests: int = 0
     unread: int = 0
     readable: Extent = WHOLE
+    tour: TourBar | None = None
 
     @property
     def has_whole_registry(self) -> bool:

@@ -110,6 +110,7 @@ class HomePage:
     `notices` are unread ones, up to the number `newest_notice`. `last_decision` is a sentence for the empty inbox.
     `together_url` opens the bulk approval; `snooze_until` is the default day to acknowledge a finding until,
     `snooze_from` the earliest. If `signed_in` is False, it shows how to sign in.
+    `tour_url` begins the tour, "" if it was ended or there is nothing to show.
     """
 
     frame: Frame
@@ -132,6 +133,7 @@ class HomePage:
     together_url: str = ""
     snooze_until: date | None = None
     snooze_from: date | None = None
+    tour_url: str = ""
 
 
 #: maximum number of lines in the health strip

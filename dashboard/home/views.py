@@ -29,6 +29,7 @@ from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.translation import counted, listing
 from dashboard.components.widgets import Action, Link, Problem, Section
 from dashboard.demo.load import demo_failure, demo_refusal
+from dashboard.home import tour
 from dashboard.home.panels import (
     ActivityItem,
     FirstStep,
@@ -234,6 +235,7 @@ def home_page(request: HttpRequest) -> HomePage:
         problems=(*_demo_problem(actor), *problems(sources, mirrors, failed)),
         last_decision="" if waiting else last_decision_of(actor),
         activity=_activity(_events(actor)),
+        tour_url="" if demo.empty or tour.is_ended(request) else reverse("ui:tour", args=[1]),
         first_steps=first_steps(request, mirrors) if demo.empty else (),
         demo=_demo_action(actor) if demo.empty and not demo.loading and settings.UNDER_UP else None,
         demo_progress=demo.progress,

@@ -43,6 +43,7 @@ from registry.subjects.listing.listing import (
     has_subjects,
     list_contexts,
     list_registries,
+    newest_two_versions,
     registry_names,
     subject_rows,
 )
@@ -115,6 +116,7 @@ __all__ = [
     "list_subjects",
     "list_versions",
     "load_for_trial",
+    "newest_two_versions",
     "origins_of",
     "outline_of",
     "own_config",

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,7 @@ def content(person: Callable[[str], Actor]) -> dict[str, int]:
 
 
 PAGES = {
-    "home": ("/ui/", ["orders-value", "900001", "Waiting for"]),
+    "home": ("/ui/", ["orders-value", "900001", "Needs your review"]),
     "subjects": ("/ui/registries/dev/subjects", ["orders-value", "BACKWARD"]),
     "subjects: counted": ("/ui/registries/dev/subjects?counts=1", ["orders-value", "Avro (1)", "Counted "]),
     "subject": (SUBJECT, ["Version 2", "Its number.", "1 added", "Promote"]),
@@ -454,3 +454,39 @@ def test_pages_are_packed_and_answers_of_the_apis_are_not(
     assert "Accept-Encoding" in page["Vary"]
     assert "Content-Encoding" not in client.get("/ui/registries/dev/subjects")
     assert "Content-Encoding" not in client.get("/api/v1/registries/dev/policy", headers=takes)
+
+
+@pytest.mark.requirement("CARD-2")
+def test_the_tour_opens_a_page_per_step_says_what_it_shows_and_ends(
+    look: Callable[[str], Client], content: dict[str, int]
+) -> None:
+    client = look("approver")
+    home = client.get("/ui/").content.decode()
+    assert 'href="/ui/tour/1"' in home
+    assert "Take the tour" in home
+    opened = []
+    url = "/ui/tour/1"
+    while url:
+        response = client.get(url, follow=True)
+        opened.append(response.redirect_chain[-1][0])
+        bar = response.context["page"].frame.tour
+        assert response.status_code == 200
+        assert escape(str(bar.step.sentence)) in response.content.decode()
+        url = bar.next_url
+    assert opened == [  # without a query that keeps state, the third step is passed over
+        f"/ui/promotions/{content['request']}?tour=1",
+        f"/ui/findings/{content['finding']}?tour=2",
+        f"{SUBJECT}compare?from=1&to=2&tour=4",
+    ]
+    assert client.post("/ui/tour/end").status_code == 302
+    home = client.get("/ui/").content.decode()
+    assert "Take the tour" not in home
+    assert 'href="/ui/tour/1"' in home, "a link at the foot begins it again"
+
+
+@pytest.mark.requirement("CARD-2")
+def test_the_tour_shows_nobody_what_they_may_not_read(look: Callable[[str], Client], content: dict[str, int]) -> None:
+    assert look("stranger").get("/ui/tour/1").status_code == 403
+    assert RawClient().get("/ui/tour/1").status_code == 302
+    for wrong in ("0", "9", "-1", "x", "²", "1" * 400):
+        assert look("reader").get("/ui/", {"tour": wrong}).context["page"].frame.tour is None

@@ -79,17 +79,19 @@ def test_a_language_is_begun_translated_and_compiled(tmp_path: Path, monkeypatch
     path = message_catalogue.begin("de")
     message_catalogue.bring_up_to_date(path)
     text = path.read_text()
-    assert 'msgid "Waiting for you"\nmsgstr ""' in text
+    assert 'msgid "Needs your review"\nmsgstr ""' in text
     assert "nplurals=2" in text
     path.write_text(
-        text.replace('msgid "Waiting for you"\nmsgstr ""', 'msgid "Waiting for you"\nmsgstr "Wartet auf Sie"')
+        text.replace(
+            'msgid "Needs your review"\nmsgstr ""', 'msgid "Needs your review"\nmsgstr "Wartet auf Ihre Prüfung"'
+        )
     )
     message_catalogue.bring_up_to_date(path)
     assert message_catalogue.problems(path) == []
     path.with_suffix(".mo").write_bytes(message_catalogue.compiled(path))
     german = override_settings(LOCALE_PATHS=[tmp_path], LANGUAGES=[("en", "English"), ("de", "German")])
     with german, translation.override("de"):
-        assert translation.gettext("Waiting for you") == "Wartet auf Sie"
+        assert translation.gettext("Needs your review") == "Wartet auf Ihre Prüfung"
 
 
 @pytest.mark.parametrize(

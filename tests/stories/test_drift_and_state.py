@@ -145,7 +145,7 @@ def id_of(version: int) -> str:
 def open_waiting(page: Page) -> str:
     """The one at this page opens the request about orders that waits on the home page; gives its address."""
     page.goto("/ui/")
-    page.get_by_role("region", name="Waiting for you").get_by_role("link", name="orders-value").click()
+    page.get_by_role("region", name="Needs your review").get_by_role("link", name="orders-value").click()
     expect(page.locator("h1")).to_contain_text("orders-value")
     page.locator("#changes [data-change]").first.wait_for()
     return page.url

@@ -84,7 +84,7 @@ def release(approver: Page, address: str, target: str) -> None:
 def open_waiting(page: Page) -> str:
     """The one at this page opens the request about the subject that waits on the home page; gives its address."""
     page.goto("/ui/")
-    page.get_by_role("region", name="Waiting for you").get_by_role("link", name=SUBJECT).click()
+    page.get_by_role("region", name="Needs your review").get_by_role("link", name=SUBJECT).click()
     expect(page.locator("#changes")).to_contain_text('The property "discount" (string) is added')
     return page.url
 

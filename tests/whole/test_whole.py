@@ -15,7 +15,7 @@ SUBJECT = "/ui/registries/dev/subjects/orders-value/"
 
 #: address and a text that must stand on the page
 PAGES = {
-    "home": ("/ui/", "Drift that needs a decision"),
+    "home": ("/ui/", "Open problems"),
     "subjects": ("/ui/registries/dev/subjects", "customers-value"),
     "subject": (SUBJECT, "order_id"),
     "source text": (f"{SUBJECT}?tab=source", "order_id"),

@@ -110,6 +110,17 @@ def has_subjects() -> bool:
     return SubjectActivity.objects.exists()
 
 
+def newest_two_versions(by: Actor) -> tuple[str, SubjectName, int, int] | None:
+    """Return the registry, name and two newest live versions, older first, of the subject that changed last with two."""
+    rows = Subject.objects.visible_to(by).filter(activity__live_versions__gte=2).order_by("-activity__changed_at")
+    row = rows.select_related("context__registry").first()
+    if row is None:
+        return None
+    versions = SchemaVersion.objects.filter(subject=row, deleted_at=None).order_by("-version")
+    newer, older = versions.values_list("version", flat=True)[:2]
+    return row.context.registry.name, SubjectName(row.context.name, row.name), older, newer
+
+
 def has_matching_subject(registry: str, pattern: str, by: Actor) -> bool:
     """Return whether `by` may read a subject of the registry ("": of any) that matches, also a deleted one."""
     names = [name for name in registry_names(by) if registry in ("", name)]

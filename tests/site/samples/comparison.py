@@ -26,6 +26,7 @@ from dashboard.compare.proof import (
 )
 from dashboard.components.badges import ChangeKind, Verdict
 from dashboard.components.diff import text_diff
+from dashboard.components.tour import STEPS, TourBar
 from dashboard.components.widgets import Choice, Crumb, Link, Problem, Section
 from dashboard.subjects.descriptions import TagChip
 from registry.drift.replay.evidence import EvidenceLine
@@ -259,6 +260,7 @@ COMPARE = ComparePage(
 )
 COMPARE_WORDS = replace(
     COMPARE,
+    frame=replace(COMPARE.frame, tour=TourBar(3, STEPS[2])),
     in_business_words=True,
     comparison=replace(
         COMPARISON,

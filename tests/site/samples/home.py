@@ -19,7 +19,7 @@ LINES = (
     HealthLine(name="customer_totals", url="/gallery/source", state=ScanState.NEVER, word="Not in the last 24 hours", at=ago(days=3)),
 )  # fmt: skip
 HOME = HomePage(
-    frame=frame("Home", Section.HOME),
+    frame=frame("Home", Section.HOME), tour_url="/gallery/home",
     waiting=(
         replace(REQUESTS[0], impact="Breaking change, 1 failed check, 2 warnings, 1 of them about its users.", due="Waiting for more than 2 working days."),
         replace(REQUESTS[1], due=f"A freeze of prod starts at 2026-11-24 06:00 UTC: {HOSTILE}"),
