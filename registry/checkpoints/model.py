@@ -94,13 +94,14 @@ class Operator:
 class QuerySource:
     """A source of the query by its number or name; `topics` are Kafka's, empty for other kinds.
 
-    `kind` is kafka, files, delta, rate or unknown.
+    `kind` is kafka, files, delta, rate or unknown. `folder` is that of a file which it has read, empty if unknown.
     """
 
     name: str
     kind: str
     description: str
     topics: tuple[str, ...]
+    folder: str = ""
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,8 @@ class SizeLimit:
 
 
 LIMITS: Final[Mapping[str, SizeLimit]] = {
-    "modules": SizeLimit(677, 620),
-    "lines of code": SizeLimit(112_640, 86_000),
+    "modules": SizeLimit(678, 620),
+    "lines of code": SizeLimit(112_780, 86_000),
     "lines of presentation": SizeLimit(21_270, 13_000),
     "import lines, %": SizeLimit(9.13, 8),
     "vague names, %": SizeLimit(0.5, 0.5),

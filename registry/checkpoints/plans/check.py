@@ -29,12 +29,14 @@ from registry.checkpoints.plans.rules import (
     RESTART_RULES,
     damage_changes,
     declared_changes,
+    format_doubts,
     language_of,
     new_variables,
     operator_changes,
     removed_changes,
     unsaid,
 )
+from registry.checkpoints.plans.sources import source_doubts, with_folders
 from registry.checkpoints.plans.stored_state import (
     StoredState,
     as_stored,
@@ -103,8 +105,8 @@ def check_state(
     InvalidSchema, and InvalidInput if the plan's operator is ambiguous.
     """
     roots = tuple(allowed_roots)
-    checkpoint = read_checkpoint(path, roots, store=store)
     files = CheckpointFiles(path, roots, store=store)
+    checkpoint = with_folders(files, read_checkpoint(path, roots, store=store))
     state = read_state(files, checkpoint, plan.operator)
     checkpoint = replace(
         checkpoint,
@@ -126,6 +128,7 @@ def check_plan(
     doubts = [stop.problem for stop in checkpoint.stops if not stop.error]
     if is_modelled:
         doubts += [*internal_doubts(state), *key_doubts(state), *metadata_doubts(state)]
+    doubts += [*format_doubts(checkpoint, plan), *source_doubts(checkpoint.sources, plan.sources or ())]
     report = StateCheck(
         path=checkpoint.path,
         query_id=checkpoint.query_id,

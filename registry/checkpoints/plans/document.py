@@ -6,7 +6,7 @@
      "removed": ["old_totals"],
      "settings": {"spark.sql.streaming.stateStore.maxNumStateSchemaFiles": 256}}
 
-Only `variables` is required. `output_mode`, `api` and `operators` are also optional. A schema is Spark's DDL or
+Only `variables` is required. `output_mode`, `api`, `operators` and `sources` are also optional. A schema is Spark's DDL or
 StructType JSON (as text or as an object); `key_schema` is the grouping key's, if it changes; `ttl` is true, false or a
 number of milliseconds. Omitted values stay as they are.
 """
@@ -20,7 +20,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from registry.checkpoints.files import CheckpointFiles
 from registry.checkpoints.logs import CHECKPOINT_FORMAT
-from registry.checkpoints.model import OPERATORS, Checkpoint, StateVariable
+from registry.checkpoints.model import OPERATORS, Checkpoint, QuerySource, StateVariable
 from registry.checkpoints.object_store import ObjectStore
 from registry.checkpoints.plans.ddl import parse_ddl
 from registry.checkpoints.plans.model import (
@@ -36,6 +36,7 @@ from registry.checkpoints.plans.model import (
     to_ddl,
 )
 from registry.checkpoints.plans.rules import SPARK_TIME_MODES, language_of, operators_of, output_mode_of, time_mode_of
+from registry.checkpoints.plans.sources import PlannedSource, with_folders
 from registry.checkpoints.plans.stored_state import StoredState, read_state
 from registry.checkpoints.reader import read_checkpoint
 from registry.errors import InvalidCheckpoint, InvalidSchema
@@ -52,7 +53,9 @@ _KEYS: Final = (
     "output_mode",
     "api",
     "operators",
+    "sources",
 )
+_SOURCE_KEYS: Final = ("kind", "path", "topics")
 _VARIABLE_KEYS: Final = ("name", "kind", "value_schema", "user_key_schema", "key_schema", "ttl")
 MAX_SETTINGS: Final = 200
 _T = TypeVar("_T", bound=str)
@@ -95,6 +98,7 @@ def read_plan(document: Any) -> StatePlan:
         output_mode=_choice(values, "output_mode", OUTPUT_MODES),
         api=_choice(values, "api", tuple(APIS)),
         operators=_operators(values),
+        sources=None if values.get("sources") is None else read_sources(_listed(values, "sources"), "/sources"),
     )
 
 
@@ -226,6 +230,19 @@ def _operators(values: Mapping[str, Any]) -> tuple[str, ...] | None:
     return tuple(_one_of(entry, descriptions, f"/operators/{number}") for number, entry in enumerate(listed))
 
 
+def read_sources(entries: Sequence[Any], pointer: str) -> tuple[PlannedSource, ...]:
+    """Return sources from JSON values: each has a kind, and a path or topics where it reads files or Kafka."""
+    return tuple(_source(entry, f"{pointer}/{number}") for number, entry in enumerate(entries))
+
+
+def _source(entry: Any, pointer: str) -> PlannedSource:
+    values = _keyed(entry, pointer, _SOURCE_KEYS)
+    kind, path, topics = values.get("kind"), values.get("path", ""), values.get("topics", [])
+    if not (isinstance(kind, str) and isinstance(path, str) and isinstance(topics, list)):
+        raise _Misplaced("a source has a kind (a text), and may have a path (a text) and topics (a list)", pointer)
+    return PlannedSource(kind, path, tuple(map(str, topics)))
+
+
 def _choice(values: Mapping[str, Any], key: str, choices: Sequence[_T]) -> _T | None:
     return _one_of(values[key], choices, f"/{key}") if values.get(key) else None
 
@@ -258,8 +275,9 @@ def plan_as_is(
     ambiguous.
     """
     roots = tuple(allowed_roots)
-    checkpoint = read_checkpoint(path, roots, store=store)
-    state = read_state(CheckpointFiles(path, roots, store=store), checkpoint, operator)
+    files = CheckpointFiles(path, roots, store=store)
+    checkpoint = with_folders(files, read_checkpoint(path, roots, store=store))
+    state = read_state(files, checkpoint, operator)
     listed = [
         _present_variable(variable)
         for variable in state.operator.variables
@@ -278,6 +296,7 @@ def _whole(checkpoint: Checkpoint, state: StoredState) -> dict[str, Any]:
     operator = state.operator
     document: dict[str, Any] = {"operator": operator.number} if len(checkpoint.operators) > 1 else {}
     document["operators"] = list(operators_of(checkpoint))
+    document["sources"] = [_present_source(source) for source in checkpoint.sources]
     document["language"] = language_of(operator)
     api = next((name for name, spark_name in APIS.items() if spark_name == operator.name), None)
     if api is not None:
@@ -291,6 +310,11 @@ def _whole(checkpoint: Checkpoint, state: StoredState) -> dict[str, Any]:
     if checkpoint.format_version not in (None, 1):
         document["settings"] = {CHECKPOINT_FORMAT: checkpoint.format_version}
     return document
+
+
+def _present_source(source: QuerySource) -> dict[str, Any]:
+    path = {"path": source.folder} if source.folder else {}
+    return {"kind": source.kind} | path | ({"topics": list(source.topics)} if source.topics else {})
 
 
 def _present_variable(variable: StateVariable) -> dict[str, Any]:

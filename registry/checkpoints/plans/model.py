@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 from registry.checkpoints.plans.ddl import PLAIN
+from registry.checkpoints.plans.sources import PlannedSource
 from registry.formats.policies.spark_state import Budget, StateChange, VariableStatus
 from registry.formats.rendering import code, plain
 
@@ -56,7 +57,7 @@ class StatePlan:
     for the next start; `operator` is the number of the stateful operator, None if there is only one. `operators`
     describes all stateful operators of the next version in the order of their numbers, as in `OPERATORS` of
     `registry.checkpoints.model`. None means unchanged for `language`, `time_mode`, `output_mode`, `api` (one of APIS)
-    and `operators`.
+    `operators` and `sources`, which are in the order of their numbers.
     """
 
     variables: tuple[PlannedState, ...]
@@ -68,6 +69,7 @@ class StatePlan:
     output_mode: str | None = None
     api: str | None = None
     operators: tuple[str, ...] | None = None
+    sources: tuple[PlannedSource, ...] | None = None
 
 
 Verdict = Literal["fine", "loses data", "fails later", "refused", "not checked"]

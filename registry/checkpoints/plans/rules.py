@@ -9,9 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from registry.checkpoints.logs import CHECKPOINT_FORMAT
+from registry.checkpoints.logs import CHECKPOINT_FORMAT, ENCODING
 from registry.checkpoints.model import OPERATORS, UNUSED_DEFAULT, Checkpoint, Operator
 from registry.checkpoints.plans.model import APIS, SCALA_OPERATOR, Language, PlannedState, Setting, StatePlan
+from registry.checkpoints.plans.sources import RULES as SOURCE_RULES
+from registry.checkpoints.plans.sources import source_changes
 from registry.checkpoints.plans.stored_state import StoredState, ttl_of
 from registry.errors import InvalidInput, first_few
 from registry.formats.name_similarity import name_likeness
@@ -141,6 +143,16 @@ _ROWS: Final = (
         "CANNOT_LOAD_STATE_STORE",
     ),
     StateRule(
+        "ENCODING_NOT_SUPPORTED",
+        "the state is encoded as Avro, but {detail} doesn't support that",
+        "Only transformWithState supports Avro. Spark rejects a query with any other stateful operator at the start.",
+        "leave out the other operator, or run it in a query of its own",
+        "DBX-4",
+        "refused",
+        "",
+        "AnalysisException",
+    ),
+    StateRule(
         "SCHEMA_FILE_MISSING",
         "the schema file {detail} is missing",
         "The operator's metadata names it, and Spark reads all schema files at the start. Its content can't be "
@@ -224,7 +236,7 @@ _ROWS: Final = (
         "",
     ),
 )
-RESTART_RULES: Final[Mapping[str, StateRule]] = {rule.id: rule for rule in _ROWS}
+RESTART_RULES: Final[Mapping[str, StateRule]] = {rule.id: rule for rule in (*_ROWS, *SOURCE_RULES)}
 
 
 SPARK_TIME_MODES: Final = {"None": "NoTime"}  # application's name → Spark's name, if they differ
@@ -243,8 +255,11 @@ def operator_changes(
     yield from damage_changes(checkpoint)
     for name in state.operator.missing_files:
         yield change(RESTART_RULES["SCHEMA_FILE_MISSING"], "", detail=name)
+    yield from _encoding(checkpoint, plan)
     yield from _api(state.operator, plan)
     yield from _operators(checkpoint, plan)
+    if plan.sources is not None:
+        yield from source_changes(checkpoint.sources, plan.sources)
     time_mode = SPARK_TIME_MODES.get(plan.time_mode or "", plan.time_mode)
     yield from _mode("TIME_MODE_CHANGED", time_mode_of(state), time_mode)
     yield from _mode("OUTPUT_MODE_CHANGED", output_mode_of(state), plan.output_mode)
@@ -269,6 +284,8 @@ def unsaid(plan: StatePlan, state: StoredState, checkpoint: Checkpoint) -> Itera
         yield f"output mode ({output_mode_of(state)})"
     if plan.operators is None:
         yield f"stateful operators ({_listed(operators_of(checkpoint))})"
+    if plan.sources is None:
+        yield f"sources ({_listed([source.description for source in checkpoint.sources])})"
 
 
 def time_mode_of(state: StoredState) -> str | None:
@@ -311,6 +328,16 @@ def _operators(checkpoint: Checkpoint, plan: StatePlan) -> Iterable[StateChange]
         yield change(RESTART_RULES["OPERATORS_CHANGED"], "", _listed(stored), _listed(plan.operators))
 
 
+def _encoding(checkpoint: Checkpoint, plan: StatePlan) -> Iterable[StateChange]:
+    """Yield the operator that rejects Avro. Spark looks at the setting of the start, else assumed to be as stored."""
+    stored = operators_of(checkpoint)
+    operators = plan.operators if plan.operators is not None else stored
+    others = [name for name in operators if not name.startswith("transformWithState")]
+    usual = checkpoint.settings[-1].encoding if checkpoint.settings and operators != stored else ""
+    if others and plan.settings.get(ENCODING, usual).strip().lower() == "avro":
+        yield change(RESTART_RULES["ENCODING_NOT_SUPPORTED"], "", detail=others[0])
+
+
 def _listed(operators: Sequence[str]) -> str:
     return ", ".join(operators) or "none"
 
@@ -328,6 +355,15 @@ def _format(checkpoint: Checkpoint, settings: Sequence[Setting]) -> Iterable[Sta
     if int(planned) != stored:
         rule = "CHECKPOINT_FORMAT_RAISED" if int(planned) > stored else "CHECKPOINT_FORMAT_LOWERED"
         yield change(RESTART_RULES[rule], "", str(stored), planned)
+
+
+def format_doubts(checkpoint: Checkpoint, plan: StatePlan) -> Iterable[str]:
+    """Describe a checkpoint format that the next start may not have."""
+    stored = checkpoint.format_version
+    if stored is None and CHECKPOINT_FORMAT in plan.settings:
+        yield f"whether {CHECKPOINT_FORMAT} is unchanged (the checkpoint's isn't known)"
+    elif stored not in (None, 1) and CHECKPOINT_FORMAT not in plan.settings:
+        yield f"whether the next start sets {CHECKPOINT_FORMAT} to {stored} (the plan doesn't, and Spark's default is 1)"
 
 
 _PROCESSING_TIME: Final = "ProcessingTime"

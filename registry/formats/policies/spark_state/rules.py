@@ -137,8 +137,17 @@ _ROWS: Final = (
         "note",
         "supported",
         "{path} is widened from {before} to {after}",
-        "Older rows are read as the wider type{detail}.",
+        "Older rows are read as the wider type.",
         NO_ACTION,
+    ),
+    _row(
+        "TYPE_WIDENED_INEXACTLY",
+        "DBX-3",
+        "loses data",
+        "supported",
+        "{path} is widened from {before} to {after}, which is exact only up to {detail}",
+        "Spark accepts this. Numbers of older rows beyond {detail} are rounded when they are read, without an error.",
+        "use long, or double for integer; if all values are smaller, nothing changes",
     ),
     _row(
         "TYPE_EXCHANGED",

@@ -38,12 +38,9 @@ _READS: Final = {
     "string": ("string", "bytes"),
     "bytes": ("bytes", "string"),
 }
-_LOSSY: Final = {
-    ("integer", "float"): ", exact up to 2^24",
-    ("long", "float"): ", exact up to 2^24",
-    ("long", "double"): ", exact up to 2^53",
-    ("binary", "string"): "; bytes that aren't UTF-8 are replaced when they are read",
-}
+#: the integers that a wider type represents exactly
+_EXACT_UP_TO: Final = {("integer", "float"): "2^24", ("long", "float"): "2^24", ("long", "double"): "2^53"}
+_LOSSY: Final = {("binary", "string"): "; bytes that aren't UTF-8 are replaced when they are read"}
 _MEANINGS: Final = {
     "date": "days since 1970",
     "timestamp": "microseconds since 1970 in UTC",
@@ -191,8 +188,10 @@ def _atomic(stored: Atomic, planned: Atomic, path: str) -> Iterator[StateChange]
         are_numbers = before in _NUMBERS and after in _NUMBERS
         yield change("TYPE_NARROWED" if are_numbers else "TYPE_CHANGED", path, before, after)
     elif before in _NUMBERS and after in _NUMBERS:
-        if after not in NOT_READ_BACK:
-            yield change("TYPE_WIDENED", path, before, after, detail=_LOSSY.get((before, after), ""))
+        if exact := _EXACT_UP_TO.get((before, after)):
+            yield change("TYPE_WIDENED_INEXACTLY", path, before, after, detail=exact)
+        elif after not in NOT_READ_BACK:
+            yield change("TYPE_WIDENED", path, before, after)
     elif {before, after} == {"string", "binary"}:
         yield change("TYPE_EXCHANGED", path, before, after, detail=_LOSSY.get((before, after), ""))
     else:

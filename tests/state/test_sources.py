@@ -1,0 +1,90 @@
+"""The check of a plan's sources, of the checkpoint format and of the encoding against checkpoints as they are on disk."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from registry.checkpoints.plans import StateCheck, check_state, plan_as_is, read_plan
+
+FIXTURES = Path(__file__).parents[1] / "checkpoints" / "fixtures"
+STORE = "spark.sql.streaming.stateStore."
+FILES = '{"path":"file:///data/orders/1.json","timestamp":1,"batchId":0}'
+
+
+def checked(path: Path, **changed: Any) -> StateCheck:
+    """The check of a checkpoint's state as it is, but for what is changed in the plan."""
+    plan = json.loads(plan_as_is(str(path), [path])) | changed
+    return check_state(str(path), [path], read_plan(plan))
+
+
+@pytest.fixture
+def reads_files(tmp_path: Path) -> Path:
+    """A checkpoint whose source is a folder of files."""
+    path = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / "customer_totals", path)
+    (path / "sources/0/0").write_text(f"v1\n{FILES}")
+    for offsets in (path / "offsets").iterdir():
+        lines = offsets.read_text().split("\n")
+        offsets.write_text("\n".join([*lines[:2], '{"logOffset":0}']))
+    return path
+
+
+@pytest.mark.requirement("DBX-4")
+@pytest.mark.parametrize(
+    ("sources", "verdict", "error", "rule"),
+    [
+        ([{"kind": "files", "path": "/data/orders"}], "fine", "", None),
+        ([{"kind": "files", "path": "file:/data/"}], "fine", "", None),
+        ([{"kind": "files", "path": "/data/orders2"}], "refused", "IllegalArgumentException", "SOURCE_FOLDER_CHANGED"),
+        ([{"kind": "files", "path": "/data/orders"}] * 2, "refused", "AssertionError", "SOURCES_ADDED_OR_REMOVED"),
+        ([], "refused", "AssertionError", "SOURCES_ADDED_OR_REMOVED"),
+        ([{"kind": "files", "path": "/data/*"}], "not checked", "", None),
+        ([{"kind": "kafka", "topics": ["orders"]}], "not checked", "", None),
+    ],
+)
+def test_a_restart_keeps_its_sources(
+    reads_files: Path, sources: list[Any], verdict: str, error: str, rule: str | None
+) -> None:
+    check = checked(reads_files, sources=sources)
+    assert (check.verdict, check.error) == (verdict, error)
+    assert [each.rule for each in check.changes] == ([rule] if rule else [])
+
+
+@pytest.mark.requirement("DBX-4")
+def test_topics_can_be_added() -> None:
+    now = json.loads(plan_as_is(str(FIXTURES / "customer_totals"), [FIXTURES]))["sources"]
+    assert now == [{"kind": "kafka", "topics": ["orders"]}]
+    more = [{"kind": "kafka", "topics": ["orders", "returns"]}]
+    assert checked(FIXTURES / "customer_totals", sources=more).verdict == "fine"
+    other = [{"kind": "kafka", "topics": ["returns"]}]
+    assert checked(FIXTURES / "customer_totals", sources=other).verdict == "not checked"
+
+
+@pytest.mark.requirement("DBX-4")
+def test_the_checkpoint_format_must_be_set_again(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / "customer_totals", path)
+    newest = max((path / "commits").iterdir(), key=lambda each: int(each.name))
+    newest.write_text('v2\n{"nextBatchWatermarkMs":0,"stateUniqueIds":{"0":[[["id"]]]}}')
+    plan = json.loads(plan_as_is(str(path), [path]))
+    assert plan["settings"] == {f"{STORE}checkpointFormatVersion": 2}
+    silent = checked(path, settings={})
+    assert silent.verdict == "not checked"
+    assert "Spark's default is 1" in silent.sentence
+    assert checked(path).verdict == "fine"
+
+
+@pytest.mark.requirement("DBX-4")
+def test_avro_is_for_transform_with_state_alone() -> None:
+    check = checked(FIXTURES / "customer_totals", operators=["transformWithState (Python)", "streaming aggregation"])
+    assert check.verdict == "refused"
+    assert [each.rule for each in check.changes] == ["ENCODING_NOT_SUPPORTED", "OPERATORS_CHANGED"]
+    path = FIXTURES / "timers_unsaferow"
+    both = ["transformWithState (Python)", "dropDuplicates"]
+    unset = checked(path, operators=both)
+    assert [each.rule for each in unset.changes] == ["OPERATORS_CHANGED"]
