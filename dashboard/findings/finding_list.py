@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, time
 from functools import partial
 from typing import Any, Final
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext
 
 from dashboard.components.badges import BadgeState, FindingState, Severity, SourceBadge
+from dashboard.components.chart import Chart, day_chart, first_day
 from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import form_text, whole_number, with_query
 from dashboard.components.tables import ListFilter, active_filters, read_filters
@@ -314,6 +316,23 @@ class FindingList:
     muted_url: str = ""
     refused: str = ""
     back: str = ""
+    over_time: Chart | None = None
+
+
+def over_time(actor: Actor) -> Chart | None:
+    """Return the findings that began and that were resolved by day."""
+    today = timezone.now().astimezone(UTC).date()
+    begin = datetime.combine(first_day(today), time.min, tzinfo=UTC)
+    return day_chart(
+        key="findings",
+        title=gettext("Findings over time"),
+        note=gettext("First seen and resolved, by day (UTC)"),
+        series=[gettext("first seen"), gettext("resolved")],
+        values=selectors.findings_by_day(actor, since=begin),
+        today=today,
+        csv_url=f"{reverse('ui:findings')}?as=csv",
+        stacked=False,
+    )
 
 
 def _groups(query: Mapping[str, Any], offset: int, actor: Actor) -> list[FindingGroup]:
@@ -368,4 +387,5 @@ def finding_list(request: HttpRequest) -> FindingList:
         if extent_of(actor, "finding.decide").within(registry).parts
         else refusal(actor, "finding.decide", registry=registry),
         back=chosen.url(offset=str(offset) if offset else ""),
+        over_time=None if request.GET else over_time(actor),
     )

@@ -13,6 +13,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
+from dashboard.components.chart import chart_csv
 from dashboard.components.forms import FormPage, FormPageView, ServiceForm, ServiceFormView
 from dashboard.components.frame import page_actor, render_page
 from dashboard.components.links import whole_number
@@ -21,6 +22,7 @@ from dashboard.findings import decisions
 from dashboard.findings import finding_list as findings_table
 from dashboard.findings import page as findings
 from dashboard.findings.decisions import AcknowledgeForm, AssignForm, MuteForm, ReopenFindingForm
+from registry.access.permission_filters import require_extent
 from registry.drift import services
 from registry.errors import Conflict, Forbidden, InvalidInput, NotFound
 
@@ -30,6 +32,9 @@ MOST_AT_ONCE: Final = 1_000
 @require_safe
 def finding_list(request: HttpRequest) -> HttpResponse:
     """Show the findings that need a decision; htmx gets only the list."""
+    if request.GET.get("as") == "csv":
+        require_extent(page_actor(request), "schema.read")
+        return chart_csv(findings_table.over_time(page_actor(request)), "findings")
     return render_page(request, "drift/findings.html", findings_table.finding_list(request), {"list": "list"})
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote
 
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.translation import gettext
 
+from dashboard.components.chart import Chart, day_chart, first_day
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_crumbs, subject_parts, switch_url
+from dashboard.components.links import subject_crumbs, subject_parts, subject_url, switch_url
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Frame, Problem, Section
 from dashboard.sources.labels import format_duration
@@ -19,11 +21,13 @@ from dashboard.usage.forms import DeclareClientForm
 from registry.access.roles import refusal
 from registry.drift.usage.retirement import SubjectRetirement, retirement_of
 from registry.drift.usage.retirement_rules import Retirement
-from registry.drift.usage.version_usage import Coverage, PartitionUse, TopicUse, VersionUse
+from registry.drift.usage.traffic import traffic_by_day, versions_by_day
+from registry.drift.usage.version_usage import Coverage, PartitionUse, SubjectUse, TopicUse, VersionUse
+from registry.subjects.models import Registry
 from registry.subjects.usage.clients import ACTION, ClientInfo, clients_of
 from registry.subjects.usage.evidence import Evidence
 from registry.subjects.versions.lookup import get_registry
-from registry.subjects.versions.qualified_names import parse_subject
+from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
 #: clients on the page
 SHOWN: Final = 100
@@ -145,6 +149,7 @@ class UsagePage:
     refused: str = ""
     is_asked: bool = False
     hidden_clients: int = 0
+    traffic: Chart | None = None
 
     @property
     def versions(self) -> list[VersionRow]:
@@ -217,4 +222,28 @@ def usage_page(request: HttpRequest, registry: str, subject: str, sent: DeclareC
         form=form,
         refused=refusal(actor, ACTION, registry=registry_row.name, subject=name.qualified),
         is_asked=is_asked,
+        traffic=traffic_chart(registry_row, name, retirement.use),
+    )
+
+
+def traffic_chart(registry: Registry, name: SubjectName, use: SubjectUse) -> Chart | None:
+    """Return the messages of each version by day, with the days on which versions were registered; two queries."""
+    today = timezone.now().astimezone(UTC).date()
+    since = first_day(today)
+    counts = traffic_by_day(use, since=since)
+    numbers = sorted({number for day in counts.values() for number in day}, reverse=True)
+    registered = versions_by_day(registry, name, since=since) if numbers else {}
+    marks = {
+        day: [gettext("version %(version)s registered") % {"version": version} for version in versions]
+        for day, versions in registered.items()
+    }
+    return day_chart(
+        key="traffic",
+        title=gettext("Versions in traffic"),
+        note=gettext("Messages that scans decoded, by the day of the scan"),
+        series=[gettext("version %(version)s") % {"version": number} for number in numbers],
+        values={day: [row.get(number, 0) for number in numbers] for day, row in counts.items()},
+        today=today,
+        marks=marks,
+        csv_url=subject_url(registry.name, name.qualified, "usage", as_="csv"),
     )

@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
+from dashboard.components.chart import chart_csv
 from dashboard.components.forms import FormPage, FormPageView, ServiceForm, ServiceFormView
 from dashboard.components.frame import make_frame, page_actor, render_page
 from dashboard.components.links import form_text
@@ -120,7 +121,10 @@ class DecodeView(FormPageView):
 def usage(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     """Show whether versions can be retired; htmx gets only the answer, after querying the clusters."""
     require(page_actor(request), "schema.read", registry=registry, subject=parse_subject(subject).qualified)
-    return render_page(request, "subjects/usage.html", usage_page(request, registry, subject), {"usage": "usage"})
+    page = usage_page(request, registry, subject)
+    if request.GET.get("as") == "csv":
+        return chart_csv(page.traffic, "traffic")
+    return render_page(request, "subjects/usage.html", page, {"usage": "usage"})
 
 
 class DeclareClientView(ServiceFormView):

@@ -10,10 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Final, TypedDict, Unpack
 
 from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Value, When
+from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from registry.access.permission_filters import READ, extent_of, require_extent
@@ -275,6 +276,20 @@ def open_findings_by_subject(registry_name: str) -> dict[str, int]:
     """Return the number of open findings by a registry's qualified subject; muted ones don't count."""
     rows = open_findings().filter(source__registry__name=registry_name).exclude(subject_name="")
     return dict(rows.values_list("subject_name").annotate(number=Count("pk")))
+
+
+def findings_by_day(by: Actor, *, since: datetime) -> dict[date, tuple[int, int]]:
+    """Return how many readable findings began and were resolved on each day (UTC) since then; muted ones too.
+
+    A finding that came back counts on the day it was first seen, and on the last day it was resolved. Two queries.
+    """
+    counts: dict[date, list[int]] = {}
+    for place, moment in enumerate(("first_seen", "resolved_at")):
+        rows = Finding.objects.visible_to(by).filter(**{f"{moment}__gte": since})
+        days = rows.annotate(day=TruncDate(moment, tzinfo=UTC)).order_by().values_list("day")
+        for day, number in days.annotate(number=Count("pk")):
+            counts.setdefault(day, [0, 0])[place] = number
+    return {day: (began, resolved) for day, (began, resolved) in counts.items()}
 
 
 def count_findings(by: Actor | None = None) -> dict[str, int]:

@@ -606,3 +606,18 @@ def test_the_same_title_in_another_source_is_another_group(
     find(cause_group="Changes of table public.orders")
     Finding.objects.exclude(pk__in=[row.pk for row in mine]).update(source=other)
     assert look("steward").get(f"/ui/findings?group={mine[0].pk}").content.decode().count('name="finding"') == 2
+
+
+def test_findings_over_time_count_what_began_and_what_was_resolved(
+    look: Callable[[str], Client], find: Callable[..., Finding]
+) -> None:
+    now = timezone.now()
+    find(), find()
+    find(state="resolved", first_seen=now - timedelta(days=90), resolved_at=now)
+    response = look("reader").get("/ui/findings")
+    assert "Findings over time. Last 30 days. first seen: 2, resolved: 1." in response.content.decode()
+    lines = look("reader").get("/ui/findings?as=csv").content.decode().splitlines()
+    day, today = ((now - timedelta(days=ago)).astimezone(UTC).date() for ago in (2, 0))
+    assert lines == ["day,first seen,resolved,marks", f"{day},2,0,", f"{today},0,1,"]
+    assert "over time" not in look("reader").get("/ui/findings?severity=break").content.decode()
+    assert look("stranger").get("/ui/findings?as=csv").status_code == 403

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from dashboard.components.badges import Severity
+from dashboard.components.chart import day_chart
 from dashboard.components.forms import fill_choices
 from dashboard.components.widgets import Crumb, Link, Section
 from dashboard.findings.decisions import MuteForm, MutePage, MuteRow
@@ -16,7 +17,7 @@ from dashboard.sources.labels import source_badge
 from registry.audit.selectors import AuditEntry
 from registry.drift.selectors import MuteInfo
 from tests.site.samples import drift
-from tests.site.samples.cast import DEV, HOSTILE, LONG, PROD, ago, frame
+from tests.site.samples.cast import DEV, HOSTILE, LONG, NOW, PROD, ago, frame
 from tests.site.samples.comparison import AGAINST_LATEST
 from tests.site.samples.environments import DRAFTS
 from tests.site.samples.promotions import REQUESTS
@@ -55,6 +56,10 @@ MUTES_EMPTY = replace(MUTES, form=mute_form({"registry": "dev"}), rows=(), previ
 
 FINDING_LIST = replace(
     drift.FINDING_LIST,
+    over_time=day_chart(
+        key="findings", title="Findings over time", note="First seen and resolved, by day (UTC)", series=["first seen", "resolved"],
+        values={NOW.date() - timedelta(days=ago): [ago * 7 % 5, ago * 5 % 4] for ago in range(30)}, today=NOW.date(), stacked=False,
+    ),
     rows=tuple(
         replace(row, info=replace(
             row.info, id=number, subject="orders-value", assigned_to="steward" if number == 2 else "", muted=number == 5,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
+from dashboard.components.chart import day_chart
 from dashboard.components.widgets import Crumb, Section
 from dashboard.usage.forms import DeclareClientForm, DecodeForm
 from dashboard.usage.page import UsagePage
@@ -16,7 +18,7 @@ from registry.drift.usage.version_usage import Coverage, PartitionUse, SubjectUs
 from registry.errors import InvalidInput, SchemadeskError, VersionNotFound
 from registry.subjects.usage.clients import ClientInfo
 from registry.subjects.usage.evidence import Evidence
-from tests.site.samples.cast import HOSTILE, LONG, ago, frame
+from tests.site.samples.cast import HOSTILE, LONG, NOW, ago, frame
 
 
 def partition(number: int, messages: int, first: int, last: int, undecodable: int = 0) -> PartitionUse:
@@ -104,9 +106,15 @@ def sent(error: SchemadeskError) -> DeclareClientForm:
     return form
 
 
+TRAFFIC = day_chart(
+    key="traffic", title="Versions in traffic", note="Messages that scans decoded, by the day of the scan",
+    series=[f"version {number}" for number in range(9, 1, -1)], today=NOW.date(), csv_url="/gallery/usage",
+    values={NOW.date() - timedelta(days=ago): [max(0, 40_000 * (8 - n) - abs(28 - 4 * n - ago) * 9_000) for n in range(8)] for ago in range(30)},
+    marks={NOW.date() - timedelta(days=9): ["version 9 registered", HOSTILE]},
+)  # fmt: skip
 USAGE = UsagePage(
     frame=frame("Use of orders-value", Section.SUBJECTS, Crumb(label="Subjects", url="/gallery/subjects"), Crumb(label="orders-value", url="/gallery/subject", code=True), part="Usage"),
-    retirement=RETIREMENT, is_asked=True, form=DeclareClientForm(), hidden_clients=2,
+    retirement=RETIREMENT, is_asked=True, form=DeclareClientForm(), hidden_clients=2, traffic=TRAFFIC,
     clients=(
         CLIENT,
         replace(CLIENT, name=HOSTILE, contact=HOSTILE, writes=True, version=None, number=4, fields=(HOSTILE, *(f"field_{n}" for n in range(9)))),
