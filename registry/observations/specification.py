@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -80,17 +81,37 @@ class TopicRead:
 
 
 @dataclass(frozen=True)
+class ContractRule:
+    """A condition of a schema's data contract: `type` is CEL or CEL_FIELD, `tags` those that a field needs.
+
+    `on_failure` is the action of a client that reads, ERROR by default. `not_checked` is why the rule can't be evaluated
+    on stored messages, empty if it can.
+    """
+
+    name: str
+    type: str
+    expression: str
+    mode: str
+    on_failure: str
+    tags: tuple[str, ...] = ()
+    not_checked: str = ""
+
+
+@dataclass(frozen=True)
 class WriterSchema:
     """A registered schema that may have encoded bodies; `mark` identifies it in a message (see FramedMessages).
 
     `text` is self-contained: Avro's JSON with references inlined; for Protobuf a FileDescriptorSet in base64 whose last
-    file is the schema's; for JSON Schema a text with its references bundled.
+    file is the schema's; for JSON Schema a text with its references bundled. `rules` are those of its data contract,
+    `tags` the tags of its fields by path, if a rule needs them.
     """
 
     framing: Framing
     mark: str
     kind: str
     text: str
+    rules: tuple[ContractRule, ...] = ()
+    tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from registry.observations.specification import BodyProblem, Bound, Framing, Hint, Limit, Operation, Side
+from registry.observations.specification import (
+    BodyProblem,
+    Bound,
+    ContractRule,
+    Framing,
+    Hint,
+    Limit,
+    Operation,
+    Side,
+)
 
 
 @dataclass(frozen=True)
@@ -181,6 +190,26 @@ class FieldProfile:
     def possible(self) -> int:
         """The messages that may have the path."""
         return self.messages - self.other_types
+
+
+@dataclass(frozen=True)
+class ContractRuleResult:
+    """A data contract's rule on the decoded messages with one mark: it is broken in `broken` of `messages`.
+
+    `first` are the partition and offset of some broken messages, `paths` counts broken messages by field (CEL_FIELD).
+    `not_checked` counts further messages by why the rule couldn't be evaluated on them.
+    """
+
+    topic: str
+    side: Side
+    framing: Framing
+    mark: str
+    rule: ContractRule
+    messages: int
+    broken: int
+    first: tuple[tuple[int, int], ...] = ()
+    paths: Mapping[str, int] = field(default_factory=dict)
+    not_checked: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ _Group = tuple[str, Side, str, bytes]
 
 
 class Decoding:
-    """Decodes bodies of one scan; `writers` maps (framing, raw mark) to (kind, text)."""
+    """Decodes bodies of one scan; `writers` maps (framing, raw mark) to (kind, text), `rules` to what the plan has."""
 
     def __init__(
         self,
@@ -151,8 +151,10 @@ class Decoding:
         spec: TopicScan,
         control: Control,
         writers: Mapping[tuple[Framing, bytes], tuple[str, str]],
+        rules: Mapping[tuple[Framing, bytes], tuple[list[dict[str, Any]], dict[str, tuple[str, ...]]]],
     ) -> None:
         self._session, self._spec, self._control, self._writers = session, spec, control, writers
+        self._rules = rules
         self._deaths: Counter[_Group] = Counter()
 
     def lines(self, selections: Sequence[BodySelection]) -> list[Any]:
@@ -183,7 +185,8 @@ class Decoding:
             for raw in raws
         }
         writers: dict[tuple[str, bytes], tuple[str, str]] = {key: self._writers[key] for key in keys}
-        return DecodingPlan(writers, profile.fields, profile.changes, profile.samples, profile.reveal)
+        rules: Any = {key: self._rules[key] for key in keys & self._rules.keys()}
+        return DecodingPlan(writers, profile.fields, profile.changes, profile.samples, profile.reveal, rules)
 
     def _blame(self, selections: Sequence[BodySelection]) -> list[Any]:
         """Return the lines of a single message that ended the process, decoding each side separately."""

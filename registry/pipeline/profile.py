@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, cast
 
 from pyspark.errors import PySparkException
@@ -21,14 +21,24 @@ from pyspark.sql.connect.session import SparkSession
 
 from registry.errors import ScanInterrupted, SparkUnavailable
 from registry.formats import format_of
-from registry.observations import BodyProblem, Framing, Observation, Sample, Side, Span, TopicScan, WriterSchema
+from registry.observations import (
+    BodyProblem,
+    ContractRule,
+    Framing,
+    Observation,
+    Sample,
+    Side,
+    Span,
+    TopicScan,
+    WriterSchema,
+)
 from registry.pipeline import avro_schemas, kafka_reader
 from registry.pipeline.avro_schemas import NotMergeable, TypeNode
 from registry.pipeline.body_decoding import JSON_CLASSES, LARGEST_BODY, BodySelection, Decoding, Marks
 from registry.pipeline.framing import as_framing, joined, keys_of, raw_mark
 from registry.pipeline.kafka_reader import Piece
 from registry.pipeline.native_profile import CountedBad, CountedField, Mark, ProfileGroup, counted, profile_query
-from registry.pipeline.profile_result import MOST_OFFSETS, BadBodies, Owner, Profiles, owner_of
+from registry.pipeline.profile_result import MOST_OFFSETS, BadBodies, Owner, Profiles, RuleSum, owner_of
 from registry.pipeline.session import Control, first_line
 from registry.pipeline.workers.fields import DEEPEST, LIMITS, MOST_PATHS
 from registry.pipeline.workers.message_reader import BODIES, MOST_FIRSTS, MOST_GROUPS, TOO_LARGE, too_large
@@ -60,6 +70,7 @@ class _ProfileWriter:
     kind: str
     text: str
     tree: TypeNode | None = None
+    rules: tuple[ContractRule, ...] = ()
 
 
 class Profiler:
@@ -84,13 +95,22 @@ class Profiler:
             for (framing, mark), profile_writer in self._writers.items()
         }
         texts = {key: (profile_writer.kind, profile_writer.text) for key, profile_writer in by_raw.items()}
-        self._decoding = Decoding(session, spec, control, texts)
+        rules = {
+            (writer.framing, raw_mark(writer.framing, writer.mark)): (
+                [asdict(rule) for rule in writer.rules],
+                dict(writer.tags),
+            )
+            for writer in spec.writers
+            if writer.rules
+        }
+        self._decoding = Decoding(session, spec, control, texts, rules)
 
     def profile(self, pieces: Sequence[Piece], rows: Sequence[Any]) -> Profiled:
         """Profile a slice with the groups `rows`; it doesn't count until passed to `add`."""
         marks = {(key[0], *key[2:]) for row in rows for key in keys_of(row)} if self._profiles_fields else set()
         groups = self._groups(marks)
-        profiled = Profiled(_small(groups, pieces, rows))
+        ruled = {mark for mark, writer in self._writers.items() if writer.rules}
+        profiled = Profiled(_small(groups, pieces, rows, ruled))
         groups = [group for group in groups if (group.topic, group.side) not in profiled.small]
         if groups:  # otherwise Spark sorts a grouping of more than 128 keys, with all its sketches
             self._session.conf.set("spark.sql.objectHashAggregate.sortBased.fallbackThreshold", str(GROUPS_IN_MEMORY))
@@ -335,6 +355,12 @@ class Profiler:
         most = MOST_GROUPS if limit == "tables" else LIMITS[limit]
         self._profiles.leave_out((owner_of(topic, side, framing, raw), limit), most, messages=messages)
 
+    def _add_rule(self, key: list[Any], row: dict[str, Any]) -> None:
+        owner = owner_of(*key)
+        writer = self._writers[cast("Mark", owner[2:])]
+        rule = next(rule for rule in writer.rules if rule.name == row["name"])
+        self._profiles.rules.setdefault((owner, rule), RuleSum()).add(row)
+
     def _add_given_up(self, key: list[Any], reason: str) -> None:
         self._profiles.given_up[owner_of(*key)] = reason
 
@@ -344,8 +370,13 @@ _COUNTS: Final = ("present", "nulls", "kinds", "values", "hashes", "low", "high"
 _NOTHING: Final[dict[str, Any]] = {"present": 0, "nulls": 0, "kinds": {}, "values": {}}
 
 
-def _small(groups: Iterable[ProfileGroup], pieces: Iterable[Piece], rows: Iterable[Any]) -> frozenset[tuple[str, Side]]:
-    """Return the sides of topics with so few messages that Python counts them in less time than Spark compiles."""
+def _small(
+    groups: Iterable[ProfileGroup], pieces: Iterable[Piece], rows: Iterable[Any], ruled: Collection[Mark]
+) -> frozenset[tuple[str, Side]]:
+    """Return the sides of topics with so few messages that Python counts them in less time than Spark compiles.
+
+    Messages with a mark in `ruled`, whose schema has data contract rules, go through Python in any number.
+    """
     offsets: Counter[str] = Counter()
     for piece in pieces:
         offsets[piece.topic] += piece.size
@@ -353,7 +384,9 @@ def _small(groups: Iterable[ProfileGroup], pieces: Iterable[Piece], rows: Iterab
     return frozenset(
         (group.topic, group.side)
         for group in groups
-        if offsets[group.topic] <= FEW and group.topic not in large and _fits_python(group)
+        if (offsets[group.topic] <= FEW or not group.trees.keys().isdisjoint(ruled))
+        and group.topic not in large
+        and _fits_python(group)
     )
 
 
@@ -368,7 +401,7 @@ def _writer(writer: WriterSchema, *, changes: bool) -> _ProfileWriter:
     if writer.kind not in BODIES:
         raise avro_schemas.SchemaNotUsable(format_of(writer.kind).unavailable.removesuffix("."))
     if writer.kind != "AVRO":
-        return _ProfileWriter(writer.kind, writer.text)
+        return _ProfileWriter(writer.kind, writer.text, rules=writer.rules)
     schema = avro_schemas.bare(writer.text)
     try:
         tree: TypeNode | None = avro_schemas.tree_of(schema)
@@ -376,7 +409,7 @@ def _writer(writer: WriterSchema, *, changes: bool) -> _ProfileWriter:
         tree = None
     if tree is not None and changes and {"op", "source"} <= tree.fields.keys():
         tree = None
-    return _ProfileWriter("AVRO", json.dumps(schema), tree)
+    return _ProfileWriter("AVRO", json.dumps(schema), tree, writer.rules)
 
 
 def _by_framing(raws: Mapping[Mark, bytes]) -> dict[Framing, list[bytes]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -11,6 +12,8 @@ from registry.observations import (
     BodyProblem,
     ChangeEvents,
     ConnectSchema,
+    ContractRule,
+    ContractRuleResult,
     FieldProfile,
     Framing,
     Limit,
@@ -27,6 +30,7 @@ from registry.pipeline.framing import as_framing, joined, mark_of
 from registry.pipeline.workers.fields import HASHES, SKETCH
 
 MOST_OFFSETS: Final = 5
+MOST_BROKEN: Final = 20  # positions of messages that break a rule
 MOST_SHAPES: Final = 200
 MOST_REASONS: Final = 20  # per place of bad bodies; more are counted without their reason
 LONGEST_REASON: Final = 700  # characters: a schema's names may have any length
@@ -140,6 +144,25 @@ class BadBodies:
 
 
 @dataclass
+class RuleSum:
+    """The counts of a data contract's rule so far, in the form of `workers.contract_rules.Condition.row`."""
+
+    messages: int = 0
+    broken: int = 0
+    first: list[tuple[int, int]] = field(default_factory=list)
+    paths: Counter[str] = field(default_factory=Counter)
+    not_checked: Counter[str] = field(default_factory=Counter)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Add the counts of one task."""
+        self.messages += row["messages"]
+        self.broken += row["broken"]
+        self.first += [(partition, offset) for partition, offset in row["first"]]
+        self.paths.update(row["paths"])
+        self.not_checked.update(row["not_checked"])
+
+
+@dataclass
 class Profiles:
     """All counts of bodies; keys begin with the topic, so that a lost topic can be dropped."""
 
@@ -153,6 +176,7 @@ class Profiles:
     samples: dict[Owner, list[tuple[Sample, bool]]] = field(default_factory=dict)
     unusable: dict[tuple[Framing, str], str] = field(default_factory=dict)
     given_up: dict[Owner, str] = field(default_factory=dict)
+    rules: dict[tuple[Owner, ContractRule], RuleSum] = field(default_factory=dict)
     # what a limit left out: the limit, and the number of fields or symbols and of messages, if known
     left_out: dict[tuple[Owner, Limit], tuple[int, int | None, int | None]] = field(default_factory=dict)
 
@@ -166,6 +190,7 @@ class Profiles:
         self.samples = {key: value for key, value in self.samples.items() if key[0] != topic}
         self.given_up = {key: value for key, value in self.given_up.items() if key[0] != topic}
         self.left_out = {key: value for key, value in self.left_out.items() if key[0][0] != topic}
+        self.rules = {key: value for key, value in self.rules.items() if key[0][0] != topic}
 
     def add_field(
         self, owner: Owner, path: str, row: Mapping[str, Any], *, natively: bool, message_type: str = ""
@@ -232,6 +257,14 @@ class Profiles:
             if given_framing is not None:
                 yield SchemaNotUsed(given_framing, mark, reason, topic, side)
         yield from self._left_out()
+        for (owner, rule), total in sorted(self.rules.items(), key=_by_text):
+            topic, side, framing, mark = owner
+            if framing is not None:
+                counts = (dict(sorted(total.paths.items())), dict(sorted(total.not_checked.items())))
+                places = tuple(sorted(total.first)[:MOST_BROKEN])
+                yield ContractRuleResult(
+                    topic, side, framing, mark, rule, total.messages, total.broken, places, *counts
+                )
 
     def _change_shapes(self) -> Iterator[ConnectSchema | LimitExceeded]:
         shapes = sorted(self.shapes.items())

@@ -133,6 +133,28 @@ class Undecodable(BadMessages):
     of_messages: int
 
 
+class ContractRuleMessages(OwnedMessages):
+    """Messages that break a data contract's rule, or on which it wasn't evaluated."""
+
+    evaluated_messages: int
+    contract_rule: str
+    rule_type: str
+    expression: str
+    rule_mode: str
+    on_failure: str
+
+
+class ContractRuleBroken(ContractRuleMessages):
+    """`paths` are the fields that break a rule for fields, each with its messages."""
+
+    example: list[MessageRow]
+    paths: NotRequired[list[str]]
+
+
+class ContractRuleNotChecked(ContractRuleMessages):
+    by_reason: dict[str, int]
+
+
 class NotRead(BadMessages):
     """Messages whose reading was given up; without a mark if they name no schema."""
 

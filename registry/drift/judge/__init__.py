@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from registry.drift.judge.contract_rules import judge_contracts
 from registry.drift.judge.declared_fields import DeclaredField, DeclaredFields, declared_fields
 from registry.drift.judge.fields import judge_fields
 from registry.drift.judge.finding_builder import CHECK_LIMITED, SideOfTopic, judge_limits, unchecked, unproved
@@ -120,6 +121,7 @@ def judge(
     for reading in topics:
         findings += judge_topic(reading, registered, memory)
         findings += judge_fields(reading, registered, memory)
+        findings += judge_contracts(reading, registered, memory)
         findings += judge_limits(reading)
     if topics:
         findings += subjects_without_topic(registered, memory)

@@ -15,6 +15,7 @@ from typing import Any, Final
 from registry.drift.judge.model import DEFAULT_CONTEXT, Mark, Registered, RegisteredVersion, TopicSide
 from registry.observations import (
     ChangeEvents,
+    ContractRuleResult,
     FieldProfile,
     FramedMessages,
     FramedTwice,
@@ -78,6 +79,7 @@ class TopicObservations:
     not_json: dict[str | None, list[UndecodableMessages]] = field(default_factory=dict)
     profiles: list[FieldProfile] = field(default_factory=list)
     samples: dict[str | None, list[Sample]] = field(default_factory=dict)
+    rules: dict[str | None, list[ContractRuleResult]] = field(default_factory=dict)
     others: list[OtherGroups] = field(default_factory=list)
     not_used: list[SchemaNotUsed] = field(default_factory=list)
     left_out: list[LimitExceeded] = field(default_factory=list)
@@ -140,6 +142,7 @@ _OF_A_TOPIC = (
     FramedTwice,
     MessageIndexes,
     FieldProfile,
+    ContractRuleResult,
     Sample,
     LimitExceeded,
     OtherGroups,
@@ -179,6 +182,8 @@ def _add(reading: TopicObservations, observation: Any) -> None:
             )
         case FieldProfile():
             reading.profiles.append(observation)
+        case ContractRuleResult():
+            reading.rules.setdefault(observation.side, []).append(observation)
         case Sample():
             reading.samples.setdefault(observation.side, []).append(observation)
         case LimitExceeded():

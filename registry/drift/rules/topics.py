@@ -130,6 +130,22 @@ TOPIC_RULES: Final = (
         "validates against another version. If the value is intended, allow it in a new version.",
     ),
     Rule(
+        "CONTRACT_RULE_BROKEN",
+        "risk",
+        "The data contract rule {rule} is broken in {share} of {topic} ({side}) with {mark} ({owners}). {effect}.",
+        "Look at one of the offsets and find the producer: its serializer has no executor for rules, or the rule was off. "
+        "If the value is right, correct the rule in a new version.",
+        "An enabled condition of type CEL or CEL_FIELD is false. `break` if clients refuse the message when they read it "
+        "(mode READ or WRITEREAD, onFailure ERROR), `notice` with onFailure NONE.",
+    ),
+    Rule(
+        "CONTRACT_RULE_NOT_CHECKED",
+        "notice",
+        "The data contract rule {rule} was not checked in {share} of {topic} ({side}) with {mark} ({owners}): {reason}.",
+        "Correct the expression in a new version and try it on recent messages first. Until then, these messages may "
+        "break the rule. Clients that check rules refuse messages on which an expression fails.",
+    ),
+    Rule(
         "MESSAGE_NOT_READ",
         "risk",
         "Schemadesk did not decode {messages} of {topic} ({side}), so the content is unknown: {reason}.",

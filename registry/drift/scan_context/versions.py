@@ -20,6 +20,7 @@ from registry.drift.judge.model import Mark, RegisteredVersion, SubjectSummary
 from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.judge.versions import BELOW
 from registry.drift.models import SchemaUse, Source
+from registry.drift.scan_context.contract_rules import rules_of
 from registry.errors import SchemadeskError
 from registry.formats import format_of
 from registry.formats.base import ParsedSchema
@@ -288,8 +289,9 @@ def writers_for(
     chosen = dict(list(order.items())[:MAX_WRITERS])
     read = read_schemas(Schema.objects.filter(pk__in={row.schema_pk for row in chosen.values()}))
     texts = {pk: schema.text() for pk, schema in read.items()}
+    rules = {pk: rules_of(schema.row, schema.parsed) for pk, schema in read.items() if schema.row.rule_set}
     return tuple(
-        WriterSchema(mark[0], mark[1], row.version.schema_type, text)
+        WriterSchema(mark[0], mark[1], row.version.schema_type, text, *rules.get(row.schema_pk, ()))
         for mark, row in chosen.items()
         if (text := texts.get(row.schema_pk)) is not None
     )

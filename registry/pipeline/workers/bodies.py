@@ -42,10 +42,11 @@ _CONNECT_TYPES = [
 class Decoded:
     """A decoded body: its value, the message indexes of Protobuf, the schema digest of Connect's JSON.
 
-    `violation` is why its schema forbids the value, or empty; `unchecked` is why that is unknown, or empty.
+    `violation` is why its schema forbids the value, or empty; `unchecked` is why that is unknown, or empty. `message` is
+    the Protobuf message, None for other formats.
     """
 
-    __slots__ = ("digest", "indexes", "shape", "unchecked", "value", "violation")
+    __slots__ = ("digest", "indexes", "message", "shape", "unchecked", "value", "violation")
 
     def __init__(
         self,
@@ -56,9 +57,10 @@ class Decoded:
         digest: str = "",
         violation: str = "",
         unchecked: str = "",
+        message: Any = None,
     ) -> None:
         self.value, self.shape, self.indexes, self.digest = value, shape, indexes, digest
-        self.violation, self.unchecked = violation, unchecked
+        self.violation, self.unchecked, self.message = violation, unchecked, message
 
 
 class AvroBodies:
@@ -241,7 +243,7 @@ class ProtobufBodies:
         except Exception as error:  # noqa: BLE001  DecodeError, and errors for strings that aren't UTF-8
             is_text = isinstance(error, UnicodeDecodeError) or "UTF-8" in str(error)
             raise Malformed(NOT_UTF8 if is_text else f"the body can't be read as {descriptor.full_name}") from None
-        return Decoded(value, ProtobufShape("message", descriptor), indexes=shown)
+        return Decoded(value, ProtobufShape("message", descriptor), indexes=shown, message=message)
 
     def _find(self, indexes: list[int]) -> Any:
         among, descriptor = self._roots, None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from registry.pipeline.workers.bodies import AvroBodies, JsonBodies, JsonSchemaBodies, ProtobufBodies
+from registry.pipeline.workers.contract_rules import Conditions
 from registry.pipeline.workers.fields import Tree, sample_text
 from registry.pipeline.workers.schema_shapes import Undecodable
 
@@ -97,13 +98,20 @@ STACKS = (64 * 1024 * 1024, 16 * 1024 * 1024)
 
 @dataclass
 class DecodingPlan:
-    """What a task reads: writers (kind, text) by (framing, raw mark), and what it counts of the bodies."""
+    """What a task reads: writers (kind, text) by (framing, raw mark), and what it counts of the bodies.
+
+    `rules` has, by the same key, the data contract rules of a writer (observations.ContractRule as an object) and the
+    tags of its fields.
+    """
 
     writers: dict[tuple[str, bytes], tuple[str, str]]
     fields: bool = True
     changes: bool = False
     samples: int = 0
     reveal: bool = False
+    rules: dict[tuple[str, bytes], tuple[list[dict[str, Any]], dict[str, tuple[str, ...]]]] = field(
+        default_factory=dict
+    )
 
 
 @dataclass
@@ -119,6 +127,7 @@ class MessageCounts:
     samples: dict[tuple[str, ...], list[list[Any]]] = field(default_factory=dict)
     unusable: dict[tuple[str, str], str] = field(default_factory=dict)
     left_out: dict[tuple[str, ...], int] = field(default_factory=dict)
+    conditions: dict[tuple[str, ...], Conditions] = field(default_factory=dict)
 
 
 class Reader:
@@ -190,7 +199,17 @@ class Reader:
             is_first = tree.firsts > before
         if self.plan.changes and side == "value":
             self._change(topic, position, decoded.value)
+        is_first = self._check_rules(where, (partition, offset), decoded, size) or is_first
         self._sample((topic, side, framing, mark), [partition, offset, time], decoded.value, is_first=is_first)
+
+    def _check_rules(self, where: tuple[str, str, str, str], place: tuple[int, int], decoded: Any, size: int) -> bool:
+        """Evaluate the data contract's rules; return whether the message is the first that breaks one."""
+        rules = self.plan.rules.get((where[2], bytes.fromhex(where[3]))) if self.plan.rules else None
+        if rules is None:
+            return False
+        if where not in self.counts.conditions:
+            self.counts.conditions[where] = Conditions(*rules)
+        return self.counts.conditions[where].check(decoded, place, size)
 
     def _decoder(self, framing: str, raw: bytes | None) -> Any:
         if raw is None:
@@ -271,6 +290,8 @@ class Reader:
         for name in ("undecodable", "indexes", "changes", "shapes", "samples", "unusable", "left_out"):
             for entry_key, what in getattr(counts, name).items():
                 yield json.dumps([name, entry_key, what])
+        for key, conditions in counts.conditions.items():
+            yield from (json.dumps(["rule", key, row]) for row in conditions.rows())
         for digest, text in counts.texts.items():
             yield json.dumps(["text", digest, text])
 

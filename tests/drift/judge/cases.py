@@ -30,6 +30,8 @@ from registry.drift.judge.model import Cause, fingerprint_of
 from registry.drift.judge.topic_observations import bare_name, context_of
 from registry.formats import FORMATS
 from registry.observations import (
+    ContractRule,
+    ContractRuleResult,
     FieldProfile,
     FramedMessages,
     FramedTwice,
@@ -140,6 +142,10 @@ def observation(form: str, arguments: list[Any]) -> Observation:
             return NullMessages(topic, side, part, span(messages))
         case "indexes", [side, part, mark, indexes, *where]:
             return MessageIndexes(topic, side, part, *mark_of(mark), indexes, span(*where))
+        case "rule", [side, mark, rule, messages, broken, *more]:
+            made = ContractRule(**({"type": "CEL", "mode": "WRITEREAD", "on_failure": "ERROR"} | rule))
+            first = tuple((0, offset) for offset in range(min(broken, 2)))
+            return ContractRuleResult(topic, side, *mark_of(mark), made, messages, broken, first, *more)
         case "profile", _:
             return profile(topic, *arguments)
         case "values", [side, mark, path, messages, kind, distinct, low, high]:

@@ -1,0 +1,213 @@
+"""Conditions of data contracts: what they see of a message, what they count, what stops them, and in a real scan."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import asdict
+from typing import Any
+
+import fastavro
+import pytest
+
+from registry.formats import format_of
+from registry.observations import Bounds, ContractRule, ContractRuleResult, Profile, Sample, WriterSchema
+from registry.pipeline import avro_schemas, run
+from registry.pipeline.workers import contract_rules
+from registry.pipeline.workers.bodies import AvroBodies, JsonSchemaBodies, ProtobufBodies
+from registry.pipeline.workers.contract_rules import Conditions, fields_of
+from tests.pipeline.test_topic_scan import only
+from tests.pipeline.topics import framed, make_topic, scan_of
+
+pytest.importorskip("cel_expr_python", reason="CEL isn't installed: its rules aren't checked")
+
+ORDER = {
+    "type": "record",
+    "name": "Order",
+    "namespace": "shop",
+    "fields": [
+        {"name": "id", "type": "string"},
+        {"name": "amount", "type": "long"},
+        {"name": "note", "type": ["null", "string"], "default": None},
+        {"name": "state", "type": {"type": "enum", "name": "State", "symbols": ["NEW", "PAID"]}},
+        {
+            "name": "lines",
+            "type": {
+                "type": "array",
+                "items": {"type": "record", "name": "Line", "fields": [{"name": "sku", "type": "string"}]},
+            },
+        },
+        {"name": "labels", "type": {"type": "map", "values": "string"}},
+    ],
+}
+GOOD = {"id": "o-1", "amount": 5, "note": None, "state": "NEW", "lines": [{"sku": "A1"}], "labels": {"k": "v"}}
+
+
+def encoded(value: dict[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    fastavro.schemaless_writer(buffer, fastavro.parse_schema(ORDER), value)
+    return buffer.getvalue()
+
+
+def avro(value: dict[str, Any]) -> Any:
+    return AvroBodies(json.dumps(avro_schemas.bare(json.dumps(ORDER)))).decode(encoded(value))
+
+
+def rule(expression: str, kind: str = "CEL", **values: Any) -> dict[str, Any]:
+    return asdict(ContractRule("r", kind, expression, "WRITEREAD", "ERROR", **values))
+
+
+def counted(rule: dict[str, Any], *messages: Any, tags: Any = None, size: int = 100) -> dict[str, Any]:
+    conditions = Conditions([rule], tags or {})
+    for offset, message in enumerate(messages):
+        conditions.check(message, (0, offset), size)
+    (row,) = conditions.rows()
+    return row
+
+
+@pytest.mark.parametrize(
+    ("expression", "broken"),
+    [
+        ("message.amount > 0 && message.id.startsWith('o-')", 0),
+        ("message.amount > 10", 1),
+        ("message.amount > 4.5", 0),
+        ("message.note == null", 0),
+        ("has(message.missing)", 1),
+        ("message.lines.all(line, line.sku.matches('^[A-Z][0-9]$'))", 0),
+        ("message.lines.exists(line, line.sku == 'B')", 1),
+        ("message.labels['k'] == 'v' && message.state == 'NEW'", 0),
+        ("message.amount > 100 ; message.id == 'never evaluated'", 0),
+        ("message.amount > 1 ; message.id == 'x'", 1),
+        (" ; message.id == 'x'", 1),
+        ("message.id.charAt(0) == 'o' && message.id.upperAscii() == 'O-1'", 0),
+    ],
+)
+def test_a_condition_reads_the_message_as_confluents_clients_do(expression: str, broken: int) -> None:
+    row = counted(rule(expression), avro(GOOD))
+    assert (row["messages"], row["broken"], row["not_checked"]) == (1, broken, {})
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("message.amount >", "the expression isn't valid: 1:17: Syntax error: mismatched input '<EOF>'"),
+        ("message.id.isEmail()", "the expression isn't valid: 1:19: undeclared reference to 'isEmail'"),
+        ("message.missing > 1", "the message lacks a field or key that the expression reads"),
+        ("message[message.id] == 1", "the message lacks a field or key that the expression reads"),
+        ("message.id + 1 == 2", "no operator or function takes these types: _+_(string, int64)"),
+        ("message.amount / 0 == 1", "divide by zero"),
+        ("message.amount", "its result isn't true or false"),
+        ("message.id", "its result isn't true or false"),
+        ("message.id.matches(message.id)", contract_rules.OPEN_PATTERN),
+        ("message.id.matches('a' + message.id)", contract_rules.OPEN_PATTERN),
+        (f"{'(' * 500}true{')' * 500}", "the expression isn't valid: CANCELLED: Expression recursion limit exceeded"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_counted_with_its_reason_and_without_content(expression: str, reason: str) -> None:
+    row = counted(rule(expression), avro(GOOD), avro(GOOD))
+    assert (row["messages"], row["broken"]) == (0, 0)
+    ((text, messages),) = row["not_checked"].items()
+    assert (text.startswith(reason), messages) == (True, 2), text
+    assert "o-1" not in text
+
+
+def test_hostile_expressions_and_messages_end() -> None:
+    long = avro(GOOD | {"id": "a" * 20_000, "lines": [{"sku": "x"}] * 2_000})
+    assert counted(rule("message.id.matches('^(a+)+$')"), long)["broken"] == 0
+    row = counted(rule("message.lines.all(a, message.lines.all(b, a.sku == b.sku))"), long)
+    assert row["not_checked"] == {"the expression takes more than 10,000 iterations": 1}
+    row = counted(rule("true"), long, size=contract_rules.LARGEST + 1)
+    assert row["not_checked"] == {contract_rules.TOO_LARGE: 1}
+
+
+def test_a_rule_that_takes_too_long_is_given_up_for_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contract_rules, "MOST_SECONDS", 0.0)
+    row = counted(rule("message.amount > 10"), *[avro(GOOD)] * 3)
+    assert (row["messages"], row["not_checked"]) == (1, {contract_rules.TOO_SLOW: 2})
+
+
+def test_without_the_library_nothing_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "cel_expr_python", None)
+    assert counted(rule("true"), avro(GOOD))["not_checked"] == {contract_rules.NO_LIBRARY: 1}
+
+
+def test_a_field_condition_sees_every_primitive_field_that_is_not_null() -> None:
+    message = avro(GOOD)
+    fields = {(field.path, field.full_name, field.type_name) for field in fields_of(message.value, message.shape)}
+    assert fields == {
+        ("id", "shop.Order.id", "STRING"),
+        ("amount", "shop.Order.amount", "LONG"),
+        ("lines[].sku", "shop.Line.sku", "STRING"),
+        ("labels{}", "shop.Order.labels", "STRING"),
+    }
+    row = counted(rule("typeName == 'STRING' ; value.size() < 3", "CEL_FIELD"), message, message)
+    assert (row["messages"], row["broken"], row["paths"], row["first"]) == (2, 2, {"id": 2}, [(0, 0), (0, 1)])
+    assert counted(rule("name != 'sku' || message.sku == value", "CEL_FIELD"), message)["broken"] == 0
+
+
+def test_a_field_condition_with_tags_sees_only_the_fields_with_one_of_them() -> None:
+    tags = {"id": ("PII", "KEY"), "labels": ("PII",)}
+    row = counted(rule("'PII' in tags && value == 'v'", "CEL_FIELD", tags=("PII", "OTHER")), avro(GOOD), tags=tags)
+    assert (row["broken"], row["paths"]) == (1, {"id": 1})
+
+
+def test_an_unset_protobuf_field_is_its_default() -> None:
+    text = 'syntax = "proto3"; package shop; message Order { string id = 1; int64 amount = 2; Kind kind = 3; Buyer buyer = 4; }'
+    text += " enum Kind { NONE = 0; GIFT = 1; } message Buyer { string mail = 1; }"
+    engine = format_of("PROTOBUF")
+    bodies = ProtobufBodies(engine.descriptor_set(engine.parse(text)))
+    message = bodies.decode(b"\x00\x0a\x01a\x18\x01")
+    for expression in ("message.amount == 0", "message.kind == 1", "!has(message.buyer)", "message.buyer.mail == ''"):
+        assert counted(rule(expression), message) | {"name": ""} == {
+            **{"name": "", "messages": 1, "broken": 0, "first": [], "paths": {}, "not_checked": {}}
+        }, expression
+    assert counted(rule("fullName == 'shop.Order.id' && value == 'a'", "CEL_FIELD"), message)["broken"] == 0
+
+
+def test_json_is_read_by_its_schema() -> None:
+    schema = {"type": "object", "properties": {"id": {"type": "string"}, "buyer": {"type": "object"}}}
+    message = JsonSchemaBodies(json.dumps(schema)).decode(b'{"id": "o", "buyer": {"mail": "m"}, "n": 1}')
+    assert counted(rule("message.buyer.mail == 'm' && message.n == 1"), message)["broken"] == 0
+    names = {field.full_name for field in fields_of(message.value, message.shape)}
+    assert names == {"$.id", "$.buyer.mail", "$.n"}
+    huge = JsonSchemaBodies("{}").decode(b'{"n": 1' + b"0" * 30 + b"}")
+    assert list(counted(rule("message.n > 1"), huge)["not_checked"].values()) == [1]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
+def test_a_scan_evaluates_the_rules_of_each_messages_own_schema_on_all_messages(
+    kafka_bootstrap: str, spark_remote: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("registry.pipeline.profile.FEW", 0)  # else plain Avro of many messages is counted natively
+    broken = {11, 30, 31, 50}
+    orders = [GOOD | {"amount": -1 if number in broken else number + 1} for number in range(60)]
+    bodies = [framed(1 + number % 2, encoded(order)) for number, order in enumerate(orders)]
+    topic = make_topic(kafka_bootstrap, [(number % 2, None, body) for number, body in enumerate(bodies)])
+    positive = ContractRule("positive", "CEL", "message.amount > 0", "WRITE", "ERROR")
+    short = ContractRule("short", "CEL_FIELD", "value.size() < 3", "READ", "NONE", ("PII",))
+    unknown = ContractRule("unknown", "CEL", "message.id.isEmail()", "READ", "ERROR")
+    ruled = WriterSchema("id", "2", "AVRO", json.dumps(ORDER), (positive, short, unknown), {"id": ("PII",)})
+    spec = scan_of(
+        *(kafka_bootstrap, topic),
+        schemas={1: json.dumps(ORDER)},
+        more=(ruled,),
+        bounds=Bounds(first_slice=20),
+        profile=Profile(samples=2),
+    )
+    observations = run(spec, remote=spark_remote)
+    results = {result.rule.name: result for result in only(ContractRuleResult, observations)}
+    assert {result.mark for result in results.values()} == {"2"}
+    first = results["positive"]
+    assert (first.messages, first.broken, first.first, first.paths) == (30, 2, ((1, 5), (1, 15)), {})
+    second = results["short"]
+    assert (second.messages, second.broken, second.paths, second.first[0]) == (30, 30, {"id": 30}, (1, 0))
+    third = results["unknown"]
+    ((reason, number),) = third.not_checked.items()
+    assert (third.messages, number) == (0, 30)
+    assert "undeclared reference to 'isEmail'" in reason
+    shown = {
+        (sample.partition, sample.offset): sample.text for sample in only(Sample, observations) if sample.mark == "2"
+    }
+    assert '"amount": "-1e0"' in shown[1, 5], "the first message that breaks a rule is a sample, masked"
