@@ -13,7 +13,7 @@ CHECKS = (
     ("format", ["ruff", "format", "--check", "."]),
     ("lint", ["ruff", "check", "."]),
     ("templates", ["djangofmt", "--check", "templates"]),
-    ("types", ["mypy", "registry", "dashboard", "benchmarks"]),
+    ("types", ["mypy", "registry", "dashboard", "benchmarks", "schemadesk_spark"]),
 )
 
 

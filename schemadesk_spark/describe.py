@@ -1,0 +1,142 @@
+"""The description of a streaming query: JSON values with its stateful operators, sources, sink and settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.errors import PySparkException
+
+from schemadesk_spark.expressions import items
+from schemadesk_spark.plan import Plan, children, name_of, walk
+
+#: the version of the document's form
+FORMAT: Final = 1
+PREFIX: Final = "spark.sql.streaming."
+#: the settings that decide what a restart does
+SETTINGS: Final = (
+    *(
+        f"{PREFIX}stateStore.{name}"
+        for name in (
+            "providerClass",
+            "encodingFormat",
+            "checkpointFormatVersion",
+            "stateSchemaCheck",
+            "valueStateSchemaEvolutionThreshold",
+            "maxNumStateSchemaFiles",
+        )
+    ),
+    f"{PREFIX}aggregation.stateFormatVersion",
+    f"{PREFIX}join.stateFormatVersion",
+    f"{PREFIX}flatMapGroupsWithState.stateFormatVersion",
+    f"{PREFIX}multipleWatermarkPolicy",
+    "spark.sql.shuffle.partitions",
+)
+#: the options of sources that are described; never credentials
+OPTIONS: Final = ("path", "subscribe", "subscribepattern", "assign", "startingoffsets", "failondataloss")
+
+
+def describe(
+    query: Any, *, output_mode: str | None = None, settings: Mapping[str, Any] | None = None, sink: str | None = None
+) -> dict[str, Any]:
+    """Return the description of a streaming DataFrame or of a running StreamingQuery; reads no data, starts nothing.
+
+    `settings` are those of the query's start that the session doesn't have yet. A query knows its output mode and its
+    sink; for a DataFrame, give them here. Raises ValueError for anything else, and for Spark Connect, whose client has
+    no plan with types.
+    """
+    session, logical = _logical(query)
+    execution = session._jsparkSession.sessionState().executePlan(logical, _mode(session))
+    plan = Plan(execution.queryExecutionForExplain().executedPlan())
+    running = getattr(query, "_jsq", None)
+    if running is not None:
+        stream = running.streamingQuery()
+        output_mode, sink = output_mode or stream.outputMode().toString(), sink or stream.sink().toString()
+    known = {name: _setting(session, name) for name in SETTINGS}
+    changed = {name: str(value) for name, value in (settings or {}).items()}
+    return {
+        "schemadesk_spark": FORMAT,
+        "spark": session.version,
+        "output_mode": output_mode.capitalize() if output_mode else None,
+        "operators": plan.operators(),
+        "watermarks": list(_watermarks(logical)),
+        "sources": list(_sources(logical)),
+        "sink": sink,
+        "settings": {name: value for name, value in {**known, **changed}.items() if value is not None},
+    }
+
+
+def _setting(session: Any, name: str) -> str | None:
+    """Return a setting, or its default; None if this version of Spark doesn't have it."""
+    try:
+        return str(session.conf.get(name))
+    except PySparkException:
+        return None
+
+
+def _logical(query: Any) -> tuple[Any, Any]:
+    """Return the session and the analysed plan."""
+    if hasattr(query, "_jsq"):
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+        return session, query._jsq.streamingQuery().analyzedPlan()
+    if not hasattr(query, "_jdf"):
+        raise ValueError(
+            "describe needs a DataFrame or a StreamingQuery of a classic Spark session; with Spark Connect, run it "
+            "where the session is (spark.api.mode=classic)"
+        )
+    if not query.isStreaming:
+        raise ValueError("the DataFrame isn't streaming: it has no source that was read with readStream")
+    return query.sparkSession, query._jdf.queryExecution().analyzed()
+
+
+def _mode(session: Any) -> Any:
+    """Return CommandExecutionMode.SKIP: nothing is run."""
+    loader = session._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    modes = session._jvm.java.lang.Class.forName("org.apache.spark.sql.execution.CommandExecutionMode$", True, loader)
+    return modes.getField("MODULE$").get(None).SKIP()
+
+
+def _watermarks(logical: Any) -> Iterator[dict[str, str]]:
+    for node in walk(logical):
+        if name_of(node) == "EventTimeWatermark":
+            yield {"column": node.eventTime().name(), "delay": node.delay().toString()}
+
+
+def _sources(logical: Any) -> Iterator[dict[str, Any]]:
+    """Yield the streaming sources in the order of their numbers in a checkpoint."""
+    seen = set()
+    for node in walk(logical):
+        if children(node) or not name_of(node).startswith("StreamingRelation"):
+            continue
+        columns = node.output().toString()  # with their ids: the same stream twice has them twice
+        if columns in seen:
+            continue
+        seen.add(columns)
+        if name_of(node) == "StreamingRelation":
+            source = node.dataSource()
+            yield _source(source.className(), _options(source.options()), list(items(source.paths())))
+        else:
+            yield _source(node.sourceName(), _options(node.extraOptions()), [])
+
+
+def _options(options: Any) -> dict[str, str]:
+    """Return the described options of a Scala or a Java map, with their names in lower case."""
+    if hasattr(options, "toSeq") and name_of(options) != "CaseInsensitiveStringMap":
+        values = {str(pair._1()).lower(): str(pair._2()) for pair in items(options.toSeq())}
+    else:
+        values = {name: options.get(name) for name in OPTIONS}
+    return {name: values[name] for name in OPTIONS if values.get(name)}
+
+
+def _source(provider: str, options: dict[str, str], paths: list[str]) -> dict[str, Any]:
+    path = options.pop("path", "") or (paths[0] if paths else "")
+    topics = options.get("subscribe", "")
+    described: dict[str, Any] = {"provider": provider.rpartition(".")[2], "options": options}
+    if path:
+        described["path"] = path if "://" in path or path.startswith("file:") else str(Path(path).absolute())
+    if topics:
+        described["topics"] = sorted(topic.strip() for topic in topics.split(","))
+    return described

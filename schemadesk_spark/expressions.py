@@ -1,0 +1,74 @@
+"""Catalyst expressions as text that is the same in every session: columns by name instead of by id, without aliases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+#: the id of a column in Catalyst's texts, and the delay of its watermark
+_ID: Final = re.compile(r"#(\d+)L?(?:-T\d+ms)?")
+_WINDOW: Final = re.compile(
+    r"named_struct\(start, .*?precisetimestampconversion\((?P<time>[^(),]+), Timestamp(?:NTZ)?Type, LongType\)"
+    r".*?- (?P<start>-?\d+)\) % (?P<slide>\d+)\).*\+ (?P<length>\d+)\), LongType, Timestamp(?:NTZ)?Type\)\)*"
+)
+_SESSION: Final = re.compile(
+    r"named_struct\(start, precisetimestampconversion\(precisetimestampconversion\((?P<time>[^(),]+), .*"
+    r"\((?:cast\()?(?P=time) \+ (?:cast\()?(?P<gap>[^(),]+?)(?: as interval\))?(?: as timestamp\))?, Timestamp.*"
+)
+
+
+def items(sequence: Any) -> Iterator[Any]:
+    """Yield the elements of a Scala sequence."""
+    for position in range(sequence.length()):
+        yield sequence.apply(position)
+
+
+class Columns:
+    """The columns of a plan by id: their names, and what they are computed from."""
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}
+        self._meanings: dict[int, str] = {}
+        self._results: list[tuple[str, str]] = []
+
+    def __contains__(self, attribute: Any) -> bool:
+        return attribute.exprId().id() in self._meanings
+
+    def define(self, attribute: Any, meaning: str) -> None:
+        """Set what a column (an attribute or an alias) is computed from."""
+        number = attribute.exprId().id()
+        self._names[number] = attribute.name()
+        self._meanings[number] = shorten(meaning)
+
+    def define_result(self, attribute: Any, meaning: str) -> None:
+        """Set the same for the result of an aggregate, whose name is an expression itself."""
+        self.define(attribute, meaning)
+        self._results.append((attribute.toString(), meaning))
+
+    def meaning(self, expression: Any) -> str:
+        """Return an expression's text with its columns replaced by what they are computed from."""
+        if expression.getClass().getSimpleName() == "Alias":
+            expression = expression.child()
+        return self.expand(expression.toString())
+
+    def expand(self, text: str) -> str:
+        """Do the same for a text of Catalyst."""
+        for result, meaning in self._results:
+            text = text.replace(result, meaning)
+        parts, at = [], 0
+        for match in _ID.finditer(text):
+            number = int(match[1])
+            name = self._names.get(number, "")
+            before = text[at : match.start()]
+            if name and before.endswith(name):
+                before = before.removesuffix(name) + self._meanings[number]
+            parts.append(before)
+            at = match.end()
+        return shorten("".join(parts) + text[at:])
+
+
+def shorten(text: str) -> str:
+    """Return the text with Spark's arithmetic for windows replaced by the window's definition, in microseconds."""
+    text = _WINDOW.sub(r"window(\g<time>, length \g<length>, slide \g<slide>, start \g<start>)", text)
+    return _SESSION.sub(r"session_window(\g<time>, \g<gap>)", text)

@@ -1,0 +1,131 @@
+"""The description of streaming queries: expressions without a session's ids, and the plans of the installed Spark."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from registry.checkpoints import read_checkpoint
+from schemadesk_spark.expressions import Columns, shorten
+from tests.toolchains import require_tools
+
+ROOT = Path(__file__).parents[2]
+#: queries of the streams `s` and `w` (with a watermark), each with what its description has
+QUERIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "aggregation": (
+        "w.withColumn('d', F.col('v') * 2).where('w > 3').groupBy(F.window('t', '5 minutes'), 'k')"
+        ".agg(F.sum('d').alias('total'), F.avg('w'))",
+        {
+            "name": "stateStoreSave",
+            "keys": ["window(t, length 300000000, slide 300000000, start 0)", "k"],
+            "values": [["sum((v * 2))", 1], ["avg(w)", 2]],
+            "input": ["filter (isnotnull(w) AND (w > 3))", "filter isnotnull(t)"],
+        },
+    ),
+    "session": (
+        "w.groupBy(F.session_window('t', '5 minutes'), 'k').count()",
+        {
+            "name": "sessionWindowStateStoreSaveExec",
+            "keys": ["k"],
+            "values": [["count(1)", 1]],
+            "properties": {"session": "session_window(t, 5 minutes)"},
+        },
+    ),
+    "join": (
+        "w.alias('a').join(w.alias('b'), F.expr('a.k = b.k AND a.t > b.t'), 'leftOuter')",
+        {
+            "name": "symmetricHashJoin",
+            "keys": ["0.k = 1.k"],
+            "properties": {"join": "LeftOuter", "condition": "(0.t > 1.t)"},
+        },
+    ),
+    "dedup": ("s.dropDuplicates(['v', 'k'])", {"name": "dedupe", "keys": ["v", "k"], "values": []}),
+    "limit": ("s.limit(3)", {"name": "globalLimit", "properties": {"limit": "3"}}),
+    "in pandas": (
+        "w.groupBy('k').applyInPandasWithState(f, 'k STRING', 'a INT, b STRING', 'update', 'NoTimeout')",
+        {
+            "name": "applyInPandasWithState",
+            "keys": ["k"],
+            "values": [["a", 1], ["b", 1]],
+            "properties": {"timeout": "NoTimeout", "output": "Update"},
+        },
+    ),
+}
+PROGRAM = """
+import json, sys
+from pyspark.sql import SparkSession, functions as F
+from schemadesk_spark import describe
+folder, queries = sys.argv[1], json.loads(sys.argv[2])
+spark = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+         .config("spark.sql.shuffle.partitions", "1").getOrCreate())
+s = spark.readStream.schema("k STRING, v INT, w INT, t TIMESTAMP").json(folder)
+w = s.withWatermark("t", "1 minute")
+def f(key, frames, state):
+    yield from ()
+print("\\n" + json.dumps({name: describe(eval(query), output_mode="update") for name, query in queries.items()}))
+"""
+
+
+class Attribute:
+    """What an expression needs of Catalyst's attribute."""
+
+    def __init__(self, number: int, name: str) -> None:
+        self._number, self._name = number, name
+
+    def exprId(self) -> Attribute:  # noqa: N802 - Catalyst's name
+        return self
+
+    def id(self) -> int:
+        return self._number
+
+    def name(self) -> str:
+        return self._name
+
+
+@pytest.mark.requirement("DBX-4")
+def test_an_expression_has_no_ids_and_no_delays() -> None:
+    columns = Columns()
+    columns.define(Attribute(1, "v"), "v")
+    columns.define(Attribute(2, "t"), "t")
+    columns.define(Attribute(3, "twice"), "(v * 2)")
+    assert columns.expand("(sum(twice#3L) > t#2-T60000ms)") == "(sum((v * 2)) > t)"
+    assert columns.expand("concat(v#1, a#12)") == "concat(v, a)"
+
+
+def test_what_is_no_window_stays() -> None:
+    assert shorten("named_struct(start, 1)") == "named_struct(start, 1)"
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.requirement("DBX-4")
+def test_a_description_has_what_the_plan_of_spark_has(tmp_path: Path) -> None:
+    require_tools("plans of Spark", ("java",))
+    asked = json.dumps({name: query for name, (query, _) in QUERIES.items()})
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path), asked], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    described = json.loads(done.stdout.strip().splitlines()[-1])
+    for name, (_, expected) in QUERIES.items():
+        (operator,) = described[name]["operators"]
+        found = {
+            **operator,
+            "keys": [key["expression"] for key in operator["keys"]],
+            "values": [[value["expression"], value["fields"]] for value in operator["values"]],
+        }
+        assert {key: found[key] for key in expected} == expected, name
+        assert len(described[name]["sources"]) == (2 if name == "join" else 1)
+    (source,) = described["dedup"]["sources"]
+    assert source == {"provider": "json", "options": {}, "path": str(tmp_path)}
+    stored = read_checkpoint(str(FIXTURE), [FIXTURE]).operators[0].variables[0].newest
+    store = described["in pandas"]["operators"][0]["stores"]["default"]
+    assert json.loads(stored.value_schema)["fields"][0]["name"] == store["value"]["fields"][0]["name"]
+
+
+FIXTURE = ROOT / "tests" / "checkpoints" / "fixtures" / "pandas_state"
