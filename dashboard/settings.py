@@ -15,15 +15,18 @@ from django.conf.locale import LANG_INFO
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
-from dashboard import environment
+from dashboard import environment, resources
 from dashboard.client_address import TrustedProxies
 from dashboard.database import circuit_breaker
 from dashboard.runtime.valkey import celery_form
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+BASE_DIR = resources.ROOT
 DATA_DIR = Path(
     environment.text(
-        "SCHEMADESK_DATA", str(BASE_DIR / "var"), "the folder of what `up` keeps", shown="`var` beside the code"
+        "SCHEMADESK_DATA",
+        str(BASE_DIR / "var") if resources.IS_CHECKOUT else "/var/lib/schemadesk",
+        "the folder of what `up` keeps",
+        shown="`var` beside the code; `/var/lib/schemadesk` if installed as a package",
     )
 )
 UNDER_UP = environment.switch(
@@ -32,10 +35,14 @@ UNDER_UP = environment.switch(
 DEBUG = False
 
 
+_set_key = environment.secret("SECRET_KEY", "the key that signs sessions, of 50 or more random characters")
+HAS_SECRET_KEY = bool(_set_key)  # else a command has a random one
+
+
 def _secret_key() -> str:
-    if key := environment.secret("SECRET_KEY", "the key that signs sessions, of 50 or more random characters"):
-        return key
-    if Path(sys.argv[0]).name == "manage.py" or "pytest" in sys.modules:
+    if HAS_SECRET_KEY:
+        return _set_key
+    if Path(sys.argv[0]).name in ("manage.py", "schemadesk") or "pytest" in sys.modules:
         return secrets.token_urlsafe(50)  # a command signs nothing that must be valid after it ends
     raise ImproperlyConfigured("set SECRET_KEY_FILE (a file with 50 or more random characters) or SECRET_KEY")
 
@@ -85,7 +92,7 @@ def _database(url: str) -> dict[str, Any]:
     }
 
 
-OWNER_COMMANDS = ("migrate", "flush", "sqlmigrate", "makemigrations")
+OWNER_COMMANDS = ("migrate", "flush", "sqlmigrate", "makemigrations", "backup", "restore")
 _as_owner = sys.argv[1:2] and sys.argv[1] in OWNER_COMMANDS
 USE_POOL = UNDER_UP and not _as_owner and "pytest" not in sys.modules
 POOL = {
@@ -242,8 +249,12 @@ TEMPLATES = [
         },
     }
 ]
-# Two libraries are called i18n on purpose (dashboard/templatetags/i18n.py).
-SILENCED_SYSTEM_CHECKS = ["templates.W003"]
+SILENCED_SYSTEM_CHECKS = [
+    "templates.W003",  # two libraries are called i18n on purpose (dashboard/templatetags/i18n.py)
+    "security.W005",  # HSTS for other hosts of the domain is for their operators to decide,
+    "security.W021",  # and so is a browser's preload list
+    "security.W008",  # the proxy that ends TLS redirects to it; clients inside may use plain HTTP
+]
 
 AUTH_USER_MODEL = "access.User"
 AUTHENTICATION_BACKENDS = [
@@ -324,6 +335,11 @@ SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not UNDER_UP and "pytest" not in sys.modules
 SESSION_COOKIE_NAME = "schemadesk_session"
 SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_HSTS_SECONDS = environment.whole(
+    "SCHEMADESK_HSTS_SECONDS",
+    0 if UNDER_UP else 86_400,
+    "seconds that a browser which came by HTTPS insists on it for this host; 0 under `up`",
+)
 SECURE_REFERRER_POLICY = "same-origin"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 FILE_UPLOAD_HANDLERS = ["dashboard.middleware.SmallFileHandler"]  # uploads are never written to disk

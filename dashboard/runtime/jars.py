@@ -20,12 +20,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from xml.sax.saxutils import quoteattr
 
+from dashboard import resources
 from dashboard.runtime import JarMismatch, PartFailed, PartMissing
 from dashboard.runtime.java import find_java, trust_options
-from dashboard.runtime.layout import PROJECT, Layout, cache_folder
+from dashboard.runtime.layout import Layout, cache_folder
 from dashboard.runtime.process import Command, run
 
-LOCK_FILE = PROJECT / "jars.lock"
+LOCK_FILE = resources.ROOT / "jars.lock"
 ADDRESSES_FROM = "SCHEMADESK_IVY_SETTINGS"
 
 

@@ -115,7 +115,7 @@ def web_command(layout: Layout) -> Command:
     return replace(command, argv=[*argv, "dashboard.asgi:application"], environment=environment)
 
 
-def web_arguments(port: int) -> list[str]:
+def web_arguments(port: int, host: str = LOOPBACK) -> list[str]:
     """Return granian's options.
 
     Its `backpressure` counts connections, including idle ones, and accepts no more above it. The header timeout closes
@@ -124,7 +124,7 @@ def web_arguments(port: int) -> list[str]:
     """
     options = {
         "interface": "asgi",
-        "host": LOOPBACK,
+        "host": host,
         "port": str(port),
         "workers": "1",
         "http": "1",
@@ -165,21 +165,15 @@ def worker_command(queue: str, threads: int) -> Callable[[Layout], Command]:
     """Return the command of a queue's worker."""
 
     def command(layout: Layout) -> Command:
-        name = f"{queue}@schemadesk"
-        arguments = [
-            "worker",
-            "--queues",
-            queue,
-            "--hostname",
-            name,
-            "--pool",
-            "threads",
-            "--concurrency",
-            str(threads),
-        ]
-        return _celery(layout, *arguments, *QUIET, stop=WORKER_STOP)
+        return _celery(layout, *worker_arguments(queue, threads, "schemadesk"), stop=WORKER_STOP)
 
     return command
+
+
+def worker_arguments(queue: str, threads: int, host: str) -> list[str]:
+    """Return Celery's options for the worker of a queue on a host."""
+    options = {"queues": queue, "hostname": f"{queue}@{host}", "pool": "threads", "concurrency": str(threads)}
+    return ["worker", *(word for name, value in options.items() for word in (f"--{name}", value)), *QUIET]
 
 
 def worker_probe(queue: str, *, without_broker: str | None = None) -> Callable[[Layout], str | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import tomllib
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
@@ -327,6 +328,8 @@ class Deployment(ConfluentView):
 
 @functools.cache
 def product_version() -> str:
-    """Return the version in pyproject.toml."""
-    project = tomllib.loads((Path(settings.BASE_DIR) / "pyproject.toml").read_text(encoding="utf-8"))
-    return str(project["project"]["version"])
+    """Return the version in pyproject.toml, or of the installed package."""
+    file = Path(settings.BASE_DIR) / "pyproject.toml"
+    if not file.exists():
+        return metadata.version("schemadesk")
+    return str(tomllib.loads(file.read_text(encoding="utf-8"))["project"]["version"])
