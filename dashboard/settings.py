@@ -94,7 +94,7 @@ def _database(url: str) -> dict[str, Any]:
 
 OWNER_COMMANDS = ("migrate", "flush", "sqlmigrate", "makemigrations", "backup", "restore")
 _as_owner = sys.argv[1:2] and sys.argv[1] in OWNER_COMMANDS
-USE_POOL = UNDER_UP and not _as_owner and "pytest" not in sys.modules
+USE_POOL = not _as_owner and "pytest" not in sys.modules
 POOL = {
     "min_size": 1,
     "max_size": 17,  # one for each thread of a web process that may use it (dashboard/asgi.py)

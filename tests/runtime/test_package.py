@@ -107,6 +107,7 @@ def web(package: Path, folder: Path, variables: Mapping[str, str]) -> Iterator[s
         "SECRET_KEY": SECRET_KEY,
         "SCHEMADESK_DATA": str(folder / "data"),
     }
+    environment["SCHEMADESK_HOT_PATH"] = "1"
     command = [sys.executable, str(package / "schemadesk"), "web", "--port", str(port)]
     with (folder / "web.log").open("w") as log:
         server = subprocess.Popen(command, env={**environment, **variables}, cwd=folder, stdout=log, stderr=log)
@@ -160,6 +161,10 @@ def test_an_installed_package_serves_is_backed_up_and_is_restored(
             assert ask(f"{site}/ui/static/app.css")[0] == 200
             page = ask(f"{site}/ui/accounts/login/")
             assert (page[0], b"Schemadesk" in page[1]) == (200, True)
+            with psycopg.connect(one["DATABASE_OWNER_URL"]) as connection:
+                query = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'schemadesk_app' AND datname = current_database()"
+                (kept,) = connection.execute(query).fetchone()
+                assert kept >= 1, "connections are pooled"
             said = program("backup", str(backup), **one).stdout  # while it serves
         assert "1 versions" in said
         assert "2 secrets" in said
