@@ -70,6 +70,16 @@ def _halve(checkpoint: Path, words: Sequence[str]) -> list[Path]:
     return found
 
 
+def _flip(checkpoint: Path, words: Sequence[str]) -> list[Path]:
+    """All bits of the byte in the middle."""
+    found = _found(checkpoint, words[0])
+    for path in found:
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 0xFF
+        path.write_bytes(content)
+    return found
+
+
 def _replace(checkpoint: Path, words: Sequence[str]) -> list[Path]:
     """The first of a text becomes another of the same length, so that the file around it stays right."""
     found = _found(checkpoint, words[0])
@@ -109,6 +119,7 @@ CHANGES: Final[Mapping[str, Callable[[Path, Sequence[str]], list[Path]]]] = {
     "write": _write,
     "copy": _copy,
     "halve": _halve,
+    "flip": _flip,
     "replace": _replace,
     "retype": _retype,
     "without_last_line": _last_line,

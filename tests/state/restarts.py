@@ -70,6 +70,8 @@ WRAPPERS: Final = frozenset(
         "PySparkRuntimeError",
         "SparkRuntimeException",
         "TRANSFORM_WITH_STATE_USER_FUNCTION_ERROR",
+        "FOREACH_BATCH_USER_FUNCTION_ERROR",
+        "FOREACH_USER_FUNCTION_ERROR",
     }
 )
 # Exceptions that Spark hands on by their words alone: the words, and the class.
@@ -89,6 +91,8 @@ WORDS: Final = (
     ("Unexpected end-of-input", "JsonParseException"),
     ("Checksum error", "ChecksumException"),
     ("assertion failed: ", "AssertionError"),
+    (" is not supported for operator=", "AnalysisException"),
+    ("Wrong basePath ", "IllegalArgumentException"),
 )
 
 
@@ -372,13 +376,17 @@ def _say(answer: dict[str, Any]) -> None:
     print(json.dumps(answer), flush=True)
 
 
-def run_rows(matrix: Path, folder: Path, numbers: list[int]) -> Iterator[dict[str, Any]]:
-    """What Spark did with each row of these numbers; JVM_DIED is the error of a row that ended its process."""
+def run_rows(
+    matrix: Path, folder: Path, numbers: list[int], module: str = "tests.state.restarts"
+) -> Iterator[dict[str, Any]]:
+    """What Spark did with each row of these numbers; JVM_DIED is the error of a row that ended its process. `module`
+    has the `child` that does them.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     waiting = list(numbers)
     while waiting:
         python = os.environ.get("SPARK_PYTHON", sys.executable)
-        command = [python, "-m", __spec__.name if __spec__ else __name__, "child", str(matrix), str(folder)]
+        command = [python, "-m", module, "child", str(matrix), str(folder)]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "TZ": "UTC"}
         # A JVM that dies writes its report where it was started.
         process = subprocess.Popen(

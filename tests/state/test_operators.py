@@ -1,0 +1,97 @@
+"""Real restarts of stateful operators other than transformWithState, and of settings, sources and sinks: their record."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+
+from registry.checkpoints.reader import read_checkpoint
+from tests.state.operator_restarts import HERE, MATRIX, restarted, rows_of
+from tests.toolchains import require_tools
+
+ROWS = rows_of(MATRIX)
+RECORDED: dict[str, Any] = json.loads((HERE / "operators_recorded.json").read_text())
+RECORD: dict[str, dict[str, Any]] = {row["name"]: row for row in RECORDED["rows"]}
+OUTCOMES = ("harmless", "loses data", "silently wrong", "fails at start", "fails later")
+#: what the checks in CI do of the matrix: a row of most operators and of each outcome
+IN_CI = (
+    "aggregation: max becomes min",
+    "aggregation: an aggregate added at the end",
+    "window: update becomes append",
+    "deduplication: columns selected in another order",
+    "deduplication: becomes an aggregation",
+    "join: inner becomes left outer",
+    "join: two columns of a side swapped",
+    "limit: a larger one",
+    "setting: checkpoint format 1 becomes 2",
+    "setting: more shuffle partitions",
+)
+
+
+def test_rows_are_recorded_with_its_outcome() -> None:
+    names = [row["name"] for row in ROWS]
+    assert len(set(names)) == len(names)
+    assert list(RECORD) == [name for name in names if name in RECORD]
+    assert {row["outcome"] for row in RECORD.values()} <= set(OUTCOMES)
+    assert RECORDED["spark"] == pyspark.__version__
+
+
+def test_each_outcome_has_what_shows_it() -> None:
+    for name, row in RECORD.items():
+        assert bool(row["error"]) is row["outcome"].startswith("fails"), name
+        assert row["error"] != "UNKNOWN", name
+        if row["outcome"] in ("loses data", "silently wrong"):
+            assert row["proof"]["written"] != row["proof"]["right"], name
+        if row["outcome"] == "fails later" and row["error"] != "JVM_DIED":
+            assert row["batches"], name
+
+
+@pytest.mark.requirement("DBX-1")
+def test_the_recorded_checkpoints_can_be_read(tmp_path: Path) -> None:
+    """They are as Spark left them, without rows of state: what a check before the restart reads."""
+    for name in sorted(
+        {RECORD[row["name"]]["checkpoint"] for row in ROWS if "changes" not in row and row["name"] in RECORD}
+    ):
+        files = RECORDED["checkpoints"][name]
+        written_to(tmp_path / name, files)
+        checkpoint = read_checkpoint(str(tmp_path / name), [tmp_path])
+        assert checkpoint.last_committed_batch is not None
+        operators = {path.split("/")[1] for path in files if path.startswith("state/")}
+        assert {str(operator.number) for operator in checkpoint.operators} == operators
+
+
+def written_to(folder: Path, files: dict[str, str]) -> None:
+    """Write a recorded checkpoint to a folder."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        is_binary = text.startswith("base64:")
+        path.write_bytes(base64.b64decode(text.removeprefix("base64:")) if is_binary else text.encode())
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict[str, Any]]]:
+    """What the Spark that is installed did with the rows of the selection, by name."""
+    require_tools("restarts of Spark's state", ("java",))
+    folder = tmp_path_factory.mktemp("operators")
+    numbers = [number for number, row in enumerate(ROWS) if row["name"] in IN_CI]
+    done = restarted(MATRIX, folder, numbers)
+    yield {ROWS[answer["number"]]["name"]: answer for answer in done if "number" in answer}
+    shutil.rmtree(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("name", IN_CI)
+def test_spark_does_what_is_recorded(name: str, answers: dict[str, dict[str, Any]]) -> None:
+    answer, recorded = answers[name], RECORD[name]
+    assert (answer["outcome"], answer["error"]) == (recorded["outcome"], recorded["error"]), answer["text"]
+    if "proof" in recorded:
+        assert answer["proof"]["written"] == recorded["proof"]["written"]
