@@ -16,6 +16,7 @@ from dashboard.search import views as search
 from dashboard.streams import views as streams
 from dashboard.subjects import views as subjects
 from dashboard.usage import views as usage
+from dashboard.usage.rule_trial import RuleTrialView
 
 app_name = "ui"
 urlpatterns = [
@@ -50,6 +51,7 @@ urlpatterns = [
         subjects.reference_graph,
         name="references",
     ),
+    path("registries/<segment:registry>/subjects/<segment:subject>/try-rule", RuleTrialView.as_view(), name="try_rule"),
     path("registries/<segment:registry>/subjects/<segment:subject>/usage", usage.usage, name="usage"),
     path(
         "registries/<segment:registry>/subjects/<segment:subject>/clients",

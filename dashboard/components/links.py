@@ -24,9 +24,9 @@ from dashboard.components.widgets import Crumb, Export, SubPage
 from registry.errors import InvalidInput
 from registry.subjects.versions.qualified_names import SubjectName
 
-PAGES = ("", "compare", "report", "simulate", "usage", "references", "retire")
+PAGES = ("", "compare", "report", "simulate", "try-rule", "usage", "references", "retire")
 """What follows the subject in the path: its own page, two versions compared, a proposed schema checked, data tried,
-which versions are in use, what refers to what, and the way to retire it."""
+a rule tried on messages, which versions are in use, what refers to what, and the way to retire it."""
 
 # Browsers normalise these path segments away, even encoded; the name qualified with the default context is equivalent.
 _FOLDED = ("", ".", "..")

@@ -125,6 +125,9 @@ def more_actions(
         Action(label=gettext("Simulate with data"), url=subject_url(registry, own, "simulate"), icon="play")
         if live
         else None,
+        Action(label=gettext("Try a rule on messages"), url=subject_url(registry, own, "try-rule"), icon="play")
+        if live
+        else None,
         Action(
             label=gettext("Describe"), url=f"{subject_url(registry, own, version=selected)}#note", icon="message-square"
         ),

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from registry.access.roles import Actor
 from registry.drift import services
 from registry.drift.models import Finding, Source
+from registry.drift.replay.rule_trial import try_rule
 from registry.drift.scan_context.contract_rules import conditions_of
 from registry.drift.scan_context.versions import writers_for
+from registry.errors import NotAllowed
+from registry.formats.personal_data import MASK
 from registry.subjects.policy.data_contracts import read_rule_set
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
@@ -84,7 +89,13 @@ def test_rules_come_with_the_writer_and_tags_only_if_a_rule_has_some(registries:
 @pytest.mark.spark
 @pytest.mark.django_db(transaction=True)
 def test_a_scan_finds_broken_rules_and_those_that_cannot_be_evaluated(
-    registries: None, settings: Any, kafka_bootstrap: str, spark_remote: str, system: Actor
+    registries: None,
+    settings: Any,
+    kafka_bootstrap: str,
+    spark_remote: str,
+    system: Actor,
+    person: Callable[[str], Actor],
+    look: Callable[[str], Client],
 ) -> None:
     pytest.importorskip("cel_expr_python", reason="CEL isn't installed: its rules aren't checked")
     settings.KAFKA_BOOTSTRAP, settings.SPARK_REMOTE = kafka_bootstrap, spark_remote
@@ -126,3 +137,18 @@ def test_a_scan_finds_broken_rules_and_those_that_cannot_be_evaluated(
     assert "ada" not in json.dumps([adult.evidence, address.evidence]), "the fields are personal data"
     typo = found["CONTRACT_RULE_NOT_CHECKED", "typo"]
     assert (typo.severity, typo.count, typo.evidence["evaluated_messages"]) == ("notice", 43, 0)
+
+    subject = SubjectName(".", f"{topic}-value")
+    with pytest.raises(NotAllowed, match="personal"):  # answers to many questions would tell a value
+        try_rule("dev", subject, by=person("steward"), expression="message.mail.startsWith('a')")
+    tried = try_rule("dev", subject, by=person("admin"), expression="message.age != 16", messages=10)
+    assert (tried.topic, tried.read, tried.evaluated, tried.broken, tried.not_checked) == (topic, 10, 10, 1, {})
+    assert [(item.partition, item.offset) for item in tried.first] == [(0, 42)]
+    assert json.loads(tried.first[0].value) == {"mail": MASK, "age": "1e1", "plan": "aaaa (4)"}
+    url = f"/ui/registries/dev/subjects/{topic}-value/try-rule"
+    sent = {"expression": "value.size() > 3", "type": "CEL_FIELD", "tags": "PII, X", "messages": "5"}
+    page = look("admin").post(url, sent)
+    assert page.status_code == 200
+    assert page.context["page"].result.paths == {"mail": 1}
+    assert look("admin").post(url, sent | {"messages": "5001"}).status_code == 422
+    assert look("reader").post(url, sent).status_code == 403

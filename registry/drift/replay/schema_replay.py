@@ -129,14 +129,14 @@ def replay_proposal(
     if not 1 <= messages <= MOST_MESSAGES:
         raise InvalidSource(f"A replay reads 1 to {MOST_MESSAGES:,} messages, not {messages:,}.")
     reader = _proposed(registry, subject, text, schema_type, references, version)
-    coverage = _topic(subject, topic, topics_of(registry, subject) if carriers is None else carriers)
+    coverage = topic_of(subject, topic, topics_of(registry, subject) if carriers is None else carriers)
     side = side_of(subject)
     writers, versions = _writers(registry, subject, coverage.topic_id, side)
     row = Topic.objects.select_related("source__cluster").get(pk=coverage.topic_id)
     cluster = row.source.cluster
     if cluster is None:  # the database guarantees a cluster for sources of topics
         raise InvalidSource(f"{row.name} has no cluster.")
-    ranges = newest_ranges(_watermarks(cluster, row), messages)
+    ranges = newest_ranges(watermarks_of(cluster, row), messages)
     from registry.pipeline.replay import TopicReplay, replay  # imported late: only a replay needs PySpark
 
     spec = TopicReplay(
@@ -158,7 +158,8 @@ def newest_ranges(marks: Mapping[int, Watermarks], messages: int) -> tuple[Parti
     return tuple(sorted(ranges, key=lambda part: part.partition))
 
 
-def _watermarks(cluster: Cluster, topic: Topic) -> Mapping[int, Watermarks]:
+def watermarks_of(cluster: Cluster, topic: Topic) -> Mapping[int, Watermarks]:
+    """Return the offsets of each partition of the topic now."""
     admin: AdminClient = admin_of(cluster)
     offsets = offsets_of(admin, {topic.name: range(topic.partitions)}, cluster.bootstrap)
     if topic.name in offsets.problems:
@@ -194,7 +195,7 @@ def _as_text(schema: ParsedSchema) -> ReplaySchema:
     return ReplaySchema(schema.schema_type, schema_engine.self_contained(schema))
 
 
-def _topic(subject: SubjectName, name: str, carriers: Sequence[Coverage]) -> Coverage:
+def topic_of(subject: SubjectName, name: str, carriers: Sequence[Coverage]) -> Coverage:
     """Return the subject's only topic, or the named one."""
     own = [item for item in carriers if item.gone_at is None and item.cluster]
     matches = [item for item in own if not name or name in (item.topic, _with_cluster(item))]

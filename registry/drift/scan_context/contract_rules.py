@@ -15,15 +15,25 @@ from registry.observations import ContractRule
 from registry.subjects.comparison.parsed_versions import tags_of_parsed
 from registry.subjects.lifecycle.notes import Note
 from registry.subjects.models import Schema
+from registry.subjects.policy.data_contracts import Contract
 
 TYPES: Final = ("CEL", "CEL_FIELD")
 ERROR: Final = "ERROR"  # what a client does by default if a condition is broken
 _PHASES: Final = ("domainRules", "encodingRules")
 
 
-def rules_of(row: Schema, parsed: ParsedSchema) -> tuple[tuple[ContractRule, ...], dict[str, tuple[str, ...]]]:
-    """Return the enabled conditions of a stored schema, and the tags of its fields by path if a condition needs them."""
-    rules = tuple(conditions_of(row.rule_set or {}))
+def rules_of(
+    row: Schema, parsed: ParsedSchema, condition: Contract | None = None
+) -> tuple[tuple[ContractRule, ...], dict[str, tuple[str, ...]]]:
+    """Return the enabled conditions of a stored schema, and the tags of its fields by path if a condition needs them.
+
+    With `condition`, it is evaluated in place of them.
+    """
+    rule_set = row.rule_set or {}
+    if condition is not None:
+        others = [rule for rule in rule_set.get("domainRules", ()) if rule["kind"] != "CONDITION"]
+        rule_set = {**rule_set, "enableAt": "ALL", "domainRules": [*others, condition]}
+    rules = tuple(conditions_of(rule_set))
     if not any(rule.tags and not rule.not_checked for rule in rules):
         return rules, {}
     tags = tags_of_parsed(parsed, row.metadata, Note())

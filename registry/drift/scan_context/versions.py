@@ -262,12 +262,17 @@ MAX_WRITERS: Final = 300
 
 
 def writers_for(
-    source: Source, topics: Collection[str], marks: Collection[tuple[Framing, str]] = ()
+    source: Source,
+    topics: Collection[str],
+    marks: Collection[tuple[Framing, str]] = (),
+    *,
+    rule: dict[str, Any] | None = None,
 ) -> tuple[WriterSchema, ...]:
     """Return the possible writer schemas of those topics' bodies, at most MAX_WRITERS, one per mark.
 
     Candidates are the topic's subjects by TopicName, those named `<topic>-…`, all that earlier scans saw in these
     topics, and `marks`. Schemas that were seen come first, then the newest. Unreadable schemas are omitted.
+    With `rule`, of a data contract, each schema has that one in place of its own.
     """
     registry, context = source.registry, source.context or DEFAULT_CONTEXT
     uses = SchemaUse.objects.filter(topic__source=source, topic__name__in=topics)
@@ -289,7 +294,9 @@ def writers_for(
     chosen = dict(list(order.items())[:MAX_WRITERS])
     read = read_schemas(Schema.objects.filter(pk__in={row.schema_pk for row in chosen.values()}))
     texts = {pk: schema.text() for pk, schema in read.items()}
-    rules = {pk: rules_of(schema.row, schema.parsed) for pk, schema in read.items() if schema.row.rule_set}
+    rules = {
+        pk: rules_of(schema.row, schema.parsed, rule) for pk, schema in read.items() if rule or schema.row.rule_set
+    }
     return tuple(
         WriterSchema(mark[0], mark[1], row.version.schema_type, text, *rules.get(row.schema_pk, ()))
         for mark, row in chosen.items()

@@ -10,7 +10,9 @@ from dashboard.components.chart import day_chart
 from dashboard.components.widgets import Crumb, Section
 from dashboard.usage.forms import DeclareClientForm, DecodeForm
 from dashboard.usage.page import UsagePage
+from dashboard.usage.rule_trial import RuleTrialForm, RuleTrialPage
 from dashboard.usage.views import DecodePage
+from registry.drift.replay.rule_trial import BrokenMessage, RuleTrial
 from registry.drift.selectors.messages import DecodedMessage, MessageVersion
 from registry.drift.usage.retirement import SubjectRetirement
 from registry.drift.usage.retirement_rules import Reason, Retirement
@@ -181,3 +183,17 @@ def refused_message() -> DecodeForm:
 
 
 DECODE_REFUSED = replace(DECODE, form=refused_message())
+
+
+TRY_RULE = RuleTrialPage(frame=frame("Try a rule on messages", Section.SUBJECTS), form=RuleTrialForm(), back_url="/ui")
+RULE_TRIED = replace(
+    TRY_RULE,
+    result=RuleTrial(
+        *("orders", 500, 498, 12, (BrokenMessage(0, 1_204, '{"mail": "aaa@aaa (7)"}'), BrokenMessage(1, 7, HOSTILE))),
+        *({"buyer.mail": 11, HOSTILE: 1}, {"divide by zero": 2}),
+    ),
+)
+RULE_NOT_CHECKED = replace(
+    TRY_RULE, result=RuleTrial(HOSTILE, 500, 0, 0, (), {}, {"the expression isn't valid: 1:17: Syntax error": 500})
+)
+TRY_RULE_REFUSED = replace(TRY_RULE, refused="You need the steward role in dev to start scans.")
