@@ -12,6 +12,7 @@ from dashboard.notifications import views as notifications
 from dashboard.notifications.forms import DigestForm
 from dashboard.people import views as people
 from dashboard.proposals import page as proposals
+from dashboard.search import suggestions
 from dashboard.search import views as search
 from dashboard.streams import views as streams
 from dashboard.subjects import views as subjects
@@ -79,6 +80,7 @@ urlpatterns = [
     path("fields", subjects.field, name="field"),
     path("decode", usage.DecodeView.as_view(), name="decode"),
     path("search", search.search, name="search"),
+    path("search/suggest", suggestions.suggest, name="search_suggest"),
     path("", include("dashboard.sources.urls")),
     path("", include("dashboard.findings.views")),
     path("queries", streams.query_list, name="queries"),

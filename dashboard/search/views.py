@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.debug import sensitive_post_parameters
@@ -20,6 +20,7 @@ from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import subject_url
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action, ActiveFilter, Environment, Field, Frame, Link, Problem, Section
+from dashboard.search.suggestions import exact_url
 from dashboard.subjects.page import field_url
 from registry.errors import InvalidInput
 from registry.promotions.selectors import list_environments
@@ -374,6 +375,11 @@ def _rows(hits: Sequence[Any], order: list[str]) -> tuple[ResultRow, ...]:
 @sensitive_post_parameters("pasted")
 @require_http_methods(["GET", "HEAD", "POST"])
 def search(request: HttpRequest) -> HttpResponse:
-    """Show the results of a query; on POST, recognise a pasted schema or message, which isn't stored."""
+    """Show the results of a query; on POST, recognise a pasted schema or message, which isn't stored.
+
+    With `go`, as the box of every page sends it, the exact name of a subject opens the subject.
+    """
+    if request.GET.get("go") and (url := exact_url(request.GET.get("q", ""), page_actor(request))):
+        return redirect(url)
     page = search_page(request)
     return render(request, "search/search.html", {"page": page}, status=422 if page.problem else 200)

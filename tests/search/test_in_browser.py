@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def test_from_the_box_to_the_fields_row(indexed: None, window: Callable[..., Pag
     picture(page, f"{look}-box")
     page.keyboard.type("field:email")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/ui/search?q=field%3Aemail")
+    page.wait_for_url("**/ui/search?q=field%3Aemail&go=1")
     expect(page.locator("#group-fields")).to_be_visible()
     picture(page, f"{look}-hits")
     page.get_by_role("link", name="Customer.address.email").click()
@@ -79,7 +80,7 @@ def test_without_javascript(indexed: None, window: Callable[..., Page]) -> None:
     page.locator("label[for=find]").click()
     page.locator("#find").fill("orders")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/ui/search?q=orders")
+    page.wait_for_url("**/ui/search?q=orders&go=1")
     expect(page.locator("#group-subjects")).to_be_visible()
     page.get_by_text("Paste a schema or a message").click()
     page.locator("textarea[name=pasted]").fill("00 00 00 00 01 02")
@@ -88,3 +89,17 @@ def test_without_javascript(indexed: None, window: Callable[..., Page]) -> None:
     picture(page, "pasted")
     page.get_by_role("button", name="Decode the message").click()
     expect(page.locator("h1")).to_have_text("Decode a message")
+
+
+def test_names_are_offered_while_typing_and_an_exact_one_opens(indexed: None, window: Callable[..., Page]) -> None:
+    page = window("reader", viewport={"width": 1280, "height": 900})
+    page.goto("/ui/queries")
+    page.keyboard.press("/")
+    page.keyboard.type("orders")
+    expect(page.locator("#find-names option[value='orders-value']")).to_have_attribute("label", "dev, staging")
+    page.keyboard.press("Escape")
+    expect(page.locator("#find")).not_to_be_focused()
+    page.keyboard.press("/")
+    page.keyboard.type("orders-value")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/ui/registries/dev/subjects/orders-value/$"))

@@ -14,6 +14,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from registry.access.models import RoleGrant
+from registry.access.roles import Actor
 from tests.markup import compact
 from tests.search.conftest import SUBJECTS, record
 
@@ -173,3 +175,38 @@ def test_the_api_says_what_is_wrong(subjects: None, api: Callable[[str], Client]
 def test_the_api_refuses_strangers(subjects: None, api: Callable[[str], Client]) -> None:
     assert api("stranger").get("/api/v1/search?q=orders").status_code == 403
     assert Client().get("/api/v1/search?q=orders").status_code == 401
+
+
+def test_the_box_offers_names_once_with_their_registries(subjects: None, look: Callable[[str], Client]) -> None:
+    reader = look("reader")
+    with CaptureQueriesContext(connection) as queries:
+        text = compact(reader.get("/ui/search/suggest", {"q": "orders"}).content.decode())
+    assert '<option value="orders-value" label="dev, staging">' in text
+    assert '<option value=":.eu:orders-value" label="dev">' in text
+    assert len(queries) <= 12
+    for none in ("", "o", "field:email", 'field:"', "nothing-like-this", '{"type": "record"}', "x" * 3_000, "\x00"):
+        assert "<option" not in reader.get("/ui/search/suggest", {"q": none}).content.decode(), none
+
+
+def test_the_exact_name_of_a_subject_opens_it(subjects: None, look: Callable[[str], Client]) -> None:
+    reader = look("reader")
+
+    def leads_to(query: str, **more: str) -> str:
+        return str(reader.get("/ui/search", {"q": query, **more}).headers.get("Location", ""))
+
+    assert leads_to("orders-value", go="1") == "/ui/registries/dev/subjects/orders-value/"
+    assert leads_to(" :.eu:orders-value ", go="1") == "/ui/registries/dev/subjects/%3A.eu%3Aorders-value/"
+    assert leads_to("orders-valu", go="1") == "", "a part of a name is searched"
+    assert leads_to("orders-value") == "", "the page's own box searches"
+    assert leads_to("field:email", go="1") == ""
+
+
+def test_nobody_is_offered_or_led_to_what_they_may_not_read(
+    subjects: None, look: Callable[[str], Client], person: Callable[[str], Actor]
+) -> None:
+    person("reader")
+    RoleGrant.objects.filter(user__username="reader").update(registry="dev", subject_pattern="orders-*")
+    reader = look("reader")
+    assert "<option" not in reader.get("/ui/search/suggest", {"q": "secret"}).content.decode()
+    assert 'label="dev"' in reader.get("/ui/search/suggest", {"q": "orders"}).content.decode()
+    assert reader.get("/ui/search", {"q": "secret-payroll", "go": "1"}).status_code == 200
