@@ -20,7 +20,7 @@ from registry.pipeline import kafka_reader, replay_worker
 from registry.pipeline.framing import body, raw_mark, with_framing
 from registry.pipeline.kafka_reader import broker_error, loss_of
 from registry.pipeline.replay_worker import archive_of_engines, counting
-from registry.pipeline.session import USER_ID, Control, OnProgress, close_session, open_session
+from registry.pipeline.session import Control, OnProgress, kept_session
 
 MAX_MESSAGES: Final = 20_000
 #: rows per batch of a worker, each with a body of at most MAX_BODY
@@ -73,15 +73,15 @@ def replay(
         raise InvalidSource(f"A replay reads at most {MAX_MESSAGES:,} messages, not {kafka_reader.left(pieces):,}.")
     if not pieces:
         return Replayed(ReplayTally(), 0.0)
-    session = open_session(remote, user_id=USER_ID)
     try:
-        with Control(session, seconds=spec.deadline_seconds, tag=tag, on_progress=on_progress) as control:
+        with (
+            kept_session(remote) as session,
+            Control(session, seconds=spec.deadline_seconds, tag=tag, on_progress=on_progress) as control,
+        ):
             session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(_BATCH_ROWS))
             rows = control.run(f"replaying {spec.read.topic}", lambda: _collect(session, spec, pieces))
     except PySparkException as error:
         raise _kafka_error(error, spec) or error from error
-    finally:
-        close_session(session)
     return Replayed(merged([row.tally for row in rows]), round(time.monotonic() - began, 3))
 
 

@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -140,6 +141,21 @@ def session_for(remote: str, session_id: str | None, user_id: str = USER_ID) -> 
         close_session(session)
     else:
         _kept[remote, session_id] = session
+
+
+_idle: deque[str] = deque()  # ids of kept sessions that no replay uses
+
+
+@contextmanager
+def kept_session(remote: str) -> Iterator[SparkSession]:
+    """Give a session that only this thread uses, and keep it for the next use here unless the block raises."""
+    try:
+        session_id = _idle.pop()
+    except IndexError:
+        session_id = str(uuid.uuid4())
+    with session_for(remote, session_id) as session:
+        yield session
+    _idle.append(session_id)
 
 
 def _answers(session: SparkSession) -> bool:

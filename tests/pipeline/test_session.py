@@ -12,7 +12,7 @@ import pytest
 
 from registry.errors import ScanInterrupted, SparkUnavailable
 from registry.pipeline import USER_ID, interrupt
-from registry.pipeline.session import Control, close_session, open_session, parse_remote, session_for
+from registry.pipeline.session import Control, close_session, kept_session, open_session, parse_remote, session_for
 from tests.waiting import ends_soon
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -130,3 +130,12 @@ def test_a_session_is_kept_until_something_fails_in_it_and_then_has_a_successor(
         assert last.range(3).count() == 3
         assert last.session_id not in (named, after.session_id)
     close_session(last)
+
+
+def test_replays_keep_a_session_and_never_share_it(spark_remote: str) -> None:
+    with kept_session(spark_remote) as first, kept_session(spark_remote) as second:
+        ids = {first.session_id, second.session_id}
+    assert len(ids) == 2
+    with kept_session(spark_remote) as third:
+        assert third.session_id in ids
+        assert third.range(3).count() == 3
