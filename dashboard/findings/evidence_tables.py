@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from django.utils.translation import gettext
 
+from dashboard.components.links import with_query
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
+from dashboard.components.widgets import Link, Paging
 from registry.drift.judge.field_history import ORDER, ORDER_OF_ONE, YEAR, end_of
+from registry.drift.models import MOST_RANGES
+from registry.drift.selectors import FindingOffsets
 
 SHOWN_ROWS = 50
 #: numbers that are identifiers: they get no thousands separators
@@ -58,6 +62,7 @@ class EvidenceTable:
 
     For a topic: partition, first and last offset, messages, times. For state: operator, variable, field, batch, rows.
     `spans` are the rows' times as bars: left edge and width in percent of the total time. `chart` draws the rows.
+    `files` download all rows; `paging` leads to more of them.
     """
 
     title: str
@@ -68,6 +73,8 @@ class EvidenceTable:
     spans: tuple[tuple[int, int], ...] = ()
     spans_label: str = ""
     chart: DayChart | None = None
+    files: tuple[Link, ...] = ()
+    paging: Paging | None = None
 
     @property
     def drawn(self) -> tuple[tuple[tuple[tuple[Column, str], ...], tuple[int, int] | None], ...]:
@@ -226,6 +233,37 @@ def rows_table(title: str, rows: Any, columns: tuple[tuple[str, str], ...], *, n
         ),
         note=note,
         hidden_rows=max(0, len(rows) - SHOWN_ROWS),
+    )
+
+
+def offset_table(offsets: FindingOffsets, url: str, file_url: str, after: str) -> EvidenceTable:
+    """Return one page of a finding's messages by offset; `url` is that of the finding."""
+    note = gettext(
+        "%(listed)s of %(messages)s messages are listed. A finding keeps its newest %(most)s ranges of offsets."
+    ) % {"listed": f"{offsets.listed:,}", "messages": f"{offsets.messages:,}", "most": f"{MOST_RANGES:,}"}
+    table = rows_table(
+        gettext("Messages by offset"),
+        [asdict(item) | {"messages": item.messages} for item in offsets.ranges],
+        (
+            (gettext("Partition"), "partition"),
+            (gettext("First offset"), "first_offset"),
+            (gettext("Last offset"), "last_offset"),
+            (gettext("Messages"), "messages"),
+        ),
+        note=note,
+    )
+    return replace(
+        table,
+        files=tuple(
+            Link(label=label, url=f"{file_url}?as={form}")
+            for label, form in ((gettext("Download CSV"), "csv"), (gettext("Download JSON"), "json"))
+        ),
+        paging=Paging(
+            first=0,
+            last=0,
+            previous_url=url if after else "",
+            next_url=with_query(url, {"after": offsets.next}) if offsets.next else "",
+        ),
     )
 
 

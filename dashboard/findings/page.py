@@ -20,7 +20,7 @@ from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Crumb, Fact, Frame, Link, Problem, Section
 from dashboard.findings.decisions import AcknowledgeForm, AssignForm
 from dashboard.findings.evidence import evidence_facts, evidence_tables
-from dashboard.findings.evidence_tables import BarTable, EvidenceTable, bar_tables
+from dashboard.findings.evidence_tables import SHOWN_ROWS, BarTable, EvidenceTable, bar_tables, offset_table
 from dashboard.findings.finding_list import FindingRow, finding_row
 from dashboard.findings.related import (
     Affected,
@@ -156,7 +156,7 @@ def finding_page(request: HttpRequest, finding_id: int, sent: ServiceForm | None
         needed_scans=source.clean_scans,
         mute_url=_mute_url(info),
         problem=sent.problem if sent else None,
-        evidence=evidence_tables(info.rule, info.evidence),
+        evidence=(*evidence_tables(info.rule, info.evidence), *_offsets(request, info)),
         facts=(*evidence_facts(info.rule, info.evidence), *_hidden(actor, info)),
         related=_related(info, source, actor, sees_source=sees_source, is_comparable=comparison is not None),
         suspected=suspected(info),
@@ -173,6 +173,13 @@ def finding_page(request: HttpRequest, finding_id: int, sent: ServiceForm | None
         affected=affected(info, sees_queries=sees_source),
         before_after=before_after(info),
     )
+
+
+def _offsets(request: HttpRequest, info: FindingInfo) -> tuple[EvidenceTable, ...]:
+    after = request.GET.get("after", "")
+    offsets = selectors.offsets_of(info, after, SHOWN_ROWS)
+    file_url = reverse("ui:finding_offsets", args=[info.id])
+    return (offset_table(offsets, reverse("ui:finding", args=[info.id]), file_url, after),) if offsets.listed else ()
 
 
 def _is_under_way(request: RequestInfo) -> bool:

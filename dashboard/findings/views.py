@@ -23,7 +23,7 @@ from dashboard.findings import finding_list as findings_table
 from dashboard.findings import page as findings
 from dashboard.findings.decisions import AcknowledgeForm, AssignForm, MuteForm, ReopenFindingForm
 from registry.access.permission_filters import require_extent
-from registry.drift import services
+from registry.drift import selectors, services
 from registry.errors import Conflict, Forbidden, InvalidInput, NotFound
 
 MOST_AT_ONCE: Final = 1_000
@@ -42,6 +42,16 @@ def finding_list(request: HttpRequest) -> HttpResponse:
 def finding_page(request: HttpRequest, finding_id: int) -> HttpResponse:
     """Show a finding with its evidence."""
     return render(request, "drift/finding.html", {"page": findings.finding_page(request, finding_id)})
+
+
+@require_safe
+def finding_offsets(request: HttpRequest, finding_id: int) -> HttpResponse:
+    """Download the offsets of a finding's messages."""
+    form = request.GET.get("as", "csv")
+    text = selectors.offsets_file(finding_id, form, by=page_actor(request))
+    response = HttpResponse(text, content_type=selectors.MEDIA[form])
+    response["Content-Disposition"] = f'attachment; filename="finding-{finding_id}-offsets.{form}"'
+    return response
 
 
 class FindingFormView(ServiceFormView):
@@ -160,6 +170,7 @@ urlpatterns = [
     path("findings", finding_list, name="findings"),
     path("findings/decide", findings_decide, name="findings_decide"),
     path("findings/<int:finding_id>", finding_page, name="finding"),
+    path("findings/<int:finding_id>/offsets", finding_offsets, name="finding_offsets"),
     *(
         path(
             f"findings/<int:finding_id>/{name}",

@@ -15,7 +15,7 @@ from django.db.models import OuterRef, Subquery
 
 from registry.access.selectors import owners_of_many
 from registry.drift.evidence import in_last_scan
-from registry.drift.findings.redaction import redacted_text
+from registry.drift.findings.redaction import redacted_cause, redacted_text
 from registry.drift.models import Finding, Scan, Source
 from registry.drift.selectors.deployments import OUT_OF_SIGHT
 from registry.notifications.events import OWNED, Event, RestrictedText
@@ -119,7 +119,8 @@ def _text(row: Finding, sentence: str, event: str = "") -> str:
 
 def _restricted(row: Finding, event: str = "") -> RestrictedText:
     """Return the text and data for people who may read only the finding's subject."""
-    sentence, group = (redacted_text(text, row.evidence, row.subject_name) for text in (row.sentence, row.cause_group))
+    sentence = redacted_text(row.sentence, row.evidence, row.subject_name)
+    group = redacted_cause(row.cause_group, row.cause_subject, row.evidence, row.subject_name)
     return RestrictedText(_text(row, sentence, event), {**_data_of(row), "cause_group": group})
 
 

@@ -12,6 +12,7 @@ __all__ = [
     "FINDING_STATES",
     "FRAMINGS",
     "MODES",
+    "MOST_RANGES",
     "SASL_MECHANISMS",
     "SCAN_STATES",
     "SECURITY_PROTOCOLS",
@@ -22,6 +23,7 @@ __all__ = [
     "Deployment",
     "FieldStatistic",
     "Finding",
+    "FindingRange",
     "MinimumVersion",
     "Mute",
     "Scan",
@@ -367,6 +369,7 @@ class Finding(models.Model):
     count = models.PositiveBigIntegerField(default=1)
     first_seen = models.DateTimeField()
     last_seen = models.DateTimeField()
+    opened_at = models.DateTimeField(null=True, blank=True, help_text="when it last opened again after it was resolved")
     detector = models.PositiveSmallIntegerField(null=True, blank=True, help_text="which found it first")
     rebaselined_from = models.PositiveSmallIntegerField(
         null=True,
@@ -381,6 +384,7 @@ class Finding(models.Model):
     assigned_to = models.TextField(blank=True)
     muted = models.BooleanField(default=False, help_text="a mute covers it: kept, counted, not shown as open")
     cause = models.TextField(blank=True, help_text="what most likely made it, as the evidence has it")
+    cause_subject = models.TextField(blank=True, help_text="the subject whose version the cause names")
     cause_group = models.TextField(blank=True, help_text="the same text for all findings with one cause; empty: alone")
     clean_scans = models.PositiveSmallIntegerField(
         default=0, help_text="scans in a row that could have seen it and did not"
@@ -408,6 +412,24 @@ class Finding(models.Model):
 
     def __str__(self) -> str:
         return f"{self.rule} at {self.location}"
+
+
+MOST_RANGES: Final = 10_000  # that a finding keeps
+
+
+class FindingRange(models.Model):
+    """Messages of a finding in one partition, from the first offset to the last, without others in between."""
+
+    finding = models.ForeignKey(Finding, on_delete=models.CASCADE, related_name="ranges", db_index=False)
+    partition = models.PositiveIntegerField()
+    first_offset = models.BigIntegerField()
+    last_offset = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["finding", "partition", "first_offset"], name="one_range")]
+
+    def __str__(self) -> str:
+        return f"{self.partition}@{self.first_offset}–{self.last_offset} of {self.finding_id}"
 
 
 class MuteQuerySet(RegistryScopedQuerySet["Mute"]):

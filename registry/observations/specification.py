@@ -140,6 +140,22 @@ class TopicScan:
 
 
 @dataclass(frozen=True)
+class MessageGroup:
+    """Messages of a partition's side with one framing and mark, from offset `first` to `last` (inclusive).
+
+    Without a framing, `kind` is the hint, or `null`, and the mark is empty.
+    """
+
+    topic: str
+    side: Side
+    partition: int
+    kind: str
+    mark: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
 class StateVariableRead:
     """A read of the rows of one state variable, as of `batch` (None: the newest).
 

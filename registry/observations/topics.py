@@ -111,7 +111,8 @@ class UndecodableMessages:
     With `framing` None and an empty `mark`: bytes that look like JSON (also counted as unframed). `offsets` are the
     first few of them, `reasons` the decoder's reason for each of these in the same order, "" if unknown; no content of
     the message. `by_reason` counts messages by reason, without those whose reason is unknown or one of too many. Each
-    `problem` of a place is an observation of its own.
+    `problem` of a place is an observation of its own. `ranges` are the first and last offsets of all of them, without
+    others in between, as far as there is room.
     """
 
     topic: str
@@ -124,6 +125,7 @@ class UndecodableMessages:
     reasons: tuple[str, ...]
     problem: BodyProblem = "malformed"
     by_reason: Mapping[str, int] = field(default_factory=dict)
+    ranges: tuple[tuple[int, int], ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)

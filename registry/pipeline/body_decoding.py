@@ -216,7 +216,7 @@ class Decoding:
             )
             span = [1, row.size, row.offset, row.offset, row.time, row.time]
             key = [row.topic, side, row.partition, framing, group[3].hex(), "not_read"]
-            yield ["undecodable", key, {"span": span, "offsets": [[row.offset, ENDED]], "reasons": {ENDED: 1}}]
+            yield ["undecodable", key, _one_undecodable(span, row.offset)]
             if self._deaths[group] == MOST_DEATHS:
                 if framing:
                     yield ["given_up", [row.topic, side, framing, group[3].hex()], GIVEN_UP]
@@ -236,6 +236,10 @@ class Decoding:
         }
         plain = frozenset((topic, side) for topic, side in selection.plain if (topic, side, "", b"") not in deadly)
         return replace(selection, marks=marks, plain=plain)
+
+
+def _one_undecodable(span: list[int], offset: int) -> dict[str, Any]:
+    return {"span": span, "offsets": [[offset, ENDED]], "reasons": {ENDED: 1}, "ranges": [[offset, offset]]}
 
 
 def _size(selections: Sequence[BodySelection]) -> int:

@@ -7,7 +7,7 @@ the sketches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from registry.pipeline.avro_schemas import MOST_SYMBOLS, Path, TypeNode
 from registry.pipeline.framing import SIZE, binary, body, is_one_of, text, with_framing, without_large
 from registry.pipeline.kafka_reader import Piece
 from registry.pipeline.workers.fields import SECONDS, SHOWN, YEAR, shown_magnitude
+from registry.pipeline.workers.message_reader import MOST_RANGES
 
 CHUNK: Final = 50  # paths counted in one grouping
 MOST_PATHS: Final = 600
@@ -155,7 +156,7 @@ def _unread(side: Side, small: str, *, first: bool) -> Iterator[Column]:
             "last_offset": f"max(CASE WHEN {condition} THEN offset END)",
             "first_time": f"unix_millis(min(CASE WHEN {condition} THEN timestamp END))",
             "last_time": f"unix_millis(max(CASE WHEN {condition} THEN timestamp END))",
-            "offsets": f"slice(sort_array(collect_list({place})), 1, {MOST_OFFSETS})",
+            "offsets": f"slice(sort_array(collect_list({place})), 1, {MOST_RANGES})",
         }
         yield f.struct(*(f.expr(expression).alias(part) for part, expression in expressions.items())).alias(name)
 
@@ -261,7 +262,7 @@ class CountedField:
 class CountedBad:
     """Bodies of one schema and partition that don't decode: their span, and the first offsets with their sizes.
 
-    If `is_large`, they weren't decoded.
+    If `is_large`, they weren't decoded. `ranges` are the first and last offsets of up to MOST_RANGES of them.
     """
 
     mark: Mark
@@ -269,6 +270,7 @@ class CountedBad:
     span: Span
     sizes: Mapping[int, int]
     is_large: bool
+    ranges: tuple[tuple[int, int], ...] = ()
 
 
 def counted(group: ProfileGroup, rows: Sequence[Any], reveal: bool) -> Iterator[CountedField | CountedBad]:
@@ -293,8 +295,20 @@ def counted(group: ProfileGroup, rows: Sequence[Any], reveal: bool) -> Iterator[
 
 def _bad(mark: Mark, place: Any, name: str) -> CountedBad:
     parts = ("messages", "bytes", "first_offset", "last_offset", "first_time", "last_time")
-    sizes = {row["offset"]: row["size"] for row in place["offsets"]}
-    return CountedBad(mark, place["partition"], Span(*(place[part] for part in parts)), sizes, name == "large")
+    sizes = {row["offset"]: row["size"] for row in place["offsets"][:MOST_OFFSETS]}
+    ranges = tuple((start, end - 1) for start, end in runs_of(row["offset"] for row in place["offsets"]))
+    return CountedBad(mark, place["partition"], Span(*(place[part] for part in parts)), sizes, name == "large", ranges)
+
+
+def runs_of(offsets: Iterable[int]) -> list[tuple[int, int]]:
+    """Return the offsets as ranges of neighbours; the ends are exclusive."""
+    ranges: list[tuple[int, int]] = []
+    for offset in sorted(set(offsets)):
+        if ranges and ranges[-1][1] == offset:
+            ranges[-1] = (ranges[-1][0], offset + 1)
+        else:
+            ranges.append((offset, offset + 1))
+    return ranges
 
 
 def _fields(

@@ -37,7 +37,15 @@ from registry.pipeline.avro_schemas import NotMergeable, TypeNode
 from registry.pipeline.body_decoding import JSON_CLASSES, LARGEST_BODY, BodySelection, Decoding, Marks
 from registry.pipeline.framing import as_framing, joined, keys_of, raw_mark
 from registry.pipeline.kafka_reader import Piece
-from registry.pipeline.native_profile import CountedBad, CountedField, Mark, ProfileGroup, counted, profile_query
+from registry.pipeline.native_profile import (
+    CountedBad,
+    CountedField,
+    Mark,
+    ProfileGroup,
+    counted,
+    profile_query,
+    runs_of,
+)
 from registry.pipeline.profile_result import MOST_OFFSETS, BadBodies, Owner, Profiles, RuleSum, owner_of
 from registry.pipeline.session import Control, first_line
 from registry.pipeline.workers.fields import DEEPEST, LIMITS, MOST_PATHS
@@ -164,8 +172,7 @@ class Profiler:
                 plain |= {(topic, side)} if kind in JSON_CLASSES else set()
                 continue
             writer = self._writers.get((framing, mark))
-            is_native = (framing, mark) in self._native.get((topic, side), {}) and (topic, side) not in small
-            if writer is not None and not is_native:
+            if writer is not None and not self._is_native((topic, side, framing, mark), small):
                 raw = raw_mark(framing, mark)
                 marks.setdefault((topic, side), {}).setdefault(framing, []).append(raw)
                 if format_of(writer.kind).has_message_indexes:
@@ -207,7 +214,7 @@ class Profiler:
             marks: Marks = {(group.topic, group.side): _by_framing(group.raws)}
             # If there are many, the first ones of every schema come first.
             runs = {
-                partition: _runs(offset for _, offset in sorted(ranked)[:MOST_REREAD])
+                partition: runs_of(offset for _, offset in sorted(ranked)[:MOST_REREAD])
                 for partition, ranked in candidates.items()
             }
             for number in range(max(map(len, runs.values()), default=0)):
@@ -231,10 +238,10 @@ class Profiler:
                 elif fact.is_large:
                     reasons = {offset: too_large(size) for offset, size in fact.sizes.items()}
                     bad = self._profiles.bad.setdefault((owner, fact.partition, "not_read"), BadBodies())
-                    bad.add(fact.span, reasons, {TOO_LARGE: fact.span.messages})
+                    bad.add(fact.span, reasons, {TOO_LARGE: fact.span.messages}, fact.ranges)
                 else:
                     bad = self._profiles.bad.setdefault((owner, fact.partition, "malformed"), BadBodies())
-                    bad.add_unexplained(fact.span, fact.sizes)
+                    bad.add_unexplained(fact.span, fact.sizes, fact.ranges)
         self._small = profiled.small
         self._add_small_fields(profiled.lines)
         for name, key, what in profiled.lines:
@@ -293,11 +300,11 @@ class Profiler:
             return {}
         return {sketches[row.number][0]: row.estimate for row in estimates}
 
-    def _is_native(self, owner: Owner) -> bool:
-        """Return whether the native pass counts these bodies in the slice that is added."""
+    def _is_native(self, owner: Owner, small: frozenset[tuple[str, Side]]) -> bool:
+        """Return whether the native pass counts these bodies in a slice whose `small` sides go through Python only."""
         topic, side, framing, mark = owner
         is_mark = framing is not None and (framing, mark) in self._native.get((topic, side), {})
-        return is_mark and (topic, side) not in self._small
+        return is_mark and (topic, side) not in small
 
     def _add_field(self, key: list[Any], row: dict[str, Any]) -> None:
         topic, side, framing, raw, message_type = key
@@ -307,13 +314,13 @@ class Profiler:
     def _add_undecodable(self, key: list[Any], what: dict[str, Any]) -> None:
         topic, side, partition, framing, raw, problem = key
         owner, offsets = owner_of(topic, side, framing, raw), dict(what["offsets"])
-        is_counted = self._is_native(owner)
+        is_counted = self._is_native(owner, self._small)
         kind = cast("BodyProblem", "malformed" if is_counted else problem)
         bad = self._profiles.bad.setdefault((owner, partition, kind), BadBodies())
         if is_counted:  # counted natively, as it didn't decode there
             bad.explain(offsets)
         else:
-            bad.add(Span(*what["span"]), offsets, what["reasons"])
+            bad.add(Span(*what["span"]), offsets, what["reasons"], what["ranges"])
 
     def _add_indexes(self, key: list[Any], span: list[int]) -> None:
         topic, side, partition, framing, raw, shown = key
@@ -417,14 +424,3 @@ def _by_framing(raws: Mapping[Mark, bytes]) -> dict[Framing, list[bytes]]:
     for (framing, _), raw in raws.items():
         by_framing.setdefault(framing, []).append(raw)
     return by_framing
-
-
-def _runs(offsets: Iterable[int]) -> list[tuple[int, int]]:
-    """Return the offsets as ranges of neighbours; the ends are exclusive."""
-    ranges: list[tuple[int, int]] = []
-    for offset in sorted(set(offsets)):
-        if ranges and ranges[-1][1] == offset:
-            ranges[-1] = (ranges[-1][0], offset + 1)
-        else:
-            ranges.append((offset, offset + 1))
-    return ranges

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from registry.observations import (
 )
 from registry.pipeline.framing import as_framing, joined, mark_of
 from registry.pipeline.workers.fields import HASHES, SKETCH
+from registry.pipeline.workers.message_reader import MOST_RANGES
 
 MOST_OFFSETS: Final = 5
 MOST_BROKEN: Final = 20  # positions of messages that break a rule
@@ -108,18 +109,21 @@ class BadBodies:
     offsets: dict[int, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     unexplained: set[int] = field(default_factory=set)
+    ranges: list[tuple[int, int]] = field(default_factory=list)
 
-    def add(self, span: Span, offsets: Mapping[int, str], counts: Mapping[str, int]) -> None:
-        """Add bodies: their span, the first offsets with reasons, and counts by reason."""
-        self.span = joined(self.span, span)
+    def add(
+        self, span: Span, offsets: Mapping[int, str], counts: Mapping[str, int], ranges: Iterable[Sequence[int]] = ()
+    ) -> None:
+        """Add bodies: their span, the first offsets with reasons, counts by reason, and first and last offsets."""
+        self._extend(span, ranges)
         self._keep(offsets)
         for reason, number in counts.items():
             short = short_reason(reason)
             self.counts[short] = self.counts.get(short, 0) + number
 
-    def add_unexplained(self, span: Span, offsets: Iterable[int]) -> None:
+    def add_unexplained(self, span: Span, offsets: Iterable[int], ranges: Iterable[Sequence[int]] = ()) -> None:
         """Add bodies whose reasons are unknown."""
-        self.span = joined(self.span, span)
+        self._extend(span, ranges)
         self._keep(dict.fromkeys(offsets, ""))
         self.unexplained = {*self.unexplained, *offsets} & self.offsets.keys()
 
@@ -137,6 +141,10 @@ class BadBodies:
                 counts[reason] = counts.get(reason, 0) + 1
         most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_REASONS]
         return dict(sorted(most))
+
+    def _extend(self, span: Span, ranges: Iterable[Sequence[int]]) -> None:
+        self.span = joined(self.span, span)
+        self.ranges = sorted({*self.ranges, *((first, last) for first, last in ranges)})[:MOST_RANGES]
 
     def _keep(self, offsets: Mapping[int, str]) -> None:
         reasons = {**{offset: short_reason(reason) for offset, reason in offsets.items()}, **self.offsets}
@@ -238,6 +246,7 @@ class Profiles:
                     reasons=tuple(reason for _, reason in first),
                     problem=problem,
                     by_reason=bad.by_reason(),
+                    ranges=tuple(bad.ranges),
                 )
         for (owner, partition, shown), span in sorted(self.indexes.items(), key=_by_text):
             topic, side, framing, mark = owner

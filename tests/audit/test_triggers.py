@@ -22,6 +22,7 @@ NOT_GOVERNED = {
     "drift_topic",
     "drift_schemause",
     "drift_fieldstatistic",
+    "drift_findingrange",
     # what scans read from checkpoints' files, which keep it themselves
     "streams_streamquery",
     "streams_queryinput",

@@ -12,7 +12,13 @@ from django.test import Client
 from registry.access.models import RoleGrant, User
 from registry.access.roles import Actor
 from registry.access.services import add_owner
-from registry.drift.findings.redaction import NAMING_FIELDS, NAMING_RULES, redacted_evidence, redacted_text
+from registry.drift.findings.redaction import (
+    NAMING_FIELDS,
+    NAMING_RULES,
+    redacted_cause,
+    redacted_evidence,
+    redacted_text,
+)
 from registry.drift.judge import JudgedFinding
 from registry.drift.models import Finding
 from registry.notifications.models import InboxEntry
@@ -100,8 +106,6 @@ def test_a_name_that_stands_elsewhere_in_a_sentence_hides_it() -> None:
     ("text", "shown"),
     [
         ("3 messages have no key, although orders-value or secret is registered.", "3 messages have no key, although orders-value or another subject is registered."),
-        ("Began now, 3 minutes after version 3 of secret was registered by bob.", "This text names subjects that you can’t read."),
-        ("After version 3 of secret was released by bob at noon", "This text names subjects that you can’t read."),
         ("After version 3 of orders-value was registered by bob at noon", "After version 3 of orders-value was registered by bob at noon"),
     ],
 )  # fmt: skip
@@ -109,6 +113,9 @@ def test_other_subjects_of_the_topic_and_of_a_cause_are_hidden(text: str, shown:
     evidence = {"expected": "orders-value or secret"}
     assert redacted_text(text, evidence, "orders-value") == shown
     assert redacted_evidence(evidence, "orders-value") == {"expected": "orders-value or another subject"}
+    after = "After version 3 of any was released by bob"
+    assert redacted_cause(after, "any", evidence, "orders-value") == "This text names subjects that you can’t read."
+    assert [redacted_cause(after, of, evidence, "orders-value") for of in ("", "orders-value")] == [after, after]
     assert redacted_evidence({"expected": "orders-value"}, "orders-value") == {"expected": "orders-value"}
 
 

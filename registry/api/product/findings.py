@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from django.db import transaction
-from drf_spectacular.utils import extend_schema
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,7 +16,7 @@ from rest_framework.response import Response
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, require
 from registry.api.product.base import ProductView, WholeNumberField
-from registry.api.product.description import body_of, either, many, shape
+from registry.api.product.description import FILE, body_of, either, many, shape
 from registry.api.product.lifecycle import SubjectView
 from registry.drift import selectors, services
 from registry.drift.findings.promotion_check import decided_breaks_block
@@ -116,6 +117,36 @@ class FindingView(ProductView):
         finding = _finding(finding_id, self.actor)
         answers = body_of(_ANSWERS, requests_for_finding(finding_id, self.actor))
         return Response({**finding, "answers": answers, "suspected": asdict(suspicions_of(finding_id))})
+
+
+class FindingOffsetsSerializer(serializers.Serializer[Any]):
+    """`after` is the `next` of the page before."""
+
+    after = serializers.CharField(required=False, default="", allow_blank=True, max_length=40)
+    limit = WholeNumberField(required=False, default=1_000, min_value=1, max_value=10_000)
+
+
+class FindingOffsetsView(ProductView):
+    """`/api/v1/findings/{id}/offsets`."""
+
+    @extend_schema(
+        parameters=[FindingOffsetsSerializer, OpenApiParameter("as", enum=[*selectors.MEDIA], default="json")],
+        responses={(200, "application/json"): selectors.FindingOffsets, (200, "text/csv"): FILE},
+    )
+    def get(self, request: Request, finding_id: int) -> Response | HttpResponse:
+        """List a finding's messages as ranges of offsets, by partition. `as=csv` exports all of them.
+
+        Every offset from `first_offset` to `last_offset` is a message of the finding. `listed` is how many of its
+        `messages` are listed: a finding keeps the 10,000 newest ranges. Of fields, only findings about all messages of a schema
+        have offsets; the evidence of the others has an example.
+        """
+        parameters = request.query_params.dict()
+        form = parameters.pop("as", "json")
+        if form != "json":
+            text = selectors.offsets_file(finding_id, form, by=self.actor)
+            return HttpResponse(text, content_type=selectors.MEDIA[form])
+        chosen = self.filters_of(FindingOffsetsSerializer, parameters)
+        return Response(asdict(selectors.finding_offsets(finding_id, by=self.actor, **chosen)))
 
 
 def _finding(finding_id: int, by: Actor) -> dict[str, Any]:

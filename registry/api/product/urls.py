@@ -97,6 +97,7 @@ urlpatterns = [
     path("scans/<int:scan_id>/cancel", drift.ScanCancel.as_view()),
     path("findings", findings.Findings.as_view()),
     path("findings/<int:finding_id>", findings.FindingView.as_view()),
+    path("findings/<int:finding_id>/offsets", findings.FindingOffsetsView.as_view()),
     re_path(
         r"^findings/(?P<finding_id>[0-9]{1,18})/(?P<decision>acknowledge|reopen|assign)$",
         findings.FindingDecision.as_view(),

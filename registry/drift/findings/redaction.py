@@ -21,9 +21,8 @@ _OF_ANY_SCHEMA: Final = Messages.__required_keys__ | Messages.__optional_keys__
 _OF_OWN_SUBJECT: Final = ("types", "newer")
 #: evidence field that names the subjects of a topic's side: `orders-value or payments-value`
 EXPECTED: Final = "expected"
+HIDDEN: Final = "This text names subjects that you can’t read."
 _VERSION: Final = re.compile(r"(?:^|(?<=, ))(?P<subject>.+?) version \d+(?=, |$)")
-#: the version that a cause names
-_CAUSE: Final = re.compile(r"version \d+ of (?P<subject>.+) was (?:registered|released) by ", re.DOTALL)
 _MORE: Final = re.compile(r"(?:^|, )[\d,]+ more$")
 
 
@@ -35,12 +34,15 @@ def redacted_text(text: str, evidence: Mapping[str, Any], subject: str) -> str:
         names = evidence.get(field)
         if isinstance(names, str) and names:
             text = text.replace(names, _own(field, names, subject))
-    if (cause := _CAUSE.search(text)) and cause["subject"] != subject:
-        return "This text names subjects that you can’t read."
     others = {name for name in _subjects(evidence) if name != subject}
     if any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text) for name in others):
-        return "This text names subjects that you can’t read."
+        return HIDDEN
     return text
+
+
+def redacted_cause(text: str, cause_subject: str, evidence: Mapping[str, Any], subject: str) -> str:
+    """Return a text about the finding's cause, hidden if that is a version of another subject."""
+    return HIDDEN if text and cause_subject not in ("", subject) else redacted_text(text, evidence, subject)
 
 
 def redacted_evidence(evidence: Mapping[str, Any], subject: str) -> dict[str, Any]:

@@ -131,7 +131,10 @@ def _of_field(bodies: Bodies, path: str, days: Sequence[FieldDay]) -> Iterator[J
         return
     history = history_of(bodies, "NULL_SHARE_ROSE", path, days)
     rose = departure(
-        _empty(history.today), [_empty(day) for day in history.days], floor=NULL_FLOOR, usual=history.usual
+        _empty(history.today),
+        [_empty(day) for day in history.days],
+        floor=history.floor(NULL_FLOOR),
+        usual=history.usual,
     )
     if rose is not None and rose.now.value > rose.most:
         yield _rose(bodies, path, rose)
@@ -199,7 +202,10 @@ def _shifted(bodies: Bodies, path: str, history: FieldHistory) -> Iterator[Judge
     for value in symbols:
         days = [Share(day.values.get(value, 0), sum(day.values.values())) for day in history.days]
         shift_found = departure(
-            Share(history.today.values.get(value, 0), now), days, floor=VALUE_FLOOR, usual=_usual_values(history)
+            Share(history.today.values.get(value, 0), now),
+            days,
+            floor=history.floor(VALUE_FLOOR),
+            usual=_usual_values(history),
         )
         if shift_found is not None:
             moved.append((abs(shift_found.z), value, shift_found))

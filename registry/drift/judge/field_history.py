@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 MIN_DAYS: Final = 7  # all weekdays
 MIN_DAY: Final = 50  # messages, for a day to count
 PART_OF_A_DAY: Final = 0.5  # of the usual day: earlier, today may only have its unusual hours
+KNOWN_FLOOR: Final = 0.75  # of the change that a new finding needs
 #: in place of a framing: all versions of a subject together, so that a new version is compared with older ones
 ALL_VERSIONS: Final = "subject"
 COVERAGE: Final = 0.8  # of a subject's messages must have the path
@@ -40,6 +41,15 @@ class FieldHistory:
 
     @property
     def usual(self) -> int:
+        """Return the messages of a day like today; of a known finding at most those that there are since it began."""
+        return min(self.usual_day, self.today.messages) if self.is_known else self.usual_day
+
+    def floor(self, least: float) -> float:
+        """Return the smallest reported change of a share: less for a known finding, or it would come and go."""
+        return least * KNOWN_FLOOR if self.is_known else least
+
+    @property
+    def usual_day(self) -> int:
         """Return the messages of a day like today: the minimum of the same weekdays, or the median of all days."""
         like = [day.messages for day in self.days if _weekday(day.day) == _weekday(self.today.day)]
         if like:
@@ -51,7 +61,8 @@ def history_of(bodies: Bodies, rule: str, path: str, days: Sequence[FieldDay]) -
     """Return today, including earlier scans of today, and the days before.
 
     While a finding with the same fingerprint is unresolved, the days since it began are excluded: otherwise drift would
-    become its own baseline. Once a person has accepted it, only the days since it began count.
+    become its own baseline. Once a person has accepted it, only the days since it began count. A known finding is
+    compared with as many of the newest messages as a new one needs: one of several scans a day proves nothing alone.
     """
     where = bodies.where
     profile = bodies.profiles.get(path)
@@ -62,14 +73,14 @@ def history_of(bodies: Bodies, rule: str, path: str, days: Sequence[FieldDay]) -
     is_known = finding is not None and accepted is None
     until = min(today, day_of(finding.since)) if finding and finding.since and is_known else today
     begin = day_of(accepted) if accepted is not None else ""
-    now = scan
-    if not is_known:
-        for earlier in days:
-            if earlier.day == today:
-                now = day_sum(earlier, now)
     ordered = sorted((day for day in days if begin <= day.day <= today), key=lambda day: day.day)
     before = tuple(day for day in ordered if day.day < until)
-    return FieldHistory(now, before, scan, ordered[-1] if ordered else None, is_known)
+    history = FieldHistory(scan, before, scan, ordered[-1] if ordered else None, is_known)
+    for earlier in reversed(ordered):
+        if earlier.day < until or (is_known and history.today.messages >= PART_OF_A_DAY * history.usual_day):
+            break
+        history = replace(history, today=replace(day_sum(earlier, history.today), day=today))
+    return history
 
 
 def baselines_of(memory: Memory, where: TopicSide, marks: Collection[tuple[str, str]]) -> dict[str, list[FieldDay]]:

@@ -8,7 +8,7 @@ added version is the nearer cause. Numbers, times and marks are formatted for pe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from registry.drift.judge.model import (
     JudgedFinding,
     Mark,
     Memory,
+    OffendingMessages,
     Registered,
     RegisteredVersion,
     fingerprint_of,
@@ -33,7 +34,7 @@ from registry.drift.judge.topic_observations import (
 )
 from registry.drift.rules import Severity
 from registry.formats.policies.spark_state import StateChange
-from registry.observations import Limit, LimitExceeded, Observation, Side, UndecodableMessages
+from registry.observations import Limit, LimitExceeded, MessageGroup, Observation, Side, UndecodableMessages
 
 HINTS: Final = {
     "empty": "an empty message",
@@ -197,7 +198,7 @@ def caused_by(began: int, events: Sequence[Event], subjects: Sequence[str]) -> C
         return Cause()
     last = max(near, key=lambda event: (event.at, event.sentence))
     sentence = f"Began {moment(began)}, {span_of_time(began - last.at)} after {last.sentence}."
-    return Cause(sentence, f"After {last.sentence} at {moment(last.at)}")
+    return Cause(sentence, f"After {last.sentence} at {moment(last.at)}", last.subject)
 
 
 MOST: Final = 3
@@ -313,7 +314,7 @@ class SideOfTopic:
         samples = samples_of(rule, self.reading, self.side, parts, details.get("example", ()))
         if samples:
             details["samples"] = samples
-        return make_finding(
+        judged = make_finding(
             rule,
             filled,
             identity,
@@ -333,6 +334,18 @@ class SideOfTopic:
                 subjects=self.subjects,
             ),
         )
+        if number < whole or "seen_before" in details:  # only some of these messages are meant, or earlier ones
+            return judged
+        return replace(judged, offending=tuple(_offending(topic, self.side, part) for part in parts))
+
+
+def _offending(topic: str, side: Side | None, part: PartitionSpan) -> OffendingMessages:
+    if part.messages == part.last_offset - part.first_offset + 1:
+        return OffendingMessages(part.partition, ((part.first_offset, part.last_offset),))
+    if part.ranges or side is None or not part.kind[0]:
+        return OffendingMessages(part.partition, part.ranges)
+    group = MessageGroup(topic, side, part.partition, *part.kind, part.first_offset, part.last_offset)
+    return OffendingMessages(part.partition, group=group)
 
 
 # ---- what a limit left out ----------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any, Final
 from registry.drift.evidence import make_evidence
 from registry.drift.judge.declared_fields import DeclaredFields
 from registry.drift.rules import RULES, Severity
-from registry.observations import Framing, Side
+from registry.observations import Framing, MessageGroup, Side
 
 DEFAULT_CONTEXT = "."
 GRACE: Final = 7 * 24 * 60 * 60 * 1000  # time for producers to move to a newer version or leave an old form
@@ -217,10 +217,14 @@ class FieldDay:
 
 @dataclass(frozen=True)
 class Cause:
-    """The most likely cause of a finding: a sentence, and the title of the findings that share it; empty: unknown."""
+    """The most likely cause of a finding: a sentence, and the title of the findings that share it; empty: unknown.
+
+    `subject` is the one whose version it names.
+    """
 
     sentence: str = ""
     group: str = ""
+    subject: str = ""
 
 
 @dataclass(frozen=True)
@@ -274,11 +278,24 @@ class Memory:
 
 
 @dataclass(frozen=True)
+class OffendingMessages:
+    """Messages of a finding in one partition: first and last offsets without others in between.
+
+    If they aren't known, `group` says which messages they are.
+    """
+
+    partition: int
+    ranges: tuple[tuple[int, int], ...] = ()
+    group: MessageGroup | None = None
+
+
+@dataclass(frozen=True)
 class JudgedFinding:
     """A judgement: `fingerprint` is stable from scan to scan, `count` is messages (or 1), `evidence` is JSON.
 
     `topic` is a topic's name or empty, `subject` a qualified subject or empty, `cause` the most likely cause.
     `cause_group` is the same text for all findings that probably have one cause; empty for a finding on its own.
+    `offending` is empty if the offsets of its messages aren't known.
     """
 
     rule: str
@@ -293,6 +310,8 @@ class JudgedFinding:
     subject: str = ""
     cause: str = ""
     cause_group: str = ""
+    cause_subject: str = ""
+    offending: tuple[OffendingMessages, ...] = ()
 
 
 def fingerprint_of(rule: str, identity: Sequence[str]) -> str:
@@ -355,4 +374,5 @@ def make_finding(
         subject=subject,
         cause=cause.sentence,
         cause_group=storable(row.group.format_map(names) or cause.group),
+        cause_subject=cause.subject,
     )

@@ -41,7 +41,11 @@ SHOWN_PLACES = 4  # partitions named in a location; the evidence has all
 
 @dataclass(frozen=True, order=True)
 class PartitionSpan:
-    """Messages of one partition in a finding; `hours` as in `FramedMessages`, empty if not counted."""
+    """Messages of one partition in a finding; `hours` as in `FramedMessages`, empty if not counted.
+
+    `kind` is the framing, or the hint of messages without one, with their mark; `ranges` are their first and last
+    offsets without others in between. Each is empty if unknown.
+    """
 
     partition: int
     first_offset: int
@@ -50,13 +54,14 @@ class PartitionSpan:
     first_time: int
     last_time: int
     hours: Mapping[str, int] = field(default_factory=dict, compare=False)
+    kind: tuple[str, str] = field(default=("", ""), compare=False)
+    ranges: tuple[tuple[int, int], ...] = field(default=(), compare=False)
 
 
-def part_of(partition: int, span: Span, hours: Mapping[str, int] | None = None) -> PartitionSpan:
+def part_of(partition: int, span: Span, hours: Mapping[str, int] | None = None, **known: Any) -> PartitionSpan:
     """Convert a partition and a span to a PartitionSpan."""
-    return PartitionSpan(
-        partition, span.first_offset, span.last_offset, span.messages, span.first_time, span.last_time, hours or {}
-    )
+    ends = (span.first_offset, span.last_offset, span.messages, span.first_time, span.last_time)
+    return PartitionSpan(partition, *ends, hours or {}, **known)
 
 
 @dataclass
@@ -157,7 +162,7 @@ def _add(reading: TopicObservations, observation: Any) -> None:
         case FramedMessages():
             key = observation.side, (observation.framing, observation.mark)
             reading.framed.setdefault(key, []).append(
-                part_of(observation.partition, observation.span, observation.hours)
+                part_of(observation.partition, observation.span, observation.hours, kind=key[1])
             )
         case UnframedMessages():
             reading.unframed.setdefault(observation.side, []).append(observation)
@@ -197,7 +202,15 @@ def _add(reading: TopicObservations, observation: Any) -> None:
 
 def parts_of(observations: Iterable[Any]) -> list[PartitionSpan]:
     """Return the spans of observations that have a partition and a span."""
-    return [part_of(observation.partition, observation.span) for observation in observations]
+    return [
+        part_of(
+            observation.partition,
+            observation.span,
+            kind=("null" if isinstance(observation, NullMessages) else getattr(observation, "hint", ""), ""),
+            ranges=getattr(observation, "ranges", ()),
+        )
+        for observation in observations
+    ]
 
 
 def merge_by_partition(parts: Iterable[PartitionSpan]) -> list[PartitionSpan]:

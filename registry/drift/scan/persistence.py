@@ -38,6 +38,7 @@ from registry.drift.scan.aggregation import (
     uses_of,
     without_hours,
 )
+from registry.drift.scan.offsets import keep_ranges
 from registry.drift.services import ScanClaim, queue_rest
 from registry.drift.services.findings import active_mutes
 from registry.drift.sources.base import ScannedTopic, ScanResult, deadline_seconds, keep_topics
@@ -101,10 +102,10 @@ RULES_WITH_HOURLY_COUNTS: Final = frozenset(
 #: columns that every scan that sees a finding writes, and columns of its state; audit triggers watch only the latter
 SEEN: Final = (
     "rule", "severity", "sentence", "remedy", "location", "evidence", "count", "subject_name", "topic", "cause",
-    "cause_group",    "last_seen", "last_scan", "clean_scans",
+    "cause_group", "cause_subject", "last_seen", "last_scan", "clean_scans",
 )  # fmt: skip
 DECIDED: Final = (
-    "state", "detector", "rebaselined_from", "resolved_at", "reopened", "muted", "acknowledged_by", "acknowledged_reason", "acknowledged_until",
+    "state", "detector", "rebaselined_from", "resolved_at", "opened_at", "reopened", "muted", "acknowledged_by", "acknowledged_reason", "acknowledged_until",
 )  # fmt: skip
 
 
@@ -258,6 +259,7 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
     same: list[Finding] = []
     changed: list[Finding] = []
     reopened: list[Finding] = []
+    anew: list[int] = []  # known findings whose messages were counted anew
     for fingerprint, finding in judged.items():
         muted = is_muted(mutes, finding.rule, finding.subject, finding.location)
         adds = bool(finding.topic) and finding.topic not in again and "seen_before" not in finding.evidence
@@ -269,9 +271,12 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
             new.append(row)
             continue
         before = FindingStatus(row.state, row.severity, row.count)
+        if not adds and "seen_before" not in finding.evidence:
+            anew.append(row.pk)
         standing = updated_finding(before, severity=finding.severity, count=finding.count, adds=adds)
         _refresh(row, finding, scan, topics, now=now, count=standing.count, adds=adds)
         if standing.reopened:
+            row.opened_at = now if row.state == "resolved" else row.opened_at
             row.state, row.resolved_at, row.reopened = standing.state, None, row.reopened + 1
             row.acknowledged_by, row.acknowledged_reason, row.acknowledged_until = "", "", None
             note_detector(row, finding.rule, looked)
@@ -279,8 +284,10 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
         (changed if standing.reopened or row.muted != muted else same).append(row)
         row.muted = muted
     Finding.objects.bulk_create(new, batch_size=BATCH)
+    stored |= {row.fingerprint: row for row in new}
     _upsert(Finding, same, ("id",), SEEN)
     _upsert(Finding, changed, ("id",), (*SEEN, *DECIDED))
+    keep_ranges([(stored[fingerprint], finding) for fingerprint, finding in judged.items()], anew)
     notify_opened(source, opened=new_drift(new), reopened=new_drift(reopened))
 
 
@@ -309,7 +316,7 @@ def _refresh(
         evidence = evidence | {"partitions": without_hours(evidence["partitions"])}
     row.rule, row.severity, row.sentence, row.remedy = judged.rule, judged.severity, judged.sentence, judged.remedy
     row.location, row.evidence, row.count, row.cause = judged.location, evidence, count, judged.cause
-    row.cause_group = judged.cause_group
+    row.cause_group, row.cause_subject = judged.cause_group, judged.cause_subject
     row.subject_name, row.topic = judged.subject, topics.get(judged.topic)
     row.last_seen, row.last_scan, row.clean_scans = now, scan, 0
 

@@ -257,10 +257,10 @@ def memory_of(
         uses=_uses(source, topics),
         baselines=_baselines(source, topics, now),
         findings={
-            fingerprint: KnownFinding(Cause(cause, group), milliseconds(first_seen))
-            for fingerprint, cause, group, first_seen in Finding.objects.filter(source=source)
-            .exclude(state="resolved")
-            .values_list("fingerprint", "cause", "cause_group", "first_seen")
+            row.fingerprint: KnownFinding(
+                Cause(row.cause, row.cause_group, row.cause_subject), milliseconds(row.opened_at or row.first_seen)
+            )
+            for row in Finding.objects.filter(source=source).exclude(state="resolved").defer("evidence")
         },
         accepted=_accepted(source),
     )
@@ -269,13 +269,13 @@ def memory_of(
 def _accepted(source: Source) -> dict[str, int]:
     """Return since when the findings last that a person acknowledged without an end, also after they were resolved.
 
-    Of one that had been reopened, only its last time is certain.
+    Of one that earlier releases reopened, only its last time is certain.
     """
     rows = Finding.objects.filter(source=source, acknowledged_until=None).exclude(acknowledged_by="")
     return {
-        fingerprint: milliseconds(last_seen if reopened else first_seen)
-        for fingerprint, first_seen, last_seen, reopened in rows.values_list(
-            "fingerprint", "first_seen", "last_seen", "reopened"
+        fingerprint: milliseconds(opened_at or (last_seen if reopened else first_seen))
+        for fingerprint, first_seen, last_seen, opened_at, reopened in rows.values_list(
+            "fingerprint", "first_seen", "last_seen", "opened_at", "reopened"
         )
     }
 

@@ -8,6 +8,14 @@ from registry.drift.selectors.deployments import (
     deployments_about,
     list_deployments,
 )
+from registry.drift.selectors.finding_offsets import (
+    MEDIA,
+    FindingOffsets,
+    OffsetRange,
+    finding_offsets,
+    offsets_file,
+    offsets_of,
+)
 from registry.drift.selectors.findings import (
     FindingGroup,
     FindingInfo,
@@ -47,13 +55,16 @@ from registry.drift.selectors.sources import (
 
 __all__ = [
     "LATELY",
+    "MEDIA",
     "ClusterInfo",
     "DeploymentInfo",
     "DeploymentPage",
     "FindingGroup",
     "FindingInfo",
+    "FindingOffsets",
     "Gate",
     "MuteInfo",
+    "OffsetRange",
     "OpenCounts",
     "ScanInfo",
     "SourceInfo",
@@ -67,6 +78,7 @@ __all__ = [
     "decidable_group",
     "deployments_about",
     "find_source",
+    "finding_offsets",
     "findings_by_day",
     "get_cluster",
     "get_finding",
@@ -80,6 +92,8 @@ __all__ = [
     "list_scans",
     "list_sources",
     "list_topics",
+    "offsets_file",
+    "offsets_of",
     "open_counts",
     "open_findings_by_subject",
     "open_findings_of",

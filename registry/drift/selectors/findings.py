@@ -20,7 +20,7 @@ from django.utils import timezone
 from registry.access.permission_filters import READ, extent_of, require_extent
 from registry.access.roles import Actor, may
 from registry.drift.evidence import in_last_scan, read_evidence
-from registry.drift.findings.redaction import redacted_evidence, redacted_text
+from registry.drift.findings.redaction import redacted_cause, redacted_evidence, redacted_text
 from registry.drift.models import SEVERITIES, Finding, FindingQuerySet, Mute, Scan, Source, Topic
 from registry.drift.scan.personal_data import masked_samples, tags_of_subjects
 from registry.drift.selectors.sources import LATELY, ScanInfo
@@ -120,7 +120,8 @@ class FindingInfo:
 
     `producer_hint` points to the producer, if something stands out. `sentence`, `location`, `evidence` and, if known,
     `last_scan_count` are about the last scan that saw the finding; `count`, `first_seen` and `last_seen` are about all
-    scans. Findings of a source with the same `cause_group` probably have one cause; "" for one on its own.
+    scans; `opened_at` is when it last opened again after it was resolved. Findings of a source with the same
+    `cause_group` probably have one cause; "" for one on its own. `cause_subject` is the subject whose version caused it.
     `not_checked` is why scans can't tell whether it still applies; "" if they can.
     """
 
@@ -151,6 +152,8 @@ class FindingInfo:
     clean_scans: int
     reopened: int
     resolved_at: datetime | None
+    opened_at: datetime | None = None
+    cause_subject: str = ""
     detector: int | None = None
     rebaselined_from: int | None = None
     samples_hidden: bool = False
@@ -409,13 +412,15 @@ def finding_infos(rows: Iterable[Finding], by: Actor | None) -> list[FindingInfo
 
 def _of_its_subject_alone(info: FindingInfo) -> FindingInfo:
     """Return the finding for people who may read its subject but not the registry."""
-    sentence, remedy, cause, group = (
-        redacted_text(text, info.evidence, info.subject)
-        for text in (info.sentence, info.remedy, info.cause, info.cause_group)
+    sentence, remedy = (redacted_text(text, info.evidence, info.subject) for text in (info.sentence, info.remedy))
+    cause, group = (
+        redacted_cause(text, info.cause_subject, info.evidence, info.subject) for text in (info.cause, info.cause_group)
     )
     evidence = redacted_evidence(info.evidence, info.subject)
     hidden = "samples" in info.evidence and "samples" not in evidence
-    info = replace(info, source_name="", not_checked=without_reason(info.not_checked), samples_hidden=hidden)
+    info = replace(
+        info, source_name="", cause_subject="", not_checked=without_reason(info.not_checked), samples_hidden=hidden
+    )
     return replace(info, evidence=evidence, sentence=sentence, remedy=remedy, cause=cause, cause_group=group)
 
 

@@ -181,9 +181,10 @@ def _apply_mutes(registry_id: int) -> None:
 
 
 def _open(row: Finding) -> None:
+    row.opened_at = timezone.now() if row.state == "resolved" else row.opened_at
     row.state, row.resolved_at, row.clean_scans = "open", None, 0
     row.acknowledged_by, row.acknowledged_reason, row.acknowledged_until = "", "", None
-    row.save(update_fields=[*_DECISION, "resolved_at", "clean_scans", "reopened"])
+    row.save(update_fields=[*_DECISION, "resolved_at", "opened_at", "clean_scans", "reopened"])
 
 
 def _decidable(finding_id: int, by: Actor) -> Finding:

@@ -190,6 +190,7 @@ class DebeziumConnector(TopicKind):
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read the connector, the catalog and new messages, and judge them together."""
+        from registry.drift.scan.offsets import with_offsets
         from registry.drift.scan.personal_data import without_personal
         from registry.drift.scan_context.topics import (  # imported late: it loads all formats
             deleted_in_use,
@@ -219,7 +220,9 @@ class DebeziumConnector(TopicKind):
         facts = retry_while_database_away(lambda: topic_facts(source, world, survey.topics, observations))
         world = replace(world, topics=facts)
         before = retry_while_database_away(lambda: deleted_in_use(source, after, observations, registered, memory))
-        plain = in_order([*judge(observations, registered, memory), *before])
+        plain = with_offsets(
+            source, in_order([*judge(observations, registered, memory), *before]), tag=tag, on_progress=on_progress
+        )
         topics = tuple(
             replace(topic, tables=facts[topic.name].tables) if topic.name in facts else topic for topic in after
         )

@@ -293,6 +293,7 @@ class KafkaTopics(TopicKind):
 
     def scan(self, source: Source, *, tag: str, on_progress: OnProgress) -> ScanResult:
         """Read new messages of the topics within the limits, and judge them."""
+        from registry.drift.scan.offsets import with_offsets
         from registry.drift.scan.personal_data import without_personal
         from registry.drift.scan_context.topics import (  # imported late: it loads all formats
             deleted_in_use,
@@ -314,7 +315,9 @@ class KafkaTopics(TopicKind):
             lambda: (registered_for(source, observations), memory_of(source, survey.order, survey.topics))
         )
         before = retry_while_database_away(lambda: deleted_in_use(source, topics, observations, registered, memory))
-        findings = in_order([*judge(observations, registered, memory), *before])
+        findings = with_offsets(
+            source, in_order([*judge(observations, registered, memory), *before]), tag=tag, on_progress=on_progress
+        )
         return ScanResult(
             findings=tuple(findings),
             read=read_json(

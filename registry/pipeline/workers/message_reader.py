@@ -85,6 +85,7 @@ MOST_SAMPLED = 200  # per task: schemas on sides of topics with samples
 MOST_FIRSTS = 20  # samples kept because they were the first with a field, per schema on a side
 FIRST_OFFSETS = 5
 MOST_REASONS = 20  # per place of undecodable bodies in a task
+MOST_RANGES = 10_000  # per task: ranges of offsets of undecodable bodies
 
 
 def too_large(size: int) -> str:
@@ -138,6 +139,7 @@ class Reader:
         self._decoders: dict[tuple[str, bytes | None], Any] = {}
         self._json = JsonBodies()
         self._unexplained: set[tuple[Any, ...]] = set()
+        self._ranges = 0
 
     def read(self, batch: Any) -> None:
         """Count the messages of an Arrow batch."""
@@ -239,9 +241,10 @@ class Reader:
         group = self.counts.undecodable.get(key)
         if group is None:
             is_explained = len(self.counts.undecodable) < MOST_GROUPS
-            group = self.counts.undecodable[key] = {"span": [], "offsets": [], "reasons": {}}
+            group = self.counts.undecodable[key] = {"span": [], "offsets": [], "reasons": {}, "ranges": []}
             self._unexplained |= set() if is_explained else {key}
         _extend(group["span"], offset, time, size)
+        self._list_offset(group["ranges"], offset)
         if key in self._unexplained:
             return
         if len(group["offsets"]) < FIRST_OFFSETS:
@@ -249,6 +252,13 @@ class Reader:
         reasons = group["reasons"]
         if reason in reasons or len(reasons) < MOST_REASONS:
             reasons[reason] = reasons.get(reason, 0) + 1
+
+    def _list_offset(self, ranges: list[list[int]], offset: int) -> None:
+        if ranges and ranges[-1][1] == offset - 1:
+            ranges[-1][1] = offset
+        elif self._ranges < MOST_RANGES:
+            ranges.append([offset, offset])
+            self._ranges += 1
 
     def _change(self, topic: str, position: tuple[Any, ...], value: Any) -> None:
         change = change_of(value)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from registry.drift.judge import JudgedFinding, Registered, RegisteredVersion, judge, pending
+from registry.drift.judge import JudgedFinding, KnownFinding, Registered, RegisteredVersion, judge, pending
 from registry.observations import (
     FieldProfile,
     FramedMessages,
@@ -237,6 +237,33 @@ def test_each_fault_is_found_by_its_own_scan_and_nothing_else_is(seed: int) -> N
                     missed.append((name, day, sorted(fresh)))
         world.remember(day, observed)
     assert not missed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", ["NULL_SHARE_ROSE", "FIELD_NEVER_FILLED", "FIELD_KIND_NEW", "ENUM_SHARE_SHIFTED"])
+def test_a_lasting_fault_opens_one_finding_and_goes_once_in_many_scans_a_day(rule: str) -> None:
+    """A source of one scan every two hours; two scans in a row without the finding resolve it."""
+    world = ConnectorFacts(2, scans_a_day=12)
+    fault = next(fault for own, fault in FAULTS.values() if own == rule)
+    fingerprint, since, unseen, opened = "", 0, 0, []
+    for day in range(26):
+        for part in range(world.scans_a_day):
+            world.part = part
+            observed, registered = world.scan(day), world.registered(day)
+            if 15 <= day < 20:
+                observed, registered = fault(observed, registered, day)
+            memory = world.memory(day)
+            known = {fingerprint: KnownFinding(since=since)} if fingerprint else {}
+            own = [item for item in judge(observed, registered, replace(memory, findings=known)) if item.rule == rule]
+            unseen = 0 if own else unseen + 1
+            if own and not fingerprint:
+                fingerprint, since = own[0].fingerprint, memory.as_of
+                opened.append(day)
+            elif unseen == 2:
+                fingerprint = ""
+            world.remember(day, observed)
+    assert opened == [15]
+    assert not fingerprint, "it is resolved after the fault is over"
 
 
 def test_a_producer_that_stays_behind_is_found_after_its_grace() -> None:
