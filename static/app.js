@@ -2,7 +2,7 @@
 (() => {
   "use strict";
 
-  const typing = (element) => element.matches("input:not([type=checkbox]), textarea, select, [contenteditable]");
+  const typing = (element) => element.matches("input:not([type=checkbox]), textarea, select, [contenteditable], [data-typing]");
 
   // The zone of time: the server shows exact times in it from the next page on.
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from importlib.metadata import PackageNotFoundError, metadata
@@ -100,10 +101,22 @@ def third_party_notices(root: Path) -> str:
         for jar in tomllib.loads((root / "jars.lock").read_text(encoding="utf-8"))["jar"]
     ]
     head = "| name | version | licence |\n|---|---|---|\n"
+    scripts = [f"| `{name}` | {version} | MIT |" for name, version in bundled_packages(root).items()]
     return (
         "# Third-party notices\n\nSchemadesk installs these packages and jars; it contains none of their source.\n\n"
-        f"## Python packages\n\n{head}" + "\n".join(packages) + f"\n\n## Jars\n\n{head}" + "\n".join(jars) + "\n"
+        f"## Python packages\n\n{head}" + "\n".join(packages) + f"\n\n## Jars\n\n{head}" + "\n".join(jars) + "\n\n"
+        "## Parts of the site\n\nThe site contains these packages in `static/vendor/codemirror/`, with their licences. "
+        "[The list of vendored parts](static/vendor/README.md) has the other script and the fonts.\n\n"
+        f"{head}" + "\n".join(scripts) + "\n"
     )
+
+
+def bundled_packages(root: Path) -> dict[str, str]:
+    """Return the npm packages in the committed bundle with their versions, from its first line."""
+    with (root / "static" / "vendor" / "codemirror" / "codemirror.min.js").open(encoding="utf-8") as bundle:
+        record = bundle.readline()
+    packages: dict[str, str] = json.loads(record[record.index("{") : record.rindex("}") + 1])["packages"]
+    return packages
 
 
 def _package_licence(name: str) -> str:

@@ -29,6 +29,8 @@ PACKED = (
     ROOT / "static" / "app.js",
     ROOT / "static" / "editor.js",
     ROOT / "static" / "live.js",
+    ROOT / "static" / "schema-editor.js",
+    ROOT / "static" / "vendor" / "codemirror" / "codemirror.min.js",
     ROOT / "static" / "vendor" / "htmx" / "htmx.min.js",
 )
 

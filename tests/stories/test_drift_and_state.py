@@ -171,7 +171,7 @@ def test_a_drift_finding_becomes_a_proposed_version_a_request_and_a_release(
     expect(at_desk.locator(".head-meta")).to_contain_text("Open")
     finding = at_desk.url
     at_desk.get_by_role("link", name="Propose schema").click()
-    text = at_desk.get_by_role("textbox", name="Text", exact=True)
+    text = at_desk.locator("textarea[name=text]")
     expect(at_desk.get_by_role("combobox", name="Environment", exact=True)).to_have_value("dev")
     expect(at_desk.get_by_role("combobox", name="Format")).to_have_value("JSON")
     expect(at_desk.get_by_role("textbox", name="Subject", exact=True).first).to_have_value("orders-value")

@@ -224,6 +224,7 @@ def test_the_keys_of_the_editor_and_of_a_discussion(
     expect(told).to_contain_text("identical in meaning to version 1 of dev")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.post_data or "") if request.method == "POST" else None)
+    text.scroll_into_view_if_needed()
     where = text.bounding_box()
     text.fill(json.dumps(V2)[:-1])
     expect(page.locator("[data-live-state]")).to_contain_text("Checking")
