@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any, Final
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -54,7 +55,7 @@ class AuditChange:
 class AuditRow:
     """A change of a row: who, when, channel, origin, what and why; `sealed` is its position in the chain.
 
-    `url_as_of` is the page of its object as of this change.
+    `url_as_of` is the page of its object as of this change. `others` are the action's other changes.
     """
 
     number: int
@@ -69,6 +70,7 @@ class AuditRow:
     url: str = ""
     url_as_of: str = ""
     changes: tuple[AuditChange, ...] = ()
+    others: tuple[AuditRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,13 @@ AUDIT_ROWS: Final = 50
 LONGEST: Final = 1_300
 #: maximum characters of a filter on its chip
 CHIP: Final = 80
+#: tables whose changes are a part of another's: of a version, or of a request
+PARTS: Final = frozenset(
+    {
+        "subjects_context", "subjects_subject", "subjects_schema", "subjects_schemareference", "promotions_requestitem",
+        "promotions_applystep",
+    }
+)  # fmt: skip
 VERBS: Final = {"INSERT": _("added"), "UPDATE": _("changed"), "DELETE": _("removed")}
 TABLES: Final = {
     "subjects_registry": _("registry"),
@@ -225,7 +234,7 @@ def audit_list(request: HttpRequest) -> AuditList:
     return AuditList(
         frame=make_frame(request, title=gettext("Audit"), section=Section.AUDIT),
         search=_search(chosen, actor),
-        rows=tuple(_audit_row(entry, links.get(entry.id, "")) for entry in entries),
+        rows=tuple(_actions(entries, links)),
         paging=Paging(
             first=1 if entries else 0, last=len(entries), previous_url=chosen.url() if before else "", next_url=older
         ),
@@ -314,6 +323,15 @@ def changed(entry: AuditEntry) -> str:
     """Describe the kind of row and the operation."""
     what = {"what": TABLES.get(entry.table, entry.table), "done": VERBS[entry.operation]}
     return gettext("%(what)s %(done)s") % what
+
+
+def _actions(entries: Sequence[AuditEntry], links: Mapping[int, str]) -> Iterator[AuditRow]:
+    """Yield a row per action: its main change, with the others inside. An action has one transaction and one reason."""
+    for _key, group in groupby(entries, key=lambda entry: (entry.transaction_id, entry.why or entry.id)):
+        main, *others = sorted(group, key=lambda entry: (entry.table in PARTS, entry.operation != "INSERT"))
+        inside = (_audit_row(entry, links.get(entry.id, "")) for entry in others)
+        row = _audit_row(main, links.get(main.id, ""))
+        yield replace(row, others=tuple(replace(other, url_as_of="", why="") for other in inside))
 
 
 def _audit_row(entry: AuditEntry, url: str) -> AuditRow:

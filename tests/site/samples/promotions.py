@@ -437,6 +437,7 @@ AUDIT = AuditList(
         AuditRow(number=912, at=ago(minutes=3), who="steward", channel="page", what="Promotion request created", row="promotionrequest 14", why="orders-value 3 to staging", url="/gallery/promotion",
                  changes=(AuditChange(column="state", before=None, after="in review"), AuditChange(column="subject_name", before=None, after="orders-value"))),
         AuditRow(number=911, at=ago(minutes=4), who="orders-producer", channel="Confluent API", what="Version registered", row="schemaversion 14",
+                 others=(AuditRow(number=913, at=ago(minutes=4), who="orders-producer", channel="Confluent API", what="Subject added", row=HOSTILE, sealed=7),),
                  changes=(AuditChange(column="version", before=None, after="3"),)),
         AuditRow(number=910, at=ago(hours=2), who="admin", channel="command", what="Compatibility level changed", row="config orders-value", why="agreed with the shop team",
                  url_as_of="/ui/registries/dev/policy?at=2026-10-01T12%3A00%3A01Z",
