@@ -23,6 +23,7 @@ from registry.errors import (
     VersionNotFound,
 )
 from registry.formats.base import Reference
+from registry.subjects.engine import schema_engine
 from registry.subjects.models import Config, Context, Mode, Registry, Schema, SchemaReference, SchemaVersion, Subject
 from registry.subjects.policy.effective_policy import (
     config_and_settings,
@@ -371,6 +372,34 @@ def _write(
         model.objects.filter(registry=registry, **scope).delete()
         if values:
             model.objects.create(registry=registry, **scope, **values)
+
+
+@pytest.mark.requirement("CARD-1")
+@pytest.mark.parametrize(
+    ("schema_type", "text", "is_kept"),
+    [
+        ("AVRO", json.dumps(WITH_NOTE), True),
+        ("AVRO", json.dumps({"type": "enum", "name": "E", "doc": '\u00e4 "1.0"', "symbols": ["A"]}, indent=2), True),
+        ("AVRO", json.dumps({**WITH_NOTE, "doc": "stored in another place"}), False),
+        ("AVRO", '{"type": "array", "items": {"type": "string"}}', False),  # stored as "items": "string"
+        ("JSON", '{"type": "object", "properties": {"a": {"type": "number", "maximum": 1.5}}}', True),
+        ("PROTOBUF", 'syntax = "proto3"; message M { int64 a = 1; }', False),
+    ],
+)
+def test_the_next_version_is_compared_with_what_was_parsed(
+    dev: Registry, system: Actor, schema_type: str, text: str, is_kept: bool
+) -> None:
+    """A stored schema that is the same JSON as what was sent isn't parsed again; both are the same."""
+    register_version(registry=dev, subject=name("kept"), text=text, schema_type=schema_type, by=system)
+    row = Schema.objects.get()
+    with mock.patch.object(schema_engine, "parse", side_effect=schema_engine.parse) as parse:
+        kept = parsed_schemas.parse_stored([row], refer=False)[0]
+    assert parse.called != is_kept
+    parsed_schemas.forget()
+    anew = parsed_schemas.parse_stored([row], refer=False)[0]
+    assert (kept, kept.text, kept.missing_types) == (anew, anew.text, anew.missing_types)
+    assert schema_engine.outline(kept) == schema_engine.outline(anew)
+    assert schema_engine.diff(anew, kept) == ()
 
 
 @pytest.mark.requirement("GOO-1")

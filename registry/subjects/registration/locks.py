@@ -13,15 +13,16 @@ config and mode, and schemas that a registration of another subject may be about
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 from psycopg.errors import DeadlockDetected, ForeignKeyViolation, SerializationFailure
-from tenacity import retry, retry_if_exception, stop_after_attempt, wait_exponential
 
 from registry.access.roles import Actor
 from registry.audit.context import RECORDING, recording
@@ -222,12 +223,19 @@ def pass_schema_ids(newest: Mapping[int, int]) -> None:
 
 def retry_deadlocks(service: Callable[_P, _R]) -> Callable[_P, _R]:
     """Retry a service if PostgreSQL aborted its transaction to resolve a deadlock, or a row that it uses was deleted."""
-    return retry(
-        retry=retry_if_exception(_ended_by_deadlock),
-        wait=wait_exponential(multiplier=0.01),
-        stop=stop_after_attempt(RETRIES + 1),
-        reraise=True,
-    )(service)
+
+    @wraps(service)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        for attempt in range(RETRIES):
+            try:
+                return service(*args, **kwargs)
+            except DatabaseError as error:
+                if not _ended_by_deadlock(error):
+                    raise
+            time.sleep(0.01 * 2**attempt)
+        return service(*args, **kwargs)
+
+    return run
 
 
 def _ended_by_deadlock(error: BaseException) -> bool:

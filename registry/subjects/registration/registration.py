@@ -62,7 +62,7 @@ from registry.subjects.registration.submission import (
     with_tags,
 )
 from registry.subjects.versions.lookup import get_registry
-from registry.subjects.versions.parsed_schemas import parse_stored
+from registry.subjects.versions.parsed_schemas import keep_parsed, parse_stored
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import (
     Standing,
@@ -392,6 +392,7 @@ def _add(
     if request.version > 0 and request.version != number:
         raise InvalidSchema("Version is not one more than previous version")
     row, is_heard = store_version(state.context, state.row, submission, canonical, number, by, is_known=is_known)
+    keep_parsed(row.schema, submission.schema)
     if is_heard:
         schema_id = row.schema.schema_id
         announce_version(state.registry, state.subject, version=number, schema_id=schema_id, by=by, force=request.force)

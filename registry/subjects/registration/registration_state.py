@@ -166,12 +166,7 @@ WITH known AS MATERIALIZED (
     SELECT %(context)s::bigint, schema_id, %(schema_type)s, %(canonical)s, %(identity)s, %(fingerprint)s,
         %(guid)s::uuid, %(metadata)s::jsonb, %(rule_set)s::jsonb, false, %(now)s::timestamptz
     FROM taken RETURNING id, schema_id
-), referring AS (
-    INSERT INTO subjects_schemareference (schema_id, position, name, subject_name, target_id)
-    SELECT made.id, r.position - 1, r.name, r.subject_name, r.target FROM made CROSS JOIN unnest(
-        %(names)s::text[], %(subject_names)s::text[], %(targets)s::bigint[]
-    ) WITH ORDINALITY AS r(name, subject_name, target, position)
-), used AS (
+), {{referring}}used AS (
     SELECT id, schema_id, false AS is_known FROM made UNION ALL SELECT id, schema_id, true FROM known
 ), added AS (
     INSERT INTO subjects_schemaversion (subject_id, version, schema_id, submitted, created_at, created_by, door,
@@ -181,6 +176,14 @@ WITH known AS MATERIALIZED (
 )
 SELECT added.id, used.id, used.schema_id, used.is_known, {HAS_SUBSCRIBERS} FROM added CROSS JOIN used
 """  # noqa: S608
+_REFERRING: Final = """referring AS (
+    INSERT INTO subjects_schemareference (schema_id, position, name, subject_name, target_id)
+    SELECT made.id, r.position - 1, r.name, r.subject_name, r.target FROM made CROSS JOIN unnest(
+        %(names)s::text[], %(subject_names)s::text[], %(targets)s::bigint[]
+    ) WITH ORDINALITY AS r(name, subject_name, target, position)
+), """
+#: without references, their table's triggers aren't called
+_ADD_ALONE, _ADD_REFERRING = _ADD.replace("{referring}", ""), _ADD.replace("{referring}", _REFERRING)
 
 
 def store_version(
@@ -225,7 +228,7 @@ def store_version(
         with pipelined():
             if not is_known:
                 lock_ids(context)
-            cursor.execute(_ADD, values)
+            cursor.execute(_ADD_REFERRING if submission.references else _ADD_ALONE, values)
         stored = cursor.fetchone()
     if stored is None:
         raise no_schema_id(context)

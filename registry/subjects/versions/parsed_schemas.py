@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.conf import settings
 
@@ -79,6 +80,22 @@ def _parse_stored(stored: _Stored) -> ParsedSchema:
     return _cache.get(
         stored, lambda: schema_engine.parse(stored.schema_type, stored.text, stored.references, is_new=False)
     )
+
+
+def keep_parsed(row: Schema, submitted: ParsedSchema) -> None:
+    """Cache a stored schema as parsed from the submitted text, if both texts are the same JSON.
+
+    The next version is compared with it, so it isn't parsed once more then.
+    """
+    if submitted.references or not format_of(row.schema_type).is_json:
+        return
+    try:
+        stored = json.dumps(json.loads(submitted.text), separators=(",", ":"), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return
+    if stored == row.canonical == submitted.canonical:
+        key = _Stored(row.fingerprint, row.identity, row.schema_type, row.canonical, ())
+        _cache.get(key, lambda: replace(submitted, text=row.canonical))
 
 
 def parse_stored(schemas: Sequence[Schema], *, refer: bool = True) -> list[ParsedSchema]:
