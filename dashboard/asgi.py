@@ -17,6 +17,7 @@ import gc
 import io
 import json
 import logging
+import math
 import os
 import re
 import socket
@@ -35,7 +36,7 @@ from django.conf import settings
 from django.db import close_old_connections, connection
 from django.urls import get_resolver
 
-from dashboard.database.circuit_breaker import REPLIES
+from dashboard.database.circuit_breaker import LONGEST, REPLIES
 from dashboard.wsgi import application as django_application
 from registry.api.google.base import refusal as google_refusal
 from registry.api.product.base import refusal as product_refusal
@@ -64,10 +65,10 @@ WsgiApplication = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]
 # In total at most the pool of database connections in the settings: a thread without a connection would only wait.
 THREADS = 8
 WRITE_THREADS = 6  # for registrations and other writes of the APIs, which wait for each other and for costly schemas
+READS = frozenset({"GET", "HEAD"})
 WRITES = frozenset({"PUT", "PATCH", "DELETE"})
 REGISTRATION = re.compile(r"(?<!/compatibility)/subjects/.+/versions/?$", re.DOTALL)
 STREAM_THREADS = 2  # that generate streamed responses
-PROBES = frozenset({"GET", "HEAD"})
 READY_THREADS = 1  # that check whether the database and Valkey answer
 READY_SECONDS = 1.0  # limit for a probe of readiness: probes share the check in flight
 NOT_READY = b'{"status": "not ready", "reason": "the database or Valkey doesn\'t answer within %.0f s"}' % READY_SECONDS
@@ -192,7 +193,7 @@ class WsgiBridge:
         """Return separate threads for registrations and other API writes, which wait for locks, and for health checks and
         static files, which nothing may block.
         """
-        if path == "/readyz" and method in PROBES:
+        if path == "/readyz" and method in READS:
             return self._ready
         if method in WRITES or (method == "POST" and REGISTRATION.search(path)):
             return self._writers
@@ -303,8 +304,10 @@ def _respond(application: WsgiApplication, environ: dict[str, Any]) -> BridgeRes
         status, headers = int(line[:3]), [(n.lower().encode("latin-1"), v.encode("latin-1")) for n, v in pairs]
         return _no_write
 
+    is_api_read = environ["REQUEST_METHOD"] in READS and not environ["PATH_INFO"].startswith("/ui/")
     try:
-        result = application(environ, start_response)
+        with REPLIES.limited(LONGEST if is_api_read else math.inf):
+            result = application(environ, start_response)
     except Exception:
         logger.exception("no answer to %s %s", environ["REQUEST_METHOD"], environ["PATH_INFO"])
         text = b'{"error_code":500,"message":"Internal Server Error"}'

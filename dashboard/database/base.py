@@ -4,6 +4,7 @@ dashboard/response_cache/epoch.py).
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from django.conf import settings
 from django.db.backends.postgresql import base, operations
 from django.db.utils import DataError, InterfaceError, OperationalError
 
-from dashboard.database.circuit_breaker import REACH, is_ended
+from dashboard.database.circuit_breaker import LONGEST, REACH, REPLIES, check_idle, is_ended
 from dashboard.database.statements import Kind, kind_of, note_written
 from dashboard.response_cache.epoch import ALL, Generation, Groups, generation_at, groups_in
 from dashboard.response_cache.hosts import tell_hosts
@@ -136,6 +137,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _configure_connection(self, connection: Any) -> Any:
         """Configure a new connection of the pool, and note that the database is back."""
         result = super()._configure_connection(connection)  # type: ignore[misc]
+        if REPLIES.is_watched:
+            connection.execute(f"SET lock_timeout = '{LONGEST:.0f}s'")
         REACH.note_there()
         return result
 
@@ -154,7 +157,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         lost = self.connection is not None and bool(self.connection.closed)
         super()._close()  # type: ignore[misc]
         if lost and self.pool and not REACH.is_away():
-            self.pool.check()
+            # In another thread: one that hangs holds up this response otherwise.
+            threading.Thread(target=check_idle, args=[self.pool], daemon=True).start()
 
     @contextmanager
     def _announced(self, groups: Groups) -> Iterator[None]:

@@ -21,8 +21,8 @@ RETRY_SECONDS: Final = 2
 #: seconds for which `/readyz` reports a refused write; a disk isn't freed within two seconds
 REMEMBERED_SECONDS: Final = 30
 #: SQLSTATEs: shut down by an administrator, crashed, starting or recovering; ended an idle connection; too many
-#: connections
-_STATES: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "53300"})
+#: connections; a lock wasn't free in time, as when a process that holds it hangs
+_STATES: Final = frozenset({"57P01", "57P02", "57P03", "57P05", "53300", "55P03"})
 #: SQLSTATEs of a failed write: out of resources (disk, memory), a disk error; a read-only transaction
 _UNWRITABLE: Final = frozenset({"53000", "53100", "53200", "58030", "25006"})
 _CONNECTION: Final = "08"  # the SQLSTATE class of connection errors

@@ -79,10 +79,12 @@ class Site:
         end_children([child])
 
     @contextmanager
-    def hanging(self, name: str) -> Iterator[None]:
-        """A part and its processes do nothing meanwhile, and keep their connections."""
+    def hanging(self, name: str, title: str = "") -> Iterator[None]:
+        """A part and its processes do nothing meanwhile, and keep their connections; or only processes with that title."""
         found = psutil.Process(self.children[name].pid)
-        processes = [found, *found.children(recursive=True)]
+        children = found.children(recursive=True)
+        processes = [child for child in children if title in " ".join(child.cmdline())] if title else [found, *children]
+        assert processes
         for process in processes:
             process.suspend()
         try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import socket
 import threading
 import time
@@ -134,6 +136,47 @@ def test_a_long_statement_goes_on_unless_the_server_hangs(
         monkeypatch.setattr(circuit_breaker, "hangs", lambda address, seconds: False)
         replies.look(2)
         reach.wait(0.01)
+
+
+@pytest.fixture
+def replies(monkeypatch: pytest.MonkeyPatch) -> Iterator[Replies]:
+    """Replies that are looked after all the time."""
+    found, over = Replies(Reach()), threading.Event()
+    monkeypatch.setattr(circuit_breaker, "REPLIES", found)
+    monkeypatch.setattr(circuit_breaker, "OVERDUE", 0.1)
+
+    def look() -> None:
+        while not over.wait(0.05):
+            found.look(2)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    yield found
+    over.set()
+    thread.join()
+
+
+def test_a_server_process_that_hangs_alone_ends_only_its_own_wait(parameters: dict[str, Any], replies: Replies) -> None:
+    with WatchedConnection.connect(**parameters) as working, ThreadPoolExecutor(1) as threads:
+        stopped = WatchedConnection.connect(**parameters)
+        os.kill(stopped.info.backend_pid, signal.SIGSTOP)
+        try:
+            lasting = threads.submit(working.execute, "SELECT pg_sleep(4)")
+            with ends_soon(), pytest.raises(psycopg.OperationalError):
+                stopped.execute("SELECT 1")
+        finally:
+            os.kill(stopped.info.backend_pid, signal.SIGCONT)
+        assert lasting.result().fetchone() == ("",)
+
+
+def test_a_read_over_its_limit_ends_and_so_does_its_statement(parameters: dict[str, Any], replies: Replies) -> None:
+    connection = WatchedConnection.connect(**parameters)
+    with replies.limited(0.3), ends_soon(), pytest.raises(psycopg.OperationalError) as caught:
+        connection.execute("SELECT pg_sleep(%s)", [PATIENCE * 10])
+    assert caught.value.sqlstate is None, "it counts as an outage"
+    with psycopg.connect(**parameters) as other:
+        asked = "SELECT 1 FROM pg_stat_activity WHERE pid = %s"
+        until(lambda: not other.execute(asked, [connection.info.backend_pid]).fetchone())
 
 
 def test_a_server_hangs_that_takes_a_connection_and_says_nothing() -> None:

@@ -15,8 +15,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from dashboard.database.circuit_breaker import LONGEST
 from dashboard.response_cache.epoch import WORDS
 from dashboard.runtime import postgres
+from registry.subjects.registration.locks import POLICY_LOCK
 from tests.outage.site import Answer, Site, running_site
 from tests.waiting import SOON, until
 
@@ -178,6 +180,37 @@ def test_a_database_that_hangs_holds_up_nobody_for_long(site: Site) -> None:
         assert ready.status == 503 and ready.json["database"].startswith("doesn't answer")
         print(f"refused after at most {max(answer.seconds for answer in refused):.2f} s, /readyz {ready.seconds:.2f} s")
     until(lambda: site.ask("POST", "/subjects/hung/versions", schema(1)).status == 200, BACK)
+
+
+def test_sessions_that_hang_under_a_living_server_hold_up_nobody_for_long(site: Site) -> None:
+    """Each fails the request that meets it, in time; the next requests get others, and nothing is lost."""
+    warm = site.ask_at_once(MANY, lambda number: f"/subjects/known-{number}/versions/1?hung")
+    assert {answer.status for answer in warm} == {200}
+    paths = [f"/subjects/known-{number}/versions/1?alone" for number in range(MANY)]
+    with site.hanging("postgres", title=postgres.APPLICATION):
+        answers = site.ask_at_once(len(paths), paths.__getitem__)
+        assert 503 in {answer.status for answer in answers} <= {200, 503}
+        assert max(answer.seconds for answer in answers) < SOON
+        assert all(answer.json["error_code"] == 50001 for answer in answers if answer.status == 503)
+        print(f"answered after at most {max(answer.seconds for answer in answers):.2f} s")
+        until(lambda: site.ask("POST", "/subjects/alone/versions", schema(1)).status == 200)
+    assert site.ask("POST", "/subjects/alone/versions", schema(2)).status == 200
+    assert site.ask("GET", "/subjects/alone/versions").json == [1, 2]
+    again = site.ask_at_once(MANY, lambda number: f"/subjects/known-{number}/versions/1?again")
+    assert {answer.status for answer in again} == {200}
+
+
+def test_a_lock_that_is_never_released_holds_up_a_registration_for_a_while_only(site: Site) -> None:
+    """As a session holds it that hangs in its transaction."""
+    with superuser(site) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT pg_advisory_xact_lock(%s, id::integer) FROM subjects_registry", [POLICY_LOCK])
+        answer = site.ask("POST", "/subjects/locked/versions", schema(1))
+        assert (answer.status, answer.json["error_code"]) == (503, 50001)
+        assert LONGEST <= answer.seconds < LONGEST + SOON
+        other.execute("ROLLBACK")
+    assert site.ask("POST", "/subjects/locked/versions", schema(1)).status == 200
+    assert site.ask("GET", "/subjects/locked/versions").json == [1]
 
 
 def test_what_was_answered_before_goes_on(site: Site) -> None:

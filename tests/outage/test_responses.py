@@ -59,6 +59,7 @@ AWAY = {
     "starting": caused(OperationalError(SECRET), errors.CannotConnectNow(SECRET)),
     "broken connection": caused(OperationalError(SECRET), errors.ConnectionFailure(SECRET)),
     "full": caused(OperationalError(SECRET), errors.TooManyConnections(SECRET)),
+    "lock not free": caused(OperationalError(SECRET), errors.LockNotAvailable(SECRET)),
     "no connection in time": caused(OperationalError(SECRET), PoolTimeout(SECRET)),
     "too many wait": caused(OperationalError(SECRET), TooManyRequests(SECRET)),
     "found in a broken transaction": caused(
