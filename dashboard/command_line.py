@@ -27,6 +27,7 @@ usage: schemadesk COMMAND [OPTIONS]
   migrate               update the tables, as their owner
   prepare               create the registries dev, staging and prod in a new database
   check --deploy        check the settings
+  doctor                check every part, and say how to mend it
   backup, restore       one file with the database and the secrets
 
 `schemadesk COMMAND --help` shows the options of a command, `schemadesk help` Django's other commands.

@@ -1,0 +1,38 @@
+"""`manage.py doctor`: check every part of an installation, and say the cure of what is wrong."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from dataclasses import asdict
+
+from django.core.management.base import BaseCommand
+
+from dashboard.management.diagnosis import diagnose
+
+
+class Command(BaseCommand):
+    """The command; it changes nothing. Exit code 0: nothing fails, 1: something does."""
+
+    help = "Check the settings, the database, Valkey, workers, clusters, Spark and files, and say how to mend them."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Add --json."""
+        parser.add_argument("--json", action="store_true", help="print a JSON object per line")
+
+    def handle(self, *args: object, json: bool, **options: object) -> None:
+        """Print a line per part as it is known; a cure stands below."""
+        fails = False
+        for item in diagnose():
+            fails = fails or item.state == "fails"
+            self.stdout.write(as_json(asdict(item)) if json else f"{item.state:<12}{item.part:<20}{item.sentence}")
+            if item.cure and not json:
+                self.stdout.write(f"{'':<32}→ {item.cure}")
+        if fails:
+            raise SystemExit(1)
+
+
+def as_json(values: dict[str, str]) -> str:
+    """Return a diagnosis as one line of JSON."""
+    return json.dumps(values, ensure_ascii=False)
