@@ -38,8 +38,10 @@ from django.db import connection, connections
 from django.utils import timezone
 
 from dashboard.runtime import kafka as broker
-from dashboard.runtime.layout import free_port, kept_ports
+from dashboard.runtime.layout import Layout, free_port, kept_ports
 from dashboard.runtime.parts import kafka_broker
+from dashboard.runtime.process import Watchdog
+from dashboard.runtime.programs import worker_command
 from registry.access.roles import Actor
 from registry.drift import selectors, services, tasks
 from registry.drift.models import Finding, Scan, SchemaUse, Source, Topic
@@ -411,8 +413,8 @@ print(perform_scan({number}), flush=True)
 """
 
 
-def worker(number: int, settings: Any) -> subprocess.Popen[str]:
-    """A process of its own that performs a scan, with this test's database."""
+def program(settings: Any, *arguments: str, output: int = subprocess.PIPE) -> subprocess.Popen[str]:
+    """A Python process of its own, with this test's database."""
     parts = urlsplit(os.environ["DATABASE_URL"])
     database = urlunsplit(parts._replace(path=f"/{connection.settings_dict['NAME']}"))
     environment = os.environ | {
@@ -423,11 +425,7 @@ def worker(number: int, settings: Any) -> subprocess.Popen[str]:
         "SPARK_REMOTE": settings.SPARK_REMOTE,
     }
     return subprocess.Popen(
-        [sys.executable, "-c", WORKER.format(number=number)],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+        [sys.executable, *arguments], env=environment, stdout=output, stderr=subprocess.STDOUT, text=True
     )
 
 
@@ -437,7 +435,7 @@ def test_a_worker_that_is_killed_leaves_its_scan_to_another(
     assert register(big, system) == 1
     source = add(system, big)
     number = services.queue_scan(source_id=source, by=system)
-    process = worker(number, settings)
+    process = program(settings, "-c", WORKER.format(number=number))
     try:
         until(lambda: process.poll() is not None or Scan.objects.get(pk=number).progress_total > 0)
     finally:
@@ -473,7 +471,7 @@ def test_a_backlog_larger_than_a_deadline_is_read_by_several_scans_and_counted_o
     fill(house, topic, ((n % 2, None, framed(schema_id, string(f"user {n}"))) for n in range(backlog)))
     source = add(system, topic, every_seconds=3600)
     number = services.queue_scan(source_id=source, by=system)
-    process = worker(number, settings)
+    process = program(settings, "-c", WORKER.format(number=number))
     try:
         until(lambda: process.poll() is not None or Scan.objects.get(pk=number).state == "running")
     finally:
@@ -575,32 +573,38 @@ def test_a_scan_that_is_cancelled_ends_at_once_on_spark_too(house: str, big: str
     assert 0 < sum(Topic.objects.get().positions.values()) < MANY
 
 
-def test_a_small_source_does_not_wait_for_large_ones(house: str, big: str, system: Actor) -> None:
+def test_a_small_source_does_not_wait_for_large_ones(house: str, big: str, system: Actor, settings: Any) -> None:
+    """With the worker that `up` starts, and tasks through Valkey."""
     schema_id = register(big, system)
     small_topic = make_topic(house, good(schema_id), partitions=1)
     small = add(system, small_topic, every_seconds=60)
     assert scan(small, system).state == "done"
     fill(house, small_topic, good(schema_id))
+    Source.objects.filter(pk=small).update(next_scan_at=timezone.now() + timedelta(hours=1))
     large = [services.queue_scan(source_id=add(system, big), by=system) for _ in range(3)]
-    running = [Running(number) for number in large[:2]]
-    for run in running:
-        run.until_reading()
-    assert perform_scan(large[2]) == "not claimed", "the last thread is for others"
-    Source.objects.filter(pk=small).update(next_scan_at=timezone.now())
-    began = time.monotonic()
-    for number in services.queue_due_scans(by=system):
-        perform_scan(number)
-    seconds = time.monotonic() - began
-    row = Source.objects.get(pk=small).scans.first()
-    assert row is not None
-    assert row.read is not None
-    assert (row.state, row.read["messages"]) == ("done", 5)
-    assert seconds < 60
-    for number in large:
-        with suppress(WrongState):  # it is done
-            runner.interrupt_scan(services.cancel_scan(scan_id=number, by=system))
-    for run in running:
-        run.ended(120)
+    layout = Layout(Path(settings.BASE_DIR), Path(settings.BASE_DIR), Watchdog())
+    worker = program(settings, *worker_command("scans", 3)(layout).argv[1:], output=subprocess.DEVNULL)
+
+    def are(state: str) -> int:
+        return Scan.objects.filter(pk__in=large, state=state).count()
+
+    try:
+        tasks.queue_due_scans()
+        until(lambda: are("running") == 2 and Scan.objects.filter(pk__in=large, progress_total__gt=0).exists(), 240)
+        due = timezone.now()
+        Source.objects.filter(pk=small).update(next_scan_at=due)
+        tasks.queue_due_scans()
+        until(lambda: Scan.objects.filter(source=small, started_at__gte=due).exists(), 60)
+        assert are("queued") == 1 and are("running") > 0, "the backlog is still read, and the last thread is for others"
+        until(lambda: Scan.objects.filter(source=small, started_at__gte=due, state="done").exists(), 120)
+        row = Source.objects.get(pk=small).scans.first()
+        assert row is not None and row.read is not None and row.read["messages"] == 5
+    finally:
+        for number in large:
+            with suppress(WrongState):  # it is done
+                runner.interrupt_scan(services.cancel_scan(scan_id=number, by=system))
+        worker.kill()
+        worker.wait()
 
 
 def test_a_restart_of_the_database_stops_no_scan(house: str, big: str, system: Actor) -> None:
