@@ -17,7 +17,7 @@ from dashboard.compare.change_details import places_of
 from dashboard.components.diff import text_diff
 from registry.checkpoints.plans import parse_python
 from registry.drift.debezium.columns import NO_DEFAULT, FieldShape, RowShape
-from registry.drift.debezium.compatibility_prediction import predict_refusal
+from registry.drift.debezium.compatibility_prediction import predict_schema
 from registry.drift.debezium.facts import Guard
 from registry.drift.debezium.row_schemas import SchemaText
 from registry.errors import InvalidSchema
@@ -283,7 +283,7 @@ CASES: Final = (
     Case("JSON data: references in a union", int, prove_union, 700),
     Case("lines of a text", lines, lambda texts: text_diff(*texts), 2_000),
     Case("versions of a plan", incoming, in_order, 400),
-    Case("columns of a table", columns, lambda made: predict_refusal(*made, side="key"), 200),
+    Case("columns of a table", columns, lambda made: predict_schema(*made, side="key"), 200),
     Case("declarations of state", declared, read_plan, 120),
     Case("declarations with a kept handle", declared_with_kept_handle, read_plan, 120),
     Case("names for each other", aliased, read_plan, 400),

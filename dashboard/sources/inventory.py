@@ -158,13 +158,25 @@ OPERATIONS: Final = {"c": _("insert"), "u": _("update"), "d": _("delete"), "r": 
 SIDES: Final = {"table": _("the table"), "registered": _("the registered schema"), "events": _("the events")}
 
 
+NEXT_ROW: Final = {
+    "unchanged": _("no new version"),
+    "registered": _("new version"),
+    "refused": _("rejected"),
+    "no_key": _("no key"),
+    "no_schema": _("no schema"),
+    "no_event": _("no event"),
+    "not_checked": _("not checked"),
+}
+KEY_AND_VALUE: Final = {"value": _("Value"), "key": _("Key")}
+
+
 class TableState(BadgeState):
     """Whether table, registered schema and events of a captured table agree; UNKNOWN is never green."""
 
     IN_STEP = ("in_step", "ok", "circle-check", _("In sync"))
     DRIFT = ("drift", "breaks", "octagon-x", _("Differ"))
-    UNKNOWN = ("unknown", "unknown", "circle-dashed", _("Unknown"))
-    SHARED = ("shared", "unknown", "circle-slash", _("Not compared"))
+    UNKNOWN = ("unknown", "unknown", "circle-dashed", _("Not checked"))
+    SHARED = ("shared", "unknown", "circle-slash", _("Not checked"))
 
 
 class AdviceState(BadgeState):
@@ -214,6 +226,16 @@ class CapturedTable:
         sides = [SIDES.get(side, side) for side in self.read.get("behind", ())]
         text = ngettext("%(sides)s is behind", "%(sides)s are behind", len(sides)) % {"sides": joined(sides)}
         return text if sides else ""
+
+    @property
+    def next_row(self) -> list[tuple[str, str, str]]:
+        """What its next row does to the subject of each side, and why; empty in scans that didn't predict it."""
+        rows = self.read.get("next_row", {})
+        return [
+            (label, NEXT_ROW.get(row["outcome"], row["outcome"]), row["reason"])
+            for side, label in KEY_AND_VALUE.items()
+            if (row := rows.get(side))
+        ]
 
     @property
     def operations(self) -> list[tuple[str, int]]:

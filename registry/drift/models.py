@@ -227,6 +227,7 @@ class Topic(models.Model):
         default=dict, help_text="side → subject → Protobuf message type → first and last time it was seen"
     )
     tables = models.JSONField(default=list, help_text="[database, schema, table] whose changes it carried")
+    last_rows = models.JSONField(default=dict, help_text="of its newest change events: their fields, and their table")
     messages = models.PositiveBigIntegerField(default=0, help_text="read so far, by all scans")
     problem = models.TextField(blank=True, help_text="why the last scan couldn't read it")
     volume = models.JSONField(default=dict, help_text="start, hours, end: messages by hour, as TopicVolume has them")

@@ -30,6 +30,14 @@ TABLES: Final = b"""
 SELECT c.oid::bigint AS oid, n.nspname AS schema, c.relname AS name, c.relkind = 'p' AS partitioned,
        CASE c.relreplident WHEN 'd' THEN 'default' WHEN 'n' THEN 'nothing' WHEN 'f' THEN 'full' ELSE 'index' END
          AS identity,
+       CASE WHEN c.relispartition THEN ARRAY(
+           WITH RECURSIVE up AS (
+               SELECT inhparent, 1 AS level FROM pg_inherits WHERE inhrelid = c.oid
+             UNION ALL
+               SELECT i.inhparent, up.level + 1 FROM pg_inherits i JOIN up ON i.inhrelid = up.inhparent
+           ) SELECT pn.nspname || '.' || p.relname FROM up JOIN pg_class p ON p.oid = up.inhparent
+             JOIN pg_namespace pn ON pn.oid = p.relnamespace ORDER BY up.level)::text[]
+         ELSE ARRAY[]::text[] END AS ancestors,
        (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attisdropped)::int
          AS dropped_columns
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -51,7 +59,8 @@ WITH RECURSIVE bases AS (
 )
 SELECT a.attrelid::bigint AS table_oid, a.attname AS name, t.typname AS type,
        format_type(a.atttypid, a.atttypmod) AS declared,
-       NOT a.attnotnull AS nullable, pg_get_expr(d.adbin, d.adrelid) AS default,
+       NOT (a.attnotnull OR own.typnotnull) AS nullable,
+       own.typnotnull AND NOT a.attnotnull AS required_by_domain, pg_get_expr(d.adbin, d.adrelid) AS default,
        a.attgenerated <> '' AS generated, a.attidentity <> '' AS identity,
        CASE WHEN m.typmod < 0 THEN NULL
             WHEN e.typname IN ('varchar', 'bpchar') THEN m.typmod - 4
@@ -66,6 +75,7 @@ SELECT a.attrelid::bigint AS table_oid, a.attname AS name, t.typname AS type,
        ARRAY(SELECT l.enumlabel FROM pg_enum l WHERE l.enumtypid = e.oid ORDER BY l.enumsortorder)::text[] AS labels,
        a.attnum::int AS number
 FROM pg_attribute a
+JOIN pg_type own ON own.oid = a.atttypid
 JOIN base b ON b.type = a.atttypid
 JOIN pg_type t ON t.oid = b.base
 JOIN pg_type e ON e.oid = CASE WHEN t.typcategory = 'A' AND t.typelem <> 0 THEN t.typelem ELSE t.oid END
@@ -155,7 +165,14 @@ def read_catalog(database: DatabaseConnection, tables: TableFilter, *, slot: str
             raise InvalidSource(f"The captured tables have more than {MAX_COLUMNS} columns; narrow table.include.list.")
         indexes = connection.execute(INDEXES, oids).fetchall()
         published = _published(connection, int(server["version"]))
-        publications = {row["name"]: Publication(**row) for row in connection.execute(PUBLICATIONS)}
+        names: dict[str, set[str]] = defaultdict(set)
+        for (schema, name), memberships in published.items():
+            for member in memberships:
+                names[member["publication"]].add(f"{schema}.{name}")
+        publications = {
+            row["name"]: Publication(**row, tables=frozenset(names[row["name"]]))
+            for row in connection.execute(PUBLICATIONS)
+        }
         slots = {row["name"]: Slot(**row) for row in connection.execute(_slots_query(server), {"slot": slot})}
     return Catalog(
         database=str(server["database"]),
@@ -284,6 +301,8 @@ def _tables(
             publications=tuple(member["publication"] for member in memberships),
             dropped_columns=row["dropped_columns"],
             partitioned=row["partitioned"],
+            oid=row["oid"],
+            ancestors=tuple(row["ancestors"]),
             published_columns={
                 member["publication"]: tuple(member["columns"])
                 for member in memberships

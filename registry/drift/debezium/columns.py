@@ -18,6 +18,7 @@ ConnectType = Literal[
 #: for values without a schema: JSON's own kinds, or unknown
 SeenType = Literal["json_integer", "json_number", "json_string", "json_boolean", "json_object", "json_array", "unknown"]
 Kind = ConnectType | SeenType
+Late = Literal["labels", "nullability", ""]
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,8 @@ class FieldShape:
     """A column as a field. `logical` is the semantic type's name, empty without one, None if unknown.
 
     `optional` is None if unknown. `parameters` are the meaningful ones: a decimal's `scale` and
-    `connect.decimal.precision`, an enum's `allowed`, the `length` of bits.
+    `connect.decimal.precision`, an enum's `allowed`, the `length` of bits. `late` is a part of a table's column that a
+    type declares: a change of the type reaches the events when the connector next reads the table's definition.
     """
 
     name: str
@@ -46,6 +48,7 @@ class FieldShape:
     parameters: Mapping[str, str] = field(default_factory=dict)
     default: object = UNKNOWN_DEFAULT
     items: FieldShape | None = None
+    late: Late = ""
 
     @property
     def type_words(self) -> str:

@@ -6,11 +6,13 @@ The types are those of connector 3.7 (its PostgreSQL value converter); unknown t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
 from typing import Final
 
-from registry.drift.debezium.columns import NO_DEFAULT, UNKNOWN_DEFAULT, FieldShape, RowShape
+from registry.drift.debezium.columns import NO_DEFAULT, UNKNOWN_DEFAULT, FieldShape, Late, RowShape
 from registry.drift.debezium.connector import ConnectorConfig
 from registry.drift.debezium.tables import Column, Table, field_name
 
@@ -196,7 +198,8 @@ def shape_of(column: Column, config: ConnectorConfig) -> FieldShape | None:
     if array:
         shape = FieldShape("", "array", items=replace(shape, name="", optional=True))
     default = _default(column, shape)
-    return replace(shape, name=column.name, optional=column.nullable, default=default)
+    late: Late = "nullability" if column.required_by_domain else "labels" if column.kind == "enum" else ""
+    return replace(shape, name=column.name, optional=column.nullable, default=default, late=late)
 
 
 def _element(kind: str, column: Column, config: ConnectorConfig) -> FieldShape | None:
@@ -285,23 +288,68 @@ _BY_SETTING: Final[dict[str, Callable[[Column, ConnectorConfig], FieldShape]]] =
 
 # ---- defaults -----------------------------------------------------------------------------------------------------
 
-_TEXT_LITERAL: Final = re.compile(r"'((?:[^'\\]|'')*)'::(?:character varying|text|bpchar|character|citext)")
-_NUMBER_LITERAL: Final = re.compile(r"'?(-?\d{1,18}(?:\.\d{1,18})?)'?(?:::[a-z ]+)?|\((-\d{1,18})\)(?:::[a-z ]+)?")
-_NUMBERS: Final = frozenset({"int16", "int32", "int64", "float32", "float64"})
+#: as the connector recognises functions and the first quoted text
+_FUNCTION: Final = re.compile(r"\(?[A-Za-z0-9_.]+\(.*")
+_QUOTED: Final = re.compile(r"'((?:[^']|'')*)'")
+_NUMBER: Final = re.compile(r"[+-]?\d{1,18}(\.\d{1,18})?")
+_NUMBERS: Final = frozenset({"int2", "int4", "int8", "float4", "float8", "numeric"})
+#: type → what stands for the result of a function
+_OF_FUNCTION: Final[Mapping[str, object]] = {
+    **dict.fromkeys(_NUMBERS, "0"),
+    **dict.fromkeys(("text", "varchar", "bpchar"), ""),
+    **dict.fromkeys(("json", "jsonb"), "{}"),
+    "uuid": "00000000-0000-0000-0000-000000000000",
+    "bool": "false",
+    **dict.fromkeys(("date", "timestamp", "timestamptz"), "1970-01-01"),
+}
+_NOW: Final = frozenset({"CURRENT_DATE", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP"})
+_EPOCH: Final = date(1970, 1, 1)
 
 
 def _default(column: Column, shape: FieldShape) -> object:
-    """Return the default in the schema if it is a literal; the connector's value of an expression is unknown."""
-    if column.default is None:
-        # An identity column's default is a sequence; the connector writes 0 or none.
-        return UNKNOWN_DEFAULT if column.identity else NO_DEFAULT
-    if shape.logical or shape.items is not None:
+    """Return the default in the schema: a literal's value, or what the connector writes for a function.
+
+    UNKNOWN_DEFAULT for types whose defaults aren't known here.
+    """
+    if column.default is None or column.default.startswith("NULL::"):
+        return NO_DEFAULT  # an identity column has none either
+    if column.type not in _OF_FUNCTION or column.kind != "base":
         return UNKNOWN_DEFAULT
-    text = column.default.strip()
-    if shape.kind == "boolean" and text in ("true", "false"):
-        return text == "true"
-    if shape.kind == "string" and (literal := _TEXT_LITERAL.fullmatch(text)):
-        return literal[1].replace("''", "'")
-    if shape.kind in _NUMBERS and (literal := _NUMBER_LITERAL.fullmatch(text)):
-        return float(literal[1] or literal[2])
+    text = column.default
+    if _FUNCTION.match(text) or text in _NOW:
+        return _default_value(str(_OF_FUNCTION[column.type]), column, shape)
+    quoted = _QUOTED.search(text)
+    return _default_value(quoted[1].replace("''", "'") if quoted else text, column, shape)
+
+
+def _default_value(text: str, column: Column, shape: FieldShape) -> object:
+    if column.type in _NUMBERS:
+        return _number_default(text, column, shape)
+    if column.type == "bool":
+        return text.lower() in ("true", "t")
+    if column.type in ("date", "timestamp", "timestamptz"):
+        return _time_default(text, column, shape)
+    return text
+
+
+def _number_default(text: str, column: Column, shape: FieldShape) -> object:
+    if not _NUMBER.fullmatch(text):
+        return NO_DEFAULT  # an expression that the connector can't read
+    if column.type != "numeric" or shape.kind == "float64":
+        return int(text) if text.lstrip("+-").isdigit() and shape.kind.startswith("int") else float(text)
+    if "scale" not in shape.parameters:
+        return UNKNOWN_DEFAULT
+    unscaled = int(Decimal(text).scaleb(int(shape.parameters["scale"])))
+    return unscaled.to_bytes(unscaled.bit_length() // 8 + 1, "big", signed=True).decode("latin-1")
+
+
+def _time_default(text: str, column: Column, shape: FieldShape) -> object:
+    if text == "1970-01-01" and column.type == "timestamptz" and shape.kind == "string":
+        return "1970-01-01T00:00:00.000000Z"
+    try:
+        days = (date.fromisoformat(text) - _EPOCH).days
+    except ValueError:
+        return UNKNOWN_DEFAULT
+    if shape.kind == "int32" or (shape.kind == "int64" and not days):
+        return float(days)
     return UNKNOWN_DEFAULT

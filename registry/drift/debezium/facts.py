@@ -6,17 +6,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from registry.drift.debezium.connector import ConnectorConfig, ConnectorStatus
+from registry.drift.debezium.last_rows import LastRows
 from registry.drift.debezium.row_schemas import SchemaText
 from registry.drift.debezium.tables import Catalog, Table, topic_name
-from registry.observations import ChangeEvents, FieldProfile, Side
+from registry.observations import ChangeEvents, Side
 
 
 @dataclass(frozen=True)
 class Guard:
-    """What a new schema of a subject must pass: its level, and the texts of its live versions, ascending."""
+    """What a new schema of a subject must pass: its level and mode, and the texts of its live versions, ascending.
+
+    `is_cut`: older versions are missing.
+    """
 
     level: str
     history: tuple[str, ...]
+    is_cut: bool = False
+    mode: str = "READWRITE"
+
+    @property
+    def is_read_only(self) -> bool:
+        """Return whether the mode rejects every new schema."""
+        return self.mode.startswith("READONLY")
 
 
 @dataclass(frozen=True)
@@ -24,10 +35,10 @@ class TopicFacts:
     """The facts of one topic.
 
     `registered` has the newest live version by side, `subjects` the qualified name of its subject, and `guards` the
-    checks that a new version must pass. `event_schemas` are the newest schemas in the events, by side. `null_keys` and
+    checks that a new version must pass. `event_schemas` are the newest schemas in the events of any scan, by side. `null_keys` and
     `tombstones` count messages of this scan. `nulls_are_newest` is true if no message with a key follows the last one
     without. `tables` are the tables whose changes the topic carried in any scan, or should carry, as (database, schema,
-    table).
+    table). `last_rows` are the newest events of any scan, but the columns of their table as of earlier scans.
     """
 
     topic: str
@@ -41,9 +52,9 @@ class TopicFacts:
     registered: Mapping[Side, SchemaText] = field(default_factory=dict)
     guards: Mapping[Side, Guard] = field(default_factory=dict)
     event_schemas: Mapping[Side, SchemaText] = field(default_factory=dict)
-    profiles: tuple[FieldProfile, ...] = ()
     changes: tuple[ChangeEvents, ...] = ()
     tables: tuple[tuple[str, str, str], ...] = ()
+    last_rows: LastRows = field(default_factory=LastRows)
 
     def count(self, operations: str) -> int:
         """Return the number of events with one of the operations."""
@@ -87,6 +98,19 @@ class ConnectorFacts:
         """Return a table's topic before the transforms; the names of its schemas derive from it."""
 
         return topic_name(self.config.delimiter.join((self.config.prefix, schema, table)))
+
+    def published_as(self, table: Table) -> str | None:
+        """Return the table under whose name the publication publishes a table's changes; None if it publishes none.
+
+        It is the table itself, or a partitioned table that it is a partition of. Without a catalog or a publication in
+        it, the table itself is assumed.
+        """
+        publication = self.catalog.publications.get(self.config.publication) if self.catalog is not None else None
+        if publication is None or self.config.plugin != "pgoutput":  # the other plugins don't use publications
+            return table.full_name
+        if publication.name in table.publications:
+            return table.full_name
+        return next((name for name in table.ancestors if name in publication.tables), None)
 
 
 MAX_NAMED = 6

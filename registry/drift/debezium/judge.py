@@ -6,12 +6,14 @@ clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from registry.drift.debezium.columns import SIDES
+from registry.drift.debezium.connector import ConnectorStatus
 from registry.drift.debezium.facts import ConnectorFacts, TopicFacts, listed, sized
-from registry.drift.debezium.judge_columns import TableState, check_tables, judge_columns
+from registry.drift.debezium.judge_columns import TableState, check_tables, judge_columns, next_schemas
 from registry.drift.debezium.judge_tables import identity_in, judge_events, judge_names, judge_tables
 from registry.drift.debezium.rules import RULES
 from registry.drift.debezium.tables import Catalog, Slot, Table
@@ -58,7 +60,9 @@ def _states(world: ConnectorFacts) -> Iterator[JudgedFinding]:
             location=f"{name} task {task.number}",
             evidence={"connector": name, "task": task.number, "state": status.state, "trace": task.trace},
         )
-    if status.state not in _FINE:
+    idle = _idle_tasks(status)
+    if status.state not in _FINE or idle:
+        names["tasks"] = idle
         trace = {"trace": status.trace} if status.trace else {}
         yield make_finding(
             "CONNECTOR_NOT_RUNNING",
@@ -68,6 +72,25 @@ def _states(world: ConnectorFacts) -> Iterator[JudgedFinding]:
             severity="break" if status.state == "FAILED" else None,
             evidence={"connector": name, "state": status.state, **trace},
         )
+
+
+def _idle_tasks(status: ConnectorStatus) -> str:
+    """Return in words that no task of a running connector works; empty otherwise, also if they failed."""
+    if status.state != "RUNNING" or any(task.state in _FINE or task.state == "FAILED" for task in status.tasks):
+        return ""
+    states = listed(sorted({task.state for task in status.tasks}))
+    return f", but its tasks are {states}" if states else ", but has no task"
+
+
+def removed_connector(name: str, where: str, slot_name: str, slot: str) -> JudgedFinding:
+    """Return the finding of a connector that no longer exists; `slot` says what is known of its slot."""
+    return make_finding(
+        "CONNECTOR_REMOVED",
+        {"connector": name, "where": where, "slot": slot},
+        (name,),
+        location=name,
+        evidence={"connector": name, "slot": slot_name},
+    )
 
 
 def reason_of(trace: str) -> str:
@@ -162,15 +185,39 @@ def _publication(world: ConnectorFacts, catalog: Catalog) -> Iterator[JudgedFind
             location=f"publication {config.publication}",
             evidence={**evidence, "operations": missing},
         )
-    for table in world.captured:
-        if config.publication not in table.publications and not table.partitioned:
-            yield make_finding(
-                "TABLE_NOT_PUBLISHED",
-                {**names, "table": table.full_name},
-                (config.name, table.full_name),
-                location=table.full_name,
-                evidence={**evidence, "table": table.full_name},
-            )
+    captured = {table.full_name: table for table in world.captured}
+    partitions: dict[str, list[Table]] = defaultdict(list)
+    for table in captured.values():
+        for ancestor in table.ancestors if not table.partitioned else ():
+            partitions[ancestor].append(table)
+    for name, table in captured.items():
+        if world.published_as(table) not in captured:
+            yield _not_published(world, table, partitions[name])
+
+
+def _not_published(world: ConnectorFacts, table: Table, partitions: Sequence[Table]) -> JudgedFinding:
+    """Return the finding of a table whose changes never arrive, or arrive under the names of other tables."""
+    config, under = world.config, world.published_as(table)
+    rule, names = "TABLE_NOT_PUBLISHED", {"root": under or "", "consequence": ""}
+    if under:
+        rule = "PARTITION_PUBLISHED_AS_ROOT"
+    elif table.partitioned:
+        rule = "PARTITIONS_PUBLISHED_APART"
+        topics = [world.topic_of(part.schema, part.name) or "an unknown topic" for part in partitions]
+        names["consequence"] = (
+            f"they arrive in {listed(topics)}"
+            if partitions
+            else f"connector {config.name} captures none of them, so they never arrive"
+        )
+    names |= {"connector": config.name, "publication": config.publication, "table": table.full_name}
+    names["database"] = world.catalog.database if world.catalog else ""
+    return make_finding(
+        rule,
+        names,
+        (config.name, table.full_name),
+        location=table.full_name,
+        evidence={"connector": config.name, "publication": config.publication, "table": table.full_name},
+    )
 
 
 _RANK = {"break": 0, "risk": 1, "notice": 2}
@@ -272,12 +319,25 @@ def _table(world: ConnectorFacts, table: Table, state: TableState | None) -> dic
         "identity_case": identity.case if identity else "",
         "identity_sentence": identity.sentence if identity else "",
         "refused": list(identity.refuses) if identity else [],
-        "published": world.config.publication in table.publications,
+        "published": None if world.catalog is None else world.published_as(table) is not None,
         "row_filter": table.row_filters.get(world.config.publication, ""),
         "events": {op: facts.count(op) for op in OPERATIONS},
         "tombstones": facts.tombstones,
         "key_changes": facts.key_changes,
         **_three_way(state),
+        **({} if topic else {"state": "unknown"}),
+        "next_row": _next_row(world, state),
+    }
+
+
+def _next_row(world: ConnectorFacts, state: TableState | None) -> dict[str, Any]:
+    """Return by side what the next row does to its subject; `reason` says why it is refused or not checked."""
+    if state is None:
+        why = "the topic is unknown, or other tables share it"
+        return {side: {"outcome": "not_checked", "reason": why} for side in ("value", "key")}
+    return {
+        side: {"outcome": prediction.outcome, "reason": prediction.reason}
+        for side, prediction in next_schemas(world, state).items()
     }
 
 

@@ -17,10 +17,12 @@ from registry.drift.debezium.columns import (
     TableComparison,
     compare,
 )
-from registry.drift.debezium.compatibility_prediction import PredictedRefusal, predict_refusal
+from registry.drift.debezium.compatibility_prediction import NextSchema, predict_schema
+from registry.drift.debezium.connector import Converter
 from registry.drift.debezium.expected_columns import ExpectedShape, expected_of
 from registry.drift.debezium.facts import ConnectorFacts, TopicFacts, listed
-from registry.drift.debezium.row_schemas import SchemaText, UnreadableShape, row_of, row_of_profiles
+from registry.drift.debezium.last_rows import replaced_columns
+from registry.drift.debezium.row_schemas import SchemaText, UnreadableShape, row_of
 from registry.drift.debezium.tables import Table
 from registry.drift.judge.model import JudgedFinding, make_finding
 from registry.drift.rules.rule import Severity
@@ -100,7 +102,7 @@ def _checked(world: ConnectorFacts, table: Table, facts: TopicFacts, expected: E
     rows = _sides(facts, "value", expected.row, unreadable)
     keys = _sides(facts, "key", expected.key, unreadable)
     # The age of JSON keys without a schema is unknown: there, all keys must be null.
-    if facts.lost_its_key and ("key" in facts.event_schemas or row_of_profiles(facts.profiles, "key") is None):
+    if facts.lost_its_key and ("key" in facts.event_schemas or "key" not in facts.last_rows.rows):
         keys["events"] = RowShape({})
     compared = compare(
         rows,
@@ -132,7 +134,7 @@ def _sides(
         except UnreadableShape as error:
             unreadable.append((label, side, str(error)))
     if "events" not in rows:
-        profiled = row_of_profiles(facts.profiles, side)
+        profiled = facts.last_rows.rows.get(side)
         if profiled is not None and (side == "value" or _one_key(profiled, facts)):
             rows["events"] = profiled
     return rows
@@ -151,6 +153,7 @@ def judge_columns(world: ConnectorFacts) -> Iterator[JudgedFinding]:
             yield _column(state, departure, facts)
         if state.compared.key is not None:
             yield _key(state, state.compared.key, facts)
+        yield from _replaced(state, facts)
         for label, side, reason in state.unreadable:
             names = {
                 "what": label,
@@ -168,24 +171,59 @@ def judge_columns(world: ConnectorFacts) -> Iterator[JudgedFinding]:
                 subject=facts.subjects.get(side, ""),
                 evidence=names,
             )
-        for side, row, ignore in _pending(world, state):
-            guard, registered = facts.guards.get(side), facts.registered.get(side)
-            if guard is None or registered is None:
-                continue
-            if refusal := predict_refusal(registered, row, guard, side=side, ignore=ignore):
-                yield _refused(world, state, facts, side, refusal)
+        for side, prediction in next_schemas(world, state).items():
+            if prediction.outcome == "refused":
+                yield _refused(world, state, facts, side, prediction)
 
 
-def _pending(world: ConnectorFacts, state: TableState) -> Iterator[tuple[TopicSide, RowShape, frozenset[str]]]:
-    """Yield the sides whose registered schema is behind the table, with the next row's fields and the optional ones.
+def _replaced(state: TableState, facts: TopicFacts) -> Iterator[JudgedFinding]:
+    """Yield columns that are others than those of the newest events, under the same name."""
+    table = state.table.full_name
+    for column, before in replaced_columns(facts.last_rows.columns, state.table).items():
+        if column not in state.expected.columns.values():
+            continue
+        origin = f"it has the values of the column that was {before}" if before else "it was dropped and added again"
+        yield make_finding(
+            "COLUMN_REPLACED",
+            {"column": column, "table": table, "origin": origin},
+            (table, column),
+            location=f"{table}.{column}",
+            severity=None if before else "risk",
+            topic=state.topic,
+            subject=facts.subjects.get("value", ""),
+            evidence={"table": table, "column": column, "before": before, "topic": state.topic},
+        )
 
-    A lost key has no schema.
-    """
-    row, key = state.expected.row, state.expected.key
-    if row is not None and any("registered" in departure.behind for departure in state.compared.columns):
-        yield "value", row, state.expected.either
-    if key is not None and key.fields and state.compared.key is not None and "registered" in state.compared.key.behind:
-        yield "key", key, frozenset(_added_to_keys(world))
+
+def next_schemas(world: ConnectorFacts, state: TableState) -> dict[TopicSide, NextSchema]:
+    """Return what the table's next row does to the subject of each side."""
+    facts, added = world.topics.get(state.topic, TopicFacts(state.topic)), frozenset(_added_to_keys(world))
+    expected = state.expected
+    if world.published_as(state.table) != state.table.full_name:
+        return {"value": NextSchema("no_event"), "key": NextSchema("no_event")}
+    return {
+        "value": _next_schema(facts, "value", expected.row, expected.either, world.config.value_converter),
+        "key": _next_schema(facts, "key", expected.key, added, world.config.key_converter),
+    }
+
+
+def _next_schema(
+    facts: TopicFacts, side: TopicSide, row: RowShape | None, ignore: frozenset[str], converter: Converter
+) -> NextSchema:
+    registered, guard = facts.registered.get(side), facts.guards.get(side)
+    if converter in ("json", "json_with_schema"):
+        return NextSchema("no_schema")
+    if row is None:
+        return NextSchema("not_checked", "the table's columns, or what the connector does with them, are unknown")
+    if side == "key" and not row.fields:
+        return NextSchema("no_key")
+    if registered is not None and guard is not None:
+        return predict_schema(registered, row, guard, side=side, ignore=ignore)
+    if side in facts.subjects:
+        return NextSchema("not_checked", "not all versions of the subject could be read as schemas of rows")
+    if converter in ("worker", "other"):
+        return NextSchema("not_checked", "the converter is unknown, and the subject has no version")
+    return NextSchema("registered")
 
 
 def _added_to_keys(world: ConnectorFacts) -> tuple[str, ...]:
@@ -193,16 +231,16 @@ def _added_to_keys(world: ConnectorFacts) -> tuple[str, ...]:
 
 
 def _refused(
-    world: ConnectorFacts, state: TableState, facts: TopicFacts, side: TopicSide, refusal: PredictedRefusal
+    world: ConnectorFacts, state: TableState, facts: TopicFacts, side: TopicSide, refusal: NextSchema
 ) -> JudgedFinding:
-    subject = facts.subjects.get(side, "")
+    subject, guard = facts.subjects.get(side, ""), facts.guards[side]
     return make_finding(
         "NEXT_ROW_REFUSED",
         {
             "table": state.table.full_name,
             "connector": world.config.name,
             "subject": subject,
-            "level": facts.guards[side].level,
+            "level": guard.mode if guard.is_read_only else guard.level,
             "reason": refusal.reason,
             "change": refusal.cure,
         },

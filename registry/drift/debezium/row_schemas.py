@@ -7,11 +7,12 @@ A value's schema is an envelope if it has `after` and `op`; otherwise it is the 
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, get_args
 
-from registry.drift.debezium.columns import NO_DEFAULT, FieldShape, RowShape
+from registry.drift.debezium.columns import NO_DEFAULT, UNKNOWN_DEFAULT, FieldShape, RowShape
 from registry.errors import InvalidSchema
 from registry.formats.avro.json_reader import check_depth, read_json
 from registry.formats.json_pointer import SchemaProblem
@@ -213,7 +214,7 @@ class JsonSchemaReader:
             parameters={str(key): str(value) for key, value in parameters.items()}
             if isinstance(parameters, dict)
             else {},
-            default=schema.get("default", NO_DEFAULT) if schema.get("default") is not None else NO_DEFAULT,
+            default=_plain_default(kind, schema.get("default")),
             items=self._field("", items, False) if isinstance(items, dict) else None,
         )
 
@@ -303,6 +304,18 @@ def _json_schema(value: Any, side: Side) -> list[FieldShape]:
     return fields
 
 
+def _plain_default(kind: str, default: Any) -> object:
+    """Return a default in JSON as Avro has it: bytes are a text of one character each, not base64."""
+    if default is None:
+        return NO_DEFAULT
+    if kind != "bytes" or not isinstance(default, str):
+        return default
+    try:
+        return base64.b64decode(default, validate=True).decode("latin-1")
+    except ValueError:
+        return UNKNOWN_DEFAULT
+
+
 _CONNECT_KINDS: Final = {"float": "float32", "double": "float64"}
 
 
@@ -330,7 +343,7 @@ def _connect_field(value: Mapping[str, Any]) -> FieldShape:
         logical,
         optional=bool(value.get("optional", False)),
         parameters={str(name): str(setting) for name, setting in parameters.items()} if parameters else {},
-        default=value.get("default", NO_DEFAULT),
+        default=_plain_default(kind, value.get("default")),
         items=_connect_field(items) if kind == "array" and isinstance(items, dict) else None,
     )
 
@@ -344,11 +357,12 @@ _READERS: Final[dict[SchemaLanguage, Callable[[Any, Side], list[FieldShape]]]] =
 # ---- JSON without a schema ----------------------------------------------------------------------------------------
 
 
-def row_of_profiles(profiles: Iterable[FieldProfile], side: Side) -> RowShape | None:
-    """Return the row or key seen in a topic's JSON data; None if no row was seen.
+def row_of_profiles(profiles: Iterable[FieldProfile], side: Side, before: RowShape | None = None) -> RowShape | None:
+    """Return the newest row or key in a topic's JSON data; `before` if no row was seen.
 
-    Fields that only some messages have are in `partly`. The shape isn't exact if the scan omitted names: it masks those
-    that don't look like names (the path `{}`) and follows a limited number of paths.
+    `before` is the row of earlier messages. If only some of these messages have a field, it was added or dropped
+    meanwhile: the earlier messages say which. Without them, the field is in `partly`. The shape isn't exact if the scan
+    omitted names: it masks those that don't look like names (the path `{}`) and follows a limited number of paths.
     """
     own = {profile.path: profile for profile in profiles if profile.side == side and profile.framing is None}
     if side == "value" and "after" in own and "op" in own:
@@ -357,19 +371,21 @@ def row_of_profiles(profiles: Iterable[FieldProfile], side: Side) -> RowShape | 
     else:
         parent, prefix = "", ""
         rows = max((profile.messages for profile in own.values()), default=0)
-    if not rows:
-        return None
     fields, partly = {}, set()
-    for path, profile in own.items():
+    earlier = before or RowShape({}, exact=False)
+    for path, profile in own.items() if rows else ():
         name = path.removeprefix(prefix)
         if not name or not path.startswith(prefix) or not profile.present or _is_below(name, prefix, own):
             continue
+        known = earlier.fields.get(name)
+        if profile.present < rows and known is not None and name not in earlier.partly:
+            continue  # dropped
         # It is unknown whether a null is from before or after a change.
-        fields[name] = FieldShape(name, _seen_kind(profile), None)
-        if profile.present < rows:
+        fields[name] = FieldShape(name, _seen_kind(profile, known), None)
+        if profile.present < rows and (known is not None or not earlier.exact):
             partly.add(name)
     exact = f"{parent}{{}}" not in own and len(own) < MOST_PATHS
-    return RowShape(fields, exact, frozenset(partly)) if fields else None
+    return RowShape(fields, exact, frozenset(partly)) if fields else before
 
 
 def _is_below(name: str, prefix: str, own: Mapping[str, FieldProfile]) -> bool:
@@ -380,8 +396,17 @@ def _is_below(name: str, prefix: str, own: Mapping[str, FieldProfile]) -> bool:
     return any(prefix + ".".join(parts[:number]) in own for number in range(1, len(parts)))
 
 
-def _seen_kind(profile: FieldProfile) -> Any:
+_NUMBERS: Final = frozenset({"integer", "number"})
+
+
+def _seen_kind(profile: FieldProfile, before: FieldShape | None) -> Any:
+    """Return the kind of the newest values: that of earlier ones if all are null, the other of two kinds otherwise."""
     kinds = {kind for kind, count in profile.kinds.items() if count and kind != "null"}
-    if kinds == {"integer", "number"}:
+    earlier = before.kind.removeprefix("json_") if before is not None else "unknown"
+    if not kinds and before is not None:
+        return before.kind
+    others = kinds - (_NUMBERS if earlier in _NUMBERS else {earlier})
+    kinds = others if others and earlier != "unknown" else kinds
+    if kinds == _NUMBERS:
         return "json_number"
     return f"json_{kinds.pop()}" if len(kinds) == 1 else "unknown"

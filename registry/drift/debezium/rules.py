@@ -20,8 +20,15 @@ ROWS: Final[tuple[Rule, ...]] = (
     Rule(
         "CONNECTOR_NOT_RUNNING",
         "risk",
-        "Connector {connector} is {state}: no changes reach the topics, and its slot retains the database's log.",
+        "Connector {connector} is {state}{tasks}: no changes reach the topics, and its slot retains the database's log.",
         "Resume it, or delete it together with its slot {slot} if it is no longer needed.",
+    ),
+    Rule(
+        "CONNECTOR_REMOVED",
+        "break",
+        "Kafka Connect at {where} has no connector {connector}: no changes reach the topics. {slot}",
+        "Create it again with the same name, topic.prefix and slot.name, or remove this source. Drop a slot that is no "
+        "longer needed: SELECT pg_drop_replication_slot(…).",
     ),
     Rule(
         "CONNECTOR_NOT_UNDERSTOOD",
@@ -79,6 +86,21 @@ ROWS: Final[tuple[Rule, ...]] = (
         "never arrive.",
         "ALTER PUBLICATION {publication} ADD TABLE {table}, then snapshot the table, or remove it from "
         "table.include.list.",
+    ),
+    Rule(
+        "PARTITIONS_PUBLISHED_APART",
+        "risk",
+        "{table} is partitioned, and publication {publication} publishes its changes under the names of its partitions: "
+        "{consequence}.",
+        "ALTER PUBLICATION {publication} SET (publish_via_partition_root = true) if consumers read the topic of {table}; "
+        "table.include.list must then include it. Otherwise remove it from table.include.list.",
+    ),
+    Rule(
+        "PARTITION_PUBLISHED_AS_ROOT",
+        "risk",
+        "Publication {publication} publishes the changes of partition {table} under the name of {root}, which connector "
+        "{connector} doesn't capture: they never arrive.",
+        "Add {root} to table.include.list, or ALTER PUBLICATION {publication} SET (publish_via_partition_root = false).",
     ),
     Rule(
         "OPERATIONS_NOT_PUBLISHED",
@@ -227,6 +249,14 @@ ROWS: Final[tuple[Rule, ...]] = (
         "Column {column} of {table} looks renamed to {becomes}{proof}. {says} {lagging}",
         "{remedy} To consumers, a rename is one column removed and another added: provide an alias, or both "
         "columns during the transition.",
+        group="Changes of table {table}",
+    ),
+    Rule(
+        "COLUMN_REPLACED",
+        "break",
+        "Column {column} of {table} is now another column: {origin}. Neither its name nor the schemas show this.",
+        "Give the columns names that were not in use before. If the change is meant, have consumers reload the table: "
+        "in rows from before, {column} has other values.",
         group="Changes of table {table}",
     ),
     Rule(

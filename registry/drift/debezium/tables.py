@@ -24,7 +24,7 @@ WalStatus = Literal["reserved", "extended", "unreserved", "lost", ""]
 class Column:
     """A column. `type` is its base type's name (`numeric`, `_int4` for arrays), `declared` is the type in SQL.
 
-    `length`, `scale` and `precision` come from its type modifier, None without one; `dimensions` are those of an array
+    `required_by_domain`: only its domain is NOT NULL. `length`, `scale` and `precision` come from its type modifier, None without one; `dimensions` are those of an array
     as declared. `default` is the SQL expression; `labels` are those of an enum.
     """
 
@@ -42,6 +42,7 @@ class Column:
     kind: Literal["base", "enum", "domain", "composite", "range", "other"] = "base"
     labels: tuple[str, ...] = ()
     number: int = 0
+    required_by_domain: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Index:
 class Table:
     """A table of the catalog. `dropped_columns` counts columns dropped since its creation.
 
-    `published_columns` and `row_filters` are by publication, if the server supports them.
+    `ancestors` are the partitioned tables that it is a partition of, as `schema.table`, the nearest first. `published_columns` and `row_filters` are by publication, if the server supports them.
     """
 
     schema: str
@@ -71,6 +72,8 @@ class Table:
     publications: tuple[str, ...] = ()
     dropped_columns: int = 0
     partitioned: bool = False
+    oid: int = 0
+    ancestors: tuple[str, ...] = ()
     published_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     row_filters: Mapping[str, str] = field(default_factory=dict)
 
@@ -87,13 +90,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Publication:
-    """A publication and the operations that it publishes."""
+    """A publication, the operations that it publishes, and under which tables' names, as `schema.table`."""
 
     name: str
     inserts: bool
     updates: bool
     deletes: bool
     truncates: bool
+    tables: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,11 @@ class ConnectorTask(TypedDict):
     trace: str
 
 
+class ConnectorRemoved(TypedDict):
+    connector: str
+    slot: str
+
+
 class ConnectorState(TypedDict):
     connector: str
     state: str
@@ -207,6 +212,15 @@ class ColumnDeparture(TypedDict):
     topic: str
 
 
+class ColumnReplaced(TypedDict):
+    """`before` is the name that the column with these values had, empty if there was none."""
+
+    table: str
+    column: str
+    before: str
+    topic: str
+
+
 class KeyChange(TypedDict):
     table: str
     says: dict[str, list[str]]
@@ -297,6 +311,7 @@ FORMS: Final[dict[str, type]] = {
     "CHECKPOINT_NOT_ADVANCING": NotAdvancing,
     "CONNECTOR_TASK_FAILED": ConnectorTask,
     "CONNECTOR_NOT_RUNNING": ConnectorState,
+    "CONNECTOR_REMOVED": ConnectorRemoved,
     "CONNECTOR_NOT_UNDERSTOOD": ConnectorDoubts,
     "SLOT_LOST": Slot,
     "SLOT_AT_RISK": Slot,
@@ -305,6 +320,8 @@ FORMS: Final[dict[str, type]] = {
     "SLOT_MISSING": Slot,
     "PUBLICATION_MISSING": Publication,
     "TABLE_NOT_PUBLISHED": PublicationTable,
+    "PARTITIONS_PUBLISHED_APART": PublicationTable,
+    "PARTITION_PUBLISHED_AS_ROOT": PublicationTable,
     "OPERATIONS_NOT_PUBLISHED": PublicationOperations,
     "TOPIC_SHARED": NamesMeet,
     "TOPICS_CLASH": NamesMeet,
@@ -327,6 +344,7 @@ FORMS: Final[dict[str, type]] = {
     "COLUMN_ADDED": ColumnDeparture,
     "COLUMN_DROPPED": ColumnDeparture,
     "COLUMN_RENAMED": ColumnDeparture,
+    "COLUMN_REPLACED": ColumnReplaced,
     "COLUMN_RETYPED": ColumnDeparture,
     "COLUMN_SCALED": ColumnDeparture,
     "COLUMN_RELABELLED": ColumnDeparture,

@@ -22,7 +22,13 @@ from registry.observations import Observation
 DRIFT: Final = Path(__file__).parent.parent
 DATA: Final = Path(__file__).with_name("detector.json")
 #: the code that determines findings: the texts of a finding may change without finding others
-SOURCES: Final = ("judge/*.py", "debezium/judge*.py", "debezium/expected_columns.py", "debezium/columns.py")
+SOURCES: Final = (
+    "judge/*.py",
+    "debezium/judge*.py",
+    "debezium/expected_columns.py",
+    "debezium/columns.py",
+    "debezium/last_rows.py",
+)
 ALL_RULES: Final = "*"
 
 

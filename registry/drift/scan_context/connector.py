@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, TypeVar, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar, cast
 
 from django.db.models import Max, Q
 
+from registry.drift.debezium.columns import RowShape
 from registry.drift.debezium.facts import ConnectorFacts, Guard, TopicFacts
-from registry.drift.debezium.row_schemas import LANGUAGES, SchemaText
+from registry.drift.debezium.last_rows import LastRows, columns_after
+from registry.drift.debezium.row_schemas import LANGUAGES, SchemaText, row_of_profiles
+from registry.drift.debezium.tables import Table
 from registry.drift.judge.model import Mark
 from registry.drift.judge.topic_observations import milliseconds
-from registry.drift.models import SchemaUse, Source
+from registry.drift.models import SchemaUse, Source, Topic
 from registry.drift.scan_context.versions import (
     ReadSchema,
     VersionRow,
@@ -34,7 +38,7 @@ from registry.observations import (
     TopicTotals,
 )
 from registry.subjects.models import Schema
-from registry.subjects.policy.effective_policy import effective_configs
+from registry.subjects.policy.effective_policy import scope_settings_for_many
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
 
 SIDES: Final[tuple[Side, ...]] = ("key", "value")
@@ -65,8 +69,10 @@ def topic_facts(
     captured = {world.topic_of(table.schema, table.name) for table in world.captured} - {None}
     names = sorted({name for name, collected in topics.items() if not collected.gone} | cast("set[str]", captured))
     collected = _collected(observations)
-    tables = _tables(source, world, topics, collected)
-    schemas = _Schemas(source, names, observations)
+    stored = _stored(source, topics)
+    tables = _tables(world, topics, collected, stored)
+    before = {name: LastRows.read(row.last_rows) for name, row in stored.items()}
+    schemas = _Schemas(source, names, observations, _still_newest(before, collected))
     facts = {}
     for name in names:
         own, there = collected.get(name, _TopicData()), topics.get(name, ScannedTopic(name))
@@ -82,21 +88,58 @@ def topic_facts(
             registered=schemas.registered(name),
             guards=schemas.guards(name),
             event_schemas=schemas.of_events(name),
-            profiles=tuple(own.profiles),
             changes=tuple(own.changes),
             tables=tables.get(name, ()),
+            last_rows=schemas.last_rows(name, own, before.get(name, LastRows()), is_reread=there.again),
         )
     return facts
 
 
+def _stored(source: Source, topics: Mapping[str, ScannedTopic]) -> dict[str, Topic]:
+    """Return the rows of existing topics that weren't recreated, with what earlier scans read of their events."""
+    rows = source.topics.only("name", "tables", "last_rows", "source_id")
+    return {row.name: row for row in rows if row.name in topics and not topics[row.name].restarted}
+
+
+def _still_newest(before: Mapping[str, LastRows], collected: Mapping[str, _TopicData]) -> dict[Where, tuple[Age, str]]:
+    """Return the Connect schemas of earlier scans, unless this one read JSON on that side."""
+    return {
+        (name, side): ((time, offset), text)
+        for name, last in before.items()
+        for side, (time, offset, text) in last.schemas.items()
+        if not any(
+            profile.side == side and profile.framing is None for profile in collected.get(name, _TopicData()).profiles
+        )
+    }
+
+
+def captured_by_topic(world: ConnectorFacts) -> dict[str | None, list[Table]]:
+    """Return the captured tables by topic; None for those whose topic is unknown."""
+    by_topic: dict[str | None, list[Table]] = defaultdict(list)
+    for table in world.captured:
+        by_topic[world.topic_of(table.schema, table.name)].append(table)
+    return by_topic
+
+
+def last_rows_of(topic: TopicFacts, tables: Sequence[Table]) -> dict[str, Any]:
+    """Return what the next scans need to know of the newest events of a topic of these tables, as JSON values."""
+    columns = topic.last_rows.columns
+    if len(tables) == 1:
+        columns = columns_after(columns, tables[0], is_newer=topic.count("cudr") > 0)
+    return replace(topic.last_rows, columns=columns).stored()
+
+
 def _tables(
-    source: Source, world: ConnectorFacts, topics: Mapping[str, ScannedTopic], collected: Mapping[str, _TopicData]
+    world: ConnectorFacts,
+    topics: Mapping[str, ScannedTopic],
+    collected: Mapping[str, _TopicData],
+    stored: Mapping[str, Topic],
 ) -> dict[str, tuple[TableName, ...]]:
     """Return the tables of every existing topic: from earlier scans, from this scan's events, and expected ones."""
-    tables_by_topic: dict[str, set[TableName]] = {}
-    for name, stored in source.topics.values_list("name", "tables"):
-        if name in topics and not topics[name].restarted:
-            tables_by_topic[name] = {(str(database), str(schema), str(table)) for database, schema, table in stored}
+    tables_by_topic: dict[str, set[TableName]] = {
+        name: {(str(database), str(schema), str(table)) for database, schema, table in row.tables}
+        for name, row in stored.items()
+    }
     for name, own in collected.items():
         changed = {
             (events.database, events.schema, events.table)
@@ -133,11 +176,17 @@ def _collected(observations: Iterable[Observation]) -> dict[str, _TopicData]:
 class _Schemas:
     """Schemas of topics: the newest live versions of their subjects, and the newest schemas in their events."""
 
-    def __init__(self, source: Source, topics: Collection[str], observations: Sequence[Observation]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        topics: Collection[str],
+        observations: Sequence[Observation],
+        before: Mapping[Where, tuple[Age, str]],
+    ) -> None:
         self._context = source.context or DEFAULT_CONTEXT
         self._marks = newest_marks(source, topics, observations)
         self._carried = {where: mark for where, (_, mark) in self._marks.items()}
-        self._shapes = newest_shapes(observations)
+        self._shapes = newest_shapes(observations, before)
         named = {f"{topic}-{side}" for topic in topics for side in SIDES}
         marks = set(self._carried.values())
         condition = Q(subject__name__in=named, subject__context__name=self._context) | condition_of(marks)
@@ -149,7 +198,7 @@ class _Schemas:
             if not row.version.deleted:
                 self._live.setdefault(row.name, []).append(row)
         subjects = [SubjectName(self._context, name) for name in self._live if name in named]
-        self._configs = effective_configs(source.registry, subjects)
+        self._registry, self._settings = source.registry, scope_settings_for_many(source.registry, subjects)
         self._read = self._texts(named)
 
     def _texts(self, named: Collection[str]) -> dict[int, ReadSchema]:
@@ -187,10 +236,13 @@ class _Schemas:
         by_side: dict[Side, Guard] = {}
         for side in SIDES:
             name = f"{topic}-{side}"
-            config = self._configs.get(SubjectName(self._context, name))
-            texts = [self._schema(row) for row in self._live.get(name, [])[-MAX_GUARDED:]]
-            if config is not None and texts and all(text is not None for text in texts):
-                by_side[side] = Guard(config.level, tuple(text.text for text in texts if text is not None))
+            settings = self._settings.get(SubjectName(self._context, name))
+            live = self._live.get(name, [])
+            texts = [self._schema(row) for row in live[-MAX_GUARDED:]]
+            if settings is not None and texts and all(text is not None for text in texts):
+                history = tuple(text.text for text in texts if text is not None)
+                level, mode = settings.config().level, settings.mode(self._registry).mode
+                by_side[side] = Guard(level, history, is_cut=len(live) > MAX_GUARDED, mode=mode)
         return by_side
 
     def is_newer(self, topic: str, side: Side, age: Age) -> bool:
@@ -210,6 +262,18 @@ class _Schemas:
             if schema is not None:
                 schemas[side] = schema
         return schemas
+
+    def last_rows(self, topic: str, own: _TopicData, before: LastRows, *, is_reread: bool) -> LastRows:
+        """Return the newest events: messages that are read again aren't newer than those of earlier scans."""
+        schemas = {side: (*self._shapes[topic, side][0], self._shapes[topic, side][1]) for side in SIDES
+                   if (topic, side) in self._shapes}  # fmt: skip
+        rows: dict[Side, RowShape] = {}
+        for side in SIDES:
+            earlier = before.rows.get(side)
+            row = row_of_profiles(own.profiles, side, None if is_reread else earlier) or earlier
+            if row is not None and side not in schemas:
+                rows[side] = row
+        return LastRows(schemas, rows, before.columns)
 
 
 def newest_marks(
@@ -235,9 +299,11 @@ def newest_marks(
     return newest
 
 
-def newest_shapes(observations: Iterable[Observation]) -> dict[Where, tuple[Age, str]]:
-    """Return the newest Connect schema next to a payload, by topic and side."""
-    newest: dict[Where, tuple[Age, str]] = {}
+def newest_shapes(
+    observations: Iterable[Observation], before: Mapping[Where, tuple[Age, str]]
+) -> dict[Where, tuple[Age, str]]:
+    """Return the newest Connect schema next to a payload, by topic and side; `before` are those of earlier scans."""
+    newest = dict(before)
     for observation in observations:
         if isinstance(observation, ConnectSchema):
             _keep(newest, (observation.topic, observation.side), _age(observation.span), observation.text)

@@ -55,7 +55,8 @@ class ScannedTopic:
     problem. `again`: it read offsets that an earlier scan had read, so counts aren't simply added. `restarted`: the
     topic was recreated, so its earlier offsets are void. `cluster_id` is the cluster's id of the topic, empty if it has
     none. `waits`: `problem` is a broker that may soon be back; what was read before counts. `tables` are those whose
-    changes it carries, as (database, schema, table). `volume` has the messages by hour, None if they aren't known.
+    changes it carries, as (database, schema, table). `last_rows` are what later scans need to know of its newest change
+    events, None if that is as before. `volume` has the messages by hour, None if they aren't known.
     """
 
     name: str
@@ -74,6 +75,7 @@ class ScannedTopic:
     problem: str = ""
     waits: bool = False
     tables: tuple[tuple[str, str, str], ...] = ()
+    last_rows: Mapping[str, Any] | None = None
     volume: TopicVolume | None = None
 
 
@@ -120,12 +122,14 @@ def keep_topics(source: Source, scanned: Iterable[ScannedTopic]) -> dict[str, To
         row = rows[topic.name]
         if topic.name in restarted:
             row.positions, row.messages, row.message_types, row.tables, row.read_at = {}, 0, {}, [], None
+            row.last_rows = {}
         tables = [list(name) for name in sorted({*(tuple(name) for name in row.tables), *topic.tables})]
         # The id is stored with the positions: a failed scan changes neither, so the next one notices the other topic.
         stays = bool(topic.problem) and not topic.positions
         cluster_id = row.cluster_id if stays else topic.cluster_id or row.cluster_id
         is_same = (row.problem, row.cluster_id, row.tables) == (topic.problem, cluster_id, tables)
         is_same = is_same and (topic.volume is None or row.volume.get("end") == topic.volume.end)
+        is_same = is_same and topic.last_rows in (None, row.last_rows)
         if is_same and not topic.positions and topic.name not in restarted:
             continue
         row.cluster_id, row.tables = cluster_id, tables
@@ -133,6 +137,7 @@ def keep_topics(source: Source, scanned: Iterable[ScannedTopic]) -> dict[str, To
         row.messages += topic.fresh
         row.problem = topic.problem
         row.volume = row.volume if topic.volume is None else stored_volume(topic.volume)
+        row.last_rows = row.last_rows if topic.last_rows is None else dict(topic.last_rows)
         row.read_at = now if topic.positions else row.read_at
         changed.append(row)
     if changed:
@@ -148,6 +153,7 @@ def keep_topics(source: Source, scanned: Iterable[ScannedTopic]) -> dict[str, To
                 "read_at",
                 "cluster_id",
                 "tables",
+                "last_rows",
                 "volume",
             ],
             batch_size=1000,

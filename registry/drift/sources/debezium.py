@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from django.utils.translation import gettext_noop
 
@@ -18,19 +18,21 @@ from registry.access.http_client import HttpLimits, OutgoingClient
 from registry.drift.debezium import rules as change_events
 from registry.drift.debezium.catalog import DatabaseConnection, read_catalog
 from registry.drift.debezium.connector import ConnectorConfig, ConnectorStatus, read_config, read_status
-from registry.drift.debezium.facts import ConnectorFacts
-from registry.drift.debezium.judge import judge_debezium, summary_of
+from registry.drift.debezium.facts import ConnectorFacts, sized
+from registry.drift.debezium.filters import NameList, TableFilter
+from registry.drift.debezium.judge import judge_debezium, removed_connector, summary_of
 from registry.drift.judge import in_order, judge
 from registry.drift.judge.model import JudgedFinding
 from registry.drift.models import Connector, Source
 from registry.drift.rules import topics as topic_rules
 from registry.drift.scan.db_retry import retry_while_database_away
-from registry.drift.scan_context.connector import topic_facts
+from registry.drift.scan_context.connector import captured_by_topic, last_rows_of, topic_facts
 from registry.drift.sources.base import (
     BOUNDS_SET,
     WHAT_TO_READ,
     FieldSet,
     OnProgress,
+    ScannedTopic,
     ScanResult,
     SourceDraft,
     SourceField,
@@ -52,13 +54,18 @@ from registry.observations import Observation, ScanTotals
 
 LIMITS: Final = HttpLimits(connect_seconds=5, read_seconds=10, total_seconds=30, max_bytes=2 * 1024 * 1024)
 MAX_CONNECTOR_NAME: Final = 255
+NO_TABLES: Final = TableFilter(include=NameList())
+
+
+class ConnectorNotFound(InvalidSource):
+    """Kafka Connect has no connector of that name."""
 
 
 def read_connector(*, url: str, name: str, user: str = "", secret: str = "") -> tuple[ConnectorConfig, ConnectorStatus]:
     """Return the connector's configuration and status.
 
-    Raises InvalidInput and AddressRefused for the address, InvalidSecret, InvalidSource if the connector doesn't exist
-    or is of another type, RemoteUnavailable if Kafka Connect doesn't answer properly.
+    Raises InvalidInput and AddressRefused for the address, InvalidSecret, ConnectorNotFound, InvalidSource if it is of
+    another type, RemoteUnavailable if Kafka Connect doesn't answer properly.
     """
     if not name or len(name) > MAX_CONNECTOR_NAME:
         raise InvalidSource(f"A connector name must have 1 to {MAX_CONNECTOR_NAME} characters.")
@@ -73,7 +80,7 @@ def _object(client: OutgoingClient, name: str, what: str) -> Mapping[str, Any]:
     where = client.connection.netloc
     response = client.call("GET", f"/connectors/{quote(name, safe='')}/{what}", headers={"Accept": "application/json"})
     if response.status == 404:
-        raise InvalidSource(
+        raise ConnectorNotFound(
             f"Kafka Connect at {where} has no connector {name[:80]!r}. Check its name with /connectors."
         )
     if response.status in (401, 403):
@@ -123,7 +130,11 @@ def look(connector: Connector) -> ConnectorFacts:
     )
     if not connector.database_host:
         return ConnectorFacts(config, status)
-    database = DatabaseConnection(
+    return ConnectorFacts(config, status, read_catalog(_database(connector), config.tables, slot=config.slot))
+
+
+def _database(connector: Connector) -> DatabaseConnection:
+    return DatabaseConnection(
         host=connector.database_host,
         port=connector.database_port,
         database=connector.database_name,
@@ -131,7 +142,26 @@ def look(connector: Connector) -> ConnectorFacts:
         secret=connector.database_secret,
         tls=connector.database_tls,
     )
-    return ConnectorFacts(config, status, read_catalog(database, config.tables, slot=config.slot))
+
+
+def _removed(source: Source, connector: Connector) -> ScanResult:
+    """Return the finding of a removed connector, with what its slot still retains.
+
+    Nothing else is judged, and no other finding is resolved: what the connector captured isn't known any more.
+    """
+    last = source.scans.filter(state="done", read__slot__name__isnull=False).order_by("-pk").first()
+    name = last.read["slot"]["name"] if last is not None and last.read else ""
+    if not connector.database_host:
+        sentence = "Its slot is not checked, as the database is not configured."
+    elif not name:
+        sentence = "Its slot is not checked: no scan has seen it."
+    elif slot := read_catalog(_database(connector), NO_TABLES, slot=name).slots.get(name):
+        lag = "an unknown amount" if slot.lag_bytes is None else sized(slot.lag_bytes)
+        sentence = f"Its slot {name} is still there and retains the database's log ({lag})."
+    else:
+        sentence = f"Its slot {name} is gone too, so the changes since are lost to a new connector without a snapshot."
+    finding = removed_connector(connector.name, urlsplit(connector.connect_url).netloc, name, sentence)
+    return ScanResult(findings=(finding,), read={**read_json((), (), seconds=0), "nothing": True}, complete=False)
 
 
 def patterns_of(world: ConnectorFacts) -> list[str]:
@@ -203,7 +233,10 @@ class DebeziumConnector(TopicKind):
         connector = retry_while_database_away(lambda: Connector.objects.filter(source=source).first())
         if connector is None:
             raise InvalidSource(f"Source {source.name} has no connector. Remove the source and add it again.")
-        world = look(connector)
+        try:
+            world = look(connector)
+        except ConnectorNotFound:
+            return _removed(source, connector)
         on_progress(0, 0, "fetching topics and offsets from the cluster")
         source.include = source.include or patterns_of(world)  # only on this instance, which isn't saved
         survey = retry_while_database_away(lambda: survey_cluster(source))
@@ -223,9 +256,7 @@ class DebeziumConnector(TopicKind):
         plain = with_offsets(
             source, in_order([*judge(observations, registered, memory), *before]), tag=tag, on_progress=on_progress
         )
-        topics = tuple(
-            replace(topic, tables=facts[topic.name].tables) if topic.name in facts else topic for topic in after
-        )
+        topics = _with_memory(world, after)
         read = read_json(topics, observations, seconds=time.monotonic() - started)
         behind = retry_while_database_away(lambda: backlog_of(source, observations))
         return ScanResult(
@@ -238,6 +269,19 @@ class DebeziumConnector(TopicKind):
             registered=registered,
             waits=waits_of(topics),
         )
+
+
+def _with_memory(world: ConnectorFacts, scanned: Sequence[ScannedTopic]) -> tuple[ScannedTopic, ...]:
+    """Return the topics with what later scans need to know of their events; nothing new of those that weren't read."""
+    captured = captured_by_topic(world)
+    topics = []
+    for topic in scanned:
+        if facts := world.topics.get(topic.name):
+            last_rows = None if topic.problem else last_rows_of(facts, captured.get(topic.name, ()))
+            topics.append(replace(topic, tables=facts.tables, last_rows=last_rows))
+        else:
+            topics.append(topic)
+    return tuple(topics)
 
 
 def _of_topics(findings: Sequence[JudgedFinding]) -> list[JudgedFinding]:

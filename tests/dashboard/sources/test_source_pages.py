@@ -65,6 +65,7 @@ CONNECTOR = {
             "events": {"c": 5, "u": 2, "d": 1, "r": 0, "t": 0}, "tombstones": 1, "key_changes": 0, "state": "drift",
             "known": ["table", "registered"], "behind": ["registered"], "key": ["id"], "left_out": [{"column": "secret", "why": "excluded"}],
             "changes": [{"change": "renamed", "column": "phone", "becomes": "mobile"}],
+            "next_row": {"value": {"outcome": "not_checked", "reason": "the type is unknown"}, "key": {"outcome": "unchanged", "reason": ""}},
         },
     ],
     "tables_left_out": 0,
@@ -124,7 +125,7 @@ def content(person: Callable[[str], Actor]) -> dict[str, Any]:
 PAGES = {
     "sources": ("/ui/sources", ["State of Spark queries", "1 of 2 topics scanned", "1 unreadable", "every 5 minutes", "12 new messages in 1 of 3 topics"]),
     "source kafka": ("/ui/sources/{kafka}", ["orders-value", "by TopicName", "7 days", "0@12 1@3", "Not authorized", "reached its limit of messages", "7 messages expired"]),
-    "source debezium": ("/ui/sources/{debezium}", ["Failed", "PSQLException", "2 KiB", "The slot has no reader", "the registered schema is behind", "phone renamed → mobile", "insert 5", "before is the key", "no limit", "RegexRouter (unknown)"]),
+    "source debezium": ("/ui/sources/{debezium}", ["Failed", "PSQLException", "2 KiB", "The slot has no reader", "the registered schema is behind", "phone renamed → mobile", "insert 5", "before is the key", "no limit", "RegexRouter (unknown)", "Value: not checked", "the type is unknown", "Key: no new version"]),
     "source registry": ("/ui/sources/{rules}", ["Not followed", "READONLY", "2 findings", "Followed"]),
     "source failed": ("/ui/sources/{state}", ["No such folder", "Findings of earlier scans don’t change"]),
     "source edit": ("/ui/sources/{kafka}/edit", ["orders*", "Bounds", "Patterns apply from the next scan"]),

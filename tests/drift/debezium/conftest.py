@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
+from registry.access.roles import system_actor
+from registry.drift import services
 from registry.drift.debezium.catalog import DatabaseConnection, read_catalog
 from registry.drift.debezium.filters import TableFilter
 from registry.drift.debezium.tables import Catalog
-from tests.debezium.scenarios import SCENARIOS, WAIT
+from registry.drift.models import Source
+from tests.debezium.scenarios import SCENARIOS, WAIT, Connector
 from tests.debezium.services import LogicalDatabase, logical_database
 
 ReadCatalog = Callable[[LogicalDatabase], Catalog]
@@ -35,6 +39,34 @@ def reachable(database: LogicalDatabase) -> Iterator[DatabaseConnection]:
         patch.setenv("SCHEMADESK_SECRET_CDC", f"http://{login.host}:{login.port} {login.password}")
         patch.setattr("django.conf.settings.EGRESS_ALLOW", [login.host])
         yield DatabaseConnection(login.host, login.port, login.database, login.user, "cdc", tls=False)
+
+
+@contextmanager
+def debezium_source(connect_url: str, bootstrap: str, made: Connector, name: str) -> Iterator[Source]:
+    """A source of the connector and its database in the registry dev."""
+    address, login = urlsplit(connect_url), made.database.login
+    by = system_actor("tests", channel="command")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SCHEMADESK_SECRET_CDC", f"http://{login.host}:{login.port} {login.password}")
+        patch.setenv("SCHEMADESK_SECRET_CONNECT", f"http://{address.hostname}:{address.port} {address.password}")
+        patch.setattr("django.conf.settings.EGRESS_ALLOW", ["127.0.0.1"])
+        services.connect_cluster(name="real", bootstrap=bootstrap, by=by)
+        connection = {
+            "connect_url": f"http://{address.hostname}:{address.port}",
+            "connect_user": address.username or "",
+            "connect_secret": "connect" if address.password else "",
+            "name": made.name,
+            "database_host": login.host,
+            "database_port": login.port,
+            "database_name": login.database,
+            "database_user": login.user,
+            "database_secret": "cdc",
+            "database_tls": False,
+        }
+        number = services.add_source(
+            registry="dev", kind="debezium", name=name, cluster="real", clean_scans=1, by=by, connector=connection
+        )
+        yield Source.objects.get(pk=number)
 
 
 EVERY_TABLE = TableFilter()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from registry.drift.debezium.columns import RowShape
 from registry.drift.debezium.connector import ConnectorConfig, read_config, read_status
 from registry.drift.debezium.facts import ConnectorFacts, Guard, TopicFacts
-from registry.drift.debezium.row_schemas import SchemaText, row_of
+from registry.drift.debezium.last_rows import SIDES, LastRows, TableColumns
+from registry.drift.debezium.row_schemas import SchemaText, row_of, row_of_profiles
 from registry.drift.debezium.tables import Catalog, Column, Index, Publication, Slot, Table
 from registry.observations import ChangeEvents, FieldProfile, Side, Span
 from tests.debezium.events import Event, recorded, recorded_schemas
@@ -35,6 +37,7 @@ _TYPES: dict[str, dict[str, Any]] = {
     "int[][]": {"type": "_int4", "dimensions": 2},
     "point[]": {"type": "_point", "dimensions": 1},
     "timestamptz": {"type": "timestamptz"},
+    "inet": {"type": "inet"},
     "mood": {"type": "mood", "kind": "enum", "labels": ("sad", "ok")},
 }
 
@@ -54,7 +57,8 @@ def column(name: str, text: str) -> Column:
 
 
 def table(name: str, values: dict[str, Any]) -> Table:
-    """A table of a case: columns, key, identity (with `index`), unique, publications, published, dropped."""
+    """A table of a case: columns, key, identity (with `index`), unique, publications, published, dropped, partitioned,
+    ancestors."""
     schema, _, short = name.partition(".")
     key = tuple(values.get("key", ()))
     unique = [Index(f"{short}_pkey", key, primary=True)] if key else []
@@ -67,12 +71,17 @@ def table(name: str, values: dict[str, Any]) -> Table:
     return Table(
         schema=schema,
         name=short,
-        columns=tuple(column(item, text) for item, text in values["columns"].items()),
+        columns=tuple(
+            replace(column(item, text), number=number)
+            for number, (item, text) in enumerate(values["columns"].items(), start=1)
+        ),
         primary_key=key,
         unique=tuple(unique),
         identity=values.get("identity", "default"),
         publications=tuple(values.get("publications", ["everything"])),
         dropped_columns=values.get("dropped", 0),
+        partitioned=values.get("partitioned", False),
+        ancestors=tuple(values.get("ancestors", ())),
         published_columns={"everything": tuple(values["published"])} if "published" in values else {},
     )
 
@@ -80,7 +89,10 @@ def table(name: str, values: dict[str, Any]) -> Table:
 def catalog(values: dict[str, Any]) -> Catalog:
     """The catalog of a case."""
     publish = values.get("publish", "insert update delete truncate").split()
-    publication = Publication("everything", *[word in publish for word in ("insert", "update", "delete", "truncate")])
+    operations = [word in publish for word in ("insert", "update", "delete", "truncate")]
+    tables = tuple(table(name, item) for name, item in values.get("tables", {}).items())
+    published = frozenset(item.full_name for item in tables if "everything" in item.publications)
+    publication = Publication("everything", *operations, published)
     slot = {
         "active": True,
         "wal_status": "reserved",
@@ -92,7 +104,7 @@ def catalog(values: dict[str, Any]) -> Catalog:
         database="shop_db",
         server_version=180000,
         wal_level="logical",
-        tables=tuple(table(name, item) for name, item in values.get("tables", {}).items()),
+        tables=tables,
         publications={} if values.get("publication") is False else {"everything": publication},
         slots={} if values.get("slot") is False else {"shop": Slot("shop", "pgoutput", **slot)},
     )
@@ -184,6 +196,11 @@ def profiles(topic: str, values: dict[str, str], rows: int) -> tuple[FieldProfil
     return tuple(result)
 
 
+def json_rows(seen: tuple[FieldProfile, ...]) -> dict[Side, RowShape]:
+    """The rows and keys of JSON without a schema."""
+    return {side: row for side in SIDES if (row := row_of_profiles(seen, side)) is not None}
+
+
 def topic(name: str, values: dict[str, Any]) -> TopicFacts:
     """The facts of a topic of a case."""
     change_events = changes(name, values.get("events", {}))
@@ -191,7 +208,10 @@ def topic(name: str, values: dict[str, Any]) -> TopicFacts:
     registered = schemas(values.get("registered", {}), "AVRO")
     guards = {}
     if "level" in values:
-        guards = {side: Guard(values["level"], (schema.text,)) for side, schema in registered.items()}
+        guards = {
+            side: Guard(values["level"], (schema.text,), mode=values.get("mode", "READWRITE"))
+            for side, schema in registered.items()
+        }
     return TopicFacts(
         topic=name,
         partitions=values.get("partitions", 1),
@@ -204,7 +224,12 @@ def topic(name: str, values: dict[str, Any]) -> TopicFacts:
         registered=registered,  # type: ignore[arg-type]
         guards=guards,  # type: ignore[arg-type]
         event_schemas=schemas(values.get("seen", {}), values.get("written", "CONNECT")),  # type: ignore[arg-type]
-        profiles=profiles(name, values.get("json", {}), rows),
+        last_rows=LastRows(
+            rows=json_rows(profiles(name, values.get("json", {}), rows)),
+            columns=TableColumns("", 0, dict(enumerate(values["columns_before"], 1)))
+            if "columns_before" in values
+            else None,
+        ),
         changes=change_events,
         tables=tuple(sorted({*map(tuple, values.get("tables", [])), *_tables(change_events)})),
     )

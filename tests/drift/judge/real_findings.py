@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from registry.drift.debezium.judge import judge_debezium
+from registry.drift.debezium.judge import judge_debezium, removed_connector
 from registry.drift.judge import JudgedFinding, judge
 from registry.drift.judge.registries import judge_registry
 from registry.drift.judge.streaming_queries import judge_query
@@ -24,6 +24,7 @@ def _all() -> Iterator[JudgedFinding]:
         yield from judge_registry(test_registries.facts_of(case["facts"]))
     for case in test_connector.CASES:
         yield from judge_debezium(world(case))
+    yield removed_connector("shop", "connect:8083", "shop", "Its slot shop is still there.")
 
 
 @cache

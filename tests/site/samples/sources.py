@@ -259,6 +259,7 @@ CONNECTOR: dict[str, Any] = READ | {
             "identity_sentence": "Replica identity DEFAULT: before is the primary key alone. Consumers see no old values of updates and deletes.",
             "changes": ({"column": "email", "change": "added"}, {"column": "phone", "change": "renamed", "becomes": "mobile"}),
             "events": {"c": 1204, "u": 88, "d": 3}, "tombstones": 3,
+            "next_row": {"value": {"outcome": "refused", "reason": f"Field email has no default. {HOSTILE}"}, "key": {"outcome": "unchanged", "reason": ""}},
         },
         {
             "table": "public.audit", "topic": "shop.public.audit", "state": "unknown", "published": False, "known": ("table",),
