@@ -32,6 +32,9 @@ SETTINGS: Final = (
     f"{PREFIX}flatMapGroupsWithState.stateFormatVersion",
     f"{PREFIX}multipleWatermarkPolicy",
     "spark.sql.shuffle.partitions",
+    "spark.sql.session.timeZone",
+    "spark.sql.ansi.enabled",
+    "spark.sql.caseSensitive",
 )
 #: the options of sources that are described; never credentials
 OPTIONS: Final = ("path", "subscribe", "subscribepattern", "assign", "startingoffsets", "failondataloss")

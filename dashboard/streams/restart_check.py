@@ -36,10 +36,11 @@ from registry.streams.services import check_document, start_plan
 
 #: verdict of a check → look
 VERDICT_LOOKS: Final = {
-    "fine": Look("ok", "circle-check", _("Fine")),
+    "fine": Look("ok", "circle-check", _("Safe")),
     "loses data": Look("care", "triangle-alert", _("Loses data")),
+    "silently wrong": Look("breaks", "octagon-x", _("Silently wrong")),
     "fails later": Look("breaks", "octagon-x", _("Fails later")),
-    "refused": Look("breaks", "octagon-x", _("Refused")),
+    "refused": Look("breaks", "octagon-x", _("Fails at start")),
     "not checked": Look("unknown", "circle-dashed", _("Not checked")),
 }
 #: status of a variable → look
@@ -49,16 +50,18 @@ STATUS_LOOKS: Final = {
     "removed": Look("care", "minus", _("Removed")),
     "evolves": Look("ok", "circle-check", _("Evolves")),
     "accepted but loses data": Look("care", "triangle-alert", _("Loses data")),
+    "accepted but silently wrong": Look("breaks", "octagon-x", _("Silently wrong")),
     "accepted but fails later": Look("breaks", "octagon-x", _("Fails later")),
-    "refused": Look("breaks", "octagon-x", _("Refused")),
+    "refused": Look("breaks", "octagon-x", _("Fails at start")),
     "not checked": Look("unknown", "circle-dashed", _("Not checked")),
 }
 #: effect of a change → look
 EFFECT_LOOKS: Final = {
     "note": Look("info", "info", _("Note")),
     "loses data": Look("care", "triangle-alert", _("Loses data")),
+    "silently wrong": Look("breaks", "octagon-x", _("Silently wrong")),
     "fails later": Look("breaks", "octagon-x", _("Fails later")),
-    "refused": Look("breaks", "octagon-x", _("Refused")),
+    "refused": Look("breaks", "octagon-x", _("Fails at start")),
 }
 #: displayed changes of a variable
 DRAWN_CHANGES: Final = 100
@@ -197,7 +200,8 @@ class CheckForm(StoreForm):
         strip=False,
         placeholder=_EXAMPLE,
         help_text=_(
-            "All state variables that the next version declares, with schemas as Spark DDL or StructType JSON."
+            "All state variables that the next version declares, with schemas as Spark DDL or StructType JSON, or the "
+            "description of the query that schemadesk_spark writes."
         ),
     )
 
@@ -270,7 +274,10 @@ def check_page(request: HttpRequest, form: CheckForm) -> StateCheckPage:
 
 def _recent(info: StateCheckInfo) -> Link:
     folder = info.checkpoint.rstrip("/").rpartition("/")[2]
-    return Link(label=f"{info.id}: {folder}, {info.verdict}", url=reverse("ui:state_check", args=[info.id]))
+    return Link(
+        label=f"{info.id}: {folder}, {VERDICT_LOOKS.get(info.verdict, UNKNOWN).word}",
+        url=reverse("ui:state_check", args=[info.id]),
+    )
 
 
 def _crumbs() -> tuple[Crumb, ...]:

@@ -19,7 +19,7 @@ from registry.errors import InvalidSchema
 from registry.formats import format_of
 from registry.formats.policies.spark_state import StateChange, schema_changes
 from registry.formats.policies.spark_state.rules import EFFECTS
-from registry.formats.policies.spark_state.struct_types import ArrayType, MapType, SparkType, StructType
+from registry.formats.policies.spark_state.struct_types import StructType, spark_json
 from registry.promotions.plan.types import PASS, WARN, Check, PlanStep
 from registry.streams.models import CarriedVersion, QueryInput
 from registry.streams.spark_shapes import spark_shape, structs_of
@@ -223,23 +223,3 @@ def changes_to_follow(row: CarriedVersion, shape: StructType) -> tuple[StateChan
         return schema_changes(before, {"type": "struct", "fields": fields}, has_evolution=is_avro)
     except InvalidSchema:
         return None  # a type that Spark itself has no name for
-
-
-def spark_json(type_: SparkType) -> Any:
-    """Return a type as StructType JSON."""
-    if isinstance(type_, StructType):
-        fields = [
-            {"name": field.name, "type": spark_json(field.type), "nullable": field.nullable, "metadata": {}}
-            for field in type_.fields
-        ]
-        return {"type": "struct", "fields": fields}
-    if isinstance(type_, ArrayType):
-        return {"type": "array", "elementType": spark_json(type_.element), "containsNull": type_.contains_null}
-    if isinstance(type_, MapType):
-        return {
-            "type": "map",
-            "keyType": spark_json(type_.key),
-            "valueType": spark_json(type_.value),
-            "valueContainsNull": type_.value_contains_null,
-        }
-    return type_.name

@@ -88,3 +88,18 @@ def test_avro_is_for_transform_with_state_alone() -> None:
     both = ["transformWithState (Python)", "dropDuplicates"]
     unset = checked(path, operators=both)
     assert [each.rule for each in unset.changes] == ["OPERATORS_CHANGED"]
+
+
+@pytest.mark.requirement("DBX-4")
+def test_a_query_without_state_keeps_its_sources_and_can_gain_no_operator(reads_files: Path) -> None:
+    shutil.rmtree(reads_files / "state")
+    query = {"schemadesk_spark": 1, "operators": [], "watermarks": [], "settings": {}}
+    files = {"provider": "json", "path": "/data/orders"}
+    same = check_state(str(reads_files), [reads_files], read_plan({**query, "sources": [files]}))
+    assert (same.verdict, same.operator.description) == ("fine", "no stateful operator")
+    more = check_state(str(reads_files), [reads_files], read_plan({**query, "sources": [files, files]}))
+    assert (more.verdict, more.error) == ("refused", "AssertionError")
+    limit = {"number": 0, "name": "globalLimit", "properties": {}, "stores": {}, "keys": [], "values": [], "input": []}
+    added = check_state(str(reads_files), [reads_files], read_plan({**query, "operators": [limit], "sources": [files]}))
+    assert [each.rule for each in added.changes] == ["STATE_ADDED"]
+    assert added.error == "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"

@@ -300,11 +300,11 @@ def test_a_state_preflight_stops_a_deploy_and_lets_its_repaired_plan_pass(
     code, printed = preflight(plan)
     assert code == 1
     cure = "add a field with the new type under a new name, and fill it from amount_cents"
-    for said in ("refused: Spark refuses to start the query.", "STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION",
+    for said in ("Fails at start: Spark refuses to start the query.", "STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION",
                  "totals (value): refused", "amount_cents changes from long to string", cure):  # fmt: skip
         assert said in printed
-    expect(at_desk.locator(".verdict-title")).to_have_text("Refused")
-    expect(at_desk.get_by_role("row").filter(has_text="totals")).to_contain_text("Refused")
+    expect(at_desk.locator(".verdict-title")).to_have_text("Fails at start")
+    expect(at_desk.get_by_role("row").filter(has_text="totals")).to_contain_text("Fails at start")
     change = at_desk.locator("[data-change]").filter(has_text="amount_cents changes from long to string")
     expect(change).to_contain_text(f"Instead: {cure}")
     expect(at_desk.get_by_role("status").filter(has_text="STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION")).to_be_visible()
@@ -314,7 +314,7 @@ def test_a_state_preflight_stops_a_deploy_and_lets_its_repaired_plan_pass(
     # the cure is taken in the browser, and the pipeline's next run passes
     at_desk.get_by_role("link", name="Edit plan and check again").click()
     plan.write_text(edit_plan(at_desk, f"{text}, currency STRING", f"{kept}, currency STRING, amount_text STRING"))
-    expect(at_desk.locator(".verdict-title")).to_have_text("Fine")
+    expect(at_desk.locator(".verdict-title")).to_have_text("Safe")
     expect(at_desk.get_by_role("row").filter(has_text="totals")).to_contain_text("Evolves")
     code, printed = preflight(plan)
     assert (code, "amount_text is added (string)" in printed) == (0, True)

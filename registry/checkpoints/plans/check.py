@@ -11,7 +11,7 @@ from typing import Final
 from registry.checkpoints.files import CheckpointFiles
 from registry.checkpoints.log_checks import checksum_stops, source_stops
 from registry.checkpoints.logs import CHECKPOINT_FORMAT, SCHEMA_FILES, VALUE_SCHEMAS
-from registry.checkpoints.model import EVOLVING, UNUSED_DEFAULT, Checkpoint, Operator, StateVariable, internal_meaning
+from registry.checkpoints.model import EVOLVING, UNUSED_DEFAULT, Checkpoint, StateVariable, internal_meaning
 from registry.checkpoints.object_store import ObjectStore
 from registry.checkpoints.plans.model import (
     KINDS,
@@ -25,6 +25,7 @@ from registry.checkpoints.plans.model import (
     Verdict,
     to_ddl,
 )
+from registry.checkpoints.plans.query_check import as_described, with_operators, without_state
 from registry.checkpoints.plans.rules import (
     RESTART_RULES,
     damage_changes,
@@ -54,7 +55,6 @@ from registry.formats.policies.spark_state import (
     StateChange,
     StructType,
     VariablePlan,
-    VariableStatus,
     plan_restart,
 )
 from registry.formats.policies.spark_state.rules import EFFECTS
@@ -62,14 +62,16 @@ from registry.formats.policies.spark_state.schema_changes import change
 
 SCHEMA_CHECK: Final = "spark.sql.streaming.stateStore.stateSchemaCheck"
 _DEFAULTS: Final[Mapping[str, str]] = {VALUE_SCHEMAS: "16", SCHEMA_FILES: "128", SCHEMA_CHECK: "true"}
-_BY_EFFECT: Final[Mapping[str, VariableStatus]] = {
+_BY_EFFECT: Final[Mapping[str, CheckStatus]] = {
     "refused": "refused",
     "fails later": "accepted but fails later",
+    "silently wrong": "accepted but silently wrong",
     "loses data": "accepted but loses data",
 }
 _WORST_FIRST: Final[tuple[CheckStatus, ...]] = (
     "refused",
     "accepted but fails later",
+    "accepted but silently wrong",
     "accepted but loses data",
     "evolves",
     "removed",
@@ -80,6 +82,7 @@ _WORST_FIRST: Final[tuple[CheckStatus, ...]] = (
 _VERDICTS: Final[Mapping[CheckStatus, Verdict]] = {
     "refused": "refused",
     "accepted but fails later": "fails later",
+    "accepted but silently wrong": "silently wrong",
     "accepted but loses data": "loses data",
 }
 # Changes reported by the engine that don't concern the fields of the value.
@@ -107,11 +110,13 @@ def check_state(
     roots = tuple(allowed_roots)
     files = CheckpointFiles(path, roots, store=store)
     checkpoint = with_folders(files, read_checkpoint(path, roots, store=store))
-    state = read_state(files, checkpoint, plan.operator)
     checkpoint = replace(
         checkpoint,
         stops=(*checkpoint.stops, *checksum_stops(files, checkpoint), *source_stops(files, checkpoint.sources)),
     )
+    if plan.query is not None and not checkpoint.operators and not checkpoint.is_starting:
+        return without_state(checkpoint, plan.query)
+    state = read_state(files, checkpoint, plan.operator)
     return check_plan(checkpoint, state, plan, filled=filled, unread=unread)
 
 
@@ -120,10 +125,11 @@ def check_plan(
 ) -> StateCheck:
     """Check a plan against a checkpoint that is already read."""
     operator = state.operator
+    plan = as_described(plan, checkpoint, tuple(_DEFAULTS))
     plan = replace(plan, language=plan.language or language_of(operator))
     settings = _settings(checkpoint, plan)
     others = [item for item in checkpoint.operators if item.number != operator.number]
-    is_modelled = operator.name in EVOLVING
+    is_modelled = operator.name in EVOLVING and bool(plan.query is None or plan.variables or plan.removed)
     unchecked = others if is_modelled else checkpoint.operators
     doubts = [stop.problem for stop in checkpoint.stops if not stop.error]
     if is_modelled:
@@ -144,14 +150,16 @@ def check_plan(
         not_checked=(*(f"operator {item.number} ({item.description})" for item in unchecked), *doubts),
     )
     if not is_modelled:
-        return _beside_the_model(report, checkpoint, operator)
+        return _beside_the_model(report, checkpoint, state, plan)
     plan_ = plan_restart(
         state.stored(),
         as_stored(plan, state),
         _restart_settings(settings, operator.encoding, plan),
         operator.schema_files or None,
     )
-    of_operator = tuple(operator_changes(checkpoint, state, plan, settings))
+    if plan.query is not None:
+        report = with_operators(report, checkpoint, plan.query, plan)
+    of_operator = (*operator_changes(checkpoint, state, plan, settings), *report.changes)
     variables = tuple(_variables(plan_, plan, state, filled))
     error, message = _first_error(of_operator, plan_, variables)
     unknown = tuple(_unknown_values(variables, operator.number, filled or {}))
@@ -169,20 +177,21 @@ def check_plan(
     )
 
 
-def _beside_the_model(report: StateCheck, checkpoint: Checkpoint, operator: Operator) -> StateCheck:
-    """Return the report of an operator whose state isn't checked, with damage that stops any query at start."""
-    variables = tuple(_not_checked(item) for item in operator.variables)
-    changes = tuple(damage_changes(checkpoint))
-    if not changes:
-        return replace(report, variables=variables)
-    first = changes[0]
+def _beside_the_model(report: StateCheck, checkpoint: Checkpoint, state: StoredState, plan: StatePlan) -> StateCheck:
+    """Return the report of an operator without planned variables: of its description, else of damage alone."""
+    report = replace(report, variables=tuple(_not_checked(item) for item in state.operator.variables))
+    if plan.query is None:
+        report = replace(report, changes=tuple(damage_changes(checkpoint)))
+    else:
+        changes = tuple(operator_changes(checkpoint, state, plan, report.settings))
+        report = with_operators(replace(report, changes=changes), checkpoint, plan.query, plan)
+    first = next((item for item in report.changes if item.effect == "refused"), None)
+    error = first.error or first.message if first else ""
     return replace(
         report,
-        verdict="refused",
-        variables=variables,
-        changes=changes,
-        error=first.error,
-        error_message=first.message,
+        verdict=_verdict(error, report.changes, (), is_whole=not report.not_checked),
+        error=first.error if first else "",
+        error_message=first.message if first else "",
     )
 
 

@@ -6,7 +6,9 @@
      "removed": ["old_totals"],
      "settings": {"spark.sql.streaming.stateStore.maxNumStateSchemaFiles": 256}}
 
-Only `variables` is required. `output_mode`, `api`, `operators` and `sources` are also optional. A schema is Spark's DDL or
+Only `variables` is required. `query` and `running`, the descriptions of the next and the running version by
+`schemadesk_spark`, replace it where the query has no state variables; the document may also be such a description
+itself. `output_mode`, `api`, `operators` and `sources` are also optional. A schema is Spark's DDL or
 StructType JSON (as text or as an object); `key_schema` is the grouping key's, if it changes; `ttl` is true, false or a
 number of milliseconds. Omitted values stay as they are.
 """
@@ -35,6 +37,7 @@ from registry.checkpoints.plans.model import (
     StatePlan,
     to_ddl,
 )
+from registry.checkpoints.plans.queries import MARK, Description, read_description
 from registry.checkpoints.plans.rules import SPARK_TIME_MODES, language_of, operators_of, output_mode_of, time_mode_of
 from registry.checkpoints.plans.sources import PlannedSource, with_folders
 from registry.checkpoints.plans.stored_state import StoredState, read_state
@@ -54,6 +57,8 @@ _KEYS: Final = (
     "api",
     "operators",
     "sources",
+    "query",
+    "running",
 )
 _SOURCE_KEYS: Final = ("kind", "path", "topics")
 _VARIABLE_KEYS: Final = ("name", "kind", "value_schema", "user_key_schema", "key_schema", "ttl")
@@ -72,12 +77,15 @@ def parse_plan(text: str) -> StatePlan:
 
 def read_plan(document: Any) -> StatePlan:
     """Parse a plan in JSON values; raises InvalidSchema with the JSON Pointer."""
+    if isinstance(document, Mapping) and MARK in document:
+        document = {"query": document}
     values = _keyed(document, "", _KEYS)
+    query, running = (_description(values, key) for key in ("query", "running"))
     variables = tuple(
         _variable(entry, f"/variables/{number}")
-        for number, entry in enumerate(_listed(values, "variables", required=True))
+        for number, entry in enumerate(_listed(values, "variables", required=query is None))
     )
-    if not variables and not values.get("removed"):
+    if not variables and not values.get("removed") and query is None:
         raise _Misplaced("the plan has no state variables", "/variables")
     names: set[str] = set()
     for number, entry in enumerate(variables):
@@ -99,6 +107,8 @@ def read_plan(document: Any) -> StatePlan:
         api=_choice(values, "api", tuple(APIS)),
         operators=_operators(values),
         sources=None if values.get("sources") is None else read_sources(_listed(values, "sources"), "/sources"),
+        query=query,
+        running=running,
     )
 
 
@@ -228,6 +238,16 @@ def _operators(values: Mapping[str, Any]) -> tuple[str, ...] | None:
     descriptions = tuple(sorted(set(OPERATORS.values())))
     listed = _listed(values, "operators")
     return tuple(_one_of(entry, descriptions, f"/operators/{number}") for number, entry in enumerate(listed))
+
+
+def _description(values: Mapping[str, Any], key: str) -> Description | None:
+    if values.get(key) is None:
+        return None
+    try:
+        return read_description(values[key], f"/{key}")
+    except InvalidSchema as error:
+        pointer = str(error.details.get("pointer", f"/{key}"))
+        raise _Misplaced(error.message.removeprefix(f"{pointer}: "), pointer) from None
 
 
 def read_sources(entries: Sequence[Any], pointer: str) -> tuple[PlannedSource, ...]:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 from registry.checkpoints.plans.ddl import PLAIN
+from registry.checkpoints.plans.queries import Description
 from registry.checkpoints.plans.sources import PlannedSource
 from registry.formats.policies.spark_state import Budget, StateChange, VariableStatus
 from registry.formats.rendering import code, plain
@@ -57,7 +58,8 @@ class StatePlan:
     for the next start; `operator` is the number of the stateful operator, None if there is only one. `operators`
     describes all stateful operators of the next version in the order of their numbers, as in `OPERATORS` of
     `registry.checkpoints.model`. None means unchanged for `language`, `time_mode`, `output_mode`, `api` (one of APIS)
-    `operators` and `sources`, which are in the order of their numbers.
+    `operators` and `sources`, which are in the order of their numbers. `query` is the description of the next version, `running` that of the version
+    that wrote the checkpoint.
     """
 
     variables: tuple[PlannedState, ...]
@@ -70,14 +72,26 @@ class StatePlan:
     api: str | None = None
     operators: tuple[str, ...] | None = None
     sources: tuple[PlannedSource, ...] | None = None
+    query: Description | None = None
+    running: Description | None = None
 
 
-Verdict = Literal["fine", "loses data", "fails later", "refused", "not checked"]
-CheckStatus = VariableStatus | Literal["not checked"]
+Verdict = Literal["fine", "loses data", "silently wrong", "fails later", "refused", "not checked"]
+CheckStatus = VariableStatus | Literal["accepted but silently wrong", "not checked"]
+#: each verdict as pages, reports and commands show it
+LABELS: Final[dict[Verdict, str]] = {
+    "fine": "Safe",
+    "loses data": "Loses data",
+    "silently wrong": "Silently wrong",
+    "fails later": "Fails later",
+    "refused": "Fails at start",
+    "not checked": "Not checked",
+}
 #: each verdict in a sentence
 VERDICTS: Final[dict[Verdict, str]] = {
     "fine": "The query starts. This check knows of no value that would be lost.",
     "loses data": "The query starts without an error, but values are lost or misread.",
+    "silently wrong": "The query starts without an error, but uses its old state as something else.",
     "fails later": "The query starts, but fails or reads garbage once it accesses old rows.",
     "refused": "Spark refuses to start the query.",
     "not checked": "Not everything that the restart affects was checked: it is not known whether the restart is safe.",
@@ -89,9 +103,10 @@ STATUSES: Final[dict[CheckStatus, str]] = {
     "removed": "The variable is no longer declared.",
     "evolves": "Spark accepts the new schema and reads existing rows with it.",
     "accepted but loses data": "Spark accepts it without an error, but values are lost or misread.",
+    "accepted but silently wrong": "Spark accepts it without an error, but uses the old values as something else.",
     "accepted but fails later": "Spark accepts it at the start, but fails or reads garbage once old rows are accessed.",
     "refused": "Spark refuses to start.",
-    "not checked": "Not checked: only transformWithState state is checked.",
+    "not checked": "Not checked: the plan doesn't say what becomes of it.",
 }
 
 
@@ -211,6 +226,7 @@ class StateCheck:
             "last_batch": self.last_batch,
             "language": self.language,
             "verdict": self.verdict,
+            "label": LABELS[self.verdict],
             "sentence": self.sentence,
             "starts": self.starts,
             "error": self.error,
@@ -227,7 +243,7 @@ class StateCheck:
 
 def check_text(check: StateCheck) -> str:
     """Return the report for a terminal."""
-    lines = [f"{check.verdict}: {check.sentence}"]
+    lines = [f"{LABELS[check.verdict]}: {check.sentence}"]
     if check.error:
         lines.append(f"Spark fails with {check.error}: {check.error_message}")
     if check.operator.why_fixed:
@@ -253,7 +269,7 @@ def _change_text(change: StateChange) -> list[str]:
 
 def check_markdown(check: StateCheck, *, title: str = "State check") -> str:
     """Return the report as GitHub-flavoured Markdown."""
-    parts = [f"# {plain(title)}", f"**{plain(check.verdict)}**: {plain(check.sentence)}"]
+    parts = [f"# {plain(title)}", f"**{LABELS[check.verdict]}**: {plain(check.sentence)}"]
     if check.error:
         parts.append(f"Spark fails with {code(check.error)}: {plain(check.error_message)}")
     parts.append(

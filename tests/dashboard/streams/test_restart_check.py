@@ -67,6 +67,7 @@ def test_the_form_starts_from_what_is_stored_and_leads_to_a_report(look: Callabl
         "api": "transformWithState",
         "language": "python",
         "operators": ["transformWithState (Python)"],
+        "sources": [{"kind": "kafka", "topics": ["orders"]}],
         "output_mode": "Update",
         "time_mode": "None",
         "variables": sorted(({"kind": "value"} | e for e in SAME["variables"]), key=lambda e: str(e["name"])),
@@ -96,7 +97,7 @@ def test_a_checkpoint_that_is_a_source_can_be_chosen(look: Callable[[str], Clien
     assert "Known checkpoint" in seen(client.get(NEW))
     sent = client.post(NEW, {"checkpoint": TOTALS, "path": "", "plan": json.dumps(SAME), "do": "check"})
     assert StateCheck.objects.get().verdict == "fine"
-    assert "Fine" in seen(client.get(sent["Location"]))
+    assert "Safe" in seen(client.get(sent["Location"]))
 
 
 def test_many_changes_are_counted_and_not_all_drawn(look: Callable[[str], Client]) -> None:
@@ -114,7 +115,7 @@ def test_the_report_comes_as_a_file_and_says_the_same(look: Callable[[str], Clie
     DOCUMENTED.validate(exported.json())
     assert exported["Content-Disposition"].endswith('.json"')
     assert "# State check" in client.get(f"{sent['Location']}/export?format=markdown").content.decode()
-    assert client.get(f"{sent['Location']}/export?format=text").content.decode().startswith("loses data: ")
+    assert client.get(f"{sent['Location']}/export?format=text").content.decode().startswith("Loses data: ")
     assert client.get(f"{sent['Location']}/export?format=pdf").status_code == 422
 
 
@@ -289,7 +290,7 @@ def test_the_command_ends_with_a_code_for_ci(tmp_path: Path) -> None:
     broken.write_text("{")
     assert run(TOTALS, str(same))[0] == 0
     code, text = run(TOTALS, str(renamed))
-    assert (code, text.startswith("loses data: ")) == (1, True)
+    assert (code, text.startswith("Loses data: ")) == (1, True)
     code, text = run(TOTALS, str(renamed), "--format", "json")
     DOCUMENTED.validate(json.loads(text))
     assert run(TOTALS, str(broken))[0] == 2

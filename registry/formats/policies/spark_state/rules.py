@@ -1,7 +1,8 @@
 """The effects of a restart on a state variable: what Spark does, what the source document says, and the cure.
 
 `effect` is the worst result: `refused` stops the query at its start, `fails later` stops it when it reads or writes
-rows, `loses data` silently changes or drops values, `note` is only information. `document` is what the source document
+rows, `silently wrong` goes on with state that now means something else, `loses data` silently changes or drops
+values, `note` is only information. `document` is what the source document
 says about the change: supported, unsupported, or nothing.
 """
 
@@ -13,9 +14,9 @@ from typing import Final, Literal
 
 from registry.formats.policies.base import PolicyRule
 
-Effect = Literal["note", "loses data", "fails later", "refused"]
+Effect = Literal["note", "loses data", "silently wrong", "fails later", "refused"]
 Opinion = Literal["supported", "unsupported", ""]
-EFFECTS: Final[tuple[Effect, ...]] = ("note", "loses data", "fails later", "refused")
+EFFECTS: Final[tuple[Effect, ...]] = ("note", "loses data", "silently wrong", "fails later", "refused")
 
 KEY_ERROR: Final = "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE"
 VALUE_ERROR: Final = "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"

@@ -334,3 +334,23 @@ def decimal_bytes(precision: int) -> int:
     while 2 ** (8 * size - 1) < 10**precision:
         size += 1
     return size
+
+
+def spark_json(type_: SparkType) -> Any:
+    """Return a type as StructType JSON."""
+    if isinstance(type_, StructType):
+        fields = [
+            {"name": field.name, "type": spark_json(field.type), "nullable": field.nullable, "metadata": {}}
+            for field in type_.fields
+        ]
+        return {"type": "struct", "fields": fields}
+    if isinstance(type_, ArrayType):
+        return {"type": "array", "elementType": spark_json(type_.element), "containsNull": type_.contains_null}
+    if isinstance(type_, MapType):
+        return {
+            "type": "map",
+            "keyType": spark_json(type_.key),
+            "valueType": spark_json(type_.value),
+            "valueContainsNull": type_.value_contains_null,
+        }
+    return type_.name

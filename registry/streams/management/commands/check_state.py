@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 from registry.checkpoints.filesystem import LOCAL
 from registry.checkpoints.plans import StateCheck, StatePlan, check_markdown, check_state, check_text, parse_plan
 from registry.checkpoints.plans.python_source import parse_python
+from registry.checkpoints.plans.queries import read_description
 from registry.errors import InvalidInput, SchemadeskError
 from registry.streams.services import FIELDS, CheckpointLocation, checked_store, checkpoint_location, location_of
 
@@ -34,15 +35,20 @@ class Command(BaseCommand):
     """The command: checks a plan of state variables against a checkpoint. It starts, stores and changes nothing."""
 
     help = (
-        "Check what a restart with planned state schemas would do to a Spark checkpoint. Exit code 0: fine; 1: "
-        "refused, loses data or fails later; 2: not checked, fully or in part."
+        "Check what a restart with planned state schemas would do to a Spark checkpoint. Exit code 0: safe; 1: fails "
+        "at start or later, silently wrong, or loses data; 2: not checked, fully or in part."
     )
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Add the checkpoint, the plan, and the format of the report."""
         parser.add_argument("checkpoint", help="the folder or address that the query uses as its checkpointLocation")
-        parser.add_argument("plan", help='a plan (.json), the application\'s Python file (.py), or "-": JSON on stdin')
+        parser.add_argument(
+            "plan",
+            help="a plan or the description of the next version by schemadesk_spark (.json), the application's Python "
+            'file (.py), or "-": JSON on stdin',
+        )
+        parser.add_argument("--running", help="the description of the version that wrote the checkpoint (.json)")
         parser.add_argument("--processor", default="", help="the StatefulProcessor, if the Python file has several")
         parser.add_argument("--operator", type=int, help="the stateful operator, if the query has several")
         parser.add_argument(
@@ -94,6 +100,8 @@ def _plan(options: dict[str, Any]) -> StatePlan:
     text = _read(file_name)
     plan = parse_python(text, options["processor"]) if file_name.endswith(".py") else parse_plan(text)
     set_ = dict(_setting(setting) for setting in options["set"])
+    if options["running"]:
+        plan = replace(plan, running=read_description(json.loads(_read(options["running"]))))
     number = plan.operator if options["operator"] is None else options["operator"]
     return replace(plan, settings={**plan.settings, **set_}, operator=number)
 

@@ -1,0 +1,313 @@
+"""What a restart does to aggregations, joins, deduplications and all other operators whose state the plan determines.
+
+Spark compares the schemas of an operator's stores by position and ignores names (`StateSchemaCompatibilityChecker` of
+Spark 4.2), and the names and numbers of operators (`IncrementalExecution`). It doesn't compare what the fields mean:
+that takes the description of the running query.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Final
+
+from registry.checkpoints.model import EVOLVING, Checkpoint, Operator
+from registry.checkpoints.plans.queries import DescribedOperator, Description, Meaning
+from registry.errors import first_few
+from registry.formats.policies.spark_state import StateChange, StructType, parse_struct
+from registry.formats.policies.spark_state.restart_plan import Mismatch, mismatches
+from registry.formats.policies.spark_state.rules import KEY_ERROR, NO_ACTION, VALUE_ERROR, StateRule
+from registry.formats.policies.spark_state.schema_changes import change
+from registry.formats.policies.spark_state.struct_types import label
+
+_NEW: Final = "keep the old expression, or use a new checkpoint"
+_ROWS: Final = (
+    StateRule(
+        "STATE_ADDED",
+        "the query has stateful operators, but its checkpoint has no state",
+        "Spark expects the state folder of every stateful operator in a checkpoint that has committed batches.",
+        "use a new checkpoint",
+        "DBX-4",
+        "refused",
+        "",
+        "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY",
+    ),
+    StateRule(
+        "STATE_KEY_CHANGED",
+        "the key of {detail} changes at {path} from {before} to {after}",
+        "Spark compares the number, the types and the nullability of a key's fields by position.",
+        "keep the keys and their order, or use a new checkpoint",
+        "DBX-1",
+        "refused",
+        "",
+        KEY_ERROR,
+    ),
+    StateRule(
+        "STATE_VALUE_CHANGED",
+        "the state of {detail} changes at {path} from {before} to {after}",
+        "Spark compares the number, the types and the nullability of a state's fields by position.",
+        "keep what the operator computes, or use a new checkpoint",
+        "DBX-1",
+        "refused",
+        "",
+        VALUE_ERROR,
+    ),
+    StateRule(
+        "KEY_MEANING_CHANGED",
+        "{detail} has the key {after} in the place of {before}",
+        "The types are the same, so Spark accepts it. State is found by another value, without an error.",
+        _NEW,
+        "DBX-3",
+        "silently wrong",
+    ),
+    StateRule(
+        "VALUE_MEANING_CHANGED",
+        "{detail} keeps {after} in the place of {before}",
+        "The types are the same, so Spark accepts it. It goes on with the old values as if they were the new ones, "
+        "without an error.",
+        _NEW,
+        "DBX-3",
+        "silently wrong",
+    ),
+    StateRule(
+        "ROWS_OF_STATE_CHANGED",
+        "the rows that reach {detail} change: {after} in the place of {before}",
+        "The state was made of other rows. Spark doesn't compare what is before an operator.",
+        "use a new checkpoint, or filter after the operator",
+        "DBX-3",
+        "silently wrong",
+    ),
+    StateRule(
+        "STATE_READ_OTHERWISE",
+        "{detail} computes {after} in the place of {before}",
+        "Both keep the same state.",
+        NO_ACTION,
+        "DBX-1",
+    ),
+    StateRule(
+        "LIMIT_CHANGED",
+        "the limit changes from {before} to {after}",
+        "The state counts the rows so far, and the query continues up to the new limit.",
+        NO_ACTION,
+        "DBX-1",
+    ),
+    StateRule(
+        "JOIN_NARROWED",
+        "the join changes from {before} to {after}",
+        "The buffered rows serve both.",
+        NO_ACTION,
+        "DBX-1",
+    ),
+)
+OPERATOR_RULES: Final[Mapping[str, StateRule]] = {rule.id: rule for rule in _ROWS}
+#: changes of a join's type after which the buffered rows are still right
+_NARROWED: Final = frozenset({("LeftOuter", "Inner"), ("RightOuter", "Inner"), ("Inner", "LeftSemi")})
+_FORMATS: Final[Mapping[str, str]] = {
+    "stateStoreSave": "spark.sql.streaming.aggregation.stateFormatVersion",
+    "symmetricHashJoin": "spark.sql.streaming.join.stateFormatVersion",
+    "flatMapGroupsWithState": "spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion",
+    "applyInPandasWithState": "spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion",
+}
+_NOT_NULL: Final = re.compile(r"\(?isnotnull\([^()]*\)(?: AND )?")
+_CAST: Final = re.compile(r"cast\(([^()]*) as [a-z]+(?:\(\d+,\d+\))?\)")
+_CALL: Final = re.compile(r"(?P<name>\w+)\((?P<first>.*?)(?:, (?P<rest>.*))?\)")
+#: functions that keep the same state for the same argument
+_VARIANCES: Final = frozenset({"var_samp", "var_pop", "stddev_samp", "stddev_pop"})
+#: functions of which it depends on the rows or the mode
+_DEPENDS: Final = ({"first", "last"}, {"percentile_approx"})
+#: settings that change what expressions mean
+_OF_EXPRESSIONS: Final = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
+UNKNOWN_MEANING: Final = "give the description of the running query to compare"
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorResult:
+    """The changes of one operator, and what about it couldn't be compared."""
+
+    number: int
+    changes: tuple[StateChange, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+
+def operator_results(
+    checkpoint: Checkpoint, planned: Description, running: Description | None
+) -> tuple[OperatorResult, ...]:
+    """Return the result of every operator except transformWithState; none if the sets of operators differ."""
+    stored = {operator.number: operator for operator in checkpoint.operators}
+    if {number: operator.name for number, operator in stored.items()} != {
+        operator.number: operator.name for operator in planned.operators
+    }:
+        return ()
+    before = {operator.number: operator for operator in running.operators} if running else {}
+    return tuple(
+        _result(checkpoint, stored[operator.number], operator, before.get(operator.number), planned, running)
+        for operator in planned.operators
+        if operator.name not in EVOLVING
+    )
+
+
+def _result(
+    checkpoint: Checkpoint,
+    stored: Operator,
+    planned: DescribedOperator,
+    before: DescribedOperator | None,
+    query: Description,
+    running: Description | None,
+) -> OperatorResult:
+    name = f"operator {stored.number} ({stored.description})"
+    stores, doubts = _as_written(checkpoint, planned, name)
+    changes = list(_schema_changes(stored, stores, name))
+    doubts += [f"{name}: its stored schema {store}" for store in stores if store not in _stored(stored)]
+    if before is None or running is None or before.name != planned.name:
+        changes += [] if changes else _renamed_aggregates(stored, stores, name)
+        doubts += [] if changes else [f"{name}: what its keys and its state mean ({UNKNOWN_MEANING})"]
+    elif not changes:
+        changes, more = _meanings(before, planned, name)
+        doubts += more + list(_query_doubts(planned, running, query, name))
+    return OperatorResult(stored.number, tuple(changes), tuple(doubts))
+
+
+Stores = Mapping[str, tuple[StructType, StructType]]
+
+
+def _stored(operator: Operator) -> Stores:
+    return {
+        variable.name: (parse_struct(variable.newest.key_schema), parse_struct(variable.newest.value_schema))
+        for variable in operator.variables
+    }
+
+
+def _as_written(checkpoint: Checkpoint, planned: DescribedOperator, name: str) -> tuple[Stores, list[str]]:
+    """Return the planned stores in the state format of the checkpoint, which overrules that of the session."""
+    recorded = checkpoint.settings[-1].settings if checkpoint.settings else {}
+    version = recorded.get(_FORMATS.get(planned.name, ""), "")
+    if planned.state_format is None or version in ("", str(planned.state_format)):
+        return planned.stores, []
+    if planned.name == "stateStoreSave" and version in ("1", "2"):
+        return {store: (key, _with_keys(key, value, version)) for store, (key, value) in planned.stores.items()}, []
+    if planned.name == "symmetricHashJoin" and "1" not in (version, str(planned.state_format)):
+        return planned.stores, []
+    return planned.stores, [f"{name}: state format {version}, which the description doesn't have"]
+
+
+def _with_keys(key: StructType, value: StructType, version: str) -> StructType:
+    """Return an aggregation's value in format 1, which repeats the key, or in format 2, which doesn't."""
+    own = [field for field in value.fields if field not in key.fields]
+    return replace(value, fields=tuple(own if version == "2" else (*key.fields, *own)))
+
+
+def _schema_changes(stored: Operator, planned: Stores, name: str) -> Iterator[StateChange]:
+    for store, (key, value) in _stored(stored).items():
+        if store not in planned:
+            continue
+        for rule, old, new in (
+            ("STATE_KEY_CHANGED", key, planned[store][0]),
+            ("STATE_VALUE_CHANGED", value, planned[store][1]),
+        ):
+            first = next(mismatches(old, new), None)
+            if first is not None:
+                where = name if store == "default" else f"{name}, {store.partition('-')[0]} side,"
+                yield change(OPERATOR_RULES[rule], *_place(first, old, new), detail=where)
+
+
+def _place(first: Mismatch, old: StructType, new: StructType) -> tuple[str, str, str]:
+    """Return path, before and after: the whole structs if the number of fields differs."""
+    if first.path:
+        return first.path, first.before, first.after
+    return "", label(old)[:300], label(new)[:300]
+
+
+def _renamed_aggregates(stored: Operator, planned: Stores, name: str) -> list[StateChange]:
+    """Return the aggregates that keep a field of another name: Spark names it after the function (max, sum, count)."""
+    if stored.name != "stateStoreSave":
+        return []
+    pairs = [
+        (old.name, new.name)
+        for store, (_, value) in _stored(stored).items()
+        for old, new in zip(value.fields, planned[store][1].fields, strict=False)
+        if old.name != new.name
+    ]
+    return [change(OPERATOR_RULES["VALUE_MEANING_CHANGED"], "", old, new, detail=name) for old, new in pairs]
+
+
+def _meanings(before: DescribedOperator, planned: DescribedOperator, name: str) -> tuple[list[StateChange], list[str]]:
+    changes, doubts = [], []
+    for rule, old, new in (
+        ("KEY_MEANING_CHANGED", before.keys, planned.keys),
+        ("VALUE_MEANING_CHANGED", before.values, planned.values),
+    ):
+        for one, other in zip_longest(_by_field(old), _by_field(new), fillvalue="nothing"):
+            if one == other:
+                continue
+            if _keep_the_same(one, other):
+                changes.append(change(OPERATOR_RULES["STATE_READ_OTHERWISE"], "", one, other, detail=name))
+            elif _is_unknown(one, other):
+                doubts.append(f"{name}: {one[:200]} becomes {other[:200]}")
+            else:
+                changes.append(change(OPERATOR_RULES[rule], "", one[:300], other[:300], detail=name))
+    rows = [_rows(operator.input) for operator in (before, planned)]
+    if rows[0] != rows[1]:
+        texts = (first_few([text[:200] for text in side]) or "nothing" for side in rows)
+        changes.append(change(OPERATOR_RULES["ROWS_OF_STATE_CHANGED"], "", *texts, detail=name))
+    for property_ in sorted(before.properties.keys() | planned.properties.keys()):
+        one, other = (each.properties.get(property_, "") for each in (before, planned))
+        if one == other:
+            continue
+        if property_ == "limit":
+            changes.append(change(OPERATOR_RULES["LIMIT_CHANGED"], "", one, other))
+        elif (one, other) in _NARROWED:
+            changes.append(change(OPERATOR_RULES["JOIN_NARROWED"], "", one, other))
+        else:
+            doubts.append(f"{name}: its {property_} ({one[:200] or 'none'} becomes {other[:200] or 'none'})")
+    return list(dict.fromkeys(changes)), list(dict.fromkeys(doubts))
+
+
+def _is_unknown(one: str, other: str) -> bool:
+    """Return whether it depends on the rows, the mode or names within a struct if two expressions give the same."""
+    names = {text.partition("(")[0] for text in (one, other)}
+    return _uncast(one) == _uncast(other) or names in _DEPENDS or ("struct(" in one and "struct(" in other)
+
+
+def _keep_the_same(one: str, other: str) -> bool:
+    """Return whether two aggregates keep the same state and only their results differ."""
+    before, after = _CALL.fullmatch(one), _CALL.fullmatch(other)
+    if not before or not after or before["first"] != after["first"]:
+        return False
+    if (before["name"], after["name"]) == ("collect_list", "collect_set"):
+        return before["rest"] == after["rest"]
+    if before["name"] == after["name"] == "percentile_approx":
+        return (before["rest"] or "").split(", ")[1:] == (after["rest"] or "").split(", ")[1:]
+    return {before["name"], after["name"]} <= _VARIANCES and before["rest"] == after["rest"]
+
+
+def _by_field(meanings: Sequence[Meaning]) -> Iterator[str]:
+    """Yield the expression of every field."""
+    for meaning in meanings:
+        yield from [meaning.expression] * meaning.fields
+
+
+def _uncast(text: str) -> str:
+    """Return an expression without casts, which Spark also adds by itself."""
+    while (shorter := _CAST.sub(r"\1", text)) != text:
+        text = shorter
+    return text
+
+
+def _rows(steps: Iterable[str]) -> list[str]:
+    """Return what changes the rows, without the filters of nulls that Spark adds by itself."""
+    kept = [step for step in steps if not step.rstrip(")").endswith("isnotnull") and _NOT_NULL.sub("", step).strip()]
+    return sorted(step for step in kept if not re.fullmatch(r"(?:\w+: )*filter [()]*", _NOT_NULL.sub("", step)))
+
+
+def _query_doubts(planned: DescribedOperator, running: Description, query: Description, name: str) -> Iterator[str]:
+    changed = {column for column, _ in {*running.watermarks} ^ {*query.watermarks}}
+    keys = {key.expression.rpartition(".")[2] for key in planned.keys}
+    expires = planned.name not in ("globalLimit", "dedupeWithinWatermark", "dedupe")
+    if changed and (expires or (planned.name == "dedupe" and changed & keys)):
+        yield f"{name}: another watermark"
+    for setting in _OF_EXPRESSIONS:
+        one, other = running.settings.get(setting), query.settings.get(setting)
+        if one != other and planned.keys:
+            yield f"{name}: its expressions with another {setting} ({one} becomes {other})"

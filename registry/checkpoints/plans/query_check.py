@@ -1,0 +1,135 @@
+"""The check of a query's description: its operators besides transformWithState, and what the plan leaves to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from registry.checkpoints.logs import CHECKPOINT_FORMAT, ENCODING
+from registry.checkpoints.model import EVOLVING, Checkpoint, Operator
+from registry.checkpoints.plans.model import (
+    APIS,
+    OUTPUT_MODES,
+    SCALA_OPERATOR,
+    TIME_MODES,
+    CheckStatus,
+    Language,
+    OperatorCheck,
+    StateCheck,
+    StatePlan,
+    VariableCheck,
+    to_ddl,
+)
+from registry.checkpoints.plans.operators import OPERATOR_RULES, OperatorResult, operator_results
+from registry.checkpoints.plans.queries import DescribedOperator, Description
+from registry.checkpoints.plans.rules import SPARK_TIME_MODES, damage_changes
+from registry.checkpoints.plans.sources import source_changes, source_doubts
+from registry.formats.policies.spark_state import StateChange
+from registry.formats.policies.spark_state.rules import EFFECTS
+from registry.formats.policies.spark_state.schema_changes import change
+from registry.formats.policies.spark_state.struct_types import spark_json
+
+_STATUSES: Final[dict[str, CheckStatus]] = {
+    "refused": "refused",
+    "fails later": "accepted but fails later",
+    "silently wrong": "accepted but silently wrong",
+    "loses data": "accepted but loses data",
+}
+#: settings of the next start that the description always has
+_OF_THE_START: Final = (CHECKPOINT_FORMAT, ENCODING)
+
+
+def as_described(plan: StatePlan, checkpoint: Checkpoint, defaults: Sequence[str]) -> StatePlan:
+    """Return the plan with what its description says and the plan itself doesn't."""
+    query = plan.query
+    if query is None:
+        return plan
+    recorded = checkpoint.settings[-1].settings if checkpoint.settings else {}
+    known = {*defaults, *_OF_THE_START, *recorded}
+    settings = {name: value for name, value in query.settings.items() if name in known}
+    evolving = next((operator for operator in query.operators if operator.name in EVOLVING), None)
+    modes = evolving.properties if evolving else {}
+    time_modes = {SPARK_TIME_MODES.get(name, name): name for name in TIME_MODES}
+    output = modes.get("output", "")
+    api = next((api for api, name in APIS.items() if evolving and name == evolving.name), None)
+    language: Language | None = None if evolving is None else "scala" if evolving.name == SCALA_OPERATOR else "python"
+    return replace(
+        plan,
+        settings={**settings, **plan.settings},
+        operators=plan.operators or tuple(operator.description for operator in query.operators),
+        sources=query.sources if plan.sources is None else plan.sources,
+        time_mode=plan.time_mode or time_modes.get(modes.get("time", "")),
+        output_mode=plan.output_mode or (output if output in OUTPUT_MODES else None),
+        api=plan.api or api,
+        language=plan.language or language,
+    )
+
+
+def with_operators(report: StateCheck, checkpoint: Checkpoint, query: Description, plan: StatePlan) -> StateCheck:
+    """Return the report with the results of the operators that the description determines.
+
+    The verdict isn't computed again.
+    """
+    results = operator_results(checkpoint, query, plan.running)
+    checked = {result.number for result in results}
+    stored = {operator.number: operator for operator in checkpoint.operators}
+    names = {f"operator {number} ({stored[number].description})" for number in checked}
+    doubts = [doubt for result in results for doubt in result.doubts]
+    own = next((result for result in results if result.number == report.operator.number), None)
+    variables = report.variables
+    if own is not None:
+        variables = tuple(_variables(stored[own.number], own, query))
+    changes = [*report.changes, *(item for result in results for item in result.changes)]
+    changes.sort(key=lambda item: -EFFECTS.index(item.effect))
+    return replace(
+        report,
+        changes=tuple(changes),
+        variables=variables,
+        not_checked=(*(each for each in report.not_checked if each not in names), *doubts),
+    )
+
+
+def _variables(operator: Operator, result: OperatorResult, query: Description) -> list[VariableCheck]:
+    planned = next(each for each in query.operators if each.number == operator.number)
+    worst = max((EFFECTS.index(item.effect) for item in result.changes), default=0)
+    usual: CheckStatus = "not checked" if result.doubts else "unchanged"
+    return [
+        VariableCheck(
+            name=variable.label,
+            kind=variable.kind,
+            status=_STATUSES.get(EFFECTS[worst], usual),
+            changes=(),
+            stored=to_ddl(json.loads(variable.newest.value_schema)),
+            planned=_ddl(planned, variable.name),
+        )
+        for variable in operator.variables
+    ]
+
+
+def _ddl(planned: DescribedOperator, store: str) -> str | None:
+    """Return the value schema of a planned store as DDL."""
+    return to_ddl(spark_json(planned.stores[store][1])) if store in planned.stores else None
+
+
+def without_state(checkpoint: Checkpoint, query: Description) -> StateCheck:
+    """Return the report for a checkpoint without state."""
+    changes: list[StateChange] = [*damage_changes(checkpoint), *source_changes(checkpoint.sources, query.sources)]
+    if query.operators:
+        changes.append(change(OPERATOR_RULES["STATE_ADDED"], ""))
+    doubts = tuple(source_doubts(checkpoint.sources, query.sources))
+    first = next((item for item in changes if item.effect == "refused"), None)
+    return StateCheck(
+        path=checkpoint.path,
+        query_id=checkpoint.query_id,
+        last_batch=checkpoint.last_committed_batch,
+        language="python",
+        verdict="refused" if first else "not checked" if doubts else "fine",
+        operator=OperatorCheck(0, "", "no stateful operator", "", None),
+        variables=(),
+        changes=tuple(changes),
+        error=first.error if first else "",
+        error_message=first.message if first else "",
+        not_checked=doubts,
+    )

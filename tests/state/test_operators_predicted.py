@@ -1,0 +1,72 @@
+"""The check of described queries against real restarts: every recorded restart ends as the check says, or isn't checked.
+
+`operators_recorded.json` has the restarts, `operators_described.json` the queries before and after them.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from registry.checkpoints.plans import check_state, read_plan
+from registry.errors import InvalidCheckpoint
+
+HERE: Final = Path(__file__).parent
+RECORD: Final = json.loads((HERE / "operators_recorded.json").read_text())
+DESCRIBED: Final = json.loads((HERE / "operators_described.json").read_text())
+#: verdict → outcomes. Whether values get lost or wrong depends on the rows, as does which batch is the first to fail
+OUTCOMES: Final = {
+    "fine": {"harmless"},
+    "loses data": {"loses data", "silently wrong"},
+    "silently wrong": {"loses data", "silently wrong"},
+    "fails later": {"fails at start", "fails later"},
+    "refused": {"fails at start"},
+}
+#: rows whose queries are described
+ROWS: Final[list[dict[str, Any]]] = [
+    row
+    for row in RECORD["rows"]
+    if row["outcome"] and all(DESCRIBED["queries"].get(name) for name in DESCRIBED["rows"].get(row["name"], [""]))
+]
+
+
+def write(checkpoint: dict[str, str], folder: Path) -> None:
+    """Write the recorded files of a checkpoint."""
+    for name, text in checkpoint.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        is_binary = text.startswith("base64:")
+        path.write_bytes(base64.b64decode(text.removeprefix("base64:")) if is_binary else text.encode())
+
+
+def verdict_of(row: dict[str, Any], folder: Path) -> tuple[str, str]:
+    """The verdict and the error class of the check before a recorded restart."""
+    write(RECORD["checkpoints"][row["checkpoint"]], folder)
+    running, query = (DESCRIBED["queries"][name] for name in DESCRIBED["rows"][row["name"]])
+    try:
+        check = check_state(str(folder), [folder], read_plan({"query": query, "running": running}))
+    except InvalidCheckpoint:
+        return "not checked", ""
+    return check.verdict, check.error
+
+
+@pytest.mark.requirement("DBX-1", "DBX-4")
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
+def test_a_recorded_restart_ends_as_the_check_says(row: dict[str, Any], tmp_path: Path) -> None:
+    verdict, error = verdict_of(row, tmp_path)
+    if verdict == "not checked":
+        return
+    assert row["outcome"] in OUTCOMES[verdict]
+    if verdict == "refused":
+        assert error in (row["error"], "AnalysisException")
+
+
+@pytest.mark.requirement("DBX-1", "DBX-4")
+def test_most_recorded_restarts_are_predicted(tmp_path: Path) -> None:
+    verdicts = [verdict_of(row, tmp_path / str(number))[0] for number, row in enumerate(ROWS)]
+    assert len(ROWS) >= 100
+    assert verdicts.count("not checked") <= 0.2 * len(ROWS)

@@ -1,0 +1,210 @@
+"""The check of described queries against checkpoints as they are on disk: operators other than transformWithState."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from django.core.management import call_command
+
+from registry.checkpoints import read_checkpoint
+from registry.checkpoints.plans import StateCheck, check_markdown, check_state, check_text, read_plan
+from registry.checkpoints.plans.operators import OPERATOR_RULES
+from registry.errors import InvalidSchema
+
+ROOT = Path(__file__).parents[2]
+FIXTURES = ROOT / "tests" / "checkpoints" / "fixtures"
+DOCUMENTED = jsonschema_rs.validator_for(json.loads((ROOT / "docs/reference/state-check.schema.json").read_text()))
+Change = Callable[[dict[str, Any]], Any]
+
+
+def described(fixture: str) -> dict[str, Any]:
+    """A description of the query that wrote a fixture, with the schemas that it stored."""
+    checkpoint = read_checkpoint(str(FIXTURES / fixture), [FIXTURES])
+    operators = []
+    for each in checkpoint.operators:
+        stores = {
+            item.name: {"key": json.loads(item.newest.key_schema), "value": json.loads(item.newest.value_schema)}
+            for item in each.variables
+        }
+        fields = [field["name"] for store in stores.values() for field in store["value"]["fields"]]
+        keys = [{"expression": field["name"]} for field in next(iter(stores.values()))["key"]["fields"]]
+        operators.append(
+            {
+                "number": each.number,
+                "name": each.name,
+                "keys": keys,
+                "values": [{"expression": f"of {name}", "fields": 1} for name in fields],
+                "properties": {},
+                "stores": stores,
+                "input": [],
+                "state_format": None,
+            }
+        )
+    kinds = {"files": "json", "rate": "rate"}
+    return {
+        "schemadesk_spark": 1,
+        "operators": operators,
+        "sources": [{"provider": kinds.get(each.kind, each.kind), "path": each.folder} for each in checkpoint.sources],
+        "watermarks": [],
+        "output_mode": "Update",
+        "settings": {"spark.sql.streaming.stateStore.checkpointFormatVersion": "1"},
+    }
+
+
+def checked(fixture: str, changed: Change, *, is_known: bool = True) -> StateCheck:
+    """The check of a fixture with a changed description, and with that of the running query if it is known."""
+    running = described(fixture)
+    query = copy.deepcopy(running)
+    changed(query["operators"][0])
+    plan = {"query": query, **({"running": running} if is_known else {})}
+    return check_state(str(FIXTURES / fixture), [FIXTURES], read_plan(plan))
+
+
+def value(operator: dict[str, Any], store: str = "default") -> list[Any]:
+    fields: list[Any] = operator["stores"][store]["value"]["fields"]
+    return fields
+
+
+def key(operator: dict[str, Any]) -> list[Any]:
+    fields: list[Any] = operator["stores"]["default"]["key"]["fields"]
+    return fields
+
+
+VALUE_ERROR = "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"
+KEY_ERROR = "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE"
+NAME_ERROR = "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
+LEFT = "left-keyWithIndexToValue"
+
+
+@pytest.mark.requirement("DBX-1")
+@pytest.mark.parametrize(
+    ("fixture", "changed", "verdict", "error", "rule"),
+    [
+        ("aggregation_hdfs", lambda each: None, "fine", "", None),
+        ("aggregation_hdfs", lambda each: value(each).append(value(each)[0]), "refused", VALUE_ERROR, "STATE_VALUE_CHANGED"),
+        ("aggregation_hdfs", lambda each: value(each)[1].update(type="double"), "refused", VALUE_ERROR, "STATE_VALUE_CHANGED"),
+        ("aggregation_hdfs", lambda each: value(each)[0].update(nullable=True), "refused", VALUE_ERROR, "STATE_VALUE_CHANGED"),
+        ("aggregation_hdfs", lambda each: key(each)[0].update(type="string"), "refused", KEY_ERROR, "STATE_KEY_CHANGED"),
+        ("aggregation_hdfs", lambda each: each["values"][1].update(expression="min(v)"), "silently wrong", "", "VALUE_MEANING_CHANGED"),
+        ("aggregation_hdfs", lambda each: each["keys"][0].update(expression="other"), "silently wrong", "", "KEY_MEANING_CHANGED"),
+        ("aggregation_hdfs", lambda each: each["values"][1].update(expression="cast(of max as bigint)"), "not checked", "", None),
+        ("aggregation_hdfs", lambda each: each["input"].append("filter (v > 3)"), "silently wrong", "", "ROWS_OF_STATE_CHANGED"),
+        ("aggregation_hdfs", lambda each: each["input"].append("filter isnotnull(v)"), "fine", "", None),
+        ("aggregation_hdfs", lambda each: each.update(name="dedupe"), "refused", NAME_ERROR, "OPERATORS_CHANGED"),
+        ("dedup_rocksdb", lambda each: key(each).append(key(each)[0]), "refused", KEY_ERROR, "STATE_KEY_CHANGED"),
+        ("join_rocksdb", lambda each: value(each, LEFT)[1].update(type="string"), "refused", VALUE_ERROR, "STATE_VALUE_CHANGED"),
+        ("join_rocksdb", lambda each: each["properties"].update(condition="(a > b)"), "not checked", "", None),
+        ("limit", lambda each: each["properties"].update(limit="7"), "fine", "", "LIMIT_CHANGED"),
+        ("pandas_state", lambda each: each["keys"][0].update(expression="other"), "silently wrong", "", "KEY_MEANING_CHANGED"),
+    ],
+)  # fmt: skip
+def test_a_description_decides_about_every_operator(
+    fixture: str, changed: Change, verdict: str, error: str, rule: str | None
+) -> None:
+    check = checked(fixture, changed)
+    assert (check.verdict, check.error) == (verdict, error), check.sentence
+    assert [each.rule for each in check.changes] == ([rule] if rule else [])
+    DOCUMENTED.validate(check.to_dict())
+    for text in (check_text(check), check_markdown(check)):
+        assert check.to_dict()["label"] in text
+
+
+@pytest.mark.requirement("DBX-1")
+def test_without_the_running_query_only_sparks_comparison_is_repeated() -> None:
+    same = checked("aggregation_hdfs", lambda each: None, is_known=False)
+    assert (same.verdict, same.changes) == ("not checked", ())
+    assert "give the description of the running query to compare" in same.sentence
+    renamed = checked("aggregation_hdfs", lambda each: value(each)[1].update(name="min"), is_known=False)
+    assert (renamed.verdict, [each.rule for each in renamed.changes]) == ("silently wrong", ["VALUE_MEANING_CHANGED"])
+    refused = checked("aggregation_hdfs", lambda each: value(each).pop(), is_known=False)
+    assert (refused.verdict, refused.error) == ("refused", VALUE_ERROR)
+
+
+@pytest.mark.requirement("DBX-1")
+@pytest.mark.parametrize(
+    ("before", "after", "verdict", "rule"),
+    [
+        ("var_samp(v)", "stddev_pop(v)", "fine", "STATE_READ_OTHERWISE"),
+        ("collect_list(v, 0, 0)", "collect_set(v, 0, 0)", "fine", "STATE_READ_OTHERWISE"),
+        ("collect_set(v, 0, 0)", "collect_list(v, 0, 0)", "silently wrong", "VALUE_MEANING_CHANGED"),
+        ("percentile_approx(v, 0.5, 100, 0, 0)", "percentile_approx(v, 0.9, 100, 0, 0)", "fine", "STATE_READ_OTHERWISE"),
+        ("percentile_approx(v, 0.5, 100, 0, 0)", "percentile_approx(v, 0.5, 10, 0, 0)", "not checked", None),
+        ("first(v)()", "last(v)()", "not checked", None),
+        ("var_samp(v)", "var_samp(w)", "silently wrong", "VALUE_MEANING_CHANGED"),
+    ],
+)  # fmt: skip
+def test_aggregates_that_keep_the_same_state(before: str, after: str, verdict: str, rule: str | None) -> None:
+    running = described("aggregation_hdfs")
+    query = copy.deepcopy(running)
+    for each, expression in ((running, before), (query, after)):
+        each["operators"][0]["values"] = [{"expression": expression, "fields": 2}]
+    path = FIXTURES / "aggregation_hdfs"
+    check = check_state(str(path), [path], read_plan({"query": query, "running": running}))
+    assert (check.verdict, [each.rule for each in check.changes]) == (verdict, [rule] if rule else [])
+
+
+@pytest.mark.requirement("DBX-4")
+def test_another_time_zone_and_another_watermark_are_never_safe() -> None:
+    running = described("aggregation_hdfs")
+    for changed in (
+        {"settings": {**running["settings"], "spark.sql.session.timeZone": "Asia/Tokyo"}},
+        {"watermarks": [{"column": "t", "delay": "1 minutes"}]},
+    ):
+        path = FIXTURES / "aggregation_hdfs"
+        check = check_state(str(path), [path], read_plan({"query": {**running, **changed}, "running": running}))
+        assert check.verdict == "not checked"
+
+
+@pytest.mark.requirement("DBX-1")
+def test_a_join_can_be_narrowed() -> None:
+    running = described("join_rocksdb")
+    running["operators"][0]["properties"] = {"join": "LeftOuter"}
+    query = copy.deepcopy(running)
+    for after, verdict in (("Inner", "fine"), ("FullOuter", "not checked")):
+        query["operators"][0]["properties"] = {"join": after}
+        path = FIXTURES / "join_rocksdb"
+        check = check_state(str(path), [path], read_plan({"query": query, "running": running}))
+        assert check.verdict == verdict
+        assert ("JOIN_NARROWED" in [each.rule for each in check.changes]) is (verdict == "fine")
+
+
+@pytest.mark.requirement("DBX-1")
+def test_variables_are_in_the_plan_and_not_in_the_description() -> None:
+    query = described("customer_totals")
+    check = check_state(str(FIXTURES / "customer_totals"), [FIXTURES], read_plan(query))
+    assert check.verdict == "not checked"
+    assert any("operator 0 (transformWithState" in each for each in check.not_checked)
+    assert {each.status for each in check.variables} == {"not checked"}
+
+
+@pytest.mark.requirement("DBX-4")
+def test_a_description_needs_its_parts() -> None:
+    with pytest.raises(InvalidSchema, match="/query/operators/0: an operator has a number"):
+        read_plan({"query": {**described("limit"), "operators": [{}]}})
+    with pytest.raises(InvalidSchema, match="/running/schemadesk_spark"):
+        read_plan({"query": described("limit"), "running": {"operators": []}})
+
+
+@pytest.mark.requirement("DBX-4")
+def test_the_command_takes_both_descriptions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = described("aggregation_hdfs")
+    (tmp_path / "running.json").write_text(json.dumps(query))
+    query["operators"][0]["values"][1]["expression"] = "min(v)"
+    (tmp_path / "next.json").write_text(json.dumps(query))
+    arguments = [str(FIXTURES / "aggregation_hdfs"), str(tmp_path / "next.json")]
+    with pytest.raises(SystemExit, match="1"):
+        call_command("check_state", *arguments, "--running", str(tmp_path / "running.json"))
+    assert capsys.readouterr().out.startswith("Silently wrong: ")
+    with pytest.raises(SystemExit, match="2"):
+        call_command("check_state", *arguments)
+
+
+def test_every_rule_is_told_in_a_case() -> None:
+    told = Path(__file__).read_text() + (Path(__file__).parent / "test_sources.py").read_text()
+    assert [rule for rule in OPERATOR_RULES if rule not in told] == []
