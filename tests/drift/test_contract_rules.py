@@ -66,6 +66,10 @@ def test_conditions_on_messages_that_are_stored_in_another_form_are_not_evaluate
     assert "rule encrypt" in conditions(rule("a", "true"), encodingRules=[encrypt])["a"].not_checked
     assert not conditions(rule("a", "true"), encrypt | {"disabled": True})["a"].not_checked
     assert "type SQL aren't evaluated" in conditions(rule("a", "true", type="SQL"))["a"].not_checked
+    many = conditions(*(rule(f"r{number}", "true") for number in range(60)))
+    assert [name for name, item in many.items() if not item.not_checked] == [f"r{number}" for number in range(50)]
+    assert "this one and 9 after it are left out" in many["r50"].not_checked
+    assert "r51" not in many
     assert "no expression" in conditions({"name": "a", "kind": "CONDITION", "type": "CEL"})["a"].not_checked
 
 

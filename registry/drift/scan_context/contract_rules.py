@@ -18,6 +18,7 @@ from registry.subjects.models import Schema
 from registry.subjects.policy.data_contracts import Contract
 
 TYPES: Final = ("CEL", "CEL_FIELD")
+MOST_RULES: Final = 50  # of a schema
 ERROR: Final = "ERROR"  # what a client does by default if a condition is broken
 _PHASES: Final = ("domainRules", "encodingRules")
 
@@ -45,17 +46,22 @@ def conditions_of(rule_set: Mapping[str, Any]) -> Iterator[ContractRule]:
     if rule_set.get("enableAt") == "NONE":
         return
     enabled = [rule for phase in _PHASES for rule in rule_set.get(phase, ()) if not rule["disabled"]]
-    transforms = [rule["name"] for rule in enabled if rule["kind"] == "TRANSFORM"]
-    for rule in rule_set.get("domainRules", ()):
-        if rule["kind"] != "CONDITION" or rule["disabled"]:
-            continue
+    transforms = [rule for rule in enabled if rule["kind"] == "TRANSFORM"]
+    domain = rule_set.get("domainRules", ())
+    conditions = [rule for rule in domain if rule["kind"] == "CONDITION" and not rule["disabled"]]
+    for number, rule in enumerate(conditions[: MOST_RULES + 1]):
         reason = ""
-        if rule["type"] not in TYPES:
+        if number == MOST_RULES:
+            others = len(conditions) - number
+            reason = f"a scan evaluates at most {MOST_RULES} rules of a schema; this one and {others - 1} after it are left out"
+        elif rule["type"] not in TYPES:
             reason = f"conditions of type {rule['type'][:80]} aren't evaluated, only CEL and CEL_FIELD"
         elif not rule.get("expr", "").strip():
             reason = "the rule has no expression"
         elif transforms:
-            reason = f"rule {transforms[0]} transforms messages, so they aren't stored as the condition reads them"
+            reason = (
+                f"rule {transforms[0]['name']} transforms messages, so they aren't stored as the condition reads them"
+            )
         yield ContractRule(
             name=rule["name"],
             type=rule["type"],
