@@ -213,6 +213,7 @@ INSTALLED_APPS = [
     "dashboard",
 ]
 MIDDLEWARE = [
+    "dashboard.request_ids.RequestIdMiddleware",
     "dashboard.client_address.ClientAddressMiddleware",
     "registry.api.request_reading.RawPathMiddleware",
     "dashboard.middleware.ApiMiddleware",  # API requests skip everything below
@@ -397,11 +398,21 @@ LOG_LEVEL = environment.text(
     "the least severe lines that are logged",
     choices=("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"),
 )
+LOG_FORMAT = environment.text(
+    "LOG_FORMAT", "line", "how lines are logged: for people, or as JSON for programs", choices=("line", "json")
+)
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "line": {
+            "()": "dashboard.request_ids.LineFormatter",
+            "fmt": "{asctime} {levelname} {name} {message}{during}",
+            "style": "{",
+        },
+        "json": {"()": "dashboard.request_ids.JsonFormatter"},
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT}},
     "filters": {"sparing": {"()": circuit_breaker.LogThrottle}},
     "loggers": {
         **{name: {"level": "WARNING"} for name in ("httpx", "httpx2", "httpcore2", "py4j")},

@@ -42,7 +42,7 @@ BESIDE: Final = _tables(
     audit="auditevent chainhead",
     auth="group_permissions permission",
     django="content_type session",
-    drift="cluster connector deployment fieldstatistic finding leastversion mute scan schemause source topic",
+    drift="cluster connector deployment fieldstatistic finding findingrange leastversion mute scan schemause source topic",
     notifications="attempt delivery digest digestwish inboxentry jobrun notice subscription webhook",
     promotions=(
         "acknowledgement applystep boardchange boardstate boardsubject comment draft environmentchange "

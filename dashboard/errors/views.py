@@ -27,6 +27,7 @@ from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.translation import listing
 from dashboard.components.widgets import Frame, Link, MessagePage, Problem
 from dashboard.errors.not_found import nearest, removed_page
+from dashboard.request_ids import request_id
 from registry.access.roles import ACTIONS, ADMIN, ROLES, Actor, may_somewhere
 from registry.access.selectors import admin_names
 from registry.api.confluent.http import handle as confluent
@@ -203,7 +204,10 @@ def server_error(request: HttpRequest) -> HttpResponse:
         cure=gettext("Try again. If it keeps happening, contact the operator of this server."),
     )
     page = MessagePage(
-        frame=Frame(title=gettext("Something went wrong"), now=timezone.now()), status=500, problem=problem
+        frame=Frame(title=gettext("Something went wrong"), now=timezone.now()),
+        status=500,
+        problem=problem,
+        request_id=request_id(),
     )
     return render(request, "errors/message.html", {"page": page}, status=500)
 

@@ -1,0 +1,69 @@
+"""The id of a request: in its log lines and, if it fails, in its response and on its error page, to match the two."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import secrets
+from collections.abc import Callable
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+
+HEADER: Final = "X-Request-ID"
+#: what a proxy may send; anything else could forge lines of the log
+_ACCEPTED: Final = re.compile(r"[A-Za-z0-9_.:/+=-]{8,128}")
+_CURRENT: Final[ContextVar[str]] = ContextVar("request_id", default="")
+
+
+def request_id() -> str:
+    """Return the id of the request that this thread answers; "" outside of one."""
+    return _CURRENT.get()
+
+
+class RequestIdMiddleware:
+    """Gives each request an id: the one that a proxy sent, else a random one."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Answer the request. Only failures carry the id: other responses are kept for further requests."""
+        sent = request.META.get("HTTP_X_REQUEST_ID", "")
+        number = sent if sent and _ACCEPTED.fullmatch(sent) else secrets.token_hex(8)
+        token = _CURRENT.set(number)
+        try:
+            response = self.get_response(request)
+        finally:
+            _CURRENT.reset(token)
+        if response.status_code >= 500:
+            response[HEADER] = number
+        return response
+
+
+class LineFormatter(logging.Formatter):
+    """A line for people: time, level, logger, message, and the request's id if there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, and a traceback below it."""
+        record.during = f" [request {number}]" if (number := request_id()) else ""
+        return super().format(record)
+
+
+class JsonFormatter(logging.Formatter):
+    """An object in a line for programs: time, level, logger, message, request_id, exception."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the object."""
+        values = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            "request_id": request_id() or None,
+            "exception": self.formatException(record.exc_info) if record.exc_info else None,
+        }
+        return json.dumps({name: value for name, value in values.items() if value is not None}, ensure_ascii=False)
