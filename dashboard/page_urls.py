@@ -8,6 +8,7 @@ from dashboard.audit import views as audit
 from dashboard.home import tour
 from dashboard.home import views as home
 from dashboard.jobs import views as jobs
+from dashboard.lineage import page as lineage
 from dashboard.notifications import views as notifications
 from dashboard.notifications.forms import DigestForm
 from dashboard.people import views as people
@@ -77,6 +78,7 @@ urlpatterns = [
         path(f"registries/<segment:registry>/subjects/<segment:subject>/{route}", view, name=name)
         for route, name, view in subjects.SUBJECT_FORMS
     ),
+    path("map", lineage.lineage_map, name="map"),
     path("fields", subjects.field, name="field"),
     path("decode", usage.DecodeView.as_view(), name="decode"),
     path("search", search.search, name="search"),

@@ -247,6 +247,11 @@ _API_LISTS: Final[Mapping[str, _List]] = {
     "drafts": _List("/api/v1/drafts"),
     "sources": _List("/api/v1/sources", {"registry": "registry"}),
     "queries": _List("/api/v1/queries"),
+    "map": _List(
+        "/api/v1/lineage",
+        {"q": "text", **{name: name for name in ("registry", "owner", "focus", "distance")}},
+        note=_("All nodes, without groups."),
+    ),
     "audit": _List(
         "/api/v1/audit",
         {

@@ -33,6 +33,7 @@ class Section(StrEnum):
     HOME = "home"
     SUBJECTS = "subjects"
     POLICY = "policy"
+    MAP = "map"
     SOURCES = "sources"
     QUERIES = "queries"
     FINDINGS = "findings"

@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Final
 
 _PINNED: Final = re.compile(r"^(?P<name>[A-Za-z0-9_.-]+)(?:\[[^]]*\])?==(?P<version>[^ ;\\]+)", re.MULTILINE)
+_VENDORED: Final = re.compile(
+    r"^\| `[\w-]+/` \| (?P<version>[^|]+) \| (?P<name>`[^|`]+`) \| (?P<licence>[^|]+) \|$", re.MULTILINE
+)
 # Packages that this platform doesn't install, or whose metadata is incomplete.
 _STATED_HERE: Final = {
     "async-timeout": "Apache-2.0",
@@ -105,9 +108,9 @@ def third_party_notices(root: Path) -> str:
     return (
         "# Third-party notices\n\nSchemadesk installs these packages and jars; it contains none of their source.\n\n"
         f"## Python packages\n\n{head}" + "\n".join(packages) + f"\n\n## Jars\n\n{head}" + "\n".join(jars) + "\n\n"
-        "## Parts of the site\n\nThe site contains these packages in `static/vendor/codemirror/`, with their licences. "
-        "[The list of vendored parts](static/vendor/README.md) has the other script and the fonts.\n\n"
-        f"{head}" + "\n".join(scripts) + "\n"
+        "## Parts of the site\n\nThe site contains these packages in `static/vendor/`, with their licences "
+        "([the list of vendored parts](static/vendor/README.md)).\n\n"
+        f"{head}" + "\n".join([*scripts, *_vendored(root)]) + "\n"
     )
 
 
@@ -117,6 +120,12 @@ def bundled_packages(root: Path) -> dict[str, str]:
         record = bundle.readline()
     packages: dict[str, str] = json.loads(record[record.index("{") : record.rindex("}") + 1])["packages"]
     return packages
+
+
+def _vendored(root: Path) -> list[str]:
+    """Return the rows of `static/vendor/README.md`, by npm package."""
+    table = (root / "static" / "vendor" / "README.md").read_text(encoding="utf-8")
+    return [f"| {row['name']} | {row['version']} | {row['licence']} |" for row in _VENDORED.finditer(table)]
 
 
 def _package_licence(name: str) -> str:

@@ -31,6 +31,8 @@ PACKED = (
     ROOT / "static" / "live.js",
     ROOT / "static" / "schema-editor.js",
     ROOT / "static" / "vendor" / "codemirror" / "codemirror.min.js",
+    ROOT / "static" / "map.js",
+    ROOT / "static" / "vendor" / "dagre" / "dagre.min.js",
     ROOT / "static" / "vendor" / "htmx" / "htmx.min.js",
 )
 

@@ -87,7 +87,9 @@ class _LineageBuilder:
                 continue
             number = self._topic_id(topic.registry, topic.cluster, topic.name)
             health = self.health.topics.get(topic.pk) or ("ok" if topic.read_at else "not scanned")
-            self.add(LineageNode(number, "topic", topic.name, topic.registry, health=health, seen_at=topic.read_at))
+            key = str(topic.source) if self.extent.has_all_of(topic.registry) else ""
+            node = LineageNode(number, "topic", topic.name, topic.registry, key, health=health, seen_at=topic.read_at)
+            self.add(node)
             for name, side, is_found in readable:
                 uses = self._uses(topic, name, side)
                 self.uses[name] += uses

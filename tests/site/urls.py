@@ -88,6 +88,7 @@ UI = [
         path(f"promotions/<int:request_id>/<int:thread_id>/{name}", index, name=f"promotion_thread_{name}")
         for name in ("answer", "resolve", "reopen")
     ),
+    path("map", index, name="map"),
     path("queries", index, name="queries"),
     path("queries/<int:query_id>", index, name="query"),
     path("queries/<int:query_id>/variables/<int:variable_id>", index, name="state_variable"),

@@ -1,0 +1,139 @@
+"""The map's page over real rows: what it shows, its filters, who sees it, and the drawing in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from playwright.sync_api import Page, expect
+
+from registry.access.models import RoleGrant
+from registry.access.roles import Actor
+from registry.drift.models import Source, Topic
+from tests.lineage.rows import make_flow
+
+QUERIES = json.loads((Path(__file__).parents[1] / "query_counts.json").read_text())
+EVERY = 12
+FOCUS = "subject:dev:orders-value"
+
+
+@pytest.fixture
+def flow(registries: None, system: Actor) -> dict[str, Any]:
+    return make_flow(system)
+
+
+def drawn(client: Client, query: str = "") -> dict[str, Any]:
+    """The drawing's data, by node."""
+    page = client.get(f"/ui/map{query}").content.decode()
+    match = re.search(r'data-map="([^"]*)"', page)
+    return {node["id"]: node for node in json.loads(unescape(match[1]))["nodes"]} if match else {}
+
+
+def test_the_page_has_every_node_with_its_state_and_its_flows(
+    look: Callable[[str], Client], flow: dict[str, Any], django_assert_max_num_queries
+) -> None:
+    client = look("reader")
+    with django_assert_max_num_queries(QUERIES["map"]):
+        page = client.get("/ui/map").content.decode()
+    words = [
+        "v2, v3, seen in messages",
+        "by name only",
+        "Its sink is not known",
+        "Not scanned",
+        "Break",
+        'aria-current="page">Map',
+    ]
+    assert [word for word in words if word not in page] == []
+    nodes = drawn(client)
+    assert len(nodes) == EVERY
+    assert nodes[FOCUS]["label"].startswith("Subject orders-value: dev, v2, v3, Break.")
+    assert nodes["consumer:dev:billing"]["detail"] == "dev, v2"
+    assert {node["url"] for node in nodes.values()} >= {
+        "/ui/registries/dev/subjects/orders-value/",
+        "/ui/registries/dev/subjects/orders-value/usage",
+        f"/ui/queries/{flow['query']}",
+        f"/ui/queries/{flow['query']}/variables/{flow['state']}",
+        f"/ui/sources/{flow['kafka']}",
+    }
+
+
+def test_filters_narrow_it_and_the_nearest_part_can_be_chosen(
+    look: Callable[[str], Client], flow: dict[str, Any]
+) -> None:
+    client = look("reader")
+    kinds = {number.split(":")[0] for number in drawn(client, f"?focus={FOCUS}&distance=1")}
+    assert kinds == {"topic", "subject", "producer", "consumer", "query"}
+    assert set(drawn(client, "?q=payments")) == {"topic:dev:payments", "subject:dev:payments-value"}
+    assert FOCUS in drawn(client, "?owner=group:shop-team")
+    assert "topic:dev:payments" not in drawn(client, "?owner=group:shop-team")
+    assert drawn(client, "?registry=staging") == {}
+    assert "Nothing on the map matches" in client.get("/ui/map?q=nothing-of-that-name").content.decode()
+    assert client.get("/ui/map?distance=9").status_code == 422
+
+
+def test_a_reader_of_some_subjects_gets_no_other_name(look: Callable[[str], Client], flow: dict[str, Any]) -> None:
+    client = look("reader")
+    RoleGrant.objects.filter(user__username="reader").update(registry="dev", subject_pattern="payments-*")
+    assert set(drawn(client)) == {"topic:dev:payments", "subject:dev:payments-value"}
+    page = client.get("/ui/map").content.decode()
+    assert not re.search(
+        "orders-value|totals|billing|shop|/ui/sources/", page.split("<main")[1].replace("subject:dev:orders-value", "")
+    )
+
+
+def test_a_large_map_is_folded_and_a_group_opens(look: Callable[[str], Client], flow: dict[str, Any]) -> None:
+    source = Source.objects.get(kind="kafka")
+    Topic.objects.bulk_create(Topic(source=source, name=f"web.{number}") for number in range(400))
+    client = look("reader")
+    group = drawn(client)["group:topic:dev:web"]
+    assert (group["name"], group["url"]) == ("web…, 400 nodes", "/ui/map?open=group%3Atopic%3Adev%3Aweb")
+    assert "topic:dev:web.7" in drawn(client, group["url"].removeprefix("/ui/map"))
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_the_drawing_has_every_node_and_keys_move_between_them(
+    window: Callable[..., Page], flow: dict[str, Any]
+) -> None:
+    page = window()
+    page.goto("/ui/map")
+    nodes = page.locator("#map .map-node")
+    expect(nodes).to_have_count(EVERY)
+    expect(page.locator("#map .map-edge[d]")).to_have_count(9 + 3)  # and the legend's
+    assert page.evaluate(CROSSED) == []
+    page.get_by_role("link", name=re.compile("^Topic orders")).focus()
+    page.keyboard.press("ArrowRight")
+    subject = page.get_by_role("link", name=re.compile("^Subject orders-value"))
+    expect(subject).to_be_focused()
+    expect(page.locator("[data-map-said]")).to_contain_text("orders → (v2, v3, seen in messages)")
+    page.keyboard.press("ArrowUp")
+    expect(page.get_by_role("link", name=re.compile("^Subject payments-value"))).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    before = page.locator(".map-drawing").bounding_box()
+    page.keyboard.press("-")
+    after = page.locator(".map-drawing").bounding_box()
+    assert before and after and after["width"] < before["width"]
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/ui/registries/dev/subjects/orders-value/$"))
+
+
+#: points of lines that lie in a node which isn't one of their ends
+CROSSED = """() => {
+  const boxes = [...document.querySelectorAll("#map .map-node .map-box")].map(one => one.getBoundingClientRect());
+  const wrong = [];
+  for (const line of document.querySelectorAll("#map .map-drawing .map-edge")) {
+    const length = line.getTotalLength(), to = line.getScreenCTM();
+    for (let at = 3; at < length - 3; at += 4) {
+      const {x, y} = line.getPointAtLength(at).matrixTransform(to);
+      if (boxes.some(box => x > box.left + 1 && x < box.right - 1 && y > box.top + 1 && y < box.bottom - 1)) wrong.push(line.textContent);
+    }
+  }
+  return [...new Set(wrong)];
+}"""
