@@ -105,8 +105,8 @@ def _outcome(text: str, texts: Sequence[str], guard: Guard) -> NextSchema:
     history = [(number, engine.parse(old_text)) for number, old_text in enumerate(texts, start=1)]
     if any(old.canonical == new.canonical for _, old in history):
         return NextSchema("unchanged")
-    if guard.is_read_only:
-        return NextSchema("refused", "The mode rejects new schemas.", cure="change the mode first", schema=text)
+    if guard.refusal:
+        return NextSchema("refused", guard.refusal, cure="register the version first", schema=text)
     report = check(engine, new, history, guard.level)
     if not report.is_compatible:
         return _refusal([item for item in report.items if item.severity == "break"], text)

@@ -16,18 +16,21 @@ from registry.observations import ChangeEvents, Side
 class Guard:
     """What a new schema of a subject must pass: its level and mode, and the texts of its live versions, ascending.
 
-    `is_cut`: older versions are missing.
+    `is_cut`: older versions are missing. `is_closed`: its registry changes only by releases.
     """
 
     level: str
     history: tuple[str, ...]
     is_cut: bool = False
     mode: str = "READWRITE"
+    is_closed: bool = False
 
     @property
-    def is_read_only(self) -> bool:
-        """Return whether the mode rejects every new schema."""
-        return self.mode.startswith("READONLY")
+    def refusal(self) -> str:
+        """Return why every new schema is rejected; empty if the level decides."""
+        if self.is_closed:
+            return "The registry changes only by releases."
+        return "The mode rejects new schemas." if self.mode.startswith("READONLY") else ""
 
 
 @dataclass(frozen=True)

@@ -210,7 +210,6 @@ def _not_published(world: ConnectorFacts, table: Table, partitions: Sequence[Tab
             else f"connector {config.name} captures none of them, so they never arrive"
         )
     names |= {"connector": config.name, "publication": config.publication, "table": table.full_name}
-    names["database"] = world.catalog.database if world.catalog else ""
     return make_finding(
         rule,
         names,

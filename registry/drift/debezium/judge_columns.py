@@ -240,7 +240,7 @@ def _refused(
             "table": state.table.full_name,
             "connector": world.config.name,
             "subject": subject,
-            "level": guard.mode if guard.is_read_only else guard.level,
+            "level": guard.mode if guard.mode.startswith("READONLY") else guard.level,
             "reason": refusal.reason,
             "change": refusal.cure,
         },

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar, cast
 
 from django.db.models import Max, Q
 
+from registry.access.roles import system_actor
 from registry.drift.debezium.columns import RowShape
 from registry.drift.debezium.facts import ConnectorFacts, Guard, TopicFacts
 from registry.drift.debezium.last_rows import LastRows, columns_after
@@ -26,6 +27,7 @@ from registry.drift.scan_context.versions import (
     version_rows,
 )
 from registry.drift.sources.base import ScannedTopic
+from registry.errors import ReleaseRequired
 from registry.observations import (
     ChangeEvents,
     ConnectSchema,
@@ -37,7 +39,8 @@ from registry.observations import (
     Span,
     TopicTotals,
 )
-from registry.subjects.models import Schema
+from registry.subjects.models import Registry, Schema
+from registry.subjects.policy.change_guard import ask
 from registry.subjects.policy.effective_policy import scope_settings_for_many
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
 
@@ -65,7 +68,7 @@ class _TopicData:
 def topic_facts(
     source: Source, world: ConnectorFacts, topics: Mapping[str, ScannedTopic], observations: Sequence[Observation]
 ) -> dict[str, TopicFacts]:
-    """Return the facts of every existing topic and of future topics of captured tables; seven queries."""
+    """Return the facts of every existing topic and of future topics of captured tables; nine queries."""
     captured = {world.topic_of(table.schema, table.name) for table in world.captured} - {None}
     names = sorted({name for name, collected in topics.items() if not collected.gone} | cast("set[str]", captured))
     collected = _collected(observations)
@@ -198,6 +201,7 @@ class _Schemas:
             if not row.version.deleted:
                 self._live.setdefault(row.name, []).append(row)
         subjects = [SubjectName(self._context, name) for name in self._live if name in named]
+        self._is_closed = _is_closed(source.registry)
         self._registry, self._settings = source.registry, scope_settings_for_many(source.registry, subjects)
         self._read = self._texts(named)
 
@@ -242,7 +246,9 @@ class _Schemas:
             if settings is not None and texts and all(text is not None for text in texts):
                 history = tuple(text.text for text in texts if text is not None)
                 level, mode = settings.config().level, settings.mode(self._registry).mode
-                by_side[side] = Guard(level, history, is_cut=len(live) > MAX_GUARDED, mode=mode)
+                by_side[side] = Guard(
+                    level, history, is_cut=len(live) > MAX_GUARDED, mode=mode, is_closed=self._is_closed
+                )
         return by_side
 
     def is_newer(self, topic: str, side: Side, age: Age) -> bool:
@@ -274,6 +280,15 @@ class _Schemas:
             if row is not None and side not in schemas:
                 rows[side] = row
         return LastRows(schemas, rows, before.columns)
+
+
+def _is_closed(registry: Registry) -> bool:
+    """Return whether a closed environment rejects what isn't released; nobody's break-glass is used here."""
+    try:
+        ask("version.register", registry, "", system_actor("scan"))
+    except ReleaseRequired:
+        return True
+    return False
 
 
 def newest_marks(

@@ -151,10 +151,8 @@ def _removed(source: Source, connector: Connector) -> ScanResult:
     """
     last = source.scans.filter(state="done", read__slot__name__isnull=False).order_by("-pk").first()
     name = last.read["slot"]["name"] if last is not None and last.read else ""
-    if not connector.database_host:
-        sentence = "Its slot is not checked, as the database is not configured."
-    elif not name:
-        sentence = "Its slot is not checked: no scan has seen it."
+    if not (connector.database_host and name):
+        sentence = "Its slot is not checked: no scan has read it."
     elif slot := read_catalog(_database(connector), NO_TABLES, slot=name).slots.get(name):
         lag = "an unknown amount" if slot.lag_bytes is None else sized(slot.lag_bytes)
         sentence = f"Its slot {name} is still there and retains the database's log ({lag})."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,14 @@ import yaml
 from dashboard.demo.shop import CONVERTERS, Login, conversion, debezium
 from dashboard.findings.evidence import evidence_tables
 from dashboard.findings.evidence_tables import SHOWN_ROWS
+from registry.access.roles import Actor
 from registry.drift.debezium.connector import ConnectorConfig, read_config, read_status
 from registry.drift.debezium.judge import judge_debezium, summary_of
 from registry.drift.debezium.rules import RULES
 from registry.drift.findings.suspicions import began_at
 from registry.drift.models import Connector, SchemaUse
 from registry.drift.scan.aggregation import without_hours
-from registry.drift.scan_context.connector import newest_marks, newest_shapes
+from registry.drift.scan_context.connector import newest_marks, newest_shapes, topic_facts
 from registry.drift.sources.base import SourceDraft
 from registry.drift.sources.debezium import DebeziumConnector, look, patterns_of, read_connector
 from registry.errors import (
@@ -31,9 +33,12 @@ from registry.errors import (
     SchemadeskError,
 )
 from registry.observations import ConnectSchema, FramedMessages, Span
+from registry.promotions.models import Environment
 from registry.subjects.models import Registry
+from registry.subjects.services import register_version, set_mode
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.access.fake_server import Call, Told, serving
-from tests.drift.debezium.worlds import CONFIG, world
+from tests.drift.debezium.worlds import CONFIG, avro_text, world
 from tests.drift.scans import make_source
 
 STATUS = {
@@ -272,6 +277,29 @@ def test_the_newest_shape_of_a_side() -> None:
         ("t", "value"): "new",
         ("t", "key"): "key",
     }
+
+
+def test_a_closed_environment_and_a_mode_reject_the_next_version(registries: None, system: Actor) -> None:
+    prod = Environment.objects.filter(registry__name="prod")
+    prod.update(is_closed=False)
+    set_mode(registry="prod", subject=None, mode="READWRITE", by=system)
+    name = SubjectName(".", "shop.public.t-value")
+    schema = avro_text({"id": "int32"}, envelope=True)
+    register_version(registry="prod", subject=name, text=schema, by=system)
+    source = make_source(kind="debezium", name="shop", registry=Registry.objects.get(name="prod"))
+    table = {"columns": {"id": "int not null", "name": "text"}, "key": ["id"]}
+    converter = {"value.converter": "io.apicurio.registry.utils.converter.AvroConverter"}
+    case = world({"config": converter, "catalog": {"tables": {"public.t": table}}})
+
+    def foretold() -> tuple[str, str]:
+        (row,) = summary_of(replace(case, topics=topic_facts(source, case, {}, ())))["tables"]
+        return row["next_row"]["value"]["outcome"], row["next_row"]["value"]["reason"]
+
+    assert foretold() == ("registered", "")
+    set_mode(registry="prod", subject=name, mode="READONLY", by=system)
+    assert foretold() == ("refused", "The mode rejects new schemas.")
+    prod.update(is_closed=True)
+    assert foretold() == ("refused", "The registry changes only by releases.")
 
 
 def test_a_source_without_its_connector_says_so(registries: None) -> None:

@@ -209,7 +209,12 @@ def topic(name: str, values: dict[str, Any]) -> TopicFacts:
     guards = {}
     if "level" in values:
         guards = {
-            side: Guard(values["level"], (schema.text,), mode=values.get("mode", "READWRITE"))
+            side: Guard(
+                values["level"],
+                (schema.text,),
+                mode=values.get("mode", "READWRITE"),
+                is_closed=values.get("closed", False),
+            )
             for side, schema in registered.items()
         }
     return TopicFacts(
