@@ -69,6 +69,8 @@ def run(pipe: Connection, barrier: Barrier, database: dict[str, Any]) -> None:
     The answer is the outcomes and the deadlocks that PostgreSQL had to break, also where the service tried again.
     """
     connection.settings_dict.update(database)
+    # So many processes connect at once that some wait longer than a pool lets a request wait.
+    connection.settings_dict["OPTIONS"].pop("pool", None)
     while (task := pipe.recv()) is not None:
         seed, calls = task
         connection.ensure_connection()
