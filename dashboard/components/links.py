@@ -125,6 +125,11 @@ def with_query(base: str, query: Mapping[str, object]) -> str:
     return f"{base}?{urlencode(parameters)}" if parameters else base
 
 
+def map_url(focus: str) -> str:
+    """Return the URL of the map around a node, by its id in `registry.lineage`."""
+    return with_query(reverse("ui:map"), {"focus": focus})
+
+
 def form_text(form: Mapping[str, str], name: str, usual: str = "") -> str:
     """Return a value from a URL or a form, stripped, without NUL, which PostgreSQL refuses."""
     return form.get(name, usual).replace("\0", "").strip()

@@ -15,7 +15,7 @@ from dashboard.compare.comparison import VersionComparison
 from dashboard.compare.sides import OBSERVED
 from dashboard.components.forms import ServiceForm
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_url, with_query
+from dashboard.components.links import map_url, subject_url, with_query
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Crumb, Fact, Frame, Link, Problem, Section
 from dashboard.findings.decisions import AcknowledgeForm, AssignForm
@@ -41,6 +41,7 @@ from registry.audit.selectors import AuditEntry, AuditFilter, list_events
 from registry.drift import selectors
 from registry.drift.proposals.observed_schema import can_propose
 from registry.drift.selectors import FindingInfo, SourceInfo
+from registry.lineage.graph import subject_node, topic_node
 from registry.promotions.models import PromotionRequest
 from registry.promotions.selectors import (
     DraftInfo,
@@ -248,6 +249,9 @@ def _related(
         if is_comparable:
             compare_url = subject_url(info.registry, info.subject, "compare", to=f"{OBSERVED}-{info.id}")
             links.append(Link(label=gettext("Compare observed data with another version"), url=compare_url))
+    node = subject_node(info.registry, info.subject) if info.subject else topic_node(info.registry, info.topic)
+    if info.subject or info.topic:
+        links.append(Link(label=gettext("Show on map"), url=map_url(node)))
     if source.cluster and sees_source:
         links.append(
             Link(

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import ScanState, SourceBadge
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import form_text, whole_number
+from dashboard.components.links import form_text, map_url, whole_number, with_query
 from dashboard.components.translation import counted, listing
 from dashboard.components.widgets import Crumb, Environment, Fact, Frame, Problem, Section
 from dashboard.findings.evidence_tables import EvidenceTable, read_tables
@@ -241,6 +241,15 @@ class SourcePage:
     def state(self) -> ScanState:
         """The state of its last scan."""
         return scan_state(self.info.last_scan)
+
+    @property
+    def map_url(self) -> str:
+        """The map around its connector or its query; of topics the map of its registry."""
+        if self.info.kind == "debezium":
+            return map_url(f"connector:{self.info.id}")
+        if self.query is not None:
+            return map_url(f"query:{self.query}")
+        return with_query(reverse("ui:map"), {"registry": self.info.registry})
 
     @property
     def is_older(self) -> bool:

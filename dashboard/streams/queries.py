@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import Look
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_url, whole_number
+from dashboard.components.links import map_url, subject_url, whole_number
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action, Crumb, Frame, Link, Paging, Problem, Section
 from registry.access.permission_filters import require_extent
@@ -222,6 +222,7 @@ def query_page(request: HttpRequest, query_id: int) -> QueryPage:
                 label=gettext("Source and scans"), url=reverse("ui:source", args=[query.source_id]), icon="scan-search"
             ),
             Action(label=gettext("Findings"), url=findings, icon="triangle-alert"),
+            Action(label=gettext("Show on map"), url=map_url(f"query:{query.id}"), icon="list-tree"),
             check_action(actor, query.path),
         ),
     )

@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.diff import laid_out
 from dashboard.components.frame import page_actor
-from dashboard.components.links import subject_url
+from dashboard.components.links import map_url, subject_url
 from dashboard.components.translation import counted, listing
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action
@@ -28,6 +28,7 @@ from registry.drift.models import Topic
 from registry.drift.usage.subject_topics import CarryingTopic, carrying_topics
 from registry.formats import format_of
 from registry.formats.compatibility import LEVELS
+from registry.lineage.graph import subject_node
 from registry.promotions.board.readiness import Reason
 from registry.promotions.environments.change_guard import closed_refusal
 from registry.promotions.requests.preconditions import CONFIG, MODE, SettingsPreconditions
@@ -128,6 +129,7 @@ def more_actions(
         Action(label=gettext("Try a rule on messages"), url=subject_url(registry, own, "try-rule"), icon="play")
         if live
         else None,
+        Action(label=gettext("Show on map"), url=map_url(subject_node(registry, own)), icon="list-tree"),
         Action(
             label=gettext("Describe"), url=f"{subject_url(registry, own, version=selected)}#note", icon="message-square"
         ),

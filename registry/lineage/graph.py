@@ -67,6 +67,16 @@ class Lineage:
     total: int = 0
 
 
+def subject_node(registry: str, subject: str) -> str:
+    """Return the id of a subject's node, by its qualified name."""
+    return f"subject:{registry}:{subject}"
+
+
+def topic_node(registry: str, topic: str) -> str:
+    """Return the id of a topic's node; if several clusters have a topic of that name, the first one's."""
+    return f"topic:{registry}:{topic}"
+
+
 def lineage_of(nodes: Iterable[LineageNode], edges: Iterable[LineageEdge]) -> Lineage:
     """Return the graph in order. Several edges between two nodes become one with the best evidence."""
     merged: dict[tuple[str, str], LineageEdge] = {}

@@ -16,7 +16,7 @@ from typing import Final
 from registry.access.permission_filters import READ, Extent, require_extent
 from registry.access.roles import Actor
 from registry.lineage import rows
-from registry.lineage.graph import HEALTH, Lineage, LineageEdge, LineageNode, lineage_of
+from registry.lineage.graph import HEALTH, Lineage, LineageEdge, LineageNode, lineage_of, subject_node, topic_node
 from registry.lineage.rows import (
     LineageClient,
     LineageConnector,
@@ -95,14 +95,14 @@ class _LineageBuilder:
                 self.uses[name] += uses
                 seen_at = max((time for _, time in uses), default=topic.read_at) if is_found else None
                 evidence = "messages" if is_found else "name"
-                self.link(number, _subject_id(name), evidence, seen_at, _in_use(uses))
+                self.link(number, subject_node(*name), evidence, seen_at, _in_use(uses))
 
     def _topic_id(self, registry: str, cluster: int | None, name: str) -> str:
         """Return the id of a topic; the second of a name, in another cluster, has the cluster's number."""
         number = self.ids_by_cluster.get((registry, cluster, name))
         if number is None:
             listed = self.topic_ids[registry, name]
-            number = f"topic:{registry}:{name}" + (f"@{cluster}" if listed else "")
+            number = topic_node(registry, name) + (f"@{cluster}" if listed else "")
             self.ids_by_cluster[registry, cluster, name] = number
             listed.append(number)
         return number
@@ -172,9 +172,9 @@ class _LineageBuilder:
             for topic in topics:
                 self.link(topic, query, "checkpoint", scanned_at)
             return
-        self.link(_subject_id(name), query, "checkpoint", scanned_at)
+        self.link(subject_node(*name), query, "checkpoint", scanned_at)
         if len(topics) == 1:
-            self.link(topics[0], _subject_id(name), "checkpoint", scanned_at)
+            self.link(topics[0], subject_node(*name), "checkpoint", scanned_at)
 
     def add_clients(self, clients: Iterable[LineageClient]) -> None:
         """Add declared clients: one that writes as a producer, one that reads as a consumer, one that does as both."""
@@ -186,7 +186,7 @@ class _LineageBuilder:
                 self.add(
                     LineageNode(number, kind, client.name, client.registry, client.subject, seen_at=client.seen_at)
                 )
-                flow = (number, _subject_id(subject)) if kind == "producer" else (_subject_id(subject), number)
+                flow = (number, subject_node(*subject)) if kind == "producer" else (subject_node(*subject), number)
                 self.link(*flow, "declared", client.seen_at, versions)
 
     def graph(self) -> Lineage:
@@ -206,7 +206,7 @@ class _LineageBuilder:
         return lineage_of(nodes, self.edges)
 
     def _subject(self, name: Named, row: LineageSubject, carried: Mapping[str, bool]) -> LineageNode:
-        number, uses = _subject_id(name), self.uses[name]
+        number, uses = subject_node(*name), self.uses[name]
         return LineageNode(
             id=number,
             kind="subject",
@@ -219,10 +219,6 @@ class _LineageBuilder:
             unknowns=() if number in carried else ("topic",),
             seen_at=max((time for _, time in uses), default=None),
         )
-
-
-def _subject_id(name: Named) -> str:
-    return f"subject:{name[0]}:{name[1]}"
 
 
 def _in_use(uses: Iterable[tuple[int, datetime]]) -> tuple[int, ...]:

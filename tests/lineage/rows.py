@@ -86,4 +86,4 @@ def make_flow(system: Actor) -> dict[str, Any]:
             **({"reads": True, "writes": False, "version": None} | values),
         )
     Ownership.objects.create(registry="dev", subject_pattern="orders-*", group=Group.objects.create(name="shop-team"))
-    return {"shop": shop.pk, "query": query.pk, "state": totals.pk, "kafka": kafka.pk}
+    return {"shop": shop.pk, "query": query.pk, "state": totals.pk, "kafka": kafka.pk, "checkpoint": state.pk}

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
@@ -15,7 +16,7 @@ from playwright.sync_api import Page, expect
 
 from registry.access.models import RoleGrant
 from registry.access.roles import Actor
-from registry.drift.models import Source, Topic
+from registry.drift.models import Finding, Source, Topic
 from tests.lineage.rows import make_flow
 
 QUERIES = json.loads((Path(__file__).parents[1] / "query_counts.json").read_text())
@@ -94,6 +95,21 @@ def test_a_large_map_is_folded_and_a_group_opens(look: Callable[[str], Client], 
     group = drawn(client)["group:topic:dev:web"]
     assert (group["name"], group["url"]) == ("web…, 400 nodes", "/ui/map?open=group%3Atopic%3Adev%3Aweb")
     assert "topic:dev:web.7" in drawn(client, group["url"].removeprefix("/ui/map"))
+
+
+def test_pages_about_a_node_lead_to_the_map_around_it(look: Callable[[str], Client], flow: dict[str, Any]) -> None:
+    client, finding = look("reader"), Finding.objects.get().pk
+    pages = {
+        "/ui/registries/dev/subjects/orders-value/": FOCUS,
+        f"/ui/findings/{finding}": FOCUS,
+        f"/ui/queries/{flow['query']}": f"query:{flow['query']}",
+        f"/ui/sources/{flow['shop']}": f"connector:{flow['shop']}",
+        f"/ui/sources/{flow['checkpoint']}": f"query:{flow['query']}",
+    }
+    for address, focus in pages.items():
+        assert f'href="/ui/map?{urlencode({"focus": focus})}"' in client.get(address).content.decode(), address
+        assert focus in drawn(client, f"?{urlencode({'focus': focus})}")
+    assert 'href="/ui/map?registry=dev"' in client.get(f"/ui/sources/{flow['kafka']}").content.decode()
 
 
 @pytest.mark.browser

@@ -6,7 +6,8 @@ from dataclasses import replace
 from itertools import chain
 
 from dashboard.components.widgets import ActiveFilter, Choice, Environment, Field, Filter, SearchBox, Section
-from dashboard.lineage.page import MapFlow, MapNode, MapPage, MapRow
+from dashboard.lineage.nodes import MapFlow, MapNode, MapRow
+from dashboard.lineage.page import MapPage
 from registry.lineage.graph import LineageEdge, LineageNode
 from tests.site.samples.cast import ARABIC, DEV, HOSTILE, LONG, PROD, ago, frame
 
