@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 
 from schemadesk_spark.expressions import items
 from schemadesk_spark.plan import Plan, children, name_of, walk
+from schemadesk_spark.planning import physical_plan
 
 #: the version of the document's form
 FORMAT: Final = 1
@@ -50,12 +51,11 @@ def describe(
     no plan with types.
     """
     session, logical = _logical(query)
-    execution = session._jsparkSession.sessionState().executePlan(logical, _mode(session))
-    plan = Plan(execution.queryExecutionForExplain().executedPlan())
+    plan = Plan(physical_plan(session, logical))
     running = getattr(query, "_jsq", None)
     if running is not None:
         stream = running.streamingQuery()
-        output_mode, sink = output_mode or stream.outputMode().toString(), sink or stream.sink().toString()
+        output_mode, sink = output_mode or stream.outputMode().toString(), sink or _sink(stream.sink().toString())
     known = {name: _setting(session, name) for name in SETTINGS}
     changed = {name: str(value) for name, value in (settings or {}).items()}
     return {
@@ -78,6 +78,12 @@ def _setting(session: Any, name: str) -> str | None:
         return None
 
 
+def _sink(text: str) -> str:
+    """Return a sink's text; its class alone if it has no text of its own."""
+    name, sign, _ = text.partition("@")
+    return name.rpartition(".")[2].rstrip("$") if sign else text
+
+
 def _logical(query: Any) -> tuple[Any, Any]:
     """Return the session and the analysed plan."""
     if hasattr(query, "_jsq"):
@@ -93,13 +99,6 @@ def _logical(query: Any) -> tuple[Any, Any]:
     if not query.isStreaming:
         raise ValueError("the DataFrame isn't streaming: it has no source that was read with readStream")
     return query.sparkSession, query._jdf.queryExecution().analyzed()
-
-
-def _mode(session: Any) -> Any:
-    """Return CommandExecutionMode.SKIP: nothing is run."""
-    loader = session._jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    modes = session._jvm.java.lang.Class.forName("org.apache.spark.sql.execution.CommandExecutionMode$", True, loader)
-    return modes.getField("MODULE$").get(None).SKIP()
 
 
 def _watermarks(logical: Any) -> Iterator[dict[str, str]]:
