@@ -20,7 +20,8 @@ are of that side alone. The query reads `known`, stops, and starts as the change
 
 Rows are compared without their order, over all batches after the restart. Where the change itself decides which late
 rows count (`either`), what the unchanged query goes on to write is right as well: each row written is one of either
-query, and what both write is written. A row that differs keeps the proof: what was
+query, and what both write is written. If the changed query can't run on a checkpoint of its own, what the unchanged one
+writes is right. A row that differs keeps the proof: what was
 written, what should have been, what the changed query writes without `known`, and the state as Spark's state data
 source reads it before and after. Needs Java 17; reads and writes FOLDER alone.
 
@@ -49,6 +50,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as every user of PySpark has it
 from pyspark.sql import types as T  # noqa: N812
 
+from schemadesk_spark import describe
 from tests.state.damage import damage
 from tests.state.operator_feed import COLUMNS, OTHER_COLUMNS, add_batches, empty_feed, lines_of
 from tests.state.operator_topics import BOOTSTRAP, broker, new_topics, produce, recreate
@@ -139,7 +141,7 @@ class Restarts:
         place = self._folder / str(number)
         shutil.rmtree(place, ignore_errors=True)
         first = self.known(before, place)
-        answer = {"number": number, "name": row["name"], "text": first.text}
+        answer = {"number": number, "name": row["name"], "text": first.text, **self.descriptions(before, after)}
         if first.error:
             return answer | {"error": first.error, "outcome": "", "text": f"an earlier step stopped: {first.text}"}
         damage(place / "checkpoint", {"changes": [], **row})
@@ -150,31 +152,35 @@ class Restarts:
         self._add(AFTER)
         again = self._run(after, place)
         batches = len(commits(place) - committed)
-        judged = self._judged(before if row.get("either") else None, after, again, batches, place)
+        judged = self._judged(row, again, batches, place)
         took = round(time.monotonic() - begun, 1)
         shutil.rmtree(place / "checkpoint")
         return answer | {"error": again.error, "text": again.text, "batches": batches, **judged, "seconds": took}
 
-    def _judged(self, either: Side | None, after: Side, again: Run, batches: int, place: Path) -> dict[str, Any]:
+    def _judged(self, row: dict[str, Any], again: Run, batches: int, place: Path) -> dict[str, Any]:
+        before, after = side_of(row, "before"), side_of(row, "after")
         if again.error:
             is_of_state = again.error.startswith(("STATE_", "STREAMING_STATEFUL_"))  # which no new checkpoint raises
             new = "" if is_of_state else self._control(after, with_known=True).error
             outcome = "fails later" if batches else "fails at start"
             return {"outcome": outcome, **({"error_when_new": new} if new else {})}
         should = self._control(after, with_known=True)
-        if again.output == should.output and not should.error:
+        if should.error:  # the checkpoint's settings won
+            should = self._control(before, with_known=True)
+        if again.output == should.output:
             return {"outcome": "harmless", "rows": len(again.output)}
-        if either is not None and is_between(
-            again.output, self._control(either, with_known=True).output, should.output
-        ):
-            return {"outcome": "harmless", "rows": len(again.output), "written": again.output, "right": should.output}
+        if row.get("either"):
+            unchanged = self._control(before, with_known=True).output
+            if is_between(again.output, unchanged, should.output):
+                proof = {"written": again.output, "right": should.output, "unchanged": unchanged}
+                return {"outcome": "harmless", "rows": len(again.output), **proof}
         without = self._control(after, with_known=False)
         lost = again.output == without.output or not Counter(again.output) - Counter(should.output)
         return {
             "outcome": "loses data" if lost else "silently wrong",
             "proof": {
                 "written": again.output[:MAX_PROOF],
-                "right": should.output[:MAX_PROOF] if not should.error else should.error,
+                "right": should.output[:MAX_PROOF],
                 "without_known": without.output[:MAX_PROOF],
                 "state_before": self._state(place / "before"),
                 "state_after": self._state(place / "checkpoint"),
@@ -239,7 +245,8 @@ class Restarts:
                 query.stop()
                 return Run([], "TIMEOUT", f"no end within {BATCH_TIMEOUT} s")
         except Exception as error:  # noqa: BLE001 - whatever Spark throws is what is asked for
-            return Run(sorted(collected), error_class(str(error)), shortened(str(error)))
+            said = "\n".join([str(error), *causes_of(error)])
+            return Run(sorted(collected), error_class(said), message_of(said))
         finally:
             for name in named:
                 self.session.conf.unset(name)
@@ -287,12 +294,31 @@ class Restarts:
         made: DataFrame = eval(side.query, scope)
         return made
 
+    def descriptions(self, before: Side, after: Side) -> dict[str, Any]:
+        """What `schemadesk_spark` says of both queries; None where Spark doesn't plan one."""
+        return {"before": self._described(before), "after": self._described(after)}
+
+    def _described(self, side: Side) -> dict[str, Any] | None:
+        settings = settings_of(side)
+        for name, value in settings.items():
+            self.session.conf.set(name, value)
+        try:
+            return describe(self.query(side), output_mode=side.mode, sink=side.sink, settings=settings)
+        except Exception:  # noqa: BLE001 - Spark says in many ways that it doesn't plan a query
+            return None
+        finally:
+            for name in settings:
+                self.session.conf.unset(name)
+
     def _written(self, side: Side, place: Path) -> Output:
         """What a sink of files holds."""
         path = side.options.get("path", "").format(place=place)
         if side.sink not in ("parquet", "json") or not path or not Path(path).exists():
             return []
-        return [row_text(row) for row in self.session.read.format(side.sink).load(path).collect()]
+        try:
+            return [row_text(row) for row in self.session.read.format(side.sink).load(path).collect()]
+        except Exception as error:  # noqa: BLE001 - a folder that Spark can't read is what the query made of it
+            return [f"can't be read: {error_class(str(error))}"]
 
     def _state(self, checkpoint: Path) -> dict[str, Any]:
         """The state's rows by operator and store, as Spark's own data source reads them."""
@@ -305,6 +331,20 @@ class Restarts:
             except Exception as error:  # noqa: BLE001 - the state may be what is broken
                 read[f"{operator} {store}"] = [error_class(str(error))]
         return read
+
+
+def causes_of(error: BaseException) -> Iterator[str]:
+    """What Java says of the causes of an error, which PySpark leaves out."""
+    cause = getattr(error, "_origin", None)
+    while cause is not None:
+        yield str(cause.toString())
+        cause = cause.getCause()
+
+
+def message_of(text: str) -> str:
+    """An error's message from its condition on, without what wraps it: Python's and Spark's calls."""
+    at = text.find(f"[{error_class(text)}")
+    return shortened(text[max(at, 0) :])
 
 
 def settings_of(side: Side) -> dict[str, str]:

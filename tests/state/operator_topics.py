@@ -33,6 +33,7 @@ def broker(folder: Path) -> Iterator[None]:
     if os.environ.get(BOOTSTRAP):
         yield
         return
+    folder.mkdir(parents=True, exist_ok=True)
     with kafka_broker(folder) as address:
         os.environ[BOOTSTRAP] = address
         yield

@@ -4,13 +4,15 @@
     python -m tests.state.record_operators FOLDER --rows "aggregation:" "max becomes min"
     python -m tests.state.record_operators FOLDER --missing
     python -m tests.state.record_operators FOLDER --answers ANSWERS
+    python -m tests.state.record_operators FOLDER --describe
     SPARK_PYTHON=/tmp/spark40/bin/python python -m tests.state.record_operators FOLDER --record tests/state/operators_recorded_4.0.json
 
 The record, `operators_recorded.json`, has the date, Spark's version, a row for each restart, the checkpoints that the
-restarts began with, without their rows of state, and the descriptions of the queries, which `describe_operators` adds:
-a row names its own. `--rows` does only the rows whose names hold
-one of the texts, `--missing` those that the record lacks; `--answers` takes what `tests.state.operator_restarts`
-printed for FOLDER. All of these keep the other rows of the record, which is written after each restart.
+restarts began with, without their rows of state, and what `schemadesk_spark` says of the queries before and after: a
+row names its own. `--rows` does only the rows whose names hold one of the texts, `--missing` those that the record
+lacks; `--answers` takes what `tests.state.operator_restarts` printed for FOLDER. `--describe` restarts nothing and
+describes the queries of the recorded rows again, with `--missing` of those without a description. All of these keep the
+other rows of the record, which is written after each restart.
 """
 
 from __future__ import annotations
@@ -24,11 +26,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from tests.state.operator_restarts import HERE, MATRIX, named, readable_files, restarted, rows_of
+from tests.state.operator_feed import empty_feed
+from tests.state.operator_restarts import (
+    HERE,
+    MATRIX,
+    Restarts,
+    named,
+    readable_files,
+    restarted,
+    rows_of,
+    side_of,
+    started,
+)
 
 RECORD: Final = HERE / "operators_recorded.json"
 LEFT_OUT: Final = ("number", "text")
-DESCRIBED: Final = ("before_description", "after_description")
+DESCRIBED: Final = ("before", "after")
 #: what every failed query's message begins with
 IDS: Final = re.compile(r"\[STREAM_FAILED\] Query \[id = [^]]*\] terminated with exception: ")
 MAX_TEXT: Final = 800  # characters of an error's message
@@ -53,11 +66,17 @@ class Record:
         row.setdefault("outcome", "fails later")  # the JVM died: what it was at isn't known any more
         files = readable_files(folder / str(answer["number"]) / "before")
         files = {name: text.replace(str(folder), "/restarts") for name, text in files.items()}
-        before = self.rows.get(row["name"], {})
-        row |= {name: before[name] for name in DESCRIBED if name in before}
+        self.describe(row, row, folder)
         row["checkpoint"] = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:12]
         self._checkpoints[row["checkpoint"]] = files
         self.rows[row["name"]] = row
+
+    def describe(self, row: dict[str, Any], given: Mapping[str, Any], folder: Path) -> None:
+        """Put descriptions into the record, and their names into a row."""
+        for name in DESCRIBED:
+            text = json.dumps(given.get(name), sort_keys=True).replace(str(folder), "/restarts")
+            row[name] = hashlib.sha256(text.encode()).hexdigest()[:12]
+            self.descriptions[row[name]] = json.loads(text)
 
     def write(self) -> None:
         """Write the rows in the matrix's order and the checkpoints that they name."""
@@ -84,6 +103,22 @@ def answers_of(folder: Path, numbers: list[int], kept: Path | None) -> Iterator[
         yield from restarted(MATRIX, folder, numbers)
 
 
+def described(record: Record, folder: Path, *, missing: bool) -> None:
+    """Describe the queries of all recorded rows, or of those without a description."""
+    folder.mkdir(parents=True, exist_ok=True)
+    restarts = Restarts(started(folder), folder)
+    empty_feed(folder / "feed")
+    for row in rows_of(MATRIX):
+        recorded = record.rows.get(row["name"])
+        if recorded is None or (missing and "before" in recorded):
+            continue
+        restarts.topics = {name: name for name in row.get("topics", ())}
+        sides = restarts.descriptions(side_of(row, "before"), side_of(row, "after"))
+        record.describe(recorded, sides, folder)
+    record.write()
+    restarts.session.stop()
+
+
 def main() -> None:
     """Run and record."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -91,10 +126,14 @@ def main() -> None:
     parser.add_argument("--rows", nargs="*", default=[], metavar="TEXT")
     parser.add_argument("--missing", action="store_true")
     parser.add_argument("--answers", type=Path)
+    parser.add_argument("--describe", action="store_true")
     parser.add_argument("--record", type=Path, default=RECORD)
     given = parser.parse_args()
     folder: Path = given.folder.resolve()
-    record = Record(given.record.resolve(), keep=bool(given.rows or given.missing or given.answers))
+    record = Record(given.record.resolve(), keep=bool(given.rows or given.missing or given.answers or given.describe))
+    if given.describe:
+        described(record, folder, missing=given.missing)
+        return
     rows = rows_of(MATRIX)
     is_recorded = record.rows if given.missing else ()
     numbers = [number for number in named(rows, given.rows) if rows[number]["name"] not in is_recorded]
