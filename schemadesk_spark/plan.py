@@ -12,11 +12,11 @@ from schemadesk_spark.expressions import Columns, items
 
 Json = dict[str, Any]
 #: nodes of a plan that don't change which rows reach an operator, or only by expressions that are described elsewhere
-_NEUTRAL: Final = (
+_NEUTRAL: Final = frozenset((
     "Project", "WholeStageCodegen", "InputAdapter", "ShuffleExchange", "Exchange", "Sort", "EventTimeWatermark",
     "HashAggregate", "ObjectHashAggregate", "SortAggregate", "MergingSessions", "UpdatingSessions", "Expand",
-    "LocalLimit", "Coalesce", "UpdateEventTimeColumn", "Union", "ColumnarToRow", "StreamingRelation", "Collapse",
-)  # fmt: skip
+    "LocalLimit", "Coalesce", "UpdateEventTimeColumn", "Union", "ColumnarToRow", "StreamingRelation", "BroadcastExchange", "ReusedExchange", "AQEShuffleRead",
+))  # fmt: skip
 _RESTORES: Final = ("StateStoreRestoreExec", "SessionWindowStateStoreRestoreExec")
 _NULL: Final = "void"
 
@@ -71,13 +71,13 @@ class Plan:
                 if name_of(expression) == "Alias":
                     self.columns.define(expression, self.columns.meaning(expression))
         if name_of(node) == "ExpandExec":
-            projection = node.projections().apply(0)
-            for attribute, expression in zip(items(node.output()), items(projection), strict=True):
-                self.columns.define(attribute, self.columns.meaning(expression))
+            # Each row becomes one of every projection: windows that overlap, or the sets of a cube.
+            projections = [list(map(self.columns.meaning, items(row))) for row in items(node.projections())]
+            for attribute, *meanings in zip(items(node.output()), *projections, strict=True):
+                self.columns.define(attribute, " or ".join(dict.fromkeys(meanings)))
         if name_of(node) == "UnionExec":
             for attribute, *sides in zip(*(items(each.output()) for each in (node, *children(node))), strict=True):
-                meanings = dict.fromkeys(self.columns.meaning(side) for side in sides)
-                self.columns.define(attribute, " or ".join(meanings))
+                self.columns.define(attribute, " or ".join(dict.fromkeys(map(self.columns.meaning, sides))))
         self._define_outputs(node)
 
     def _define_outputs(self, node: Any) -> None:
@@ -106,25 +106,44 @@ class Plan:
             "stores": {},
             "state_format": read(node, "stateFormatVersion"),
         }
-        return {**described, **describe(self, node), "input": list(self._input(node, ""))}
+        return {**described, **describe(self, node), "input": list(self._input(node, "", self._key_columns(node)))}
+
+    def _key_columns(self, node: Any) -> frozenset[int]:
+        keys = read(node, "keyExpressions") or read(node, "groupingAttributes")
+        return frozenset(key.exprId().id() for key in items(keys)) if keys is not None else frozenset()
 
     def fields(self, expressions: Any) -> list[Json]:
         """Return named expressions as fields with their meaning."""
         return [_field(each, self.columns.meaning(each)) for each in items(expressions)]
 
-    def _input(self, node: Any, side: str) -> Iterator[str]:
-        """Yield what changes the rows between an operator and its sources, or the stateful operator below."""
+    def _input(self, node: Any, side: str, keys: frozenset[int]) -> Iterator[str]:
+        """Yield what changes the rows between an operator and its sources, or the stateful operator below.
+
+        `keys` are the ids of the columns that are grouping keys: a filter of these alone says so.
+        """
         below = children(node)
         for number, child in enumerate(below):
             here = f"{side}{('left', 'right')[number]}: " if len(below) == 2 and name_of(node) != "UnionExec" else side
             if _is_stateful(child):
                 continue
-            yield from self._input(child, here)
+            yield from self._input(child, here, keys)
             kind = name_of(child).removesuffix("Exec")
             if kind == "Filter":
-                yield f"{here}filter {self.columns.meaning(child.condition())}"
-            elif children(child) and not kind.startswith(_NEUTRAL) and name_of(child) not in _RESTORES:
+                columns = {each.exprId().id() for each in items(child.condition().references().toSeq())}
+                what = "filter of keys" if columns <= keys else "filter"
+                yield f"{here}{what} {self.columns.meaning(child.condition())}"
+            elif kind.endswith("Join"):
+                yield f"{here}{self._static_join(child)}"
+            elif children(child) and kind not in _NEUTRAL and name_of(child) not in _RESTORES:
                 yield f"{here}{kind} {self.columns.expand(child.simpleString(1000))}"
+
+    def _static_join(self, node: Any) -> str:
+        """Return a join with data that isn't streaming, however Spark carries it out."""
+        keys = [read(node, name) for name in ("leftKeys", "rightKeys")]
+        sides = [", ".join(map(self.columns.meaning, items(each))) for each in keys if each is not None]
+        condition = read(node, "condition")
+        also = f", {self.columns.expand(condition.toString())}" if condition is not None else ""
+        return f"join {node.joinType().toString()} {' = '.join(sides)}{also}"
 
     def aggregates(self, node: Any) -> list[Json]:
         """Return the aggregates that an operator keeps, each with the number of its fields in the state."""

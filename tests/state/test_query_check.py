@@ -96,6 +96,7 @@ LEFT = "left-keyWithIndexToValue"
         ("aggregation_hdfs", lambda each: each["values"][1].update(expression="cast(of max as bigint)"), "not checked", "", None),
         ("aggregation_hdfs", lambda each: each["input"].append("filter (v > 3)"), "silently wrong", "", "ROWS_OF_STATE_CHANGED"),
         ("aggregation_hdfs", lambda each: each["input"].append("filter isnotnull(v)"), "fine", "", None),
+        ("aggregation_hdfs", lambda each: each["input"].append("filter of keys (id = 3)"), "fine", "", "KEYS_FILTERED"),
         ("aggregation_hdfs", lambda each: each.update(name="dedupe"), "refused", NAME_ERROR, "OPERATORS_CHANGED"),
         ("dedup_rocksdb", lambda each: key(each).append(key(each)[0]), "refused", KEY_ERROR, "STATE_KEY_CHANGED"),
         ("join_rocksdb", lambda each: value(each, LEFT)[1].update(type="string"), "refused", VALUE_ERROR, "STATE_VALUE_CHANGED"),
@@ -150,15 +151,40 @@ def test_aggregates_that_keep_the_same_state(before: str, after: str, verdict: s
 
 
 @pytest.mark.requirement("DBX-4")
-def test_another_time_zone_and_another_watermark_are_never_safe() -> None:
-    running = described("aggregation_hdfs")
+def test_other_settings_another_watermark_mode_and_sink_are_never_safe() -> None:
+    running = {**described("aggregation_hdfs"), "sink": "FileSink[/data/a]"}
     for changed in (
         {"settings": {**running["settings"], "spark.sql.session.timeZone": "Asia/Tokyo"}},
         {"watermarks": [{"column": "t", "delay": "1 minutes"}]},
+        {"settings": {**running["settings"], "spark.sql.streaming.stateStore.providerClass": "com.example.Provider"}},
+        {"output_mode": "Append"},
+        {"sink": "FileSink[/data/b]"},
     ):
         path = FIXTURES / "aggregation_hdfs"
         check = check_state(str(path), [path], read_plan({"query": {**running, **changed}, "running": running}))
         assert check.verdict == "not checked"
+
+
+@pytest.mark.requirement("DBX-1")
+def test_without_sparks_own_check_nothing_is_predicted() -> None:
+    running = described("aggregation_hdfs")
+    query = copy.deepcopy(running)
+    value(query["operators"][0]).pop()
+    query["settings"]["spark.sql.streaming.stateStore.stateSchemaCheck"] = "false"
+    path = FIXTURES / "aggregation_hdfs"
+    check = check_state(str(path), [path], read_plan({"query": query, "running": running}))
+    assert (check.verdict, check.changes) == ("not checked", ())
+
+
+@pytest.mark.requirement("DBX-1")
+def test_a_description_of_another_query_is_not_that_of_the_running_one() -> None:
+    running = described("aggregation_hdfs")
+    value(running["operators"][0])[1]["type"] = "double"
+    path = FIXTURES / "aggregation_hdfs"
+    query = described("aggregation_hdfs")
+    check = check_state(str(path), [path], read_plan({"query": query, "running": running}))
+    assert check.verdict == "not checked"
+    assert "isn't that of this checkpoint" in check.sentence
 
 
 @pytest.mark.requirement("DBX-1")

@@ -25,6 +25,7 @@ from registry.checkpoints.plans.model import (
     Verdict,
     to_ddl,
 )
+from registry.checkpoints.plans.operators import SCHEMA_CHECK
 from registry.checkpoints.plans.query_check import as_described, with_operators, without_state
 from registry.checkpoints.plans.rules import (
     RESTART_RULES,
@@ -60,7 +61,6 @@ from registry.formats.policies.spark_state import (
 from registry.formats.policies.spark_state.rules import EFFECTS
 from registry.formats.policies.spark_state.schema_changes import change
 
-SCHEMA_CHECK: Final = "spark.sql.streaming.stateStore.stateSchemaCheck"
 _DEFAULTS: Final[Mapping[str, str]] = {VALUE_SCHEMAS: "16", SCHEMA_FILES: "128", SCHEMA_CHECK: "true"}
 _BY_EFFECT: Final[Mapping[str, CheckStatus]] = {
     "refused": "refused",
@@ -115,7 +115,7 @@ def check_state(
         stops=(*checkpoint.stops, *checksum_stops(files, checkpoint), *source_stops(files, checkpoint.sources)),
     )
     if plan.query is not None and not checkpoint.operators and not checkpoint.is_starting:
-        return without_state(checkpoint, plan.query)
+        return without_state(checkpoint, plan.query, plan.running)
     state = read_state(files, checkpoint, plan.operator)
     return check_plan(checkpoint, state, plan, filled=filled, unread=unread)
 

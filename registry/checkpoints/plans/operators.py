@@ -80,6 +80,13 @@ _ROWS: Final = (
         "silently wrong",
     ),
     StateRule(
+        "KEYS_FILTERED",
+        "rows with some keys no longer reach {detail}: {after}",
+        "The state of these keys stays, and is no longer written. State of all other keys is right.",
+        NO_ACTION,
+        "DBX-1",
+    ),
+    StateRule(
         "STATE_READ_OTHERWISE",
         "{detail} computes {after} in the place of {before}",
         "Both keep the same state.",
@@ -110,7 +117,8 @@ _FORMATS: Final[Mapping[str, str]] = {
     "flatMapGroupsWithState": "spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion",
     "applyInPandasWithState": "spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion",
 }
-_NOT_NULL: Final = re.compile(r"\(?isnotnull\([^()]*\)(?: AND )?")
+_FILTER: Final = re.compile(r"(?P<what>(?:\w+: )*filter (?:of keys )?)(?P<condition>.*)")
+_ON_KEYS: Final = re.compile(r"(?:\w+: )*filter of keys ")
 _CAST: Final = re.compile(r"cast\(([^()]*) as [a-z]+(?:\(\d+,\d+\))?\)")
 _CALL: Final = re.compile(r"(?P<name>\w+)\((?P<first>.*?)(?:, (?P<rest>.*))?\)")
 #: functions that keep the same state for the same argument
@@ -119,6 +127,7 @@ _VARIANCES: Final = frozenset({"var_samp", "var_pop", "stddev_samp", "stddev_pop
 _DEPENDS: Final = ({"first", "last"}, {"percentile_approx"})
 #: settings that change what expressions mean
 _OF_EXPRESSIONS: Final = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
+SCHEMA_CHECK: Final = "spark.sql.streaming.stateStore.stateSchemaCheck"
 UNKNOWN_MEANING: Final = "give the description of the running query to compare"
 
 
@@ -159,12 +168,18 @@ def _result(
     name = f"operator {stored.number} ({stored.description})"
     stores, doubts = _as_written(checkpoint, planned, name)
     changes = list(_schema_changes(stored, stores, name))
+    if changes and query.settings.get(SCHEMA_CHECK, "true").strip().lower() == "false":
+        return OperatorResult(
+            stored.number, (), (*doubts, f"{name}: {changes[0].message}, and {SCHEMA_CHECK} is false")
+        )
     doubts += [f"{name}: its stored schema {store}" for store in stores if store not in _stored(stored)]
     if before is None or running is None or before.name != planned.name:
         changes += [] if changes else _renamed_aggregates(stored, stores, name)
         doubts += [] if changes else [f"{name}: what its keys and its state mean ({UNKNOWN_MEANING})"]
+    elif next(_schema_changes(stored, _as_written(checkpoint, before, name)[0], name), None) is not None:
+        doubts.append(f"{name}: the description of the running query isn't that of this checkpoint")
     elif not changes:
-        changes, more = _meanings(before, planned, name)
+        changes, more = _meanings(before, planned, name, is_complete=query.output_mode == "Complete")
         doubts += more + list(_query_doubts(planned, running, query, name))
     return OperatorResult(stored.number, tuple(changes), tuple(doubts))
 
@@ -232,7 +247,9 @@ def _renamed_aggregates(stored: Operator, planned: Stores, name: str) -> list[St
     return [change(OPERATOR_RULES["VALUE_MEANING_CHANGED"], "", old, new, detail=name) for old, new in pairs]
 
 
-def _meanings(before: DescribedOperator, planned: DescribedOperator, name: str) -> tuple[list[StateChange], list[str]]:
+def _meanings(
+    before: DescribedOperator, planned: DescribedOperator, name: str, *, is_complete: bool
+) -> tuple[list[StateChange], list[str]]:
     changes, doubts = [], []
     for rule, old, new in (
         ("KEY_MEANING_CHANGED", before.keys, planned.keys),
@@ -247,10 +264,7 @@ def _meanings(before: DescribedOperator, planned: DescribedOperator, name: str) 
                 doubts.append(f"{name}: {one[:200]} becomes {other[:200]}")
             else:
                 changes.append(change(OPERATOR_RULES[rule], "", one[:300], other[:300], detail=name))
-    rows = [_rows(operator.input) for operator in (before, planned)]
-    if rows[0] != rows[1]:
-        texts = (first_few([text[:200] for text in side]) or "nothing" for side in rows)
-        changes.append(change(OPERATOR_RULES["ROWS_OF_STATE_CHANGED"], "", *texts, detail=name))
+    changes += _row_changes(_rows(before.input), _rows(planned.input), name, is_complete=is_complete)
     for property_ in sorted(before.properties.keys() | planned.properties.keys()):
         one, other = (each.properties.get(property_, "") for each in (before, planned))
         if one == other:
@@ -264,10 +278,27 @@ def _meanings(before: DescribedOperator, planned: DescribedOperator, name: str) 
     return list(dict.fromkeys(changes)), list(dict.fromkeys(doubts))
 
 
+def _row_changes(before: list[str], after: list[str], name: str, *, is_complete: bool) -> Iterator[StateChange]:
+    """Yield what changes the rows that reach an operator. In complete mode, all of its state is written."""
+    added = [step for step in after if step not in before]
+    only_keys = not is_complete and all(map(_ON_KEYS.match, added))
+    if only_keys and before == [step for step in after if step not in added]:
+        for step in added:
+            yield change(OPERATOR_RULES["KEYS_FILTERED"], "", None, step[:300], detail=name)
+    elif before != after:
+        texts = (first_few([text[:200] for text in side]) or "nothing" for side in (before, after))
+        yield change(OPERATOR_RULES["ROWS_OF_STATE_CHANGED"], "", *texts, detail=name)
+
+
 def _is_unknown(one: str, other: str) -> bool:
     """Return whether it depends on the rows, the mode or names within a struct if two expressions give the same."""
     names = {text.partition("(")[0] for text in (one, other)}
-    return _uncast(one) == _uncast(other) or names in _DEPENDS or ("struct(" in one and "struct(" in other)
+    return (
+        _uncast(one) == _uncast(other)
+        or names in _DEPENDS
+        or "coalesce" in names
+        or ("struct(" in one and "struct(" in other)
+    )
 
 
 def _keep_the_same(one: str, other: str) -> bool:
@@ -296,9 +327,16 @@ def _uncast(text: str) -> str:
 
 
 def _rows(steps: Iterable[str]) -> list[str]:
-    """Return what changes the rows, without the filters of nulls that Spark adds by itself."""
-    kept = [step for step in steps if not step.rstrip(")").endswith("isnotnull") and _NOT_NULL.sub("", step).strip()]
-    return sorted(step for step in kept if not re.fullmatch(r"(?:\w+: )*filter [()]*", _NOT_NULL.sub("", step)))
+    """Return what changes the rows; filters as conditions, without those of nulls that Spark adds by itself."""
+    rows = set()
+    for step in steps:
+        match = _FILTER.fullmatch(step)
+        if match is None:
+            rows.add(step)
+            continue
+        conditions = re.sub(r"[()]", "", match["condition"]).split(" AND ")
+        rows |= {match["what"] + each for each in conditions if not each.startswith("isnotnull")}
+    return sorted(rows)
 
 
 def _query_doubts(planned: DescribedOperator, running: Description, query: Description, name: str) -> Iterator[str]:
@@ -307,6 +345,11 @@ def _query_doubts(planned: DescribedOperator, running: Description, query: Descr
     expires = planned.name not in ("globalLimit", "dedupeWithinWatermark", "dedupe")
     if changed and (expires or (planned.name == "dedupe" and changed & keys)):
         yield f"{name}: another watermark"
+    mode = (running.output_mode, query.output_mode)
+    if planned.name not in ("dedupe", "dedupeWithinWatermark", "globalLimit") and not (
+        mode[0] == mode[1] or mode == ("Update", "Append" if query.watermarks else "Complete")
+    ):
+        yield f"{name}: output mode {mode[0]} becomes {mode[1]}"
     for setting in _OF_EXPRESSIONS:
         one, other = running.settings.get(setting), query.settings.get(setting)
         if one != other and planned.keys:

@@ -56,13 +56,14 @@ class DescribedOperator:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A streaming query: its stateful operators by number, its sources, its output mode and its settings."""
+    """A streaming query: its stateful operators by number, its sources, output mode, settings and sink."""
 
     operators: tuple[DescribedOperator, ...]
     sources: tuple[PlannedSource, ...]
     watermarks: tuple[tuple[str, str], ...] = ()
     output_mode: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    sink: str = ""
 
 
 def read_description(document: Any, pointer: str = "") -> Description:
@@ -82,6 +83,7 @@ def read_description(document: Any, pointer: str = "") -> Description:
         watermarks=tuple((_text(each, "column"), _text(each, "delay")) for each in watermarks),
         output_mode=mode,
         settings={str(name): str(value) for name, value in settings.items()},
+        sink=_text(document, "sink"),
     )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from registry.checkpoints.logs import CHECKPOINT_FORMAT, ENCODING
+from registry.checkpoints.logs import CHECKPOINT_FORMAT, ENCODING, PROVIDER
 from registry.checkpoints.model import EVOLVING, Checkpoint, Operator
 from registry.checkpoints.plans.model import (
     APIS,
@@ -37,6 +37,8 @@ _STATUSES: Final[dict[str, CheckStatus]] = {
     "silently wrong": "accepted but silently wrong",
     "loses data": "accepted but loses data",
 }
+#: the ends of the names of Spark's own providers
+_PROVIDERS: Final = (".HDFSBackedStateStoreProvider", ".RocksDBStateStoreProvider")
 #: settings of the next start that the description always has
 _OF_THE_START: Final = (CHECKPOINT_FORMAT, ENCODING)
 
@@ -74,6 +76,9 @@ def with_operators(report: StateCheck, checkpoint: Checkpoint, query: Descriptio
     """
     results = operator_results(checkpoint, query, plan.running)
     checked = {result.number for result in results}
+    provider = query.settings.get(PROVIDER, "")
+    unknown = list(_sink_doubts(query, plan.running))
+    unknown += [f"the state store provider {provider[:200]}"] if provider and not provider.endswith(_PROVIDERS) else []
     stored = {operator.number: operator for operator in checkpoint.operators}
     names = {f"operator {number} ({stored[number].description})" for number in checked}
     doubts = [doubt for result in results for doubt in result.doubts]
@@ -87,8 +92,13 @@ def with_operators(report: StateCheck, checkpoint: Checkpoint, query: Descriptio
         report,
         changes=tuple(changes),
         variables=variables,
-        not_checked=(*(each for each in report.not_checked if each not in names), *doubts),
+        not_checked=(*(each for each in report.not_checked if each not in names), *doubts, *unknown),
     )
+
+
+def _sink_doubts(query: Description, running: Description | None) -> Iterable[str]:
+    if running is not None and running.sink and query.sink and running.sink != query.sink:
+        yield f"the sink ({running.sink[:200]} becomes {query.sink[:200]})"
 
 
 def _variables(operator: Operator, result: OperatorResult, query: Description) -> list[VariableCheck]:
@@ -113,12 +123,12 @@ def _ddl(planned: DescribedOperator, store: str) -> str | None:
     return to_ddl(spark_json(planned.stores[store][1])) if store in planned.stores else None
 
 
-def without_state(checkpoint: Checkpoint, query: Description) -> StateCheck:
+def without_state(checkpoint: Checkpoint, query: Description, running: Description | None) -> StateCheck:
     """Return the report for a checkpoint without state."""
     changes: list[StateChange] = [*damage_changes(checkpoint), *source_changes(checkpoint.sources, query.sources)]
     if query.operators:
         changes.append(change(OPERATOR_RULES["STATE_ADDED"], ""))
-    doubts = tuple(source_doubts(checkpoint.sources, query.sources))
+    doubts = (*source_doubts(checkpoint.sources, query.sources), *_sink_doubts(query, running))
     first = next((item for item in changes if item.effect == "refused"), None)
     return StateCheck(
         path=checkpoint.path,
