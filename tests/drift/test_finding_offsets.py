@@ -15,6 +15,7 @@ from registry.drift import selectors
 from registry.drift.judge.model import OffendingMessages
 from registry.drift.models import Finding, FindingRange
 from registry.drift.scan import offsets
+from registry.pipeline import profile
 from tests.drift.scans import judged, make_source, scan, topic
 from tests.drift.test_faults import UNKNOWN, add, house, register
 from tests.drift.test_faults import scan as real_scan
@@ -34,7 +35,10 @@ def kept(finding: Finding) -> list[tuple[int, int, int]]:
 @pytest.mark.broker
 @pytest.mark.spark
 @pytest.mark.django_db(transaction=True)
-def test_a_scan_lists_scattered_messages(house: str, system: Actor) -> None:
+@pytest.mark.parametrize("few", [SCATTERED // 5, SCATTERED])
+def test_a_scan_lists_scattered_messages(few: int, house: str, system: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted natively in its large slices, and through Python only."""
+    monkeypatch.setattr(profile, "FEW", few)
     name = make_topic(house, [], partitions=1)
     good = framed(register(name, system), string("somebody"))
     values = {0: framed(UNKNOWN, b"?"), 1: good + b"left over"}
