@@ -9,7 +9,7 @@ import statistics
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,6 +129,7 @@ FIELDS: Final = Profile()
 BOUNDS: Final = Bounds(max_messages=10**9, max_bytes=10**12, deadline_seconds=3_600)
 CHANGED: Final = 5
 SESSION: Final = str(uuid.uuid4())  # kept between scans, as a worker does
+PER_CPU_SECOND: Final = 30_000  # messages whose fields are profiled
 MANY: Final = 100  # topics of a hundred messages each
 MANY_SECONDS: Final = 60.0  # of CPU, for all of them
 TOPIC_SECONDS: Final = 0.5  # of CPU, for each topic more
@@ -180,6 +181,7 @@ def measure(size: Size) -> Iterator[Row]:
             yield Row(
                 what, seconds, f"ratio {goal}", f"{size.messages / seconds:,.0f} a second: {consumed / seconds:.2f}"
             )
+        yield from _profile_cpu(_scan(bootstrap, list(topic.reads), FIELDS), remote, size.messages)
         yield _idle(bootstrap, remote, size.topics)
         yield from _many(bootstrap, remote)
         yield _memory(scan, remote)
@@ -264,6 +266,21 @@ def _idle(bootstrap: str, remote: str, count: int) -> Row:
     return Row(what, seconds, "2.0 s", f"{seconds:.2f} s")
 
 
+def _cpu_of(scan: TopicScan, remote: str, pids: Sequence[int]) -> float:
+    """The CPU seconds of Spark and of this process for a scan."""
+    before = cpu_seconds(pids) + time.process_time()
+    observe(scan, remote)
+    return cpu_seconds(pids) + time.process_time() - before
+
+
+def _profile_cpu(spec: TopicScan, remote: str, messages: int) -> Iterator[Row]:
+    pids = listening_pids(LOOPBACK, parse_remote(remote).port)
+    if pids is not None:  # of a server here
+        seconds = _cpu_of(spec, remote, pids)
+        what, note = f"CPU time for the fields of {messages:,} messages", f"{messages / seconds:,.0f} a second of CPU"
+        yield Row(what, seconds, f"{PER_CPU_SECOND:,} a second", note)
+
+
 def _many(bootstrap: str, remote: str) -> Iterator[Row]:
     """The CPU time of Spark and of this process for the profile of many small topics, and Spark's memory over ten."""
     names = make_topics(bootstrap, MANY, 2)
@@ -274,15 +291,12 @@ def _many(bootstrap: str, remote: str) -> Iterator[Row]:
     if pids is None:
         return  # of a server elsewhere
 
-    def used(scan: TopicScan) -> float:
-        before = cpu_seconds(pids) + time.process_time()
-        observe(scan, remote)
-        return cpu_seconds(pids) + time.process_time() - before
-
-    used(few)
-    single, first = used(few), used(spec)
+    _cpu_of(few, remote, pids)
+    single, first = (_cpu_of(scan, remote, pids) for scan in (few, spec))
     sizes = [resident_below(pids) / 1024**2]
-    seconds = statistics.median(used(spec) for _ in range(3))  # a Python process that ends may take its time with it
+    seconds = statistics.median(
+        _cpu_of(spec, remote, pids) for _ in range(3)
+    )  # a Python process that ends may take its time with it
     yield Row(
         f"CPU time for the fields of {MANY} topics of 100 messages",
         seconds,
