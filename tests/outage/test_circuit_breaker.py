@@ -159,13 +159,14 @@ def replies(monkeypatch: pytest.MonkeyPatch) -> Iterator[Replies]:
 def test_a_server_process_that_hangs_alone_ends_only_its_own_wait(parameters: dict[str, Any], replies: Replies) -> None:
     with WatchedConnection.connect(**parameters) as working, ThreadPoolExecutor(1) as threads:
         stopped = WatchedConnection.connect(**parameters)
-        os.kill(stopped.info.backend_pid, signal.SIGSTOP)
+        process = stopped.info.backend_pid  # 0 once the connection has ended
+        os.kill(process, signal.SIGSTOP)
         try:
             lasting = threads.submit(working.execute, "SELECT pg_sleep(4)")
             with ends_soon(), pytest.raises(psycopg.OperationalError):
                 stopped.execute("SELECT 1")
         finally:
-            os.kill(stopped.info.backend_pid, signal.SIGCONT)
+            os.kill(process, signal.SIGCONT)
         assert lasting.result().fetchone() == ("",)
 
 
