@@ -150,7 +150,7 @@ def test_a_schema_that_is_given_up_on_one_side_of_a_topic_is_not_called_unused_e
     monkeypatch.setattr(body_decoding, "read_marks", lambda *_: SimpleNamespace(collect=lambda: collected))
     control = cast("Control", SimpleNamespace(run=lambda _, work: work()))
     spec: Any = SimpleNamespace(connection=None)
-    lines = list(body_decoding.Decoding(cast("Any", None), spec, control, {})._blamed(BodySelection(()), "value"))
+    lines = list(body_decoding.Decoding(cast("Any", None), spec, control, {}, {})._blamed(BodySelection(()), "value"))
     profiles = Profiles()
     for name, key, value in lines:
         if name == "given_up":
