@@ -26,7 +26,7 @@
     const letters = [...text];
     return letters.length <= most
       ? text
-      : `${letters.slice(0, Math.ceil((most - 1) * 0.6)).join("")}…${letters.slice(-Math.floor((most - 1) * 0.4)).join("")}`;
+      : `${letters.slice(0, Math.ceil((most - 1) * 0.4)).join("")}…${letters.slice(-Math.floor((most - 1) * 0.6)).join("")}`;
   };
 
   // Columns that have nodes, from left to right; a node's rank is its column's.
@@ -120,7 +120,7 @@
     svg.setAttribute("width", Math.round(width * scale));
     svg.setAttribute("height", Math.round(height * scale));
   };
-  const fit = () => zoom(Math.min(1, (canvas.clientWidth - 2) / width, Math.max(canvas.clientHeight, innerHeight * 0.62) / height));
+  const fit = () => zoom(Math.min(1, (canvas.clientWidth - 20) / width, Math.max(canvas.clientHeight, innerHeight * 0.62) / height));
   const act = (step) => (step === 0 ? fit() : zoom(scale * 1.25 ** step));
   fit();
   map.addEventListener("click", (event) => {
