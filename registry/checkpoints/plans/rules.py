@@ -258,7 +258,8 @@ def operator_changes(
     yield from _encoding(checkpoint, plan)
     yield from _api(state.operator, plan)
     yield from _operators(checkpoint, plan)
-    if plan.sources is not None:
+    # Of a checkpoint with logs that can't be read, the sources aren't known; a doubt says so.
+    if plan.sources is not None and all(stop.error for stop in checkpoint.stops):
         yield from source_changes(checkpoint.sources, plan.sources)
     time_mode = SPARK_TIME_MODES.get(plan.time_mode or "", plan.time_mode)
     yield from _mode("TIME_MODE_CHANGED", time_mode_of(state), time_mode)

@@ -20,7 +20,8 @@ from registry import hooks
 from registry.access.roles import Actor
 from registry.drift.models import Cluster, FieldStatistic, Finding, Source, Topic
 from registry.drift.replay import evidence as data_evidence
-from registry.drift.replay.schema_replay import Failure, ReplayReport, WriterReplay, topic_of, topics_of
+from registry.drift.replay import schema_replay
+from registry.drift.replay.schema_replay import Failure, ReplayReport, WriterReplay, topics_of
 from registry.formats.base import Reference
 from registry.promotions import services
 from registry.subjects.services import set_config
@@ -156,7 +157,7 @@ def test_of_several_topics_one_is_chosen_and_remembered(
     page = client.get(address)
     names = [choice.value for choice in page.context["page"].replay_topics]
     assert names == ["orders", "orders-old of main", "orders-old of other"]
-    candidates = [topic_of(ORDERS, name, topics_of(get_registry("staging"), ORDERS)) for name in names]
+    candidates = [schema_replay.topic_of(ORDERS, name, topics_of(get_registry("staging"), ORDERS)) for name in names]
     assert [(item.topic, item.cluster) for item in candidates] == [
         ("orders", "main"),
         ("orders-old", "main"),
