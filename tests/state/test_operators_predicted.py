@@ -1,6 +1,6 @@
 """The check of described queries against real restarts: every recorded restart ends as the check says, or isn't checked.
 
-`operators_recorded.json` has the restarts, `operators_described.json` the queries before and after them.
+`operators_recorded.json` has the restarts, with the descriptions of the queries before and after them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from registry.errors import InvalidCheckpoint
 
 HERE: Final = Path(__file__).parent
 RECORD: Final = json.loads((HERE / "operators_recorded.json").read_text())
-DESCRIBED: Final = json.loads((HERE / "operators_described.json").read_text())
+DESCRIPTIONS: Final = RECORD["descriptions"]
 #: verdict → outcomes. Whether values get lost or wrong depends on the rows, as does which batch is the first to fail
 OUTCOMES: Final = {
     "fine": {"harmless"},
@@ -35,7 +35,7 @@ ROWS: Final[list[dict[str, Any]]] = [
     for row in RECORD["rows"]
     if row["outcome"]
     and not row["name"].startswith(BEYOND)
-    and all(DESCRIBED["queries"].get(name) for name in DESCRIBED["rows"].get(row["name"], [""]))
+    and all(DESCRIPTIONS.get(row.get(side)) for side in ("before", "after"))
 ]
 
 
@@ -51,7 +51,7 @@ def write(checkpoint: dict[str, str], folder: Path) -> None:
 def verdict_of(row: dict[str, Any], folder: Path) -> tuple[str, str]:
     """The verdict and the error class of the check before a recorded restart."""
     write(RECORD["checkpoints"][row["checkpoint"]], folder)
-    running, query = (DESCRIBED["queries"][name] for name in DESCRIBED["rows"][row["name"]])
+    running, query = (DESCRIPTIONS[row[side]] for side in ("before", "after"))
     try:
         check = check_state(str(folder), [folder], read_plan({"query": query, "running": running}))
     except InvalidCheckpoint:
