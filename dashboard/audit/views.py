@@ -331,7 +331,7 @@ def _actions(entries: Sequence[AuditEntry], links: Mapping[int, str]) -> Iterato
         main, *others = sorted(group, key=lambda entry: (entry.table in PARTS, entry.operation != "INSERT"))
         inside = (_audit_row(entry, links.get(entry.id, "")) for entry in others)
         row = _audit_row(main, links.get(main.id, ""))
-        yield replace(row, others=tuple(replace(other, url_as_of="", why="") for other in inside))
+        yield replace(row, others=tuple(replace(other, why="") for other in inside))
 
 
 def _audit_row(entry: AuditEntry, url: str) -> AuditRow:

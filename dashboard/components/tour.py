@@ -55,6 +55,14 @@ STEPS: Final = (
             " deployed, and who has to be upgraded first."
         ),
     ),
+    TourStep(
+        "map",
+        _("The map"),
+        _(
+            "What flows where: tables, connectors, topics, subjects, queries and clients, as far as scans and people"
+            " have told. Each box leads to its page, and its surroundings can be shown alone."
+        ),
+    ),
 )
 
 

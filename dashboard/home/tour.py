@@ -58,11 +58,18 @@ def _compare(actor: Actor) -> str:
     return subject_url(registry, name.qualified, "compare", from_=older, to=newer)
 
 
+def _map(actor: Actor) -> str:
+    """Return the map, if there is a source or a query to draw."""
+    drawn = drift.list_sources(by=actor) or list_queries(by=actor, limit=1)
+    return reverse("ui:map") if drawn else ""
+
+
 _PAGES: Final[Mapping[str, Callable[[Actor], str]]] = {
     "release": _release,
     "finding": _finding,
     "state": _state,
     "compare": _compare,
+    "map": _map,
 }
 
 

@@ -477,6 +477,7 @@ def test_the_tour_opens_a_page_per_step_says_what_it_shows_and_ends(
         f"/ui/promotions/{content['request']}?tour=1",
         f"/ui/findings/{content['finding']}?tour=2",
         f"{SUBJECT}compare?from=1&to=2&tour=4",
+        "/ui/map?tour=5",
     ]
     assert client.post("/ui/tour/end").status_code == 302
     home = client.get("/ui/").content.decode()
