@@ -64,10 +64,11 @@ class DraftList:
 class Fix:
     """Edits that fix a refused text, completely or in part; the editor gets the whole text of `edit`.
 
-    `passes` says whether the edited text would pass the level; None if unknown.
+    `steps` are titles with what each does to old data and old readers. `passes` says whether the edited text would pass
+    the level; None if unknown.
     """
 
-    titles: tuple[str, ...]
+    steps: tuple[tuple[str, str], ...]
     edit: EditView
     passes: bool | None
 
@@ -266,11 +267,11 @@ def _fixes(text: str, assessment: Assessment) -> Iterator[Fix]:
     for number, item in enumerate(renames[:SHOWN_RENAMES], start=1):
         if item.edit:
             edit = edit_view(f"fix-rename-{number}", item.edit.title, text, item.edit.text)
-            yield Fix(titles=(item.edit.title,), edit=edit, passes=item.passes)
+            yield Fix(steps=((item.edit.title, item.edit.effect),), edit=edit, passes=item.passes)
     patch = assessment.patch
     if patch and patch.text != text:
         edit = edit_view("fix-all", "; ".join(patch.titles), text, patch.text)
-        yield Fix(titles=patch.titles, edit=edit, passes=patch.passes)
+        yield Fix(steps=patch.steps, edit=edit, passes=patch.passes)
 
 
 @require_safe

@@ -257,12 +257,14 @@ class Resolution:
 class Edit:
     """A concrete change of a schema that people can accept: a title, and the complete text after the change.
 
-    `is_invented` says that readers then get a made-up value in place of data; the title says which.
+    `is_invented` says that readers then get a made-up value in place of data; the title says which. `effect` says what
+    the edit does to old data and old readers.
     """
 
     title: str
     text: str = field(repr=False)
     is_invented: bool = False
+    effect: str = ""
 
 
 @dataclass(frozen=True, slots=True)

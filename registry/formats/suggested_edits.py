@@ -5,18 +5,21 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any, Final, Literal
 
 from registry.errors import InvalidSchema
-from registry.formats.base import Difference, Edit, ParsedSchema
+from registry.formats.base import Difference, Edit, Incompatibility, ParsedSchema
 from registry.formats.compatibility import Checker, History, level_named
-from registry.formats.report import DECISIVE, Report, ReportItem
+from registry.formats.report import DECISIVE, Profile, Report, ReportItem
 from registry.formats.schema_format import SchemaFormat
 
 #: parses an edited text with the new schema's references
 Parse = Callable[[str], ParsedSchema]
 
 MAX_EDITS: Final = 20
+#: the most findings of a text that is being written that get their own edits
+MAX_REPAIRED: Final = 10
 #: the most further edits of the new field after a rename
 MAX_EDITS_OF_RENAME: Final = 6
 #: the most fields that are compared again for edits of suspected renames; each edit compares all fields of the schema
@@ -72,16 +75,40 @@ class SuspectedRename:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """Successive edits of the new schema: the final text, and whether it would pass the level."""
+    """Successive edits of the new schema: the final text, and whether it would pass the level.
+
+    `effects` has for each title what the edit does to old data and old readers.
+    """
 
     titles: tuple[str, ...]
     text: str
     diff: str
     passes: bool
+    effects: tuple[str, ...] = ()
+
+    @property
+    def steps(self) -> tuple[tuple[str, str], ...]:
+        """The titles with their effects."""
+        return tuple(zip_longest(self.titles, self.effects, fillvalue=""))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the patch as JSON values; `diff` is unified."""
-        return {"titles": list(self.titles), "text": self.text, "diff": self.diff, "passes": self.passes}
+        lists = {"titles": list(self.titles), "effects": list(self.effects)}
+        return lists | {"text": self.text, "diff": self.diff, "passes": self.passes}
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRepairs:
+    """The edits that each remove one decisive finding, the safest first; none of them depends on another.
+
+    `question` names a likely rename, because only people know whether the field was renamed or removed. `passes` has
+    for each edit whether the level then passes.
+    """
+
+    item: ReportItem
+    edits: tuple[Edit, ...] = ()
+    passes: tuple[bool, ...] = ()
+    question: str = ""
 
 
 def suspected_renames(format: SchemaFormat, new: ParsedSchema, history: History) -> tuple[SuspectedRename, ...]:
@@ -132,7 +159,7 @@ def measured_renames(
     patcher = _Patcher(format, history, report, parse)
     measured = []
     for index, rename in enumerate(renames):
-        after = patcher.edited((), rename.edit.title, rename.edit.text) if rename.edit and index < count else None
+        after = patcher.edited((), rename.edit) if rename.edit and index < count else None
         measured.append(rename if after is None else replace(rename, passes=after.report.is_compatible))
     return tuple(measured)
 
@@ -150,7 +177,7 @@ def patch_of(
     patcher = _Patcher(format, history, report, parse)
     current = _EditedSchema((), new, checker, report)
     texts, safety = {new.text}, list[Safety](("rename", "kept", "invented"))
-    while len(current.titles) < MAX_EDITS and not current.report.is_compatible and safety:
+    while len(current.edits) < MAX_EDITS and not current.report.is_compatible and safety:
         following = (
             patcher.next_rename(current, texts)
             if safety[0] == "rename"
@@ -161,17 +188,61 @@ def patch_of(
             continue
         texts.add(following.schema.text)
         current = following
-    if not current.titles:
+    if not current.edits:
         return None
     text = current.schema.text
-    return Patch(current.titles, text, _unified(new.text, text), current.report.is_compatible)
+    titles, effects = (tuple(getattr(edit, name) for edit in current.edits) for name in ("title", "effect"))
+    return Patch(titles, text, _unified(new.text, text), current.report.is_compatible, effects)
+
+
+def repairs_of(
+    format: SchemaFormat, new: ParsedSchema, history: History, level: str, *, parse: Parse, profile: Profile
+) -> tuple[FindingRepairs, ...]:
+    """Return the repairs of the first decisive findings under a level, worst version first.
+
+    A rename that is likely comes before an edit that keeps all data, and that before one that invents a value.
+    """
+    checker = Checker(format, new, history, profile)
+    report = checker.report(level_named(level))
+    patcher, renames = _Patcher(format, history, report, parse), suspected_renames(format, new, history)
+    repairs: dict[tuple[str, str, str], FindingRepairs] = {}
+    for item, finding in zip(report.items, checker.findings_of(report), strict=True):
+        if len(repairs) == MAX_REPAIRED:
+            break
+        key = (item.rule, item.named_path, item.direction)
+        is_repairable = item.severity in DECISIVE[profile] and finding.kind != "SCHEMA_TYPE_CHANGED"
+        if is_repairable and key not in repairs:
+            repairs[key] = _repairs_of_item(patcher, _EditedSchema((), new, checker, report), item, finding, renames)
+    return tuple(repairs.values())
+
+
+def _repairs_of_item(
+    patcher: _Patcher,
+    current: _EditedSchema,
+    item: ReportItem,
+    finding: Incompatibility,
+    renames: Sequence[SuspectedRename],
+) -> FindingRepairs:
+    about = [rename for rename in renames if _is_about(item, rename.after) or _is_about(item, rename.before)]
+    edits, passes = list[Edit](), list[bool]()
+    for edit in (*(rename.edit for rename in about), patcher.repair(current, item, finding)):
+        edited = patcher.edited((), edit) if edit and edit.text not in {other.text for other in edits} else None
+        if edit is None or edited is None or any(_is_same(item, other) for other in edited.report.breaks):
+            continue
+        edits.append(edit)
+        passes.append(edited.report.is_compatible)
+    return FindingRepairs(item, tuple(edits), tuple(passes), about[0].message if about else "")
+
+
+def _is_same(item: ReportItem, other: ReportItem) -> bool:
+    return (item.rule, item.named_path, item.direction) == (other.rule, other.named_path, other.direction)
 
 
 @dataclass(frozen=True, slots=True)
 class _EditedSchema:
     """The schema after some edits, with its checker and report."""
 
-    titles: tuple[str, ...]
+    edits: tuple[Edit, ...]
     schema: ParsedSchema
     checker: Checker
     report: Report
@@ -196,7 +267,7 @@ class _Patcher:
         for rename in suspected_renames(self.format, current.schema, self.history):
             if rename.edit is None or rename.edit.text in texts:
                 continue
-            renamed = self.edited(current.titles, rename.edit.title, rename.edit.text)
+            renamed = self.edited(current.edits, rename.edit)
             if renamed is None or any(_last_name(item) == rename.before for item in renamed.report.breaks):
                 continue
             following = self._with_edits_of_field(renamed, rename, texts | {rename.edit.text})
@@ -219,12 +290,10 @@ class _Patcher:
                 continue
             if not is_meant(item):
                 continue
-            reader, writer = current.checker.sides(item.against_version, item.direction)
-            other = writer if item.direction == "BACKWARD" else reader
-            edit = self.format.repair(current.schema, other, finding, is_reader=item.direction == "BACKWARD")
+            edit = self.repair(current, item, finding)
             if edit is None or edit.text in texts or (edit.is_invented and not may_invent):
                 continue
-            following = self.edited(current.titles, edit.title, edit.text)
+            following = self.edited(current.edits, edit)
             if following is not None:
                 return following
         return None
@@ -246,14 +315,20 @@ class _Patcher:
         is_removed = any(item.rule in _REMOVALS and item.path == rename.path for item in differences)
         return None if is_removed else current
 
-    def edited(self, titles: tuple[str, ...], title: str, text: str) -> _EditedSchema | None:
+    def repair(self, current: _EditedSchema, item: ReportItem, finding: Incompatibility) -> Edit | None:
+        """Return the format's edit of the current schema that removes a finding."""
+        reader, writer = current.checker.sides(item.against_version, item.direction)
+        is_reader = item.direction == "BACKWARD"
+        return self.format.repair(current.schema, writer if is_reader else reader, finding, is_reader=is_reader)
+
+    def edited(self, before: tuple[Edit, ...], edit: Edit) -> _EditedSchema | None:
         """Return the schema after one more edit, checked; None if its text doesn't parse (say, a name clash)."""
         try:
-            schema = self.parse(text)
+            schema = self.parse(edit.text)
         except InvalidSchema:
             return None
         checker = Checker(self.format, schema, self.history, self.first.profile)
-        return _EditedSchema((*titles, title), schema, checker, checker.report(level_named(self.first.level)))
+        return _EditedSchema((*before, edit), schema, checker, checker.report(level_named(self.first.level)))
 
 
 def _last_name(item: ReportItem) -> str:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from registry.errors import InvalidInput, InvalidSchema, SchemaTooCostly
-from registry.formats import FORMATS, assessment, compatibility, read_modify_write
+from registry.formats import FORMATS, assessment, compatibility, read_modify_write, suggested_edits
 from registry.formats.base import ParsedSchema
 from registry.formats.policies import POLICIES, PolicyReport
 from registry.formats.schema_format import SchemaFormat, load_formats
@@ -66,6 +66,15 @@ def _assess(
     )
 
 
+def _repairs_of(
+    engine: SchemaFormat, new: ParsedSchema, history: compatibility.History, level: str, source: Source, **options: Any
+) -> tuple[suggested_edits.FindingRepairs, ...]:
+    """Repair the findings of a new schema; `source` is as for `_assess`."""
+    return suggested_edits.repairs_of(
+        engine, new, history, level, parse=lambda text: engine.parse(text, source.references), **options
+    )
+
+
 def _check_policy(engine: SchemaFormat, new: ParsedSchema, history: compatibility.History, policy: str) -> PolicyReport:
     return POLICIES[policy].check(new, history)
 
@@ -75,6 +84,7 @@ CHECK_VERBS: Final[Mapping[str, Callable[..., Any]]] = {
     "check": compatibility.check,
     "check_all_levels": compatibility.check_all_levels,
     "assess": _assess,
+    "repairs_of": _repairs_of,
     "check_policy": _check_policy,
     "simulate_read_modify_write": read_modify_write.simulate_read_modify_write,
     "find_resets": read_modify_write.find_resets,
@@ -94,7 +104,7 @@ def perform(verb: str, arguments: Sequence[Any], options: Mapping[str, Any]) -> 
     engine = FORMATS[sources[0].schema_type]
     engine = engine.lenient if is_lenient else engine
     ready = [_ready(argument) for argument in arguments]
-    if verb == "assess":
+    if verb in ("assess", "repairs_of"):
         ready.append(sources[0])
     if verb in CHECK_VERBS:
         return CHECK_VERBS[verb](engine, *ready, **options)

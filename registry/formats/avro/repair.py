@@ -47,6 +47,33 @@ INVENTING: Final[frozenset[Step]] = frozenset(
     {add_default, make_optional, leave_alias_to_one_with_defaults, add_enum_default}
 )
 
+_UNCHANGED: Final = "Old data is read unchanged, and old readers get what they expect."
+_INVENTED: Final = "Nobody can tell that value from a real one. Old readers aren't affected."
+#: what each step does to old data and old readers
+EFFECTS: Final[Mapping[Step, str]] = {
+    add_default: _INVENTED,
+    make_optional: "Old data stays readable, and null shows that it had no value. Old readers aren't affected.",
+    leave_alias_to_one_with_defaults: _INVENTED,
+    add_enum_default: f"Old data with a removed symbol loses it. {_INVENTED}",
+    restore_former_name: "Old readers find the field under its old name. Old data is read through either name.",
+    restore_field: "Old readers keep getting the field, if producers go on filling it. Old data keeps its values.",
+    restore_field_at_end: "Old readers keep getting the field, if producers go on filling it. Old data keeps its values.",
+    restore_type: _UNCHANGED,
+    restore_definition: _UNCHANGED,
+    restore_type_and_default: _UNCHANGED,
+    restore_size: _UNCHANGED,
+    add_branch: "Old data is read unchanged, and code must handle one more type. Old readers aren't affected.",
+    add_null: "Old data with null is read unchanged, and code must handle null. Old readers may not accept null.",
+    drop_branch: "Old readers can read all new data, which has no values of this type. Old data isn't affected.",
+    add_symbols: "Old data with these symbols is read unchanged. Old readers aren't affected.",
+    drop_symbols: "Old readers can read all new data, which has no such symbols. Old data isn't affected.",
+    drop_aliases: "Old data stays readable: the field takes its values from one old field. Old readers aren't affected.",
+    leave_alias_to_one: "Old data stays readable: one field takes the old values. Old readers aren't affected.",
+    add_type_alias: "Old data is read under the new name. Old readers know no alias: upgrade them first.",
+    rename_type: "Old data and old readers have the type under the name that they know.",
+    same_branch_first: "Old data keeps its type when it is read. Old readers aren't affected.",
+}
+
 IN_READER: Final[Mapping[str, tuple[Step, ...]]] = {
     "FIELD_WITHOUT_DEFAULT": (add_default, make_optional),
     "TYPE_NARROWED": (*_RESTORE, add_branch),
@@ -129,7 +156,7 @@ def repair(schema: ParsedSchema, other: ParsedSchema, finding: Incompatibility, 
         most = len(before.breaks) - (item is not finding)  # a cause inside a union must remove the union's break too
         if len(after.breaks) > most or not _is_gone((finding, item), after, is_reader):
             continue
-        suggestion = Edit(title, edit.text, is_invented=step in INVENTING)
+        suggestion = Edit(title, edit.text, is_invented=step in INVENTING, effect=EFFECTS[step])
         if len(_judge(changed, theirs, not is_reader).breaks) <= len(back.breaks):
             return suggestion
         fallback = fallback or suggestion
@@ -162,7 +189,7 @@ def accept_rename(old: ParsedSchema, new: ParsedSchema, suspected: Difference) -
         return None
     if suspected.rule == "FIELD_RENAME_SUSPECTED" and not _is_known(before, changed, suspected):
         return None
-    return Edit(f'add the alias "{alias}"', edit.text)
+    return Edit(f'add the alias "{alias}"', edit.text, effect=EFFECTS[add_type_alias])
 
 
 def _is_known(before: AvroSchema, changed: AvroSchema, suspected: Difference) -> bool:

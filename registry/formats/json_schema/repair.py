@@ -89,6 +89,28 @@ REFUSED_OF_WRITER: Final[Mapping[str, tuple[Step, ...]]] = {
     "unevaluatedProperties": (remove_properties,),
     "enum": (drop_values,),
 }
+_AS_BEFORE: Final = "Old data stays valid, and old readers accept what they accepted before."
+_UNCHECKED: Final = "Old data stays valid. Nothing checks this any more, so code must handle any value."
+_FOR_OLD_READERS: Final = "Old readers accept all new data. Old data that lacks it or differs isn't valid any more."
+#: what each step does to old data and old readers
+EFFECTS: Final[Mapping[Step, str]] = {
+    drop_required: "Old data without the property stays valid, and code must handle its absence.",
+    drop_property_conditions: _UNCHECKED,
+    remove_property: _UNCHECKED,
+    remove_properties: "Old readers accept all new data, which can't have these properties.",
+    restore_property: _AS_BEFORE,
+    restore_properties: _AS_BEFORE,
+    restore_required_property: _FOR_OLD_READERS,
+    require_declared: _FOR_OLD_READERS,
+    add_required: _FOR_OLD_READERS,
+    declare_covered: _AS_BEFORE,
+    open_model: "Old data with other properties stays valid, and nothing checks those.",
+    add_values: "Old data with these values stays valid. Old readers aren't affected.",
+    drop_values: "Old readers accept all new data, which can't have these values.",
+    copy_keyword: _AS_BEFORE,
+    drop_keyword: _UNCHECKED,
+    take_over_schema: _AS_BEFORE,
+}
 #: object keywords that list property names; their values aren't copied as a whole
 _OF_NAMES: Final = frozenset({"required", "additionalProperties", "unevaluatedProperties"})
 # A broken combination is repaired inside a member before it is replaced as a whole.
@@ -119,9 +141,10 @@ def repair(
             if not title or edit.text == schema.text or not _passes(whole, edit.text, policy):
                 continue
             changed = _parsed(own, edit.text)
+            suggestion = Edit(title, edit.text, effect=EFFECTS[step])
             if back is None or changed is None or len(_breaks_back(changed, whole, policy)) <= back:
-                return Edit(title, edit.text)
-            fallback = fallback or Edit(title, edit.text)
+                return suggestion
+            fallback = fallback or suggestion
     return fallback
 
 
@@ -181,7 +204,11 @@ def deprecated_beside(new: ParsedSchema, model: Model, old: Model, suspected: Di
     if _parsed(model, edit.text) is None:
         return None
     where, also = f" in {after}" if after else "", ", and required as before" if is_required else ""
-    return Edit(f'keep "{name}" as deprecated beside "{successor}"{where}{also}: JSON Schema has no aliases', edit.text)
+    return Edit(
+        f'keep "{name}" as deprecated beside "{successor}"{where}{also}: JSON Schema has no aliases',
+        edit.text,
+        effect=f'Old data keeps its values under "{name}". Old readers get it if producers fill both.',
+    )
 
 
 def _passes(case: Case, text: str, policy: str) -> bool:

@@ -34,6 +34,8 @@ from registry.formats.protobuf.verdict import judge
 
 _NAME: Final = 1
 _NUMBER: Final = 3
+_NEW_NUMBER: Final = " the new number "
+_LOSS: Final = " then no longer holds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,9 @@ def repair(schema: Schema, other: Schema, finding: Incompatibility, *, is_reader
         return None
     if edited is None or title is None or _is_there(edited, job):
         return None
-    return Edit(title, text)
+    step = _new_number if _NEW_NUMBER in title else _EDITS[finding.rule]
+    # old data has nothing under a new number: readers get the default of the type
+    return Edit(title, text, is_invented=_LOSS in title, effect=_EFFECTS[step])
 
 
 def _is_there(edited: Schema, job: Job) -> bool:
@@ -127,7 +131,8 @@ def _with_number_of(before: Field, field: Field, new: Schema, *, keeps_json_name
         for rule, name, theirs, ours in field_hazards(before, field, is_moved=True)
         if RULES[rule].severity == "value loss"
     ]
-    return Edit("; ".join([title, *losses]), text)
+    effect = f'Old data under number {before.number} is read as "{field.name}". Old readers find new data there.'
+    return Edit("; ".join([title, *losses]), text, effect=effect)
 
 
 def _set_json_name(editor: Editor, field: Field, name: str, end: int) -> None:
@@ -310,8 +315,8 @@ def _new_number(job: Job, editor: Editor) -> str | None:
     editor.replace(*editor.place(mine.pointer, _NUMBER), str(number))
     editor.insert(message.pointer, f"reserved {mine.number};")
     theirs = other.numbered(mine.number)
-    loss = f': "{mine.name}" then no longer holds what "{theirs.name}" held' if theirs is not None else ""
-    return f'give "{mine.name}" the new number {number} and reserve {mine.number}{loss}'
+    loss = f': "{mine.name}"{_LOSS} what "{theirs.name}" held' if theirs is not None else ""
+    return f'give "{mine.name}"{_NEW_NUMBER}{number} and reserve {mine.number}{loss}'
 
 
 def _enum_values(job: Job, editor: Editor) -> str | None:
@@ -367,4 +372,20 @@ _EDITS: Final[Mapping[str, Callable[[Job, Editor], str | None]]] = {
     "CLOSED_ENUM_VALUE_MISSING": _enum_values,
     "ENUM_VALUE_MISSING": _enum_values,
     "ENUM_VALUE_RENUMBERED": _enum_numbers,
+}
+
+#: what each edit does to old data and old readers
+_EFFECTS: Final[Mapping[Callable[[Job, Editor], str | None], str]] = {
+    _package: "Old and new programs know the messages by the same names.",
+    _message: "Old and new programs have the same messages. Old data isn't affected.",
+    _type: "Old data is read with the type that wrote it, and old readers get what they expect.",
+    _required: "Old data without the field stays readable. Readers that require it need it in all new data.",
+    _member: "Old and new programs agree on what the oneof holds. Old data isn't affected.",
+    _oneof: "Old data with several of these fields keeps them all.",
+    _rename: "JSON and generated code find the old name again. Binary data isn't affected.",
+    _number: "Old data is read under the number that it was written with, and old readers find new data there.",
+    _new_number: "Old data under the old number is skipped, never misread, and the number stays reserved. "
+    "Old readers don't see the new field.",
+    _enum_values: "Old data with these values is read by name. Old readers aren't affected.",
+    _enum_numbers: "Old data and old readers use the same numbers for the same names.",
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from registry.errors import InvalidReference
-from registry.formats import FORMATS, assessment, compatibility, format_of, read_modify_write
+from registry.formats import FORMATS, assessment, compatibility, format_of, read_modify_write, suggested_edits
 from registry.formats.assessment import Assessment
 from registry.formats.base import (
     DecodedBody,
@@ -31,6 +31,7 @@ from registry.formats.policies import POLICIES, PolicyReport
 from registry.formats.read_modify_write import Reset, Simulation
 from registry.formats.report import Profile, Report
 from registry.formats.schema_format import SchemaFormat
+from registry.formats.suggested_edits import FindingRepairs
 from registry.formats.tags import EntityTags, changes_of
 from registry.sandbox import WeighedCache
 from registry.sandbox.codec import Source
@@ -294,6 +295,23 @@ def _assess(
         )
     report: Assessment = _with_history("assess", new, history, level, profile=profile)
     return report
+
+
+def repairs_of(
+    new: ParsedSchema, history: History, level: str, *, references: Sequence[ResolvedReference], profile: Profile
+) -> tuple[FindingRepairs, ...]:
+    """Return the edits that each remove one decisive finding of a new schema, the safest first."""
+    if _place([new, *(old for _, old in history)]) != "process":
+        repairs: tuple[FindingRepairs, ...] = _with_history("repairs_of", new, history, level, profile=profile)
+        return repairs
+    return suggested_edits.repairs_of(
+        _cached_format(new),
+        new,
+        history,
+        level,
+        parse=lambda text: parse(new.schema_type, text, references),
+        profile=profile,
+    )
 
 
 def check_policy(policy: str, new: ParsedSchema, history: History) -> PolicyReport:
