@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.urls import include, path
 
 from dashboard.audit import views as audit
+from dashboard.compatibility.text_problems import text_problems
 from dashboard.home import tour
 from dashboard.home import views as home
 from dashboard.jobs import views as jobs
@@ -120,6 +121,7 @@ urlpatterns = [
         name="webhook_replay",
     ),
     path("", include("dashboard.promotions.views")),
+    path("problems", text_problems, name="text_problems"),
     path("proposals", proposals.drafts, name="proposals"),
     path("proposals/new", proposals.propose, name="propose"),
     path("proposals/<int:draft_id>", proposals.draft, name="draft"),

@@ -1,10 +1,10 @@
 // What static/schema-editor.js uses of CodeMirror: the global `CodeMirror` has these names and no others.
-export { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+export { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
 export { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 export { json } from "@codemirror/lang-json";
 export { bracketMatching, HighlightStyle, indentOnInput, StreamLanguage, syntaxHighlighting } from "@codemirror/language";
 export { protobuf } from "@codemirror/legacy-modes/mode/protobuf";
-export { lintGutter, lintKeymap, nextDiagnostic, openLintPanel, setDiagnostics } from "@codemirror/lint";
+export { lintGutter, nextDiagnostic, setDiagnostics } from "@codemirror/lint";
 export { Annotation, Compartment, EditorState } from "@codemirror/state";
-export { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
+export { EditorView, keymap, lineNumbers } from "@codemirror/view";
 export { tags } from "@lezer/highlight";

@@ -5,7 +5,7 @@
   const {
     Annotation, autocompletion, bracketMatching, closeBrackets, closeBracketsKeymap, Compartment, completionKeymap, defaultKeymap, EditorState,
     EditorView, HighlightStyle, history, historyKeymap, indentOnInput, indentWithTab, json, keymap, lineNumbers,
-    protobuf, StreamLanguage, syntaxHighlighting, tags,
+    lintGutter, nextDiagnostic, protobuf, setDiagnostics, StreamLanguage, syntaxHighlighting, tags,
   } = CodeMirror;
 
   const TEXT_COLUMNS = { fontFamily: "var(--font-mono)", fontSize: "0.8125rem", lineHeight: "1.55" };
@@ -20,6 +20,17 @@
     ".cm-tooltip, .cm-panels": { color: "var(--ink)", backgroundColor: "var(--surface)", border: "1px solid var(--line-strong)" },
     ".cm-tooltip": { borderRadius: "var(--radius)", boxShadow: "var(--shadow-pop)", maxWidth: "min(36rem, 90vw)" },
     ".cm-tooltip-autocomplete ul li[aria-selected]": { color: "var(--ink)", backgroundColor: "var(--accent-soft)", outline: "1px solid var(--accent)" },
+    // a border, because browsers copy a text decoration into a style attribute when one types over it
+    ".cm-lintRange": { backgroundImage: "none !important", paddingBottom: "0" },
+    ".cm-lintRange-info": { borderBottom: "1px dotted var(--info)" },
+    ".cm-lintRange-warning": { borderBottom: "2px dotted var(--care)" },
+    ".cm-lintRange-error": { borderBottom: "2px solid var(--breaks)" },
+    ".cm-diagnostic": { padding: "0.375rem 0.625rem", whiteSpace: "pre-wrap", fontFamily: "var(--font-sans)" },
+    ".cm-diagnostic-error": { borderLeftColor: "var(--breaks)" },
+    ".cm-diagnostic-warning": { borderLeftColor: "var(--care)" },
+    ".cm-diagnostic-info": { borderLeftColor: "var(--info)" },
+    ".cm-diagnosticAction": { display: "block", width: "100%", margin: "0.25rem 0 0", padding: "0.25rem 0.5rem", textAlign: "start", font: "inherit",
+      color: "var(--ink)", backgroundColor: "var(--accent-soft)", border: "1px solid var(--accent-line)", borderRadius: "var(--radius)", cursor: "pointer" },
     ".cm-completionDetail": { color: "var(--ink-3)", fontStyle: "normal" },
     "@media print": { ".cm-gutters": { display: "none" }, ".cm-scroller": { overflow: "visible" }, ".cm-line": { whiteSpace: "pre-wrap" } },
   });
@@ -38,10 +49,109 @@
     :host(:focus-within) { outline: 2px solid var(--focus); }
     @media print { :host { height: auto; resize: none; overflow: visible; } }
   `);
+  const PAUSE = 400;
+  const AGAIN = 15000;
+  const SHOWN = 20;
+  const CHECKED = /^(registry|subject|schema_type|level|profile|ref_\w+|csrfmiddlewaretoken)$/;
   const FROM_FIELD = Annotation.define();
 
   const language = (format) => (format === "PROTOBUF" ? StreamLanguage.define(protobuf) : json());
   const words = (ids) => (ids ?? "").split(" ").map((id) => document.getElementById(id)?.innerText.trim()).filter(Boolean).join(" ");
+
+  // The problems of the text come from the server after a pause, one request at a time. Where there is no answer, the
+  // verdict is unknown: nothing of an earlier text stays.
+  const watch = (box, area, view) => {
+    const { strip, state, list, levels } = Object.fromEntries(
+      [...box.querySelectorAll("[data-part]")].map((part) => [part.dataset.part, part]),
+    );
+    let timer = 0;
+    let changes = 0;
+    let running = false;
+
+    const later = (pause) => {
+      clearTimeout(timer);
+      timer = setTimeout(check, pause);
+    };
+    const place = ({ line, column }) => {
+      const row = view.state.doc.line(Math.min(line, view.state.doc.lines));
+      return Math.min(row.from + column - 1, row.to);
+    };
+    const show = (told) => {
+      const checked = view.state.doc;
+      const action = ({ title, effect, change }) => ({
+        name: `${title[0].toUpperCase()}${title.slice(1)}. ${effect}`,
+        apply: () => {
+          if (view.state.doc === checked) view.dispatch({ changes: change, userEvent: "input.repair" });
+          view.focus();
+        },
+      });
+      const button = (words, press) => {
+        const made = document.createElement("button");
+        Object.assign(made, { type: "button", className: "button button-small editor-repair", textContent: words });
+        made.addEventListener("click", press);
+        return made;
+      };
+      const go = (from) => {
+        view.dispatch({ selection: { anchor: place(from) }, scrollIntoView: true });
+        view.focus();
+      };
+      // The same repairs as in the tooltips, for those who use a keyboard or a screen reader.
+      const item = ({ from, severity, sentence, repairs }) => {
+        const row = document.createElement("li");
+        row.dataset.severity = severity;
+        row.append(
+          button(box.dataset.line.replace("%", from.line), () => go(from)), ` ${sentence}`,
+          ...repairs.map(action).map(({ name, apply }) => button(name, apply)),
+        );
+        return row;
+      };
+      const diagnostics = told.problems.map(({ from, to, severity, sentence, repairs }) => ({
+        from: place(from), to: place(to), severity, message: sentence, actions: repairs.map(action),
+      }));
+      view.dispatch(setDiagnostics(view.state, diagnostics.sort((one, other) => one.from - other.from)));
+      strip.hidden = false;
+      list.replaceChildren(...told.problems.slice(0, SHOWN).map(item));
+      if (state.textContent !== told.summary) state.textContent = told.summary;
+      strip.dataset.verdict = told.checked ? (told.passes ? "ok" : "breaks") : "unknown";
+      // as the server rendered it, every name escaped
+      levels.replaceChildren(...new DOMParser().parseFromString(told.levels ?? "", "text/html").body.childNodes);
+    };
+    const unknown = (words) => show({ checked: false, summary: words, problems: [] });
+
+    const check = async () => {
+      if (running || !area.value.trim()) return;
+      running = true;
+      const sent = changes;
+      const began = performance.now();
+      const body = new FormData();
+      for (const [name, value] of new FormData(area.form)) if (CHECKED.test(name)) body.append(name, value);
+      for (const name of ["registry", "subject"]) if (box.dataset[name]) body.set(name, box.dataset[name]);
+      body.set("text", area.value);
+      let told = null;
+      try {
+        if (body.get("registry") && body.get("subject").trim()) {
+          const answer = await fetch(box.dataset.url, { method: "POST", body, redirect: "manual" });
+          const isJson = answer.headers.get("Content-Type")?.startsWith("application/json");
+          told = isJson ? await answer.json() : { checked: false, summary: box.dataset.refused, problems: [] };
+          if (answer.status === 429) later(AGAIN);
+        }
+      } catch {
+        told = { checked: false, summary: box.dataset.away, problems: [] };
+        later(AGAIN);
+      }
+      running = false;
+      if (sent !== changes) later(Math.max(PAUSE, performance.now() - began));
+      else if (told) show(told);
+    };
+
+    area.form.addEventListener("input", (event) => {
+      if (event.target !== area && event.target !== area.form && !CHECKED.test(event.target.name)) return;
+      changes += 1;
+      if (!strip.hidden) unknown(box.dataset.waiting);
+      later(PAUSE);
+    });
+    later(PAUSE);
+  };
 
   const enhance = (box) => {
     const area = box.querySelector("textarea");
@@ -71,7 +181,7 @@
       doc: area.value,
       extensions: [
         lineNumbers(), history(), indentOnInput(), bracketMatching(), closeBrackets(), autocompletion(),
-        keymap.of([...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap, indentWithTab]),
+        lintGutter(), keymap.of([{ key: "F8", run: nextDiagnostic }, ...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap, indentWithTab]),
         EditorState.tabSize.of(2), THEME, syntaxHighlighting(COLOURS), mode.of(language(format.value)), mirror,
         EditorView.contentAttributes.of({
           "aria-label": label.textContent.trim(), "aria-describedby": "about", tabindex: "0", "aria-required": String(area.required),
@@ -102,6 +212,7 @@
     help.className = "help no-print";
     help.textContent = box.dataset.help;
     host.after(help);
+    if (box.dataset.url) watch(box, area, view);
   };
 
   for (const box of document.querySelectorAll("[data-schema-editor]")) enhance(box);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, cast
 
@@ -172,7 +172,7 @@ class ReportForm(SchemaForm):
     `link` are the URL parameters that open the form with this text; empty if the text has no URL.
     """
 
-    service = staticmethod(selectors.report_proposal)
+    service: ClassVar[Callable[..., object]] = staticmethod(selectors.report_proposal)
     link: Mapping[str, str] = {}
 
     level = forms.ChoiceField(label=_("Level"), required=False)

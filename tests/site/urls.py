@@ -52,6 +52,7 @@ UI = [
     path("theme", index, name="theme"),
     path("tour/<int:number>", index, name="tour"),
     path("search/suggest", index, name="search_suggest"),
+    path("problems", index, name="text_problems"),
     path("tour/end", index, name="tour_end"),
     path("registries/<path:registry>/subjects", index, name="subjects"),
     path("registries/<path:registry>/subjects/<str:subject>/usage", usage, name="usage"),

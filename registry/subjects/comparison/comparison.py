@@ -8,7 +8,7 @@ from typing import Final
 
 from django.db import connection
 
-from registry.access.roles import Actor
+from registry.access.roles import Actor, require
 from registry.errors import InvalidSchema, SubjectNotFound
 from registry.formats import format_of
 from registry.formats.assessment import Assessment, ReservedReport, check_reserved
@@ -18,6 +18,7 @@ from registry.formats.lint import TAG_RULES, LintFinding
 from registry.formats.policies import PolicyReport
 from registry.formats.report import Profile, Report
 from registry.formats.schema_format import RESTRICTED
+from registry.formats.suggested_edits import FindingRepairs
 from registry.subjects.engine import schema_engine
 from registry.subjects.lifecycle.notes import note_of
 from registry.subjects.models import Registry, Schema, SchemaVersion, Subject
@@ -211,6 +212,48 @@ def check_text(
         else schema_engine.assess(schema, history, config.level, references=resolved, profile=config.profile),
         lint=_applicable_advice(schema_engine.lint(schema), registry, subject),
         newest=history[-1][0] if history else 0,
+    )
+
+
+@dataclass(frozen=True)
+class TextProblems:
+    """The findings of a text under a level, all seven levels, advice, and the repairs of each decisive finding."""
+
+    config: EffectiveConfig
+    levels: LevelOverview
+    lint: tuple[LintFinding, ...]
+    repairs: tuple[FindingRepairs, ...]
+
+
+def find_problems(
+    registry: Registry,
+    subject: SubjectName,
+    *,
+    text: str,
+    schema_type: str,
+    by: Actor,
+    references: Sequence[Reference] = (),
+    profile: Profile | None = None,
+    level: str | None = None,
+) -> TextProblems:
+    """Return the problems of an unregistered text; profile and level default to those in force.
+
+    Raises NotAllowed, InvalidSchema, InvalidReference, InvalidCompatibility.
+    """
+    require(by, "schema.read", registry=registry.name, subject=subject.qualified)
+    resolved = tuple(reference for reference, _ in resolve_references(registry, references, context=subject.context))
+    schema = parse_schema(schema_type, text, resolved)
+    config, history = effective_config(registry, subject), _live_history(registry, subject)
+    config = replace(config, profile=profile or config.profile, level=level_named(level or config.level).name)
+    levels = schema_engine.check_all_levels(schema, history, profile=config.profile)
+    passes = levels.reports[config.level].is_compatible
+    return TextProblems(
+        config=config,
+        levels=levels,
+        lint=_applicable_advice(schema_engine.lint(schema), registry, subject),
+        repairs=()
+        if passes
+        else schema_engine.repairs_of(schema, history, config.level, references=resolved, profile=config.profile),
     )
 
 

@@ -98,3 +98,34 @@ def test_without_javascript_the_textarea_stays(signed_in: Callable[..., Page]) -
     page.goto(REPORT)
     expect(page.get_by_role("textbox", name="Schema")).to_be_visible()
     expect(code(page)).to_have_count(0)
+
+
+@pytest.mark.requirement("GOO-2")
+def test_a_rename_is_underlined_while_it_is_written_and_mended_in_two_clicks(signed_in: Callable[..., Page]) -> None:
+    page = signed_in()
+    page.goto(REPORT)
+    box = page.locator("[data-schema-editor]")
+    expect(box.locator("[data-part=state]")).to_have_text("Compatible under BACKWARD: no problems.")
+    code(page).locator("span", has_text='"name"').nth(1).scroll_into_view_if_needed()
+    code(page).press("ControlOrMeta+a")
+    renamed = {**PERSON, "fields": [{"name": "full_name", "type": "string"}]}
+    page.keyboard.insert_text(json.dumps(renamed, indent=2))
+    expect(box.locator("[data-part=state]")).to_have_text("Incompatible under BACKWARD: 1 problem.")
+    expect(box.locator(".cm-lintRange-error")).to_be_visible()
+    expect(box.locator(".levels li")).to_have_count(7)
+    picture(page, "problems")
+    page.evaluate(AXE_SCRIPT)
+    assert page.evaluate(RUN, TAGS) == []
+    repairs = box.locator("[data-part=list] .editor-repair")
+    expect(repairs.nth(1)).to_contain_text('Add the alias "name". Old data is read under the new name.')
+    expect(repairs.nth(2)).to_contain_text('readers get "" instead of the data of "name"')
+    box.locator(".cm-lintRange-error").hover()
+    expect(box.locator(".cm-tooltip .cm-diagnosticAction").first).to_contain_text('Add the alias "name"')
+    repairs.nth(1).click()
+    expect(box.locator("[data-part=state]")).to_have_text("Compatible under BACKWARD: no problems.")
+    expect(box.locator(".cm-lintRange-error")).to_have_count(0)
+    assert json.loads(page.locator("[name=text]").input_value())["fields"][0]["aliases"] == ["name"]
+    page.route("**/ui/problems", lambda route: route.fulfill(body="signed out"))
+    page.keyboard.press("ControlOrMeta+z")
+    expect(box.locator("[data-part=state]")).to_contain_text("Not checked: you are signed out")
+    expect(box.locator(".levels li")).to_have_count(0)
