@@ -55,6 +55,51 @@
   const CHECKED = /^(registry|subject|schema_type|level|profile|ref_\w+|csrfmiddlewaretoken)$/;
   const FROM_FIELD = Annotation.define();
 
+  const words_of = (text) => text.split(" ");
+  const KNOWN = {
+    AVRO: {
+      types: words_of("null boolean int long float double bytes string record enum array map fixed"),
+      logicalType: words_of("date time-millis time-micros timestamp-millis timestamp-micros timestamp-nanos local-timestamp-millis local-timestamp-micros local-timestamp-nanos decimal uuid duration"),
+      keys: words_of("type name namespace doc aliases fields default order symbols items values size logicalType precision scale"),
+    },
+    JSON: {
+      types: words_of("null boolean integer number string array object"),
+      format: words_of("date-time date time duration email hostname ipv4 ipv6 uri uuid regex"),
+      keys: words_of("$schema $id $ref $defs title description type properties required additionalProperties patternProperties items prefixItems enum const default examples format pattern minLength maxLength minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems uniqueItems minProperties maxProperties allOf anyOf oneOf not if then else deprecated"),
+    },
+    PROTOBUF: {
+      types: words_of("double float int32 int64 uint32 uint64 sint32 sint64 fixed32 fixed64 sfixed32 sfixed64 bool string bytes"),
+      keys: words_of("syntax package import option message enum oneof map repeated optional reserved service rpc returns extend extensions"),
+    },
+  };
+  const DEFINED = {
+    AVRO: /"name"\s*:\s*"([\w.]+)"/g, JSON: /"(?:\$defs|definitions)"\s*:\s*\{\s*"([^"]+)"/g, PROTOBUF: /\b(?:message|enum)\s+(\w+)/g,
+  };
+  const SEARCHED = 200_000;
+
+  // What can stand at the cursor: by the key before it in JSON, and anywhere in Protobuf.
+  const completions = (form) => (context) => {
+    const format = form.elements.schema_type.value;
+    const known = KNOWN[format];
+    const typed = context.matchBefore(format === "PROTOBUF" ? /\w+/ : /"[\w.$#/-]*/);
+    if (!known || !typed) return null;
+    const before = context.state.sliceDoc(Math.max(0, typed.from - 200), typed.from);
+    const [, key] = /"([\w$]+)"\s*:\s*(?:\[[^\]{}]*)?$/.exec(before) ?? [];
+    const text = context.state.sliceDoc(0, SEARCHED);
+    const references = [...form.querySelectorAll("[name=ref_name]")].map((field) => field.value.trim()).filter(Boolean);
+    const names = [...new Set([...text.matchAll(DEFINED[format])].map(([, name]) => (format === "JSON" ? `#/$defs/${name}` : name)))];
+    const named = [...names.map((label) => ({ label, type: "class" })), ...references.map((label) => ({ label, type: "namespace" }))];
+    const plain = (labels, type) => labels.map((label) => ({ label, type }));
+    const types = plain(known.types, "type");
+    let options = plain(known.keys, "property");
+    if (format === "PROTOBUF") options = [...types, ...named, ...plain(known.keys, "keyword")];
+    else if (key === "$ref") options = named;
+    else if (key && known[key] && key !== "types" && key !== "keys") options = plain(known[key], "constant");
+    else if (key && /^(type|items|values)$/.test(key)) options = format === "AVRO" ? [...types, ...named] : types;
+    else if (key) return null;
+    return { from: typed.from + (format === "PROTOBUF" ? 0 : 1), options, validFor: /^[\w.$#/-]*$/ };
+  };
+
   const language = (format) => (format === "PROTOBUF" ? StreamLanguage.define(protobuf) : json());
   const words = (ids) => (ids ?? "").split(" ").map((id) => document.getElementById(id)?.innerText.trim()).filter(Boolean).join(" ");
 
@@ -180,7 +225,7 @@
       parent: root,
       doc: area.value,
       extensions: [
-        lineNumbers(), history(), indentOnInput(), bracketMatching(), closeBrackets(), autocompletion(),
+        lineNumbers(), history(), indentOnInput(), bracketMatching(), closeBrackets(), autocompletion({ override: [completions(area.form)], icons: false }),
         lintGutter(), keymap.of([{ key: "F8", run: nextDiagnostic }, ...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap, indentWithTab]),
         EditorState.tabSize.of(2), THEME, syntaxHighlighting(COLOURS), mode.of(language(format.value)), mirror,
         EditorView.contentAttributes.of({

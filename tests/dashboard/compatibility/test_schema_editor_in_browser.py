@@ -129,3 +129,28 @@ def test_a_rename_is_underlined_while_it_is_written_and_mended_in_two_clicks(sig
     page.keyboard.press("ControlOrMeta+z")
     expect(box.locator("[data-part=state]")).to_contain_text("Not checked: you are signed out")
     expect(box.locator(".levels li")).to_have_count(0)
+
+
+def test_types_and_names_are_completed(signed_in: Callable[..., Page]) -> None:
+    page = signed_in()
+    page.goto(REPORT)
+    text, options = page.locator("[name=text]"), page.locator("[data-schema-editor] [role=option]")
+    page.locator("summary", has_text="References to other subjects").click()
+    page.get_by_label("Name", exact=True).first.fill("com.example.Address")
+    for schema_type, start, typed, expected in (
+        ("AVRO", '{"type": "record", "name": "Person", "fields": [{"name": "a", "type": ', '"st', "string"),
+        ("AVRO", '{"type": "record", "name": "Person", "fields": [{"name": "a", "type": ["null", ', '"Per', "Person"),
+        ("AVRO", '{"type": "long", "logicalType": ', '"timestamp-mil', "timestamp-millis"),
+        ("AVRO", '{"type": "record", "name": "P", "fields": [{"name": "a", "type": ', '"com.', "com.example.Address"),
+        ("JSON", "{", '"addi', "additionalProperties"),
+        ("PROTOBUF", "message Order {} message Cart { ", "Ord", "Order"),
+    ):
+        page.get_by_label("Format").select_option(schema_type)
+        text.fill(start)
+        code(page).press("ControlOrMeta+End")
+        page.keyboard.type(typed)
+        expect(options.first).to_have_text(expected)
+        page.wait_for_timeout(100)  # a list that has just opened takes no key yet
+        page.keyboard.press("Enter")
+        expect(options).to_have_count(0)
+        assert expected in text.input_value().removeprefix(start)
