@@ -21,9 +21,10 @@ from registry.access.roles import Actor
 from registry.audit.models import AuditEvent
 from registry.drift import selectors, services
 from registry.drift.judge import JudgedFinding
-from registry.drift.judge.topic_observations import part_of, positions
+from registry.drift.judge.topic_observations import milliseconds, part_of, positions
 from registry.drift.models import FieldStatistic, Finding, Mute, SchemaUse, Source, Topic
 from registry.drift.scan.aggregation import MOST_HOURS, ByHour, by_hour
+from registry.drift.scan_context.topics import memory_of
 from registry.drift.selectors.deployments import MAX_NAMED
 from registry.errors import (
     FindingNotFound,
@@ -90,6 +91,9 @@ def test_only_clean_scans_in_a_row_resolve(source: Source, system: Actor) -> Non
     scan(source, system, judged("a"))
     row.refresh_from_db()
     assert (row.state, row.resolved_at, row.reopened, row.clean_scans) == ("open", None, 1, 0)
+    assert row.opened_at is not None and row.opened_at > row.first_seen
+    since = memory_of(source, []).findings[row.fingerprint].since
+    assert since == milliseconds(row.opened_at), "the days before are its baseline, also those of its first time"
 
 
 def test_a_scan_that_lists_not_all_findings_of_a_rule_resolves_none_of_it(source: Source, system: Actor) -> None:
