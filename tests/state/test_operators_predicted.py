@@ -27,8 +27,8 @@ OUTCOMES: Final = {
     "refused": {"fails at start"},
 }
 #: groups of rows about what neither descriptions nor the kept files of a checkpoint have: damaged rows of state, what is
-# at a sink, triggers
-BEYOND: Final = ("checkpoint: ", "sink: ", "trigger: ")
+# at a sink, triggers, what became of a topic
+BEYOND: Final = ("checkpoint: ", "sink: ", "trigger: ", "kafka: the topic was deleted")
 #: rows whose queries are described
 ROWS: Final[list[dict[str, Any]]] = [
     row
