@@ -41,11 +41,11 @@
     { tag: tags.comment, color: "var(--ink-3)", fontStyle: "italic" },
     { tag: tags.invalid, color: "var(--breaks)" },
   ]);
-  const FRAME = new CSSStyleSheet();
+  const FRAME = new CSSStyleSheet(); // the page's own reset of borders would win without !important
   FRAME.replaceSync(`
     :host { display: block; height: var(--editor-height); min-height: 6rem; resize: vertical; overflow: hidden;
-      border: 1px solid var(--control); border-radius: var(--radius); background: var(--surface); }
-    :host([data-invalid]) { border-color: var(--breaks); }
+      border: 1px solid var(--control) !important; border-radius: var(--radius); background: var(--surface); }
+    :host([data-invalid]) { border-color: var(--breaks) !important; }
     :host(:focus-within) { outline: 2px solid var(--focus); }
     @media print { :host { height: auto; resize: none; overflow: visible; } }
   `);

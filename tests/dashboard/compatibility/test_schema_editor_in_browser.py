@@ -48,6 +48,7 @@ def test_the_editor_writes_into_the_textarea_of_its_form(signed_in: Callable[...
     )
     page.goto(REPORT)
     expect(code(page)).to_have_attribute("aria-label", "Schema")
+    expect(page.locator("[data-typing]")).to_have_css("border-top-width", "1px")
     expect(code(page).locator("span").first).to_be_visible()
     text = page.locator("[name=text]")
     page.locator("label", has_text="Schema").first.click()
