@@ -7,9 +7,21 @@ from functools import reduce
 from operator import or_
 from typing import Any, Final
 
-from django.db.models import BigIntegerField, Exists, F, FilteredRelation, Model, OuterRef, Q, QuerySet, Value
+from django.db.models import (
+    BigIntegerField,
+    Exists,
+    F,
+    FilteredRelation,
+    Model,
+    OuterRef,
+    Q,
+    QuerySet,
+    TextField,
+    Value,
+)
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
+from django.db.models.lookups import Exact
 
 from registry.access.name_patterns import NOTHING
 from registry.access.permission_filters import Extent, require_extent
@@ -280,11 +292,21 @@ def _of_requests(by: Actor) -> Q:
 
 
 def _names_versions() -> Q:
-    """Return the condition of findings whose sentence may name other subjects.
+    """Return the condition of findings whose sentence or cause may name other subjects.
 
     The audit shows rows unchanged, so these stay hidden.
     """
-    return Q(after__rule__in=NAMING_RULES) | Q(before__rule__in=NAMING_RULES)
+    return (
+        Q(after__rule__in=NAMING_RULES) | Q(before__rule__in=NAMING_RULES) | _has_cause("before") | _has_cause("after")
+    )
+
+
+def _has_cause(side: str) -> Q:
+    """Return the condition that a finding's cause is of another subject; an old event names it in its cause alone."""
+    nothing = Value("", TextField())
+    cause = Coalesce(KeyTextTransform("cause_subject", side), KeyTextTransform("cause", side), nothing)
+    own = Coalesce(KeyTextTransform("subject_name", side), nothing)
+    return ~Q(Exact(cause, nothing)) & ~Q(Exact(cause, own))
 
 
 def _names_aliases() -> Q:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from registry.access.models import RoleGrant, User
@@ -24,6 +25,7 @@ from registry.drift.models import Finding
 from registry.notifications.models import InboxEntry
 from tests.dashboard.findings.test_every_rule import keep
 from tests.drift.judge.real_findings import findings_by_rule
+from tests.services_plugin import as_owner
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("CARD-4")]
 SECRET = "customers-value"
@@ -179,3 +181,24 @@ def test_fields_and_samples_are_those_of_the_own_schema(evidence: dict[str, Any]
     assert ("field" in redacted, "samples" in redacted, "mark" in redacted) == (shown, shown, shown)
     assert redacted["messages"] == 3
     assert ("total" in redacted_text("Field total is missing.", whole, "orders-value")) is shown
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_old", [False, True], ids=["now", "before causes had a subject"])
+@pytest.mark.parametrize(("of", "is_shown"), [(SECRET, False), ("orders-value", True)])
+def test_the_audit_hides_a_cause_of_another_subject(
+    of: str, is_shown: bool, is_old: bool, person: Callable[[str], Actor], api: Callable[[str], Client], system: Actor
+) -> None:
+    person("reader")
+    RoleGrant.objects.filter(user__username="reader").update(registry="dev", subject_pattern="orders-*")
+    made = findings_by_rule()["OLD_VERSION_WRITTEN"]
+    cause = f"After version 3 of {of} was registered by bob"
+    keep(replace(made, subject="orders-value", cause=cause, cause_subject=of), system)
+    if is_old:
+        with as_owner(), connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE audit_auditevent SET after = after - 'cause_subject', before = before - 'cause_subject'"
+            )
+    text = api("reader").get("/api/v1/audit").getvalue().decode()
+    assert ("was registered by bob" in text) == (is_shown and not is_old)
+    assert SECRET not in text
