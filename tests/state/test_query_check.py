@@ -234,3 +234,12 @@ def test_the_command_takes_both_descriptions(tmp_path: Path, capsys: pytest.Capt
 def test_every_rule_is_told_in_a_case() -> None:
     told = Path(__file__).read_text() + (Path(__file__).parent / "test_sources.py").read_text()
     assert [rule for rule in OPERATOR_RULES if rule not in told] == []
+
+
+def test_a_sink_that_the_descriptions_do_not_name_is_said_to_be_assumed() -> None:
+    running = described("aggregation_hdfs")
+    for sinks, is_assumed in (((None, None), True), (("FileSink[/a]", None), True), (("FileSink[/a]",) * 2, False)):
+        plan = {"query": {**running, "sink": sinks[0]}, "running": {**running, "sink": sinks[1]}}
+        check = check_state(str(FIXTURES / "aggregation_hdfs"), [FIXTURES], read_plan(plan))
+        assert any("sink is assumed unchanged" in note for note in check.notes) == is_assumed
+        assert check.verdict == "fine"

@@ -93,7 +93,17 @@ def with_operators(report: StateCheck, checkpoint: Checkpoint, query: Descriptio
         changes=tuple(changes),
         variables=variables,
         not_checked=(*(each for each in report.not_checked if each not in names), *doubts, *unknown),
+        notes=(*report.notes, *_sink_notes(query, plan.running)),
     )
+
+
+def _sink_notes(query: Description, running: Description | None) -> Iterable[str]:
+    """Yield what is assumed of a sink that one of the descriptions doesn't name."""
+    if not query.sink or running is None or not running.sink:
+        yield (
+            "The sink is assumed unchanged because the descriptions don't both name it. With another sink or folder, "
+            "rows can be written twice or not at all, without an error."
+        )
 
 
 def _sink_doubts(query: Description, running: Description | None) -> Iterable[str]:
@@ -142,4 +152,5 @@ def without_state(checkpoint: Checkpoint, query: Description, running: Descripti
         error=first.error if first else "",
         error_message=first.message if first else "",
         not_checked=doubts,
+        notes=tuple(_sink_notes(query, running)),
     )
