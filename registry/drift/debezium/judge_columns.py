@@ -223,6 +223,8 @@ def _next_schema(
         return NextSchema("not_checked", "not all versions of the subject could be read as schemas of rows")
     if converter in ("worker", "other"):
         return NextSchema("not_checked", "the converter is unknown, and the subject has no version")
+    if guard is not None and (guard.refusal or guard.mode != "READWRITE"):  # if the converter registers here
+        return NextSchema("not_checked", f"the subject is new. {guard.refusal or f'Its mode is {guard.mode}.'}")
     return NextSchema("registered")
 
 

@@ -200,7 +200,7 @@ class _Schemas:
         for row in here:
             if not row.version.deleted:
                 self._live.setdefault(row.name, []).append(row)
-        subjects = [SubjectName(self._context, name) for name in self._live if name in named]
+        subjects = [SubjectName(self._context, name) for name in named]
         self._is_closed = _is_closed(source.registry)
         self._registry, self._settings = source.registry, scope_settings_for_many(source.registry, subjects)
         self._read = self._texts(named)
@@ -236,14 +236,14 @@ class _Schemas:
         return {side: schema for side, schema in schemas.items() if schema is not None}
 
     def guards(self, topic: str) -> dict[Side, Guard]:
-        """Return the checks that a new version must pass."""
+        """Return the checks that a new version, or the first one, must pass."""
         by_side: dict[Side, Guard] = {}
         for side in SIDES:
             name = f"{topic}-{side}"
             settings = self._settings.get(SubjectName(self._context, name))
             live = self._live.get(name, [])
             texts = [self._schema(row) for row in live[-MAX_GUARDED:]]
-            if settings is not None and texts and all(text is not None for text in texts):
+            if settings is not None and all(text is not None for text in texts):
                 history = tuple(text.text for text in texts if text is not None)
                 level, mode = settings.config().level, settings.mode(self._registry).mode
                 by_side[side] = Guard(

@@ -302,6 +302,29 @@ def test_a_closed_environment_and_a_mode_reject_the_next_version(registries: Non
     assert foretold() == ("refused", "The registry changes only by releases.")
 
 
+def test_the_first_version_of_a_table_is_not_promised_where_none_can_be_registered(
+    registries: None, system: Actor
+) -> None:
+    prod = Environment.objects.filter(registry__name="prod")
+    source = make_source(kind="debezium", name="shop", registry=Registry.objects.get(name="prod"))
+    table = {"columns": {"id": "int not null"}, "key": ["id"]}
+    converter = {"value.converter": "io.apicurio.registry.utils.converter.AvroConverter"}
+    case = world({"config": converter, "catalog": {"tables": {"public.t": table}}})
+
+    def foretold() -> tuple[str, str]:
+        (row,) = summary_of(replace(case, topics=topic_facts(source, case, {}, ())))["tables"]
+        return row["next_row"]["value"]["outcome"], row["next_row"]["value"]["reason"]
+
+    assert foretold() == ("not_checked", "the subject is new. The registry changes only by releases.")
+    prod.update(is_closed=False)
+    set_mode(registry="prod", subject=None, mode="READONLY", by=system)
+    assert foretold() == ("not_checked", "the subject is new. The mode rejects new schemas.")
+    set_mode(registry="prod", subject=None, mode="READWRITE", by=system)
+    assert foretold() == ("registered", "")
+    set_mode(registry="prod", subject=None, mode="IMPORT", by=system)
+    assert foretold() == ("not_checked", "the subject is new. Its mode is IMPORT.")
+
+
 def test_a_source_without_its_connector_says_so(registries: None) -> None:
     source = make_source(kind="debezium", name="shop")
     with pytest.raises(SchemadeskError, match="has no connector"):
