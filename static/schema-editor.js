@@ -4,7 +4,7 @@
 
   const {
     Annotation, autocompletion, bracketMatching, closeBrackets, closeBracketsKeymap, Compartment, completionKeymap, defaultKeymap, EditorState,
-    EditorView, HighlightStyle, history, historyKeymap, indentOnInput, indentWithTab, json, keymap, lineNumbers,
+    EditorView, HighlightStyle, history, historyKeymap, indentOnInput, json, keymap, lineNumbers,
     lintGutter, nextDiagnostic, protobuf, setDiagnostics, StreamLanguage, syntaxHighlighting, tags,
   } = CodeMirror;
 
@@ -226,7 +226,7 @@
       doc: area.value,
       extensions: [
         lineNumbers(), history(), indentOnInput(), bracketMatching(), closeBrackets(), autocompletion({ override: [completions(area.form)], icons: false }),
-        lintGutter(), keymap.of([{ key: "F8", run: nextDiagnostic }, ...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap, indentWithTab]),
+        lintGutter(), keymap.of([{ key: "F8", run: nextDiagnostic }, ...closeBracketsKeymap, ...completionKeymap, ...historyKeymap, ...defaultKeymap]),
         EditorState.tabSize.of(2), THEME, syntaxHighlighting(COLOURS), mode.of(language(format.value)), mirror,
         EditorView.contentAttributes.of({
           "aria-label": label.textContent.trim(), "aria-describedby": "about", tabindex: "0", "aria-required": String(area.required),

@@ -99,7 +99,10 @@ SHOWN: Final = """() => {
 CHECKED = """() => {
   const live = document.querySelector("[data-live-state]");
   const text = document.querySelector("[data-live] textarea");
-  return !live || !text?.value || live.textContent === live.dataset.done;
+  const editor = document.querySelector("[data-schema-editor]"), strip = editor?.querySelector("[data-part=strip]");
+  const judged = !editor?.querySelector("textarea").value
+    || !strip.hidden && strip.querySelector("[data-part=state]").textContent !== editor.dataset.waiting;
+  return judged && (!live || !text?.value || live.textContent === live.dataset.done);
 }"""
 
 
@@ -157,7 +160,8 @@ def go_through(page: Page, address: str, name: str) -> None:
         page.evaluate("document.querySelectorAll('main details:not([data-menu])').forEach(each => each.open = true)")
         shoot(page, f"{name}-{width}")
         page.evaluate(WATCH)
-        count, hidden = page.evaluate("wanted.length"), []
+        # a code editor is one more stop
+        count, hidden = page.evaluate("wanted.length") + page.locator("[data-schema-editor]").count(), []
         assert count > 20
         # inside a date and a time the key goes from part to part
         parts = 8 * page.evaluate("wanted.filter(one => /^(date|time)/.test(one.type ?? '')).length")

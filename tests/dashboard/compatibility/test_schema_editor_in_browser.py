@@ -66,17 +66,16 @@ def test_the_editor_writes_into_the_textarea_of_its_form(signed_in: Callable[...
     expect(page.locator(".verdict")).to_be_visible()
 
 
-def test_tab_indents_and_leaves_after_escape(signed_in: Callable[..., Page]) -> None:
+def test_a_key_indents_and_tab_leaves(signed_in: Callable[..., Page]) -> None:
     page = signed_in()
     page.goto(REPORT)
     code(page).press("ControlOrMeta+Home")
     before = page.locator("[name=text]").input_value()
-    page.keyboard.press("Tab")
+    page.keyboard.press("ControlOrMeta+]")
     assert page.locator("[name=text]").input_value() == f"  {before}"
-    page.keyboard.press("Escape")
     page.keyboard.press("Tab")
     expect(page.locator("summary", has_text="References to other subjects")).to_be_focused()
-    expect(page.locator("[data-schema-editor] .help").first).to_contain_text("Press Escape, then Tab")
+    expect(page.locator("[data-schema-editor] .help").first).to_contain_text("Ctrl+] indents")
 
 
 def test_what_other_scripts_write_is_in_the_editor_and_on_paper(signed_in: Callable[..., Page]) -> None:
