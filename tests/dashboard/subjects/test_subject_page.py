@@ -215,7 +215,9 @@ def test_the_actions_stand_in_the_head(three: None, look: Callable[[str], Client
     actions = {action.label: action for action in page_of(look("steward").get(PAGE)).actions}
     assert list(actions) == ["Promote…", "Propose version", "Check new version"]
     more = {action.label: action for action in page_of(look("steward").get(PAGE)).more}
-    assert list(more) == ["Simulate with data", "Describe", "Subscribe", "Policy", "Retire …"]
+    assert list(more) == [
+        "Simulate with data", "Try a rule on messages", "Show on map", "Describe", "Subscribe", "Policy", "Retire …",
+    ]  # fmt: skip
     assert all(action.allowed for action in actions.values())
     assert "subject=orders-value&from=dev%3Alatest" in actions["Propose version"].url
     assert "subject=orders-value" in more["Policy"].url
