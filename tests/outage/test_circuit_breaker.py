@@ -156,6 +156,7 @@ def replies(monkeypatch: pytest.MonkeyPatch) -> Iterator[Replies]:
     thread.join()
 
 
+@pytest.mark.slow
 def test_a_server_process_that_hangs_alone_ends_only_its_own_wait(parameters: dict[str, Any], replies: Replies) -> None:
     with WatchedConnection.connect(**parameters) as working, ThreadPoolExecutor(1) as threads:
         stopped = WatchedConnection.connect(**parameters)

@@ -25,7 +25,7 @@ from psycopg.conninfo import make_conninfo
 from dashboard.runtime.layout import free_port
 from tests.migrated_database import ROOT, script
 
-pytestmark = pytest.mark.xdist_group("package")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("package")]
 #: what pip writes for the package's entry point
 SECRET_KEY = "correct horse battery staple, 0123456789 and some more of it"
 PROGRAM = "import sys\nfrom dashboard.command_line import main\nsys.exit(main())\n"
