@@ -14,10 +14,8 @@ from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NoReturn
 
-from dashboard.runtime.programs import CELERY, THRIFTY, most_files, web_arguments, worker_arguments
+from dashboard.runtime.programs import CELERY, QUEUES, THRIFTY, most_files, web_arguments, worker_arguments
 
-#: queue → threads: scans of sources with a backlog take two, and the third is for small ones
-QUEUES: Final = {"default": 4, "scans": 3}
 DESCRIPTION: Final = """\
 usage: schemadesk COMMAND [OPTIONS]
 

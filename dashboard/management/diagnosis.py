@@ -26,6 +26,7 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from dashboard.celery import app
+from dashboard.runtime.programs import QUEUES
 from registry.audit.hash_chain import tail, truncation
 from registry.drift.models import Cluster
 from registry.drift.sources.kafka_connection import connect
@@ -42,7 +43,6 @@ BEAT_LATE: Final = timedelta(minutes=5)
 LEAST_FREE: Final = 0.05  # of a disk
 #: tables that the application's role must not change
 UNCHANGEABLE: Final = ("audit_auditevent",)
-QUEUES: Final = ("default", "scans")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,8 @@ def _database() -> Iterator[Diagnosis]:
         )
         number, version, role, is_superuser, now, is_replica, page_cost = cursor.fetchone()
         skew = abs((timezone.now() - now).total_seconds())
-        pending = MigrationExecutor(connection).migration_plan(MigrationExecutor(connection).loader.graph.leaf_nodes())
+        executor = MigrationExecutor(connection)
+        pending = executor.migration_plan(executor.loader.graph.leaf_nodes())
         changeable = []
         for table in () if pending else UNCHANGEABLE:
             cursor.execute("SELECT has_table_privilege(%s, 'INSERT, UPDATE, DELETE, TRUNCATE')", [table])

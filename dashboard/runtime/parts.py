@@ -149,14 +149,14 @@ WEB = Part(
 WORKERS = tuple(
     Part(
         f"worker-{queue}",
-        programs.worker_command(queue, threads),
+        programs.worker_command(queue, programs.QUEUES[queue]),
         programs.worker_probe(queue),
         after=("migrate",),
         seconds=180,
         without=f"{tasks} wait until it runs",
         answer=programs.worker_probe(queue, without_broker="the broker is away"),
     )
-    for queue, threads, tasks in (("default", 4, "syncs, deliveries and promotions"), ("scans", 3, "scans"))
+    for queue, tasks in (("default", "syncs, deliveries and promotions"), ("scans", "scans"))
 )
 AVRO_ENDPOINT = Part(
     "avro-endpoint",

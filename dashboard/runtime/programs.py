@@ -17,6 +17,8 @@ from dashboard.runtime.process import Command
 from dashboard.runtime.valkey import celery_form
 
 CELERY = ("-m", "celery", "--app", "dashboard.celery:app")
+#: queue → threads of its worker: scans of sources with a backlog take two, and the third is for small ones
+QUEUES = {"default": 4, "scans": 3}
 # Workers don't talk to each other, and each of these costs seconds at start and stop.
 QUIET = ("--without-gossip", "--without-mingle")
 APICURIO_API = "/apis/registry/v2"
