@@ -12,7 +12,7 @@ from registry.access.roles import Actor, require
 from registry.errors import InvalidSchema, SubjectNotFound
 from registry.formats import format_of
 from registry.formats.assessment import Assessment, ReservedReport, check_reserved
-from registry.formats.base import Difference, ParsedSchema, Reference
+from registry.formats.base import Difference, ParsedSchema, Reference, ResolvedReference
 from registry.formats.compatibility import LevelOverview, level_named
 from registry.formats.lint import TAG_RULES, LintFinding
 from registry.formats.policies import PolicyReport
@@ -153,13 +153,7 @@ def report_proposal(
 
     Raises InvalidSchema, InvalidReference, InvalidCompatibility.
     """
-    resolved = tuple(reference for reference, _ in resolve_references(registry, references, context=subject.context))
-    schema = parse_schema(schema_type, text, resolved)
-    config = effective_config(registry, subject)
-    if profile is not None:
-        config = replace(config, profile=profile)
-    if level is not None:
-        config = replace(config, level=level_named(level).name)
+    resolved, schema, config = _read(registry, subject, text, schema_type, references, profile, level)
     versions = _live_history(registry, subject)
     assessment = schema_engine.assess(schema, versions, config.level, references=resolved, profile=config.profile)
     return Proposal(
@@ -199,9 +193,8 @@ def check_text(
 
     Raises InvalidSchema, InvalidReference.
     """
-    resolved = tuple(reference for reference, _ in resolve_references(registry, references, context=subject.context))
-    schema = parse_schema(schema_type, text, resolved)
-    config, history = effective_config(registry, subject), _live_history(registry, subject)
+    resolved, schema, config = _read(registry, subject, text, schema_type, references)
+    history = _live_history(registry, subject)
     levels = schema_engine.check_all_levels(schema, history, profile=config.profile)
     passes = levels.reports[config.level].is_compatible
     return TextCheck(
@@ -241,10 +234,8 @@ def find_problems(
     Raises NotAllowed, InvalidSchema, InvalidReference, InvalidCompatibility.
     """
     require(by, "schema.read", registry=registry.name, subject=subject.qualified)
-    resolved = tuple(reference for reference, _ in resolve_references(registry, references, context=subject.context))
-    schema = parse_schema(schema_type, text, resolved)
-    config, history = effective_config(registry, subject), _live_history(registry, subject)
-    config = replace(config, profile=profile or config.profile, level=level_named(level or config.level).name)
+    resolved, schema, config = _read(registry, subject, text, schema_type, references, profile or None, level or None)
+    history = _live_history(registry, subject)
     levels = schema_engine.check_all_levels(schema, history, profile=config.profile)
     passes = levels.reports[config.level].is_compatible
     return TextProblems(
@@ -255,6 +246,26 @@ def find_problems(
         if passes
         else schema_engine.repairs_of(schema, history, config.level, references=resolved, profile=config.profile),
     )
+
+
+def _read(
+    registry: Registry,
+    subject: SubjectName,
+    text: str,
+    schema_type: str,
+    references: Sequence[Reference],
+    profile: Profile | None = None,
+    level: str | None = None,
+) -> tuple[tuple[ResolvedReference, ...], ParsedSchema, EffectiveConfig]:
+    """Return the resolved references, the schema, and the config in force with the given profile and level instead."""
+    resolved = tuple(reference for reference, _ in resolve_references(registry, references, context=subject.context))
+    schema = parse_schema(schema_type, text, resolved)
+    config = effective_config(registry, subject)
+    if profile is not None:
+        config = replace(config, profile=profile)
+    if level is not None:
+        config = replace(config, level=level_named(level).name)
+    return resolved, schema, config
 
 
 def _applicable_advice(
