@@ -78,7 +78,7 @@ def back_up(path: Path, *, with_secrets: bool = True) -> Manifest:
                 ["--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}", f"--file={dump}"],
             )
         parts = _secrets() if with_secrets else {}
-        digests = {DUMP: _digest(dump), **{name: hashlib.sha256(text).hexdigest() for name, text in parts.items()}}
+        digests = _digests(dump, parts)
         manifest = Manifest(FORMAT, product_version(), datetime.now(UTC).isoformat(), parts=digests, **facts)
         whole = Path(folder) / "backup.tar"
         whole.touch(mode=0o600)
@@ -123,7 +123,7 @@ def restore(path: Path, *, key_file: Path | None = None) -> Manifest:
         with dump.open("wb") as target:
             shutil.copyfileobj(_member(archive, DUMP), target, _BLOCK)
         texts = {name: _member(archive, name).read() for name in manifest.parts if name != DUMP}
-        found = {DUMP: _digest(dump), **{name: hashlib.sha256(text).hexdigest() for name, text in texts.items()}}
+        found = _digests(dump, texts)
         for name, digest in manifest.parts.items():
             if found[name] != digest:
                 raise InvalidInput(f"{name} in {path} is damaged: its SHA-256 isn't the one in the manifest.")
@@ -236,9 +236,11 @@ def _run(program: str, arguments: Sequence[str]) -> None:
         raise PartFailed(f"{program} failed: {done.stderr.strip()[-1000:]}")
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _digests(dump: Path, texts: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the SHA-256 of each part by its name."""
+    with dump.open("rb") as file:
+        whole = hashlib.file_digest(file, "sha256").hexdigest()
+    return {DUMP: whole, **{name: hashlib.sha256(text).hexdigest() for name, text in texts.items()}}
 
 
 def _add(archive: tarfile.TarFile, name: str, text: bytes) -> None:

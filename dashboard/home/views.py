@@ -352,7 +352,6 @@ def _capital(sentence: str) -> str:
 
 
 THEMES = ("light", "dark", "system")
-YEAR = 365 * 24 * 3600
 
 
 @require_safe
@@ -384,5 +383,7 @@ def theme(request: HttpRequest) -> HttpResponse:
     safe = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()})
     response = redirect(back if safe else "ui:home")
     if chosen in THEMES:
-        response.set_cookie("theme", chosen, max_age=YEAR, samesite="Lax", httponly=True, secure=request.is_secure())
+        response.set_cookie(
+            "theme", chosen, max_age=tour.YEAR, samesite="Lax", httponly=True, secure=request.is_secure()
+        )
     return response
