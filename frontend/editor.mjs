@@ -1,6 +1,6 @@
 // What static/schema-editor.js uses of CodeMirror: the global `CodeMirror` has these names and no others.
 export { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
-export { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+export { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 export { json } from "@codemirror/lang-json";
 export { bracketMatching, HighlightStyle, indentOnInput, StreamLanguage, syntaxHighlighting } from "@codemirror/language";
 export { protobuf } from "@codemirror/legacy-modes/mode/protobuf";
