@@ -101,7 +101,6 @@ def test_a_scan_finds_broken_rules_and_those_that_cannot_be_evaluated(
     person: Callable[[str], Actor],
     look: Callable[[str], Client],
 ) -> None:
-    pytest.importorskip("cel_expr_python", reason="CEL isn't installed: its rules aren't checked")
     settings.KAFKA_BOOTSTRAP, settings.SPARK_REMOTE = kafka_bootstrap, spark_remote
     topic = make_topic(kafka_bootstrap, [], partitions=1)
     rules = [

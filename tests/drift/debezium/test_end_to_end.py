@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -20,7 +19,7 @@ from registry.drift.models import Finding, Scan, Source
 from registry.drift.scan.runner import perform_scan
 from tests.debezium.scenarios import SCENARIOS, WAIT, Connector, Runtime, connector
 from tests.debezium.services import LogicalDatabase, ask, logical_database, schemadesk_server
-from tests.drift.debezium.conftest import after_of, before_of, catalog_of
+from tests.drift.debezium.conftest import after_of, before_of, catalog_of, debezium_source
 from tests.drift.debezium.test_expected_columns import ALTERED
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.connect, pytest.mark.slow]
@@ -76,17 +75,12 @@ def shop(
     request: pytest.FixtureRequest, connect_url: str, kafka_bootstrap: str, spark_remote: str, logical_postgres: str
 ) -> Iterator[Shop]:
     """The scenarios' tables under one connector that writes Avro through our registry."""
-    address = urlsplit(connect_url)
     with (
         schemadesk_server(request) as (url, token),
         apicurio_endpoint(url) as endpoint,
         logical_database(logical_postgres) as database,
         pytest.MonkeyPatch.context() as patch,
     ):
-        login = database.login
-        patch.setenv("SCHEMADESK_SECRET_CDC", f"http://{login.host}:{login.port} {login.password}")
-        patch.setenv("SCHEMADESK_SECRET_CONNECT", f"http://{address.hostname}:{address.port} {address.password}")
-        patch.setattr("django.conf.settings.EGRESS_ALLOW", ["127.0.0.1"])
         patch.setattr("django.conf.settings.SPARK_REMOTE", spark_remote)
         runtime = replace(Runtime(connect_url, kafka_bootstrap), endpoint=endpoint, token=token)
         ask(url, token, "PUT", "/config", {"compatibility": "NONE"})
@@ -101,29 +95,8 @@ def shop(
         with connector(runtime, database, "avro", more) as made:
             made.wait_until_streaming()
             actor = system_actor("tests", channel="command")
-            services.connect_cluster(name="real", bootstrap=kafka_bootstrap, by=actor)
-            number = services.add_source(
-                registry="dev",
-                kind="debezium",
-                name="shop",
-                cluster="real",
-                clean_scans=1,
-                by=actor,
-                connector={
-                    "connect_url": f"http://{address.hostname}:{address.port}",
-                    "connect_user": address.username or "",
-                    "connect_secret": "connect" if address.password else "",
-                    "name": made.name,
-                    "database_host": login.host,
-                    "database_port": login.port,
-                    "database_name": login.database,
-                    "database_user": login.user,
-                    "database_secret": "cdc",
-                    "database_tls": False,
-                },
-            )
-            source = Source.objects.get(pk=number)
-            yield Shop(made, database, source, actor, url, token)
+            with debezium_source(connect_url, kafka_bootstrap, made, "shop") as source:
+                yield Shop(made, database, source, actor, url, token)
 
 
 def altered_steps() -> tuple[Any, list[Any], Any]:
