@@ -59,8 +59,8 @@ STEPS: Final = (
         "map",
         _("The map"),
         _(
-            "What flows where: tables, connectors, topics, subjects, queries and clients, as far as scans and people"
-            " have told. Each box leads to its page, and its surroundings can be shown alone."
+            "What flows where: tables, connectors, topics, subjects, queries and clients, as found by scans or declared."
+            " Each box leads to its page. You can also show a box with its surroundings alone."
         ),
     ),
 )

@@ -106,7 +106,7 @@ STATUSES: Final[dict[CheckStatus, str]] = {
     "accepted but silently wrong": "Spark accepts it without an error, but uses the old values as something else.",
     "accepted but fails later": "Spark accepts it at the start, but fails or reads garbage once old rows are accessed.",
     "refused": "Spark refuses to start.",
-    "not checked": "Not checked: the plan doesn't say what becomes of it.",
+    "not checked": "Not checked: the plan says nothing about it.",
 }
 
 

@@ -57,7 +57,7 @@ _ROWS: Final = (
     StateRule(
         "KEY_MEANING_CHANGED",
         "{detail} has the key {after} in the place of {before}",
-        "The types are the same, so Spark accepts it. State is found by another value, without an error.",
+        "The types are the same, so Spark accepts it. It then looks up state under another value, without an error.",
         _NEW,
         "DBX-3",
         "silently wrong",
@@ -65,8 +65,8 @@ _ROWS: Final = (
     StateRule(
         "VALUE_MEANING_CHANGED",
         "{detail} keeps {after} in the place of {before}",
-        "The types are the same, so Spark accepts it. It goes on with the old values as if they were the new ones, "
-        "without an error.",
+        "The types are the same, so Spark accepts it. It silently treats the stored values as values of the "
+        "new expression.",
         _NEW,
         "DBX-3",
         "silently wrong",

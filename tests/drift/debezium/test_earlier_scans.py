@@ -117,7 +117,7 @@ def test_json_is_compared_with_the_fields_of_earlier_scans(
         assert set(world.states(world.scan()).values()) == {"in_step"}
         assert world.drift() == set()
 
-        # Nothing was written since, so that this scan reads no message.
+        # Nothing has been written since then, so this scan reads no messages.
         world.database.run(*CHANGES)
         read = world.scan()
         assert read["messages"] == 0
