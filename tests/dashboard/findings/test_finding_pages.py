@@ -137,7 +137,10 @@ def test_the_days_before_a_change_are_drawn_and_listed(
     assert raw.count('fill="currentColor"') == 15
     assert raw.count('opacity="1"') == 1, "only the scan itself is drawn in full"
     assert "Confidence, at least (0 to 1) 0.97" in text
-    assert "Without an end date, the reported level becomes the new baseline, counted from the day the change began." in text
+    assert (
+        "Without an end date, the reported level becomes the new baseline, counted from the day the change began."
+        in text
+    )
     assert [value for value in ("2026-11-01", "now", *map(str, now.values())) if value not in text] == []
 
 
