@@ -89,7 +89,7 @@ def test_a_condition_reads_the_message_as_confluents_clients_do(expression: str,
     ("expression", "reason"),
     [
         ("message.amount >", "the expression isn't valid: 1:17: Syntax error: mismatched input '<EOF>'"),
-        ("message.id.isEmail()", "the expression isn't valid: 1:19: undeclared reference to 'isEmail'"),
+        ("message.id.isMail()", "the expression isn't valid: 1:18: undeclared reference to 'isMail'"),
         ("message.missing > 1", "the message lacks a field or key that the expression reads"),
         ("message[message.id] == 1", "the message lacks a field or key that the expression reads"),
         ("message.id + 1 == 2", "no operator or function takes these types: _+_(string, int64)"),
@@ -107,6 +107,25 @@ def test_what_cannot_be_evaluated_is_counted_with_its_reason_and_without_content
     ((text, messages),) = row["not_checked"].items()
     assert (text.startswith(reason), messages) == (True, 2), text
     assert "o-1" not in text
+
+
+@pytest.mark.parametrize(
+    ("function", "good", "bad"),
+    [
+        ("isEmail", ["ann@example.com"], ["", "ann", "ann@", "@example.com", "ann example@example.com"]),
+        ("isHostname", ["localhost", "www.example.com"], ["", "-www.example.com", "www..com", "a_b"]),
+        ("isIpv4", ["192.0.2.1"], ["", "192.0.2", "192.0.2.256", "::1"]),
+        ("isIpv6", ["::1", "2001:db8::1"], ["", "192.0.2.1", "2001:db8:::1"]),
+        ("isUri", ["https://example.com/a?b#c", "urn:isbn:1"], ["", "/a", "example"]),
+        ("isUriRef", ["https://example.com", "/a?b", "a"], ["a b", "%"]),
+        ("isUuid", ["123e4567-e89b-12d3-a456-426614174000"], ["", "123e4567", "g23e4567-e89b-12d3-a456-426614174000"]),
+    ],
+)
+def test_confluents_own_functions_check_the_form_of_a_text(function: str, good: list[str], bad: list[str]) -> None:
+    row = counted(rule(f"message.id.{function}()"), *[avro(GOOD | {"id": text}) for text in good + bad])
+    assert (row["messages"], row["broken"], row["not_checked"]) == (len(good + bad), len(bad), {})
+    row = counted(rule(f"message.amount.{function}()"), avro(GOOD))
+    assert row["not_checked"] == {f"no operator or function takes these types: (int64).{function}()": 1}
 
 
 def test_hostile_expressions_and_messages_end() -> None:
@@ -185,7 +204,7 @@ def test_a_scan_evaluates_the_rules_of_each_messages_own_schema_on_all_messages(
     topic = make_topic(kafka_bootstrap, [(number % 2, None, body) for number, body in enumerate(bodies)])
     positive = ContractRule("positive", "CEL", "message.amount > 0", "WRITE", "ERROR")
     short = ContractRule("short", "CEL_FIELD", "value.size() < 3", "READ", "NONE", ("PII",))
-    unknown = ContractRule("unknown", "CEL", "message.id.isEmail()", "READ", "ERROR")
+    unknown = ContractRule("unknown", "CEL", "message.id.isMail()", "READ", "ERROR")
     ruled = WriterSchema("id", "2", "AVRO", json.dumps(ORDER), (positive, short, unknown), {"id": ("PII",)})
     spec = scan_of(
         *(kafka_bootstrap, topic),
@@ -204,7 +223,7 @@ def test_a_scan_evaluates_the_rules_of_each_messages_own_schema_on_all_messages(
     third = results["unknown"]
     ((reason, number),) = third.not_checked.items()
     assert (third.messages, number) == (0, 30)
-    assert "undeclared reference to 'isEmail'" in reason
+    assert "undeclared reference to 'isMail'" in reason
     shown = {
         (sample.partition, sample.offset): sample.text for sample in only(Sample, observations) if sample.mark == "2"
     }

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 LARGEST = 65_536  # bytes of a message
@@ -31,9 +32,16 @@ TYPE_NAMES = {
     **{"string": "STRING", "bytes": "BYTES", "float": "FLOAT", "double": "DOUBLE", "number": "DOUBLE"},
     **dict.fromkeys(("boolean", "bool"), "BOOLEAN"),
 }
+#: Confluent's own functions of a text, with the format of JSON Schema that decides each
+FORMATS = {
+    **{"isEmail": "email", "isHostname": "hostname", "isIpv4": "ipv4", "isIpv6": "ipv6"},
+    **{"isUri": "uri", "isUriRef": "uri-reference", "isUuid": "uuid"},
+}
 _MATCHES = re.compile(r"\bmatches\s*\(")
 _LITERAL = re.compile(r"""\bmatches\s*\(\s*[rR]?(?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')\s*\)""")
-_OVERLOAD = re.compile(r"No matching overloads found : (?P<signature>[\w+*/%<>=!&|?:\[\]@.-]+\([\w, .]*\))")
+_OVERLOAD = re.compile(
+    r"No matching overloads found : (?P<signature>(?:\([\w.]*\)\.)?[\w+*/%<>=!&|?:\[\]@.-]+\([\w, .]*\))"
+)
 
 
 class NotEvaluated(Exception):
@@ -166,7 +174,23 @@ def _environment(decoded: Any, *, is_field: bool) -> Any:
         texts = dict.fromkeys(("name", "fullName", "typeName"), cel.Type.STRING)
         variables |= {"value": cel.Type.DYN, "tags": cel.Type.List(cel.Type.STRING), **texts}
     pool = None if decoded.message is None else decoded.message.DESCRIPTOR.file.pool
-    return cel.NewEnv(descriptor_pool=pool, variables=variables, extensions=[ext_strings.ExtStrings()])
+    functions = [
+        cel.FunctionDecl(name, [cel.Overload(f"{name}_string", cel.Type.BOOL, [cel.Type.STRING], True, is_format)])
+        for name, is_format in _format_checks().items()
+    ]
+    extensions = [ext_strings.ExtStrings()]
+    return cel.NewEnv(descriptor_pool=pool, variables=variables, extensions=extensions, functions=functions)
+
+
+@cache
+def _format_checks() -> dict[str, Callable[[str], bool]]:
+    """Return a check for each of FORMATS; none, if the Spark workers lack jsonschema_rs."""
+    try:
+        from jsonschema_rs import Draft202012Validator
+    except ImportError:
+        return {}
+    schemas = {name: {"type": "string", "format": kind} for name, kind in FORMATS.items()}
+    return {name: Draft202012Validator(schema, validate_formats=True).is_valid for name, schema in schemas.items()}
 
 
 def _evaluated(program: Any, variables: dict[str, Any]) -> bool:
