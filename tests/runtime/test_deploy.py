@@ -36,6 +36,7 @@ def commands() -> dict[str, list[str]]:
     return {**units, **{name: service["command"] for name, service in SERVICES.items()}, "Containerfile": image}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", commands())
 def test_its_command_can_be_run(place: str) -> None:
     words = [word.replace("%i", "scans") for word in commands()[place]]

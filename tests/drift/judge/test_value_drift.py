@@ -94,6 +94,7 @@ def healthy(seed: int) -> tuple[ValueWorld, tuple[tuple[int, str], ...]]:
     return world, tuple(false)
 
 
+@pytest.mark.slow
 def test_thirty_healthy_days_of_twenty_topics_have_at_most_one_false_finding() -> None:
     _, false = healthy(1)
     judged = [sentence for day, sentence in false if day >= WARM_UP]
