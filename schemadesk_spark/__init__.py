@@ -1,5 +1,6 @@
-"""Describes a streaming query of Spark as data: what its checkpoint depends on. Needs pyspark only."""
+"""Describes a streaming query of Spark as data, and reports how it runs. Needs pyspark only."""
 
 from schemadesk_spark.describe import FORMAT, describe
+from schemadesk_spark.listener import Listener
 
-__all__ = ["FORMAT", "describe"]
+__all__ = ["FORMAT", "Listener", "describe"]

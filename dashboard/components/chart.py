@@ -1,4 +1,4 @@
-"""Charts over time, drawn as SVG: columns by day, stacked or side by side, with marked days, and the same numbers as a table and as CSV."""
+"""Charts over time, drawn as SVG: a column a day or other step, with marks, and the same numbers as a table and as CSV."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ChartBar:
 
 @dataclass(frozen=True, slots=True)
 class ChartColumn:
-    """A day: its bars from the bottom up, and its numbers as text."""
+    """A step: its bars from the bottom up, and its numbers as text."""
 
     x: float
     width: float
@@ -43,27 +43,28 @@ class ChartColumn:
 
 @dataclass(frozen=True, slots=True)
 class ChartMark:
-    """A marked day: its position and what happened."""
+    """A marked step: its position and what happened."""
 
     x: float
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class ChartDay:
-    """A day's numbers, by series."""
+class ChartStep:
+    """The numbers of a day or of another step, by series."""
 
-    day: date
+    label: str
     values: tuple[int, ...]
     marks: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """A drawn chart, DAYS * STEP wide and HEIGHT high.
+    """A drawn chart, STEP wide for each of its steps and HEIGHT high.
 
-    `numbers` label the left axis at its top, middle and bottom, `days` the lower one at its ends and middle. `rows` are
-    the days that have a number or a mark; `summary` describes the chart in a sentence.
+    `numbers` label the left axis at its top, middle and bottom, `ends` the lower one at its ends and middle. `rows` are
+    the steps that have a number or a mark, the newest first; `summary` describes the chart in a sentence. `step` and
+    `mark` name what a row and a mark are.
     """
 
     key: str
@@ -73,13 +74,19 @@ class Chart:
     series: tuple[str, ...]
     columns: tuple[ChartColumn, ...]
     marks: tuple[ChartMark, ...]
-    days: tuple[str, ...]
+    ends: tuple[str, ...]
     numbers: tuple[str, ...]
-    rows: tuple[ChartDay, ...]
+    rows: tuple[ChartStep, ...]
     csv_url: str
+    step: str
+    mark: str
 
-    width = DAYS * STEP
     height = HEIGHT
+
+    @property
+    def width(self) -> int:
+        """The width of the drawing."""
+        return len(self.columns) * STEP
 
 
 def first_day(today: date) -> date:
@@ -105,35 +112,44 @@ def day_chart(
     """
     names, folded = _folded(series, values)
     days = [first_day(today) + timedelta(days=number) for number in range(DAYS)]
-    rows = [ChartDay(day, tuple(folded.get(day, (0,) * len(names))), tuple((marks or {}).get(day, ()))) for day in days]
+    rows = [
+        ChartStep(day.isoformat(), tuple(folded.get(day, (0,) * len(names))), tuple((marks or {}).get(day, ())))
+        for day in days
+    ]
+    texts = {"key": key, "title": title, "note": note, "csv_url": csv_url, "summary": _summary(names, rows)}
+    texts |= {"step": gettext("Day"), "mark": gettext("registered")}
+    return step_chart(rows=rows, series=names, stacked=stacked, **texts)
+
+
+def step_chart(*, rows: Sequence[ChartStep], series: Sequence[str], stacked: bool, **texts: str) -> Chart | None:
+    """Draw a column for each step, oldest first, with at most MOST_SERIES series; None if all are zero.
+
+    `texts` are those of a Chart.
+    """
     top = _round_up(max(sum(row.values) if stacked else max(row.values, default=0) for row in rows))
     if not top:
         return None
     shown = tuple(row for row in reversed(rows) if any(row.values) or row.marks)
     return Chart(
-        key=key,
-        title=title,
-        note=note,
-        summary=_summary(names, rows),
-        series=tuple(names),
-        columns=tuple(_column(row, n * STEP, HEIGHT / top, names, stacked=stacked) for n, row in enumerate(rows)),
+        **texts,
+        series=tuple(series),
+        columns=tuple(_column(row, n * STEP, HEIGHT / top, series, stacked=stacked) for n, row in enumerate(rows)),
         marks=tuple(ChartMark(n * STEP, ", ".join(row.marks)) for n, row in enumerate(rows) if row.marks),
-        days=tuple(day.isoformat() for day in (days[0], days[DAYS // 2], days[-1])),
+        ends=tuple(row.label for row in (rows[0], rows[len(rows) // 2], rows[-1])),
         numbers=tuple(_number(number) for number in (top, top // 2, 0)),
         rows=shown,
-        csv_url=csv_url,
     )
 
 
-def chart_csv(chart: Chart | None, name: str) -> HttpResponse:
-    """Return the numbers of a chart as a CSV file, oldest day first."""
+def chart_csv(chart: Chart | None, name: str, *, step: str = "day") -> HttpResponse:
+    """Return the numbers of a chart as a CSV file, oldest first; `step` names the first column."""
     response = HttpResponse(
         content_type="text/csv", headers={"Content-Disposition": f'attachment; filename="{name}.csv"'}
     )
     writer = csv.writer(response)
-    writer.writerow(["day", *(chart.series if chart else ()), "marks"])
+    writer.writerow([step, *(chart.series if chart else ()), "marks"])
     for row in reversed(chart.rows if chart else ()):
-        writer.writerow([row.day.isoformat(), *row.values, "; ".join(row.marks)])
+        writer.writerow([row.label, *row.values, "; ".join(row.marks)])
     return response
 
 
@@ -145,7 +161,7 @@ def _folded(series: Sequence[str], values: Mapping[date, Sequence[int]]) -> tupl
     return names, {day: [*row[:kept], sum(row[kept:])] for day, row in values.items()}
 
 
-def _column(row: ChartDay, x: int, scale: float, names: Sequence[str], *, stacked: bool) -> ChartColumn:
+def _column(row: ChartStep, x: int, scale: float, names: Sequence[str], *, stacked: bool) -> ChartColumn:
     left, width = x + STEP * GAP / 2, STEP * (1 - GAP)
     share = width if stacked else width / len(names)
     bars = tuple(
@@ -162,7 +178,7 @@ def _column(row: ChartDay, x: int, scale: float, names: Sequence[str], *, stacke
         if value
     )
     parts = [f"{name}: {_number(value)}" for name, value in zip(names, row.values, strict=True) if value]
-    text = "\n".join([row.day.isoformat(), *(parts or [gettext("none")]), *row.marks])
+    text = "\n".join([row.label, *(parts or [gettext("none")]), *row.marks])
     return ChartColumn(x, STEP, bars, text)
 
 
@@ -175,7 +191,7 @@ def _round_up(number: int) -> int:
     return top if top % 2 == 0 else top + 1 if top == 1 else top + unit
 
 
-def _summary(names: Sequence[str], rows: Sequence[ChartDay]) -> str:
+def _summary(names: Sequence[str], rows: Sequence[ChartStep]) -> str:
     totals = [sum(row.values[number] for row in rows) for number in range(len(names))]
     parts = ", ".join(f"{name}: {_number(total)}" for name, total in zip(names, totals, strict=True))
     return gettext("Last %(days)s days. %(parts)s.") % {"days": DAYS, "parts": parts}

@@ -16,6 +16,7 @@ from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import map_url, subject_url, whole_number
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action, Crumb, Frame, Link, Paging, Problem, Section
+from dashboard.streams.progress import ProgressPanel, progress_panel
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, refusal
 from registry.streams.selectors import (
@@ -152,6 +153,7 @@ class QueryPage:
     query: QueryRow
     operators: tuple[OperatorPanel, ...]
     actions: tuple[Action, ...]
+    progress: ProgressPanel
 
 
 def query_list(request: HttpRequest) -> QueryList:
@@ -225,6 +227,7 @@ def query_page(request: HttpRequest, query_id: int) -> QueryPage:
             Action(label=gettext("Show on map"), url=map_url(f"query:{query.id}"), icon="list-tree"),
             check_action(actor, query.path),
         ),
+        progress=progress_panel(request, query_id),
     )
 
 

@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
+from dashboard.components.chart import chart_csv
 from dashboard.components.forms import FormPage, FormPageView, ServiceForm
 from dashboard.components.frame import page_actor
 from dashboard.components.links import whole_number
@@ -28,8 +29,13 @@ def query_list(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def query_page(request: HttpRequest, query_id: int) -> HttpResponse:
-    """Show a query with its operators and state variables."""
-    return render(request, "streams/query.html", {"page": queries.query_page(request, query_id)})
+    """Show a query with its operators, its state variables and how it runs, or the numbers of a chart as CSV."""
+    page = queries.query_page(request, query_id)
+    if request.GET.get("as") == "csv":
+        key = request.GET.get("chart", "")
+        chart = next((chart for chart in page.progress.charts if chart.key == key), None)
+        return chart_csv(chart, f"query-{query_id}-{chart.key if chart else 'none'}", step="time")
+    return render(request, "streams/query.html", {"page": page})
 
 
 @require_safe

@@ -30,6 +30,7 @@ SCOPES: dict[str, frozenset[str] | None] = {
     | {"cluster.manage", "source.manage", "source.scan", "state.check"}
     | {"finding.decide", "finding.mute", "sample.read"},
     "promote": _READ | {"promotion.request", "promotion.apply", "deployment.tell"},
+    "report": frozenset({"query.report"}),
     ALL: None,
 }
 
@@ -45,6 +46,7 @@ SCOPE_WORDS = {
     ),
     "scan": "Read, including masked samples, manage clusters and sources, start scans and decide on findings.",
     "promote": "Read, request promotions, apply approved ones and report deployments: for pipelines.",
+    "report": "Report how streaming queries run, and nothing else: for Spark jobs.",
     ALL: "Everything that the token’s owner can do.",
 }
 
@@ -100,6 +102,7 @@ ACTIONS: dict[str, frozenset[str]] = {
     "client.declare": _EVERYONE,
     "client.change": _STEWARDS,
     "deployment.tell": _EVERYONE,
+    "query.report": _EVERYONE,
     "config.change": _STEWARDS,
     "mode.change": _ADMINS,
     "registry.manage": _ADMINS,
@@ -138,6 +141,7 @@ ACTION_WORDS = {
     "client.declare": "declare which programs read and write a subject's data",
     "client.change": "change and withdraw clients that others declared",
     "deployment.tell": "report deployments",
+    "query.report": "report how streaming queries run",
     "config.change": "change compatibility settings",
     "mode.change": "change modes",
     "registry.manage": "manage registries",

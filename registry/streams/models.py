@@ -186,3 +186,46 @@ class CarriedVersion(models.Model):
 
     def __str__(self) -> str:
         return f"{self.subject} version {self.version}"
+
+
+class QueryRun(models.Model):
+    """A run of a query, from its start to its end, as the query's listener reported it."""
+
+    query = models.ForeignKey(StreamQuery, on_delete=models.CASCADE, related_name="reported_runs")
+    run_id = models.UUIDField(help_text="Spark's id, new at each start")
+    name = models.CharField(max_length=200, blank=True, help_text="of the query in its job")
+    is_restart = models.BooleanField()
+    started_at = models.DateTimeField()
+    seen_at = models.DateTimeField(help_text="the time of the newest event")
+    ended_at = models.DateTimeField(null=True)
+    error = models.CharField(max_length=200, blank=True, help_text="Spark's error class or the exception's class")
+    last_batch = models.BigIntegerField(default=-1, help_text="batches up to it are counted, and never twice")
+    dropped = models.PositiveBigIntegerField(default=0, help_text="events that the listener had no room for")
+
+    class Meta:
+        ordering = ["-started_at", "-id"]
+        constraints = [models.UniqueConstraint(fields=["query", "run_id"], name="one_run_of_a_query")]
+
+    def __str__(self) -> str:
+        return str(self.run_id)
+
+
+class ProgressPoint(models.Model):
+    """The batches of a query that ended in a minute or in an hour: the sum of their rows, and the highest of the rest."""
+
+    query = models.ForeignKey(StreamQuery, on_delete=models.CASCADE, related_name="progress")
+    seconds = models.PositiveSmallIntegerField(help_text="60 or 3600")
+    at = models.DateTimeField(help_text="the beginning")
+    batches = models.PositiveIntegerField(default=0)
+    rows = models.PositiveBigIntegerField(default=0)
+    duration_ms = models.PositiveBigIntegerField(default=0, help_text="of a batch")
+    watermark_delay_ms = models.PositiveBigIntegerField(null=True, help_text="null: no watermark")
+    lag = models.PositiveBigIntegerField(null=True, help_text="messages of Kafka to be read; null: unknown")
+    operators = models.JSONField(default=list, help_text="name, rows, bytes and partitions, by Spark's number")
+
+    class Meta:
+        ordering = ["at"]
+        constraints = [models.UniqueConstraint(fields=["query", "seconds", "at"], name="one_progress_point")]
+
+    def __str__(self) -> str:
+        return f"{self.at} ({self.seconds} s)"

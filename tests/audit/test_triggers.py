@@ -29,6 +29,9 @@ NOT_GOVERNED = {
     "streams_statevariable",
     "streams_stateschema",
     "streams_carriedversion",
+    # what listeners report of running queries
+    "streams_queryrun",
+    "streams_progresspoint",
     # what was told, and what became of it: no change of anything
     "notifications_notice",
     "notifications_inboxentry",

@@ -37,7 +37,7 @@ def test_bars_are_as_high_as_their_numbers_and_none_leaves_the_chart(
     bars = [bar for column in chart.columns for bar in column.bars]
     assert all(bar.y >= -0.02 and bar.y + bar.height <= HEIGHT + 0.02 for bar in bars)
     scale = HEIGHT / _top(chart.numbers[0])
-    for row, column in zip(sorted(chart.rows, key=lambda row: row.day), _drawn(chart), strict=True):
+    for row, column in zip(sorted(chart.rows, key=lambda row: row.label), _drawn(chart), strict=True):
         assert [bar.height for bar in column.bars] == [
             pytest.approx(value * scale, abs=0.01) for value in row.values if value
         ]

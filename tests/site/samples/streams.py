@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 from dashboard.components.diff import text_diff
 from dashboard.components.widgets import Action, Crumb, Link, Paging, Problem, Section
+from dashboard.streams.progress import LOOKS, ProgressPanel, RangeLink, progress_charts, setup_lines
 from dashboard.streams.queries import OperatorPanel, QueryList, QueryPage, QueryRow, VariableRow, meter
 from dashboard.streams.restart_check import (
     STATUS_LOOKS,
@@ -19,6 +21,7 @@ from dashboard.streams.restart_check import (
 )
 from dashboard.streams.variables import FieldRow, SchemaRow, StateComparePage, VariablePage
 from registry.errors import InvalidInput
+from registry.streams.progress_history import OperatorProgress, PointInfo, QueryProgress, RunInfo
 from registry.streams.selectors import (
     BudgetInfo,
     CarriedInfo,
@@ -30,7 +33,7 @@ from registry.streams.selectors import (
     VariableInfo,
 )
 from registry.subjects.versions.qualified_names import SubjectName
-from tests.site.samples.cast import HOSTILE, LONG, ago, frame
+from tests.site.samples.cast import HOSTILE, LONG, NOW, ago, frame
 from tests.site.samples.comparison import COMPARE
 
 QUERIES_CRUMB = Crumb(label="Queries", url="/ui/queries")
@@ -76,6 +79,36 @@ TOTALS = VariableInfo(
     rows=12_040, keys=12_040, bytes=80_000, rows_batch=12, rows_at=ago(hours=3), rows_problem="",
     fields=(FieldInfo("total", "bigint", 12_040, 0, "0", "9…", None), FieldInfo(HOSTILE, LONG, 12_040, 12_000, HOSTILE, HOSTILE, 90)), expiry={"earliest": 1_790_000_000_000, "latest": None, "without": 4}, schemas=SCHEMAS,
 )  # fmt: skip
+RUN = RunInfo(UUID(int=1), "totals", True, ago(hours=5), ago(seconds=20), None, "", 41, 0)
+CRASHED = replace(
+    RUN, run_id=UUID(int=2), is_restart=False, started_at=ago(hours=23), ended_at=ago(hours=6), error=HOSTILE
+)
+POINTS = tuple(
+    PointInfo(
+        at=ago(minutes=15 * n), seconds=60, batches=4, rows=90_000 - 500 * (n % 9), duration_ms=900 + 40 * (n % 7), watermark_delay_ms=61_000, lag=40 * (n % 30),
+        operators=(OperatorProgress("transformWithStateExec", 12_040 - 90 * n, 4_000_000 - 30_000 * n, 4), OperatorProgress(HOSTILE, 5_000, 1_000_000, 4)),
+    )
+    for n in range(95) if not 20 < n < 24
+)  # fmt: skip
+NOT_REPORTED = ProgressPanel(
+    look=None,
+    status="none",
+    since=None,
+    run=None,
+    restarts=0,
+    ranges=(),
+    charts=(),
+    setup=setup_lines("https://schemadesk.example.com"),
+)
+PROGRESS = replace(
+    NOT_REPORTED, look=LOOKS["running"], status="running", since=ago(hours=5), run=RUN, restarts=1, setup="",
+    ranges=tuple(RangeLink(label, "/gallery/query", label == "Last day") for label in ("Last hour", "Last day", "Last 90 days")),
+    charts=progress_charts(QueryProgress("running", None, (RUN, CRASHED), POINTS), "day", "/gallery/query?as=csv", now=NOW),
+)  # fmt: skip
+SILENT = replace(
+    PROGRESS, look=LOOKS["silent"], status="silent", since=ago(hours=2), charts=(), run=replace(RUN, dropped=1_200)
+)
+FAILED = replace(SILENT, look=LOOKS["failed"], status="failed", run=replace(RUN, error=HOSTILE))
 QUERY = QueryPage(
     frame=frame("order-totals", Section.QUERIES, QUERIES_CRUMB, code=True), query=QueryRow(replace(INFO, inputs=INPUTS)),
     operators=(
@@ -83,12 +116,15 @@ QUERY = QueryPage(
         OperatorPanel(info=OPERATORS[1], variables=(), budget=None),
     ),
     actions=(Action(label="Source and scans", url="/gallery/source", icon="scan-search"), Action(label="Findings", url="/gallery/findings", icon="triangle-alert")),
+    progress=PROGRESS,
 )  # fmt: skip
 NO_STATE = replace(INFO, operators=(), runs=(), inputs=())
-QUERY_NO_STATE = replace(QUERY, operators=(), query=QueryRow(NO_STATE))
-QUERY_STARTING = replace(QUERY_NO_STATE, query=QueryRow(replace(NO_STATE, last_committed_batch=None)))
+QUERY_NO_STATE = replace(QUERY, operators=(), query=QueryRow(NO_STATE), progress=SILENT)
+QUERY_STARTING = replace(
+    QUERY_NO_STATE, query=QueryRow(replace(NO_STATE, last_committed_batch=None)), progress=NOT_REPORTED
+)
 QUERY_BROKEN = replace(
-    QUERY, query=QueryRow(replace(INFO, name=HOSTILE, problems=(f"The schema file of operator 0 can’t be read: {HOSTILE}",))), operators=QUERY.operators[1:],
+    QUERY, progress=FAILED, query=QueryRow(replace(INFO, name=HOSTILE, problems=(f"The schema file of operator 0 can’t be read: {HOSTILE}",))), operators=QUERY.operators[1:],
 )  # fmt: skip
 
 VERSIONS = (
