@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.utils import timezone
 
 from registry.api.product.query_progress import ProgressReportSerializer
+from registry.drift.models import Source
+from registry.streams.models import StreamQuery
+from registry.streams.progress_history import progress_of
+from registry.subjects.models import Registry
 from schemadesk_spark import Listener
 from schemadesk_spark.listener import BATCH
+from tests.toolchains import require_tools
 from tests.waiting import until
 
 pytestmark = pytest.mark.requirement("DBX-7")
+ROOT = Path(__file__).parents[2]
 TOKEN = "sd_a-very-secret-token"
 QUERY, RUN = uuid.UUID(int=1), uuid.UUID(int=2)
 IDS = {"id": QUERY, "runId": RUN}
@@ -190,3 +201,94 @@ def test_what_is_left_is_sent_at_the_end_and_an_odd_event_harms_nothing(
 def test_wrong_arguments_are_refused(values: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="Listener needs"):
         Listener(**{"url": "http://127.0.0.1", "token": TOKEN, **values})
+
+
+#: a job whose query runs, is restarted and fails at its third start; a second listener has a receiver that hangs
+JOB = """
+import sys
+from pathlib import Path
+from pyspark.sql import SparkSession, functions as F
+import schemadesk_spark
+folder, url, token, hanging = sys.argv[1:]
+spark = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+         .config("spark.sql.shuffle.partitions", "2").getOrCreate())
+rows = spark.readStream.schema("k STRING, t TIMESTAMP").json(f"{folder}/in").withWatermark("t", "1 minute")
+
+def run(number, write=lambda frame, batch: frame.count()):
+    Path(f"{folder}/in/{number}.json").write_text(
+        chr(10).join('{"k": "%s", "t": "2026-11-01 12:0%s:00"}' % (k, number) for k in range(7)))
+    totals = rows.groupBy("k", F.window("t", "1 minute")).count()
+    query = (totals.writeStream.queryName("totals").outputMode("update").foreachBatch(write)
+             .option("checkpointLocation", f"{folder}/checkpoint").start())
+    query.processAllAvailable()
+    query.stop()
+    return query.id
+
+def fail(frame, batch):
+    raise ValueError("of customer 4711")
+
+print(run(0), flush=True)
+sys.stdin.readline()
+both = [schemadesk_spark.Listener(url=url, token=token, interval=0.1),
+        schemadesk_spark.Listener(url=hanging, token=token, interval=0.1, limit=1)]
+for listener in both:
+    spark.streams.addListener(listener)
+run(1)
+run(2)
+try:
+    run(3, fail)
+except Exception as error:
+    print(type(error).__name__, flush=True)
+spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+both[0].close(60)
+both[1].close(0)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_query_of_spark_is_seen_with_its_restart_and_its_error(
+    transactional_db: None, registries: None, live_server: Any, receiver: Receiver, token: Callable[[str], str],
+    look: Callable[[str], Client], tmp_path: Path,
+) -> None:  # fmt: skip
+    require_tools("a query of Spark", ("java",))
+    (tmp_path / "in").mkdir()
+    receiver.answers = [None] * 100
+    command = [sys.executable, "-c", JOB, str(tmp_path), live_server.url, token("reader"), receiver.url]
+    errors = tmp_path / "errors"
+    with errors.open("wb") as log:
+        job = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
+        try:
+            assert job.stdout
+            number = _known_query(job.stdout.readline().strip(), tmp_path)
+            rest, _ = job.communicate("go\n", timeout=600)
+        finally:
+            job.kill()
+    assert job.returncode == 0, errors.read_text()[-2000:]
+    assert rest.split() == ["StreamingQueryException"], "the query ends as it would without listeners"
+    seen = progress_of(number, "hour")
+    assert seen.status == "failed", errors.read_text()[-2000:]
+    assert [(run.name, run.is_restart, bool(run.error)) for run in seen.runs] == [
+        ("totals", True, True), ("totals", True, False), ("totals", False, False),
+    ]  # fmt: skip
+    assert "4711" not in seen.runs[0].error
+    assert sum(point.rows for point in seen.points) == 14
+    newest = seen.points[-1]
+    (operator,) = newest.operators
+    assert (operator.name, operator.partitions) == ("stateStoreSave", 2)
+    assert operator.rows >= 7
+    assert operator.bytes > 0
+    assert newest.watermark_delay_ms
+    page = look("reader").get(f"/ui/queries/{number}?range=hour").content.decode()
+    for words in ("Rows a second", "State rows", "Watermark delay", "restarted", seen.runs[0].error):
+        assert words in page, words
+
+
+def _known_query(query_id: str, folder: Path) -> int:
+    registry = Registry.objects.get(name="dev")
+    source = Source.objects.create(registry=registry, kind="state_store", name=str(folder), created_by="tests")
+    query = StreamQuery.objects.create(
+        source=source, registry=registry, path=str(folder / "checkpoint"), query_id=query_id, encoding="unsaferow",
+        allowed_value_schemas=16, allowed_schema_files=128, scanned_at=timezone.now(),
+    )  # fmt: skip
+    return query.pk
