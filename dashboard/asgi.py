@@ -33,7 +33,7 @@ from typing import IO, Any, Final
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from django.conf import settings
-from django.db import close_old_connections, connection
+from django.db import close_old_connections
 from django.urls import get_resolver
 
 from dashboard.database.circuit_breaker import LONGEST, REPLIES
@@ -498,7 +498,7 @@ def limit_unread() -> None:
 def make_application() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
     """Return Django behind the bridge, with the response cache in front unless the settings disable it."""
     # Not at the top: the backend reads the settings when it is imported, and dashboard.wsgi names them.
-    from dashboard.database.base import own_generation
+    from dashboard.database.base import notifying_parameters, own_generation
     from dashboard.errors.views import refusal_page
     from dashboard.response_cache.cache import ResponseCache, noting
     from dashboard.response_cache.hosts import Agent
@@ -514,7 +514,7 @@ def make_application() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
     if not settings.HOT_PATH:
         return WsgiBridge(django_application, at_start=_begin, refusals=refusals)
     generation = own_generation()
-    watches: list[Listener | Agent] = [Listener(generation, connection.get_connection_params)]
+    watches: list[Listener | Agent] = [Listener(generation, notifying_parameters)]
     if settings.HOT_PATH_HOSTS:
         watches.append(Agent(generation, settings.REDIS_URL))
 

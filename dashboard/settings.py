@@ -110,6 +110,12 @@ _owner_url = environment.text(
     "DATABASE_OWNER_URL", "", "the same database as its owner, for `migrate`", shown="DATABASE_URL"
 )
 DATABASES = {"default": _database(_owner_url if _as_owner and _owner_url else _database_url)}
+DATABASE_DIRECT_URL = environment.text(
+    "DATABASE_DIRECT_URL",
+    "",
+    "PostgreSQL's own address, if DATABASE_URL is that of a pooler such as PgBouncer: notifications come over it",
+    shown="DATABASE_URL",
+)
 # The role that may only read the audit table; its privileges are granted after every migration.
 DATABASE_APPLICATION_ROLE = environment.text(
     "DATABASE_APPLICATION_ROLE", "schemadesk_app", "the role that the application runs as, which can't change the audit"

@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+import psycopg
 from django.conf import settings
+from django.db import connection as django_connection
 from django.db.backends.postgresql import base, operations
 from django.db.utils import DataError, InterfaceError, OperationalError
+from psycopg.conninfo import conninfo_to_dict
 
 from dashboard.database.circuit_breaker import LONGEST, REACH, REPLIES, check_idle, is_ended
 from dashboard.database.statements import Kind, kind_of, note_written
@@ -137,7 +140,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _configure_connection(self, connection: Any) -> Any:
         """Configure a new connection of the pool, and note that the database is back."""
         result = super()._configure_connection(connection)  # type: ignore[misc]
-        if REPLIES.is_watched:
+        if is_pooled(connection):
+            # Its next transaction may be in another session, without what this one prepared or set.
+            connection.prepare_threshold = None
+            self.settings_dict["DISABLE_SERVER_SIDE_CURSORS"] = True
+        elif REPLIES.is_watched:
             connection.execute(f"SET lock_timeout = '{LONGEST:.0f}s'")
         REACH.note_there()
         return result
@@ -193,6 +200,17 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _is_lost(self) -> bool:
         return self.connection is None or bool(self.connection.closed)
+
+
+def is_pooled(connection: psycopg.Connection[Any]) -> bool:
+    """Return whether a pooler such as PgBouncer is in between: it invents the process ids that its clients get."""
+    return connection.execute("SELECT pg_backend_pid()").fetchone() != (connection.info.backend_pid,)
+
+
+def notifying_parameters() -> dict[str, Any]:
+    """Return the parameters of a connection that can LISTEN, to DATABASE_DIRECT_URL if that is set."""
+    direct = conninfo_to_dict(settings.DATABASE_DIRECT_URL)
+    return direct or django_connection.get_connection_params()
 
 
 def own_generation() -> Generation:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
+import psycopg
 from celery.exceptions import CeleryError
 from django.conf import settings
 from django.core.cache import cache
@@ -26,6 +27,7 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from dashboard.celery import app
+from dashboard.database.base import is_pooled, notifying_parameters
 from dashboard.runtime.programs import QUEUES
 from registry.audit.hash_chain import tail, truncation
 from registry.drift.models import Cluster
@@ -70,7 +72,7 @@ def diagnose() -> Iterator[Diagnosis]:
             yield Diagnosis(part, "not checked", "The database doesn't answer.")
     else:
         needs_database = (_audit, _scheduler, _clusters, _mirrors)
-    for check in (*needs_database, _valkey, _workers, _spark, _mail, _files):
+    for check in (_notifications, *needs_database, _valkey, _workers, _spark, _mail, _files):
         yield from check()
 
 
@@ -119,6 +121,22 @@ def _database() -> Iterator[Diagnosis]:
     )  # fmt: skip
     wrong = [Diagnosis("database", state, text, cure) for is_so, state, text, cure in findings if is_so]  # type: ignore[arg-type]
     yield from wrong or [Diagnosis("database", "ok", f"PostgreSQL {version}, all migrations, role {role}.")]
+
+
+def _notifications() -> Iterator[Diagnosis]:
+    if not settings.HOT_PATH:
+        return
+    cure = "Set DATABASE_DIRECT_URL to PostgreSQL's own address."
+    try:
+        with psycopg.connect(**notifying_parameters(), autocommit=True) as own:
+            if is_pooled(own):
+                text = "A connection pooler loses them, so repeated requests aren't answered before Django."
+                yield Diagnosis("notifications", "warning", text, cure)
+            else:
+                yield Diagnosis("notifications", "ok", "They come from PostgreSQL itself.")
+    except psycopg.OperationalError as error:
+        problem = str(error).strip().partition("\n")[0]
+        yield Diagnosis("notifications", "fails", f"The server that sends them doesn't answer: {problem}", cure)
 
 
 def _audit() -> Iterator[Diagnosis]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import psycopg
 
+from dashboard.database.base import is_pooled
 from dashboard.response_cache.epoch import Generation, groups_in, now
 
 CHANNEL: Final = "schemadesk_changed"
@@ -64,6 +65,8 @@ class Listener:
     def _listen(self) -> None:
         parameters = {"connect_timeout": 5, "tcp_user_timeout": 5_000, **self._parameters()}
         with psycopg.connect(**parameters, autocommit=True) as connection:
+            if is_pooled(connection):
+                raise psycopg.OperationalError("a connection pooler loses notifications: set DATABASE_DIRECT_URL")
             connection.execute(f"LISTEN {CHANNEL}")
             self._generation.bump()  # for missed changes
             while not self._over.is_set():

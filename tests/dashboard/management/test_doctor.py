@@ -15,6 +15,7 @@ from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.utils import timezone
 
+from dashboard.management import diagnosis
 from dashboard.management.diagnosis import Diagnosis, diagnose
 from dashboard.runtime.layout import free_port
 from registry.audit.hash_chain import seal_events
@@ -76,6 +77,19 @@ def test_events_that_nobody_seals_and_a_cut_end_are_told(registries: None) -> No
     with as_owner():
         AuditEvent.objects.order_by("-position").first().delete()  # type: ignore[union-attr]
     assert one("audit").state == "fails"
+
+
+def test_notifications_come_from_the_server_itself(
+    registries: None, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert of("notifications") == [], "nothing listens without the response cache"
+    settings.HOT_PATH = True
+    assert one("notifications").state == "ok"
+    with monkeypatch.context() as patch:
+        patch.setattr(diagnosis, "is_pooled", lambda _: True)
+        assert (one("notifications").state, "DATABASE_DIRECT_URL" in one("notifications").cure) == ("warning", True)
+    settings.DATABASE_DIRECT_URL = f"postgresql://nobody@127.0.0.1:{free_port()}/none"
+    assert one("notifications").state == "fails"
 
 
 def test_secrets_that_others_can_read_are_named(registries: None, settings: Any, tmp_path: Path) -> None:
