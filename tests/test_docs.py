@@ -60,7 +60,7 @@ def test_every_requirement_has_a_test_or_is_listed() -> None:
     assert tested <= every
 
 
-def test_no_address_of_a_package_index_stands_in_the_tree() -> None:
+def test_no_address_of_a_package_index_is_in_the_tree() -> None:
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     hosts = ["pypi" + ".org", "pythonhosted" + ".org", "repo1." + "maven", "registry." + "npmjs", "crates" + ".io"]
     named = [

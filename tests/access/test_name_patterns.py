@@ -127,7 +127,7 @@ def test_the_new_patterns_never_match_more(migration: ModuleType, pattern: str, 
         assert fnmatchcase(name, migration.ANY_SET.sub("?", pattern).replace("[", "?"))
 
 
-def test_stored_rows_are_written_anew(migration: ModuleType, registries: None) -> None:
+def test_stored_rows_are_rewritten(migration: ModuleType, registries: None) -> None:
     ada = User.objects.create(username="ada")
     RoleGrant.objects.create(user=ada, role="reader", subject_pattern="orders-[ab]")
     RoleGrant.objects.create(user=ada, role="reader", subject_pattern="orders-a")

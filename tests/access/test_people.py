@@ -202,7 +202,7 @@ def test_an_ownership_has_one_owner(person: Callable[[str], Actor]) -> None:
     assert add_owner(subject_pattern="*", username="admin", by=admin) == first
 
 
-def test_changes_stand_in_the_audit_with_who_and_why(person: Callable[[str], Actor]) -> None:
+def test_changes_are_in_the_audit_with_who_and_why(person: Callable[[str], Actor]) -> None:
     admin = person("admin")
     person("stranger")
     make_group(name="team", by=admin)

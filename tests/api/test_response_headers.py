@@ -71,7 +71,7 @@ def test_the_headers_of_a_response(
         assert "default-src 'none'" in response["Content-Security-Policy"]
 
 
-def test_a_refused_host_is_told_in_json(steward: Client) -> None:
+def test_a_refused_host_is_reported_in_json(steward: Client) -> None:
     response = steward.get("/subjects", headers={"host": "elsewhere.example"})
     assert (response.status_code, response["Content-Type"]) == (400, "application/json")
     assert {name.lower() for name in response.headers} >= SECURITY

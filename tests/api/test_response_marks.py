@@ -103,7 +103,7 @@ def test_each_answer_with_it_says_so_and_stays_as_it_was(
 
 
 @pytest.mark.parametrize("path", ["/subjects/orders-value/versions/latest", "/schemas/ids/1", "/schemas/ids/1/schema"])
-def test_a_kept_answer_is_asked_for_anew(
+def test_a_kept_answer_is_fetched_again(
     filled: dict[str, str], api: Callable[[str], Client], system: Actor, path: str
 ) -> None:
     """Whoever kept the answer of before hears of it, and whoever kept this one is told with 304, too."""

@@ -125,7 +125,7 @@ def test_the_applications_role_cannot_change_the_record(some_changes: None, stat
 
 
 @pytest.mark.django_db(transaction=True)
-def test_anchors_of_a_file_show_a_chain_that_its_owner_made_anew(some_changes: None, tmp_path: Path) -> None:
+def test_anchors_of_a_file_show_a_chain_that_its_owner_recreated(some_changes: None, tmp_path: Path) -> None:
     anchors = tmp_path / "anchors.jsonl"
     call_command("verify_audit", "--seal", "--anchors", str(anchors))
     call_command("verify_audit", "--anchors", str(anchors))
@@ -148,7 +148,7 @@ def test_a_file_that_holds_no_anchors_is_refused(some_changes: None, tmp_path: P
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_chain_that_was_made_anew_or_cut_is_not_the_noted_one(some_changes: None) -> None:
+def test_a_chain_that_was_recreated_or_cut_is_not_the_noted_one(some_changes: None) -> None:
     seal_events()
     noted = hash_chain.head()
     with as_owner(), connection.cursor() as cursor:

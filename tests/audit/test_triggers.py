@@ -54,7 +54,7 @@ NOT_GOVERNED = {
 }
 
 
-def test_who_channel_and_why_stand_beside_before_and_after(registries: None, system: Actor) -> None:
+def test_who_channel_and_why_are_beside_before_and_after(registries: None, system: Actor) -> None:
     set_config(registry="dev", subject=None, level="FULL", by=system)
     set_config(registry="dev", subject=None, level="NONE", by=system)
     event = AuditEvent.objects.filter(table="subjects_config").first()

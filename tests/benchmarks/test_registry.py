@@ -302,7 +302,7 @@ def test_a_registry_that_answers_500_fails_before_anything_is_written(fake: Fake
     assert len(fake.seen) <= 2
 
 
-def test_who_may_not_remove_is_told_before_anything_is_measured(fake: Fake) -> None:
+def test_who_may_not_remove_is_refused_before_anything_is_measured(fake: Fake) -> None:
     fake.broken = {("DELETE", "?permanent=true"): (403, {"message": "it takes the role admin"})}
     with pytest.raises(
         CommandError, match=r"answered 403: .*role admin.* It takes credentials that may delete for good"
@@ -411,7 +411,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("options", WRONG)
-def test_wrong_words_are_told(options: str) -> None:
+def test_wrong_words_are_reported(options: str) -> None:
     with pytest.raises(CommandError, match=f"(?s){WRONG[options]}"):
         call_command(Bench(), "registry", *options.split())
 

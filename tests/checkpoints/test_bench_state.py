@@ -69,7 +69,7 @@ def test_row_statistics_are_held_against_sparks_own_count(spark_remote: str, mon
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.requirement("CARD-3")
-def test_names_that_stand_twice_in_a_state_are_counted_apart(spark_remote: str, tmp_path: Path) -> None:
+def test_names_that_occur_twice_in_a_state_are_counted_apart(spark_remote: str, tmp_path: Path) -> None:
     path = write_aggregation(spark_remote, tmp_path / "query", 500)
     seen = run(StateScan(str(path), rows_to_read(read_checkpoint(str(path), [tmp_path]))), remote=spark_remote)
     assert [each for each in seen if isinstance(each, StateUnreadable)] == []

@@ -48,7 +48,7 @@ def test_one_query_is_found_at_the_path_itself_and_nothing_inside_it(lake: Path)
     assert only.path == str(lake / "a/orders")
 
 
-def test_a_damaged_checkpoint_stands_beside_the_good_ones_with_its_reason(lake: Path) -> None:
+def test_a_damaged_checkpoint_is_beside_the_good_ones_with_its_reason(lake: Path) -> None:
     (lake / "a/clicks/offsets/0").write_text("v9\n")
     found = find_checkpoints(str(lake), [lake]).found
     assert [each.checkpoint is None for each in found] == [True, False, False]

@@ -96,7 +96,7 @@ def test_what_is_no_local_path_is_refused(allowed: Path, path: str, words: str) 
     assert words in message or "outside" in message
 
 
-def test_a_folder_without_a_checkpoint_is_told_what_was_looked_for_and_found(allowed: Path) -> None:
+def test_a_folder_without_a_checkpoint_is_refused_with_what_was_found(allowed: Path) -> None:
     (allowed / "other").mkdir()
     assert "found nothing" in refused(allowed / "other", allowed)
     for name in ("notes.txt", "data"):
@@ -197,7 +197,7 @@ def test_what_did_not_change_is_not_read_again(copied: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_file_that_is_read_stands_in_a_folder_that_was_listed(name: str) -> None:
+def test_every_file_that_is_read_is_in_a_folder_that_was_listed(name: str) -> None:
     files = CheckpointFiles(str(FIXTURES / name), [FIXTURES])
     read: list[tuple[str, ...]] = []
     real = files.read

@@ -122,7 +122,7 @@ def test_a_real_query_names_its_topics() -> None:
     assert checkpoint.topics == ("orders",)
 
 
-def test_named_sources_are_told_by_their_names(copied: Path) -> None:
+def test_named_sources_are_reported_by_their_names(copied: Path) -> None:
     write_offsets(copied, 'orders_in:{"orders":{"0":1}}', 'files_in:{"logOffset":3}', version="v2")
     checkpoint = read_checkpoint(str(copied), [copied.parent])
     assert [(source.name, source.kind) for source in checkpoint.sources] == [

@@ -27,7 +27,7 @@ def test_every_program_has_its_lock() -> None:
     assert [name for name, version, *_ in required if f"{name} {version} h1:" not in sums] == []
 
 
-def test_a_program_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_a_program_that_fails_is_reported_with_its_last_words(tmp_path: Path) -> None:
     with pytest.raises(programs.ProgramFailed, match=r"ended with 3:\nlast words"):
         programs._run(["sh", "-c", "echo last words >&2; exit 3"], tmp_path)
     with pytest.raises(programs.ProgramFailed, match="took longer than 1 s"):

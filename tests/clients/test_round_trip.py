@@ -165,7 +165,7 @@ def test_odd_names_reach_the_server_whole(program: Program) -> None:
 
 
 @pytest.mark.parametrize(("who", "status"), [("", 401), ("reader", 403)])
-def test_a_client_without_the_right_is_told(program: Program, who: str, status: int) -> None:
+def test_a_client_without_the_right_is_refused(program: Program, who: str, status: int) -> None:
     steps = program.steps("refused", "AVRO", who=who)
     is_refused(steps, "refused", (status, status, r"Sign in|role"))
     assert selectors.list_subjects(get_registry(), deleted=True) == []

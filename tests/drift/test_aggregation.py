@@ -332,7 +332,7 @@ def test_offsets_that_are_read_again_are_not_counted_twice(source: Source, syste
     assert Topic.objects.get().positions == {"0": 8}
 
 
-def test_a_topic_that_was_made_anew_forgets_its_offsets(source: Source, system: Actor) -> None:
+def test_a_topic_that_was_recreated_forgets_its_offsets(source: Source, system: Actor) -> None:
     scan(source, system, judged(), observations=(framed(), framed(mark="9")))
     anew = topic(positions={0: 2}, restarted=True, messages=2, fresh=2)
     scan(source, system, judged(), topics=(anew,), observations=(framed(first=0, last=1),))

@@ -72,12 +72,12 @@ def test_the_same_label_later_or_elsewhere_is_another(registries: None, system: 
     assert tell(system), "a roll back to a version that was there before"
 
 
-def test_a_time_of_long_ago_is_not_the_one_that_is_told_now(registries: None, system: Actor) -> None:
+def test_a_time_of_long_ago_is_not_the_one_that_is_reported_now(registries: None, system: Actor) -> None:
     assert tell(system, at=timezone.now() - timedelta(days=60))
     assert tell(system), "told a moment ago, but it began two months ago"
 
 
-def test_nobody_takes_over_what_was_told_for_other_subjects(registries: None, system: Actor) -> None:
+def test_nobody_takes_over_what_was_reported_for_other_subjects(registries: None, system: Actor) -> None:
     orders = Actor(name="orders", channel="api", user_id=1, grants=(Grant(READER, subject_pattern="orders-*"),))
     assert tell(system, subjects="payments-*", url="https://ci.example/1")
     with pytest.raises(NotAllowed):
@@ -178,7 +178,7 @@ def test_what_was_deployed_in_the_hour_before_is_suspected(source: Source, syste
     ]  # fmt: skip
 
 
-def test_many_deployments_take_as_many_queries_and_some_are_told(source: Source, system: Actor) -> None:
+def test_many_deployments_take_as_many_queries_and_some_are_reported(source: Source, system: Actor) -> None:
     tell(system, "a 0", client="none")
     finding = found(source, system)
     with CaptureQueriesContext(connection) as few:
@@ -295,7 +295,7 @@ def kinds(finding: Finding) -> list[tuple[str, str]]:
     return [(item.kind, item.name or str(item.version or "")) for item in suspicions_of(finding.pk).found]
 
 
-def test_what_was_done_to_the_subject_is_told_the_nearest_first(source: Source, system: Actor) -> None:
+def test_what_was_done_to_the_subject_is_reported_the_nearest_first(source: Source, system: Actor) -> None:
     register_fields(system)
     register_fields(system, ORDERS_VALUE, "a")
     register_fields(system, SubjectName(".", "other-value"))
@@ -308,7 +308,7 @@ def test_what_was_done_to_the_subject_is_told_the_nearest_first(source: Source, 
     ]  # fmt: skip
 
 
-def test_what_holds_for_the_whole_registry_is_told_too(source: Source, system: Actor) -> None:
+def test_what_holds_for_the_whole_registry_is_reported_too(source: Source, system: Actor) -> None:
     register_fields(system)
     set_config(registry="dev", subject=None, by=system, level="FORWARD")
     set_config(registry="staging", subject=None, by=system, level="FULL")
@@ -322,7 +322,9 @@ def test_how_the_source_is_scanned_may_be_it(source: Source, system: Actor) -> N
     assert kinds(new_finding(source, system, subject="")) == [("source", "")]
 
 
-def test_nothing_is_told_where_nothing_was_done(source: Source, system: Actor, look: Callable[[str], Client]) -> None:
+def test_nothing_is_reported_where_nothing_was_done(
+    source: Source, system: Actor, look: Callable[[str], Client]
+) -> None:
     finding = new_finding(source, system)
     assert suspicions_of(finding.pk).found == ()
     page = look("reader").get(f"/ui/findings/{finding.pk}")
@@ -389,7 +391,7 @@ def test_a_version_without_the_request_that_it_needed_is_said_to_be_that(
     assert kinds(new_finding(source, system)) == [("ghost", "1")]
 
 
-def test_many_changes_take_as_many_queries_and_some_are_told(source: Source, system: Actor) -> None:
+def test_many_changes_take_as_many_queries_and_some_are_reported(source: Source, system: Actor) -> None:
     register_fields(system)
     finding = new_finding(source, system)
     Finding.objects.update(first_seen=timezone.now() + timedelta(seconds=30))

@@ -40,7 +40,7 @@ def source(registries: None, person: Callable[[str], Actor]) -> Source:
     return make_source()
 
 
-def test_the_first_failure_of_a_row_is_told(source: Source, system: Actor) -> None:
+def test_the_first_failure_of_a_row_is_reported(source: Source, system: Actor) -> None:
     first = ("steward", "The scan of topics failed: the broker is gone")
     run(source, system)
     run(source, system, "the broker is gone")
@@ -51,7 +51,7 @@ def test_the_first_failure_of_a_row_is_told(source: Source, system: Actor) -> No
     assert told() == [first, ("steward", "The scan of topics failed: gone again")]
 
 
-def test_sources_are_told_of_each_for_itself(source: Source, system: Actor) -> None:
+def test_sources_are_reported_one_by_one(source: Source, system: Actor) -> None:
     other = make_source(name="others")
     run(source, system, "gone")
     run(other, system, "gone")
@@ -66,7 +66,7 @@ def test_a_claim_that_was_lost_tells_nothing(source: Source, system: Actor) -> N
     assert told() == []
 
 
-def test_a_scan_whose_workers_died_is_told_of_too(source: Source, system: Actor) -> None:
+def test_a_scan_whose_workers_died_is_reported_too(source: Source, system: Actor) -> None:
     queue_scan(source_id=source.pk, by=system)
     past = timezone.now() - timedelta(minutes=5)
     for _ in range(MAX_ATTEMPTS):

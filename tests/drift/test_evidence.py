@@ -149,7 +149,7 @@ def test_one_partition_stands_out(evidence: dict[str, Any], partitions: int, hin
 
 
 @pytest.mark.django_db
-def test_pages_and_programs_are_told(
+def test_pages_and_programs_are_reported(
     registries: None, system: Actor, look: Callable[[str], Client], api: Callable[[str], Client]
 ) -> None:
     partitions = [part() | {"first_offset": 0, "last_offset": 9}]

@@ -431,7 +431,7 @@ def test_topics_that_could_not_be_read_again_with_their_schemas_are_left_for_the
 
 @pytest.mark.slow
 @pytest.mark.broker
-def test_what_is_deleted_while_a_scan_reads_is_told(cluster: Cluster, kafka_bootstrap: str) -> None:
+def test_what_is_deleted_while_a_scan_reads_is_reported(cluster: Cluster, kafka_bootstrap: str) -> None:
     name, other = (make_topic(kafka_bootstrap, numbered(9), partitions=1) for _ in range(2))
     source = source_of(cluster, name, other)
     admin = AdminClient({"bootstrap.servers": kafka_bootstrap})

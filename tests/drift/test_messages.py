@@ -91,7 +91,9 @@ def test_case(case: dict[str, Any], ids: dict[str, int], system: Actor) -> None:
         assert [[item.context, item.subject, item.version] for item in message.versions] == case["versions"]
 
 
-def test_every_version_with_the_schema_is_told_and_so_is_another_context(ids: dict[str, int], system: Actor) -> None:
+def test_every_version_with_the_schema_is_reported_and_so_is_another_context(
+    ids: dict[str, int], system: Actor
+) -> None:
     for name in ("copies-value", ":.eu:orders-value"):
         register_version(registry="dev", subject=parse_subject(name), text=ORDER, by=system)
     delete_version(registry="dev", subject=parse_subject("copies-value"), version=1, by=system)
@@ -122,7 +124,7 @@ def test_a_few_bytes_that_declare_a_billion_items_are_refused(registries: None, 
     assert "a block declares 1,000,000,000 items" in message.error
 
 
-def test_logical_values_are_told_beside_the_raw_ones(registries: None, system: Actor) -> None:
+def test_logical_values_are_reported_beside_the_raw_ones(registries: None, system: Actor) -> None:
     text = json.dumps(
         {
             "type": "record",

@@ -52,7 +52,7 @@ def judged() -> list[tuple[int, str, int, str]]:
     ]
 
 
-def test_the_judgement_is_told_of_older_versions(orders: None, system: Actor) -> None:
+def test_the_judgement_knows_older_versions(orders: None, system: Actor) -> None:
     with CaptureQueriesContext(connection) as before:
         assert {standing for _, standing, _, _ in judged()} == {""}
     least(system)

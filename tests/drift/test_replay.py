@@ -110,7 +110,7 @@ def test_what_becomes_of_each_field_is_counted_and_no_value_leaves() -> None:
     assert "secret" not in tally.to_json()
 
 
-def test_failures_are_told_with_their_first_offsets() -> None:
+def test_failures_are_reported_with_their_first_offsets() -> None:
     reader = record(ID, FAX, LESS_STATE, TAGS)
     messages = [order(number, state="PAID" if number % 3 == 0 else "NEW") for number in range(30)]
     (writer,) = replayed(reader, [*messages, b"\x02"]).writers.values()

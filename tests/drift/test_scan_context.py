@@ -85,7 +85,7 @@ def test_versions_are_found_by_id_guid_and_content_type(source: Source) -> None:
     assert abs(version.registered_at - milliseconds(timezone.now())) < 60_000
 
 
-def test_another_context_s_ids_are_told_apart(source: Source) -> None:
+def test_another_context_s_ids_are_distinguished(source: Source) -> None:
     for number in range(3):
         put(f"more-{number}", record("R", f"f{number}"), context=".eu")
     number = put("orders-value", record("Order", "eu"), context=".eu")
@@ -141,7 +141,7 @@ def test_a_version_is_released_by_a_promotion_alone(source: Source, person: Call
     assert registered_for(source, framed("orders", number)).versions["id", str(number)][0].released is None
 
 
-def test_what_was_done_lately_is_told_as_events(source: Source, system: Actor) -> None:
+def test_what_was_done_lately_is_reported_as_events(source: Source, system: Actor) -> None:
     number = put("orders-value", record())
     put("cats-value", record("Cat"))
     set_mode(registry="dev", subject=None, by=system, mode="READONLY")
@@ -196,7 +196,7 @@ def test_memory_has_uses_baselines_topics_and_findings(source: Source) -> None:
     assert memory_of(source, []).uses == ()
 
 
-def test_an_acknowledgement_without_an_end_starts_the_baseline_anew(source: Source) -> None:
+def test_an_acknowledgement_without_an_end_restarts_the_baseline(source: Source) -> None:
     values = {"sentence": "x", "remedy": "x", "location": "x", "evidence": {}, "severity": "risk", "rule": "R"}
     now = timezone.now()
     first = {"first_seen": now - timedelta(days=3), "last_seen": now, "source": source, **values}

@@ -339,7 +339,9 @@ def test_a_source_is_changed_and_removed(source: Source, system: Actor, person: 
 
 
 @pytest.mark.slow
-def test_a_server_that_listens_and_is_no_broker_is_told_apart(registries: None, system: Actor, settings: Any) -> None:
+def test_a_server_that_listens_and_is_no_broker_is_distinguished(
+    registries: None, system: Actor, settings: Any
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         settings.KAFKA_BOOTSTRAP = address = f"127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(BrokerUnavailable, match="didn't answer within"):

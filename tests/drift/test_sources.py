@@ -159,7 +159,7 @@ def test_the_drift_page_tells_what_could_not_be_read(source: Source, look: Calla
     assert "pending, not drift" in text
 
 
-def test_many_are_counted_and_some_told(source: Source) -> None:
+def test_many_are_counted_and_some_reported(source: Source) -> None:
     Topic.objects.bulk_create(
         [Topic(source=source, name=f"t-{number:03}", problem="no leader") for number in range(MOST_UNREADABLE + 15)]
     )

@@ -195,7 +195,7 @@ def test_of_a_likely_rename_the_alias_comes_first_and_keeps_the_data() -> None:
 
 
 @pytest.mark.requirement("ORA-5")
-def test_a_rename_that_passes_by_its_default_is_told_all_the_same() -> None:
+def test_a_rename_that_passes_by_its_default_is_reported_all_the_same() -> None:
     report = assessed(record(ID, {**MAIL, "default": ""}), record(ID, EMAIL))
     assert report.is_compatible
     assert "FIELD_RENAME_SUSPECTED" in [item.rule for item in assessment_findings(report) if item.level == "warning"]

@@ -86,7 +86,7 @@ def test_all_problems_of_all_versions_are_in_the_report() -> None:
     ]
 
 
-def test_an_item_is_told_from_the_new_schema() -> None:
+def test_an_item_is_described_by_the_new_schema() -> None:
     backward = check(AVRO, record(ID, NOTE), [(4, V1)], "BACKWARD").items[0]
     assert (backward.json_pointer_new, backward.line, backward.column) == ("/fields/1", 3, 1)
     assert (backward.before, backward.after, backward.against_version) == (None, "string", 4)

@@ -133,7 +133,7 @@ def test_every_rule_has_a_case() -> None:
 
 @pytest.mark.requirement("CARD-2")
 @pytest.mark.parametrize("rule", CASES)
-def test_a_rule_is_told_where_it_is_not_followed_alone(rule: str) -> None:
+def test_a_rule_is_reported_where_it_is_not_followed_alone(rule: str) -> None:
     schema_type, text, path, followed = CASES[rule]
     [finding] = [item for item in advice(schema_type, text) if item.rule == rule]
     assert finding.path == path
@@ -158,7 +158,7 @@ def test_a_child_gives_the_same() -> None:
     assert decode(encode(perform("lint", [Source("AVRO", text)], {}))) == advice("AVRO", text)
 
 
-def test_what_is_inside_itself_and_what_is_referred_to_is_told_once_or_not() -> None:
+def test_what_is_inside_itself_and_what_is_referred_to_is_reported_once_or_not() -> None:
     node = avro({"name": "next", "type": ["null", "com.example.Order"]})
     assert [item.path for item in advice("AVRO", node) if item.rule == "OPTIONAL_WITHOUT_DEFAULT"] == ["Order.next"]
     nested = {"type": "array", "items": {"$ref": "#"}}

@@ -174,7 +174,7 @@ def test_values_are_varied_though_one_beside_them_has_no_other() -> None:
     assert [(item.path, item.before, item.after) for item in resets] == [(f"R.f{number}", 2, 0) for number in range(5)]
 
 
-def test_a_version_that_cannot_read_the_other_is_told_and_resets_nothing() -> None:
+def test_a_version_that_cannot_read_the_other_is_reported_and_resets_nothing() -> None:
     one, two = record(field("a")), record(field("b", "string"))
     simulation = simulate_read_modify_write(AVRO, one, two, one, {"a": 1})
     assert "No default value" in simulation.error

@@ -75,7 +75,9 @@ def test_a_change_that_fails_tells_nobody(cast: dict[str, Actor]) -> None:
 
 
 @pytest.mark.requirement("CARD-3")
-def test_a_breaking_finding_is_told_when_it_opens_and_when_it_comes_back(cast: dict[str, Actor], system: Actor) -> None:
+def test_a_breaking_finding_is_notified_when_it_opens_and_when_it_comes_back(
+    cast: dict[str, Actor], system: Actor
+) -> None:
     source = make_source()
     scan(source, system, judged(severity="break"))
     scan(source, system, judged(severity="break"))
@@ -107,7 +109,7 @@ def test_a_notice_says_the_total_where_it_is_not_that_of_its_sentence(cast: dict
     assert (info.count, info.last_scan_count, info.evidence["messages"]) == (10, 5, 5)
 
 
-def test_what_is_muted_or_less_than_a_break_is_not_told(cast: dict[str, Actor], system: Actor) -> None:
+def test_what_is_muted_or_less_than_a_break_is_not_notified(cast: dict[str, Actor], system: Actor) -> None:
     source = make_source()
     services.mute(registry="dev", subject="orders-*", reason="a migration", by=system)
     scan(source, system, judged(severity="break"), judged("b", severity="risk", subject="other-value"))

@@ -47,7 +47,7 @@ def told() -> dict[str, list[str]]:
     return found
 
 
-def test_owners_are_told_once_and_others_by_their_role(cast: dict[str, Actor]) -> None:
+def test_owners_are_notified_once_and_others_by_their_role(cast: dict[str, Actor]) -> None:
     seen()
     assert told() == {"reader": ["finding.owned"], "steward": ["finding.owned"], "approver": ["finding.opened"]}
 
@@ -79,7 +79,7 @@ def test_many_are_said_in_one_sentence(cast: dict[str, Actor]) -> None:
     assert len(texts) == 21 and "5 more findings of orders on orders-value." in texts
 
 
-def test_no_webhook_is_told_twice(cast: dict[str, Actor], server: Endpoint) -> None:
+def test_no_webhook_is_notified_twice(cast: dict[str, Actor], server: Endpoint) -> None:
     create_webhook(name="ci", url=server.url, by=cast["steward"])
     seen()
     assert [row.notice.event for row in Delivery.objects.select_related("notice")] == ["finding.opened"]

@@ -81,7 +81,7 @@ def test_what_is_left_out_is_left_out_but_not_what_names_one(cast: dict[str, Act
     assert told() == ["admin", "approver"]
 
 
-def test_nobody_is_told_what_they_may_not_read(cast: dict[str, Actor], server: Endpoint) -> None:
+def test_nobody_is_notified_of_what_they_may_not_read(cast: dict[str, Actor], server: Endpoint) -> None:
     services.subscribe(event="*", by=cast["reader"])
     create_webhook(name="all", url=server.url, by=cast["steward"])
     grant(cast["reader"], "reader", "prod", "*")
@@ -91,7 +91,7 @@ def test_nobody_is_told_what_they_may_not_read(cast: dict[str, Actor], server: E
     assert told() == ["reader"]
 
 
-def test_a_right_that_was_taken_away_hides_what_was_told_before(cast: dict[str, Actor]) -> None:
+def test_a_right_that_was_taken_away_hides_what_was_notified_before(cast: dict[str, Actor]) -> None:
     services.subscribe(event="*", by=cast["reader"])
     tell(text="secret words")
     (entry,) = list_entries(Actor("reader", "ui", cast["reader"].user_id))
@@ -111,7 +111,7 @@ def test_a_group_s_roles_count(cast: dict[str, Actor]) -> None:
     assert told() == ["admin", "approver", "stranger"]
 
 
-def test_it_is_told_with_the_change_or_not_at_all(cast: dict[str, Actor]) -> None:
+def test_it_is_notified_with_the_change_or_not_at_all(cast: dict[str, Actor]) -> None:
     services.subscribe(event="*", by=cast["reader"])
 
     def change_that_fails() -> None:
@@ -130,7 +130,7 @@ def test_outside_a_transaction_it_is_a_mistake() -> None:
         services.notify(event="version.registered", registry="dev", subject="", text="", url="")
 
 
-def test_a_change_does_not_fail_because_nobody_could_be_told(
+def test_a_change_does_not_fail_because_nobody_could_be_notified(
     cast: dict[str, Actor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_given: Any) -> Any:
@@ -191,7 +191,7 @@ HOSTILE = ("\0", "\ud800", "x" * 100_000, "<script>alert(1)</script>", "\u202egn
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_any_text_can_be_told(cast: dict[str, Actor], text: str) -> None:
+def test_any_text_can_be_sent(cast: dict[str, Actor], text: str) -> None:
     services.subscribe(event="*", by=cast["admin"])
     assert tell(subject=text, text=text, data={text[:50]: [text, {"x": text}]}) == 1
     assert tell(subject=text, text="") == 1

@@ -55,7 +55,7 @@ def test_a_commit_wakes_the_sweep_once_it_is_there_and_a_dead_broker_fails_nothi
     assert "waits for beat" in caplog.text and "Traceback" not in caplog.text
 
 
-def test_nothing_is_woken_where_no_webhook_is_told(
+def test_nothing_is_woken_where_no_webhook_is_notified(
     person: Callable[[str], Actor], django_capture_on_commit_callbacks: Any
 ) -> None:
     services.subscribe(event="*", by=person("reader"))

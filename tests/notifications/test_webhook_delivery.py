@@ -68,7 +68,7 @@ def test_a_message_is_signed_and_says_what_happened(hook: str, server: Endpoint)
     assert message.headers["content-type"] == "application/json"
 
 
-def test_the_secret_that_is_shown_is_the_key_and_stands_in_no_table(
+def test_the_secret_that_is_shown_is_the_key_and_is_in_no_table(
     person: Callable[[str], Actor], server: Endpoint
 ) -> None:
     made = create_webhook(name="ci", url=server.url, by=person("steward"))
@@ -172,7 +172,7 @@ def test_it_is_given_up_in_the_end(hook: str, server: Endpoint) -> None:
 
 
 @pytest.mark.parametrize(("status", "days"), [(410, 0), (500, 6)])
-def test_a_webhook_that_is_gone_or_fails_for_days_is_switched_off_and_its_owner_told(
+def test_a_webhook_that_is_gone_or_fails_for_days_is_switched_off_and_its_owner_notified(
     hook: str, server: Endpoint, person: Callable[[str], Actor], status: int, days: int
 ) -> None:
     tell()

@@ -157,7 +157,7 @@ def test_after_a_restart_that_nobody_asked_during_no_request_fails(site: Site) -
     print(f"after a restart that nobody asked during, the longest answer took {max(a.seconds for a in answers):.2f} s")
 
 
-def test_a_crash_is_told_like_a_shutdown(site: Site) -> None:
+def test_a_crash_is_reported_like_a_shutdown(site: Site) -> None:
     site.crash("postgres")
     assert site.ask("GET", "/subjects/absent/versions").status == 503
     site.start("postgres")
@@ -375,7 +375,7 @@ def test_every_channel_says_that_the_database_cannot_save(site: Site, state: Cal
     assert site.ask("PUT", "/config", {"compatibility": "BACKWARD"}).status == 200
 
 
-def test_a_full_disk_is_told_as_such(site: Site) -> None:
+def test_a_full_disk_is_reported_as_such(site: Site) -> None:
     long = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz", k=500_000))
     with full_disk(site):
         text = json.dumps({"type": "enum", "name": "E", "symbols": ["A"], "doc": long})

@@ -220,7 +220,9 @@ def test_a_transaction_that_was_lost_before_its_commit_is_known_to_be_lost() -> 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_change_that_is_lost_while_people_are_told_of_it_is_not_answered_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_that_is_lost_while_people_are_notified_of_it_is_not_answered_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """What can't be told is undone to a savepoint; a connection that is gone has none."""
 
     def write(whole: object) -> tuple[int, int]:

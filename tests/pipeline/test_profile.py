@@ -252,7 +252,7 @@ def test_a_string_that_is_not_utf8_is_undecodable_wherever_it_stands(kafka_boots
 
 
 @pytest.mark.usefixtures("natively")
-def test_every_offset_that_is_told_has_its_own_reason(
+def test_every_offset_that_is_reported_has_its_own_reason(
     kafka_bootstrap: str, spark_remote: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the share of plain Avro that Python reads anyway ends before them; and nothing is counted twice."""

@@ -57,7 +57,7 @@ def test_the_first_offsets_keep_their_reasons_in_whatever_order_they_come() -> N
         assert observation.by_reason == {"a": 31, "b": 10, "c": 1, "d": 41}
 
 
-def test_what_spark_refused_has_a_reason_where_somebody_told_it() -> None:
+def test_what_spark_refused_has_a_reason_where_one_was_given() -> None:
     bad = BadBodies()
     bad.add_unexplained(span(10, 90), (10, 20, 30, 40, 50))
     bad.explain({20: "ends early", 40: "too deep", 60: "of one that isn't kept"})
@@ -122,7 +122,9 @@ NAMES = [f"p{number}" for number in range(9)]
         ({"properties": {"x" * 500: {"additionalProperties": False}}}, {"x" * 500: {"a": 1}}, "…"),
     ],
 )
-def test_a_value_is_told_with_all_that_it_is_against_or_that_there_is_more(schema: Any, value: Any, ends: str) -> None:
+def test_a_value_is_reported_with_all_that_it_is_against_or_that_there_is_more(
+    schema: Any, value: Any, ends: str
+) -> None:
     decoded = JsonSchemaBodies(json.dumps(schema)).decode(json.dumps(value).encode())
     assert decoded.violation.startswith(SAYS)
     assert decoded.violation.endswith(ends)

@@ -67,7 +67,7 @@ def places(located: Iterable[Any], *names: str) -> dict[tuple[Any, ...], tuple[i
 
 
 @pytest.mark.requirement("CARD-3", "DEB-5")
-def test_everything_that_can_stand_in_a_topic_is_told_apart(kafka_bootstrap: str, spark_remote: str) -> None:
+def test_everything_that_can_be_in_a_topic_is_distinguished(kafka_bootstrap: str, spark_remote: str) -> None:
     good, key = framed(7, string("Ada")), framed(9, zigzag(5))
     messages: list[Message] = [
         (0, key, good),
@@ -398,7 +398,7 @@ def test_marks_in_headers_win_over_the_first_bytes(kafka_bootstrap: str, spark_r
     assert places(only(UndecodableMessages, observations), "framing", "mark") == {("guid", str(GUID)): (1, 1, 1)}
 
 
-def test_a_guid_may_stand_in_front_of_the_body(kafka_bootstrap: str, spark_remote: str) -> None:
+def test_a_guid_may_precede_the_body(kafka_bootstrap: str, spark_remote: str) -> None:
     guid, ada, foreign = b"\x01" + GUID.bytes, string("Ada"), uuid.UUID(int=7)
     messages: list[Message] = [
         (0, guid + ada, guid + ada),

@@ -120,7 +120,7 @@ COSTLY = ("1,200,000 empty messages", "2,000,000 items", "numbers of no known fi
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] if name in COSTLY else []) for name in HOSTILE]
 )
-def test_a_hostile_body_is_told_as_what_it_is(name: str) -> None:
+def test_a_hostile_body_is_reported_as_what_it_is(name: str) -> None:
     case = HOSTILE[name]
     for reveal in (False, True):
         lines = told([case], reveal=reveal)

@@ -124,7 +124,7 @@ def test_triggers_tell_what_a_transaction_touches(
 
 
 @pytest.mark.parametrize("later", [(), ("SAVEPOINT a", "ROLLBACK TO a"), (ADD,)])
-def test_what_a_pipeline_changes_is_told_in_its_round_trip(
+def test_what_a_pipeline_changes_is_reported_in_its_round_trip(
     wrapper: DatabaseWrapper, generation: Generation, monkeypatch: pytest.MonkeyPatch, later: tuple[str, ...]
 ) -> None:
     """The registration of a version does so; a later change is asked for again."""

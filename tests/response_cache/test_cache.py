@@ -139,7 +139,7 @@ def test_the_same_request_is_answered_once_and_another_is_not(site: Site) -> Non
     assert misses >= len(others)
 
 
-def test_any_change_makes_it_ask_anew(site: Site) -> None:
+def test_any_change_makes_it_ask_again(site: Site) -> None:
     assert [site.ask(), site.ask()] == [b"1", b"1"]
     site.generation.bump()
     assert [site.ask(), site.ask()] == [b"2", b"2"]

@@ -197,7 +197,7 @@ def test_threads_share_a_slot(path: Path) -> None:
     assert word - memoryview(before).cast("Q")[generation.slot] == 8_000 << 16
 
 
-def test_a_file_of_another_kind_is_made_anew(path: Path) -> None:
+def test_a_file_of_another_kind_is_recreated(path: Path) -> None:
     path.parent.mkdir()
     path.write_bytes(b"something else")
     assert is_quiet(Generation(path).snapshot())
@@ -279,7 +279,7 @@ def test_the_triggers_count_the_groups_of_subjects_likewise(name: str) -> None:
         assert groups_in(f"+ {cursor.fetchone()[0]}")[1:] == (group_of(name),)
 
 
-def test_more_processes_than_slots_are_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_processes_than_slots_are_reported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from dashboard.response_cache import epoch as module
 
     generation_at(path)

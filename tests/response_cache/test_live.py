@@ -415,7 +415,7 @@ def test_changes_by_other_channels_are_heard_and_a_lost_listener_listens_again(s
     until(lambda: all(site.is_hit(server) for server in CACHING), pause=0.2)
 
 
-def test_a_host_that_stands_still_has_lost_its_lease_when_the_write_is_answered(site: Site) -> None:
+def test_a_host_that_pauses_has_lost_its_lease_when_the_write_is_answered(site: Site) -> None:
     site.ask("first", "PUT", "/config", {"compatibility": "NONE"})
     # A lease that was renewed late, on a busy machine, only means that the server caches again a little later.
     until(lambda: site.is_hit("third"), pause=0.2)

@@ -98,7 +98,7 @@ def test_versions_of_the_own_subject_stay(owners: str, shown: str) -> None:
     assert redacted_evidence(evidence, "orders-value") == {"owners": shown}
 
 
-def test_a_name_that_stands_elsewhere_in_a_sentence_hides_it() -> None:
+def test_a_name_that_occurs_elsewhere_in_a_sentence_hides_it() -> None:
     text = redacted_text("Began after secret was registered.", {"owners": "secret version 1"}, "orders-value")
     assert text == "This text names subjects that you can’t read."
     assert redacted_text("Topic secrets.", {"owners": "secret version 1"}, "orders-value") == "Topic secrets."

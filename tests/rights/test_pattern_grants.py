@@ -156,7 +156,7 @@ def test_texts_and_guids_are_read(reader: Client, subjects: dict[str, str]) -> N
     ]
 
 
-def test_how_many_other_schemas_there_are_is_not_told(reader: Client) -> None:
+def test_how_many_other_schemas_there_are_is_not_reported(reader: Client) -> None:
     assert "maxId" not in said(reader, f"/schemas/ids/{ORDER_ID}?fetchMaxId=true")[1]
 
 
@@ -221,7 +221,7 @@ def test_nobody_reads_by_referring(secret_of: Callable[..., str]) -> None:
     assert said(client, "/subjects/hidden-value/versions/1")[0] == 403
 
 
-def test_ids_that_refer_are_told_as_far_as_they_may_be_read(secret_of: Callable[..., str]) -> None:
+def test_ids_that_refer_are_reported_as_far_as_they_may_be_read(secret_of: Callable[..., str]) -> None:
     client = RawClient(headers={"authorization": f"Bearer {secret_of('geo')}", "accept": "*/*"})
     assert said(client, "/subjects/geo/versions/1/referencedby") == (200, [])
     assert said(client, f"{GOOGLE}/subjects/geo/versions/1/referencedby") == (200, [])
@@ -261,7 +261,7 @@ def test_an_unmodified_client_decodes_with_least_rights(
     assert refused.value.http_status_code == 404
 
 
-def test_associations_are_told_of_readable_subjects(reader: Client, system: Actor) -> None:
+def test_associations_of_readable_subjects_are_reported(reader: Client, system: Actor) -> None:
     for number, topic in enumerate(("s-orders", "hidden")):
         associate(
             registry="dev",

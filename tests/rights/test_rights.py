@@ -45,7 +45,7 @@ def routes(*, canonical: bool) -> list[Route]:
     return sorted({row_of(route): route for route in own}.values())
 
 
-def test_every_address_stands_in_the_data_and_nothing_else_does() -> None:
+def test_every_address_is_in_the_data_and_nothing_else_does() -> None:
     rows = {row_of(route) for route in all_routes()}
     assert rows - set(ROWS) == set(), "say in tests/rights/rights.yaml who may call these"
     assert set(ROWS) - rows == set(), "these are no addresses any more"

@@ -173,7 +173,7 @@ def test_probes_of_readiness_share_one_check_and_a_deadline(monkeypatch: pytest.
         (b"/%ff%zz%", b"", "/%ff%zz%", "/\xff%zz%"),
     ],
 )
-def test_the_target_is_told_raw_and_decoded(raw: bytes, query: bytes, target: str, path: str) -> None:
+def test_the_target_is_reported_raw_and_decoded(raw: bytes, query: bytes, target: str, path: str) -> None:
     environ = build_environ(scope(raw, query_string=query), sys.stdin.buffer, 0)
     assert (environ["RAW_URI"], environ["PATH_INFO"]) == (target, path)
     assert environ["QUERY_STRING"] == query.decode()

@@ -186,7 +186,7 @@ def test_two_at_once_install_once(clone: Clone) -> None:
     assert sum("Another process is installing" in text for text in shown) == 1
 
 
-def test_an_environment_whose_python_is_gone_is_made_anew(clone: Clone) -> None:
+def test_an_environment_whose_python_is_gone_is_recreated(clone: Clone) -> None:
     clone.run("hello")
     python = clone.root / ".venv/bin/python"
     python.unlink()

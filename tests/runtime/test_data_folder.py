@@ -47,7 +47,7 @@ def test_a_folder_on_the_command_line_comes_first(data: Path, tmp_path: Path, mo
 
 
 @pytest.mark.parametrize("name", ["SCHEMADESK_UP", "DATABASE_URL"])
-def test_who_has_been_told_already_takes_nothing(data: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_who_has_been_notified_already_takes_nothing(data: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     running = claim(data, print)
     running.publish(environment=GIVEN)
     monkeypatch.setenv(name, "1")

@@ -179,7 +179,7 @@ def test_a_lock_file_that_cannot_be_used_is_named(tmp_path: Path, text: str) -> 
         ("http://user:secret@proxy.example", ["-Dhttps.proxyHost=proxy.example", "-Dhttps.proxyPort=80"]),
     ],
 )
-def test_the_proxy_of_the_environment_is_told_to_java(
+def test_the_proxy_of_the_environment_is_passed_to_java(
     monkeypatch: pytest.MonkeyPatch, proxy: str, options: list[str]
 ) -> None:
     monkeypatch.delenv("https_proxy", raising=False)

@@ -178,7 +178,7 @@ class Replies:
         return "there" if self.is_there else None
 
 
-def test_a_part_that_runs_but_hangs_is_told_and_restarted_like_one_that_ends(tmp_path: Path) -> None:
+def test_a_part_that_runs_but_hangs_is_reported_and_restarted_like_one_that_ends(tmp_path: Path) -> None:
     replies = Replies()
     clock = Clock(tmp_path, replace(PART, answer=replies, without="nothing is queued"))
     clock.go(100)

@@ -175,6 +175,6 @@ def test_a_kept_port_that_was_taken_meanwhile_is_replaced(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"kafka": "x"}', '{"kafka": 99999999}', "{"])
-def test_a_file_of_ports_that_makes_no_sense_is_written_anew(tmp_path: Path, text: str) -> None:
+def test_a_file_of_ports_that_makes_no_sense_is_rewritten(tmp_path: Path, text: str) -> None:
     (tmp_path / "ports.json").write_text(text)
     assert is_free(kept_ports(tmp_path, ["kafka"])["kafka"])

@@ -109,7 +109,7 @@ def test_files_of_another_major_version_are_refused_with_the_way_out(layout: Lay
         postgres.prepare(other)
 
 
-def test_what_an_interrupted_initdb_left_is_made_anew(layout: Layout, tmp_path: Path) -> None:
+def test_what_an_interrupted_initdb_left_is_recreated(layout: Layout, tmp_path: Path) -> None:
     other = Layout.at(tmp_path / "data", layout.watchdog, durable=False)
     (other.data / "postgres.new").mkdir()
     (other.data / "postgres.new/half").write_text("")

@@ -112,7 +112,7 @@ def server(name: str, port: int, **more: object) -> dict[str, object]:
     return {"name": name, "argv": argv, "port": port, **more}
 
 
-def test_a_part_that_hangs_is_told_and_started_again(stand_in: Start, tmp_path: Path) -> None:
+def test_a_part_that_hangs_is_reported_and_started_again(stand_in: Start, tmp_path: Path) -> None:
     up = stand_in(server("web", free_port()))
     up.wait_for("all there")
     hung = up.child("http.server")
@@ -126,7 +126,7 @@ def test_a_part_that_hangs_is_told_and_started_again(stand_in: Start, tmp_path: 
     assert up.left(0) == []
 
 
-def test_a_part_that_keeps_data_and_hangs_is_only_told_and_so_is_not_what_needs_it(stand_in: Start) -> None:
+def test_a_part_that_keeps_data_and_hangs_is_only_reported_and_so_is_not_what_needs_it(stand_in: Start) -> None:
     """The web process hangs as well, since it waits for the database."""
     up = stand_in(server("postgres", free_port(), keeps_data=True), server("web", free_port(), after=["postgres"]))
     up.wait_for("all there")

@@ -78,7 +78,7 @@ TROUBLES = {
 @ON_LINUX
 @pytest.mark.slow
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_a_limit_is_met_and_told_and_the_next_caller_is_served(make: Callable[..., Pool], trouble: str) -> None:
+def test_a_limit_is_met_and_reported_and_the_next_caller_is_served(make: Callable[..., Pool], trouble: str) -> None:
     verb, arguments, limit, words = TROUBLES[trouble]
     seconds = 1.0 if "time" in limit else 30.0  # on a busy machine a second may be over before another limit is met
     pool = make(children=1, seconds=seconds, memory=300 * MIB, answer=MIB)

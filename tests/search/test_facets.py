@@ -162,7 +162,7 @@ def test_without_owners_everything_is_without_one(dev: Registry) -> None:
         ("_UNOWNED", USUAL),
     ],
 )
-def test_what_takes_too_long_isnt_told(
+def test_what_takes_too_long_isnt_reported(
     dev: Registry, monkeypatch: pytest.MonkeyPatch, part: str, counted: set[str]
 ) -> None:
     slow = "SELECT 'format', 'AVRO', 1 FROM pg_sleep(9)"

@@ -124,7 +124,7 @@ def test_an_existing_database_catches_up_in_bounded_batches(registries: None, sy
     assert len(entries()) == 7
 
 
-def test_the_sweep_finds_what_no_trigger_told_of(two_versions: None) -> None:
+def test_the_sweep_finds_what_no_trigger_reported(two_versions: None) -> None:
     services.index_stale()
     assert services.queue_missing() == 0
     IndexedSubject.objects.update(version_pk=1_000_000)

@@ -83,7 +83,7 @@ def test_all_of_a_group_is_paged(register: Callable[..., int], look: Callable[[s
     assert reader.get("/ui/search", {"q": "a", "group": "people"}).status_code == 422
 
 
-def test_suggestions_stand_where_nothing_fits(subjects: None, look: Callable[[str], Client]) -> None:
+def test_suggestions_appear_where_nothing_fits(subjects: None, look: Callable[[str], Client]) -> None:
     page = look("reader").get("/ui/search", {"q": "field:salary_amounts type:nothing"}).content.decode()
     assert "Did you mean" in page
     assert "salary_amount" in page

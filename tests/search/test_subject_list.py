@@ -122,7 +122,7 @@ def test_pages_by_health_and_by_versions_lead_through_all_and_back(troubled: Reg
 
 @pytest.mark.parametrize("sort", ["", "versions"])
 @pytest.mark.parametrize("chosen", [{"text": "a"}, {"text": "nothing has this"}, {"level": "BACKWARD"}], ids=str)
-def test_few_and_many_found_stand_in_the_same_order(
+def test_few_and_many_found_are_in_the_same_order(
     troubled: Registry, monkeypatch: pytest.MonkeyPatch, sort: str, chosen: dict[str, str]
 ) -> None:
     def pages() -> list[list[str]]:

@@ -157,7 +157,7 @@ def test_changes_are_sentences_to_a_screen_reader(page: Page, address: str) -> N
     assert "insertion" in text and "deletion" in text
 
 
-def test_a_report_is_told_in_words(page: Page, address: str) -> None:
+def test_a_report_is_written_in_words(page: Page, address: str) -> None:
     page.goto(f"{address}/gallery/report")
     told = page.locator("main").aria_snapshot()
     assert re.search(r"- status:", told), "the verdict is said when it comes"

@@ -271,7 +271,7 @@ def test_which_operator_is_meant_must_be_clear() -> None:
     assert checked(operator=0).verdict == "fine"
 
 
-def test_every_rule_of_a_restart_is_told_in_a_case_here_or_in_the_matrix() -> None:
+def test_every_rule_of_a_restart_is_reported_in_a_case_here_or_in_the_matrix() -> None:
     here = Path(__file__).parent
     told = "".join(
         (here / name).read_text() for name in ("test_check.py", "test_hazards.py", "test_damage.py", "test_sources.py")

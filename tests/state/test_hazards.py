@@ -92,7 +92,7 @@ def test_what_concerns_the_operator_as_a_whole(
 
 
 @pytest.mark.requirement("DBX-4")
-def test_the_format_of_a_checkpoint_is_told_by_its_commits(totals: Path) -> None:
+def test_the_format_of_a_checkpoint_is_reported_by_its_commits(totals: Path) -> None:
     newest = totals / "commits" / "4"
     newest.write_text(
         'v2\n{"nextBatchWatermarkMs":0,"stateUniqueIds":{"0":[["9c322c60-b075-44a1-b9db-29fd6bd10a8e"]]}}'

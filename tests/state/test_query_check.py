@@ -231,7 +231,7 @@ def test_the_command_takes_both_descriptions(tmp_path: Path, capsys: pytest.Capt
         call_command("check_state", *arguments)
 
 
-def test_every_rule_is_told_in_a_case() -> None:
+def test_every_rule_is_reported_in_a_case() -> None:
     told = Path(__file__).read_text() + (Path(__file__).parent / "test_sources.py").read_text()
     assert [rule for rule in OPERATOR_RULES if rule not in told] == []
 

@@ -111,7 +111,7 @@ def test_rows_that_no_scan_could_read_are_said_with_the_reason(
     )
 
 
-def test_variables_of_one_name_in_two_operators_are_told_apart(
+def test_variables_of_one_name_in_two_operators_are_distinguished(
     person: Callable[[str], Actor], settings: Any, tmp_path: Path
 ) -> None:
     settings.CHECKPOINT_ROOTS = [tmp_path]

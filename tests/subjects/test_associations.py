@@ -82,7 +82,7 @@ def test_a_subject_has_one_owner_and_no_referrer(clients: Clients) -> None:
 
 
 @pytest.mark.django_db
-def test_who_associates_stands_in_the_audit(register: Callable[..., Any], system: Actor) -> None:
+def test_who_associates_is_in_the_audit(register: Callable[..., Any], system: Actor) -> None:
     register("orders", PLAIN)
     associate(registry="dev", resource=topic("t"), specs=[asked("orders")], by=system, create=True)
     (event,) = AuditEvent.objects.filter(table="subjects_association")

@@ -66,7 +66,7 @@ def told() -> list[tuple[str, str, str]]:
     return found
 
 
-def test_a_version_is_told_of_and_one_that_is_there_isn_t(listening: None, register: Register) -> None:
+def test_a_version_is_reported_and_one_that_is_there_isn_t(listening: None, register: Register) -> None:
     register("orders-value", V1)
     notice = Notice.objects.get()
     assert (notice.registry, notice.url) == ("dev", "/ui/registries/dev/subjects/orders-value/")
@@ -82,7 +82,7 @@ def test_a_version_is_told_of_and_one_that_is_there_isn_t(listening: None, regis
     assert told()[0][2].endswith("by tests, forced: agreed with all.")
 
 
-def test_what_is_undone_is_not_told(listening: None, register: Register) -> None:
+def test_what_is_undone_is_not_reported(listening: None, register: Register) -> None:
     with pytest.raises(RuntimeError), transaction.atomic():
         register("orders-value", V1)
         raise RuntimeError
@@ -97,7 +97,7 @@ def test_the_link_leads_to_the_subject_whatever_it_is_called(listening: None, re
     assert Notice.objects.get().url == subject_url("dev", name)
 
 
-def test_deletions_are_told_once_a_call(listening: None, register: Register, system: Actor) -> None:
+def test_deletions_are_reported_once_a_call(listening: None, register: Register, system: Actor) -> None:
     for fields in ("a", "ab", "abc"):
         columns = [{"name": field, "type": "int", "default": 0} for field in fields]
         register("orders-value", {**V1, "fields": columns})
@@ -116,7 +116,7 @@ def test_deletions_are_told_once_a_call(listening: None, register: Register, sys
     assert len(told()) == 1, "soft and permanent at once are one deletion"
 
 
-def test_settings_are_told_where_they_change(listening: None, registries: None, system: Actor) -> None:
+def test_settings_are_reported_where_they_change(listening: None, registries: None, system: Actor) -> None:
     team = SubjectName(".team", "")
     for _ in range(2):
         set_config(registry="dev", subject=ORDERS, level="FULL", by=system)
@@ -136,7 +136,7 @@ def test_settings_are_told_where_they_change(listening: None, registries: None, 
     ]  # fmt: skip
 
 
-def test_modes_are_told_where_they_change_to_who_manages_too(registries: None, person: Any, system: Actor) -> None:
+def test_modes_are_reported_where_they_change_to_who_manages_too(registries: None, person: Any, system: Actor) -> None:
     person("admin")
     for _ in range(2):
         set_mode(registry="dev", subject=None, mode="READONLY", by=system)
@@ -149,7 +149,7 @@ def test_modes_are_told_where_they_change_to_who_manages_too(registries: None, p
     ]
 
 
-def test_an_import_is_told_once(listening: None, registries: None, system: Actor, tmp_path: Path) -> None:
+def test_an_import_is_reported_once(listening: None, registries: None, system: Actor, tmp_path: Path) -> None:
     furnish("staging", system)
     snapshot = contents_of(Registry.objects.get(name="staging"))
     told()
@@ -166,7 +166,7 @@ def test_an_import_is_told_once(listening: None, registries: None, system: Actor
     assert told() == []
 
 
-def test_a_mirror_is_told_once_a_sync_and_its_failure_once(listening: None, mirror: int, remote: Remote) -> None:
+def test_a_mirror_is_reported_once_a_sync_and_its_failure_once(listening: None, mirror: int, remote: Remote) -> None:
     remote.entries = [entry("a"), entry("a", 2, 2), entry("b", 1, 3)]
     remote.more = {"/config/a": {"compatibilityLevel": "FULL"}}
     told()

@@ -420,7 +420,7 @@ def test_a_service_is_tried_again_after_a_deadlock(transactional_db: None, cause
     assert len(calls) == RETRIES + 1
 
 
-def test_other_failures_are_told_at_once(transactional_db: None) -> None:
+def test_other_failures_are_reported_at_once(transactional_db: None) -> None:
     calls, service = broken_by(UndefinedTable, 1)
     with pytest.raises(OperationalError):
         retried(service)()

@@ -177,7 +177,7 @@ def test_when_the_time_is_over_it_says_so_and_goes_on_from_there(past: Callable[
     assert list(failing(what_if(dev, "FULL", cursor=first.cursor))) == ["s2", "s3"]
 
 
-def test_a_subject_that_takes_all_of_the_time_is_told_to_be_judged_in_part(
+def test_a_subject_that_takes_all_of_the_time_is_reported_as_judged_in_part(
     past: Callable[..., None], dev: Registry
 ) -> None:
     past("long", "a", "b", "c", "d")
@@ -312,7 +312,7 @@ def test_a_level_of_their_own_keeps_requests_as_they_are(
     assert requests_under(staging, "FORWARD", SubjectName(".", "other"), by=system).total == 0
 
 
-def test_a_request_that_somebody_may_not_read_is_not_told(
+def test_a_request_that_somebody_may_not_read_is_not_mentioned(
     asked: Callable[[str, str, str], int], staging: Registry, system: Actor
 ) -> None:
     asked("t", "a", "b?")

@@ -480,7 +480,7 @@ def test_what_may_be_equal_is_never_missed(dev: Registry, register: Register, st
 
 
 @pytest.mark.requirement("GOO-3")
-def test_a_registration_makes_the_subject_anew_that_was_removed_while_it_waited(
+def test_a_registration_recreates_the_subject_that_was_removed_while_it_waited(
     transactional_db: None, registries: None, system: Actor, clients: Clients
 ) -> None:
     """The subject was there when the statement began that waits for the policy lock."""

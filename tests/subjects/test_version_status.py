@@ -64,7 +64,7 @@ def decide(by: Actor, standing: str = "deprecated", version: int | str = 1, **mo
     return set_standing(**{**place, **more}, version=version, standing=standing, by=by)
 
 
-def test_what_is_decided_stands_is_changed_and_is_taken_back(two: None, dev: Registry, person: Any) -> None:
+def test_what_is_decided_is_kept_is_changed_and_is_taken_back(two: None, dev: Registry, person: Any) -> None:
     steward, end = person("steward"), timezone.now() + timedelta(days=30)
     first = decide(steward, ends_at=end)
     assert get_version(dev, ORDERS, 1).standing == first
@@ -186,7 +186,7 @@ def test_a_closed_environment_asks_its_gate(two: None, person: Any, system: Acto
     assert decide(person("approver"), registry="prod", release=True).standing == "deprecated"
 
 
-def test_a_definition_is_told_of_where_no_live_version_is_good(dev: Registry, register: Register, person: Any) -> None:
+def test_a_definition_is_reported_where_no_live_version_is_good(dev: Registry, register: Register, person: Any) -> None:
     steward = person("steward")
     first = register("orders-value", schema("a"))
     assert register("copy", schema("a")).schema_id == first.schema_id
@@ -206,7 +206,7 @@ def test_a_definition_is_told_of_where_no_live_version_is_good(dev: Registry, re
     assert only.standing == "retired", "a soft-deleted one doesn't count beside a live one"
 
 
-def test_a_removed_version_leaves_nothing_and_its_number_starts_anew(
+def test_a_removed_version_leaves_nothing_and_its_number_starts_again(
     two: None, dev: Registry, person: Any, register: Register, system: Actor
 ) -> None:
     decide(person("steward"), version=2)
@@ -231,7 +231,7 @@ def told(event: str) -> list[tuple[str, str]]:
     return list(rows.values_list("user__username", "notice__text"))
 
 
-def test_owners_are_told_but_not_of_what_they_did_themselves(two: None, person: Any) -> None:
+def test_owners_are_notified_but_not_of_what_they_did_themselves(two: None, person: Any) -> None:
     steward, reader = person("steward"), person("reader")
     for who in (steward, reader):
         Ownership.objects.create(registry="dev", subject_pattern="orders-*", user_id=who.user_id)

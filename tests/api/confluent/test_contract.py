@@ -66,7 +66,7 @@ class Wanted:
 
 
 @pytest.mark.parametrize("case", list(cases()))
-def test_the_story_goes_as_told(case: dict[str, Any], api: Callable[[str], Client]) -> None:
+def test_the_story_goes_as_written(case: dict[str, Any], api: Callable[[str], Client]) -> None:
     clients: dict[str, Client] = {}
     for number, step in enumerate(case["steps"], start=1):
         who = step.get("by", "admin")
@@ -112,7 +112,7 @@ def tell(client: Client, step: dict[str, Any], where: str) -> None:
             assert wanted.items() <= item.items(), f"{where}: {item}"
 
 
-def test_every_case_is_told_apart() -> None:
+def test_every_case_is_distinguished() -> None:
     names = [case.id for case in cases()]
     assert len(names) == len(set(names))
     assert len(names) > 20
@@ -311,7 +311,7 @@ def test_schemas_of_any_text(text: str, schema_type: str, admin: Client) -> None
         (b'{"schema": "x", "version": true}', 422, "/version"),
     ],
 )  # fmt: skip
-def test_bodies_that_break_are_told_where(body: bytes, code: int, words: str, admin: Client) -> None:
+def test_bodies_that_break_are_reported_where(body: bytes, code: int, words: str, admin: Client) -> None:
     answer = send(admin, "POST", "/subjects/fresh/versions", body)
     assert answer.json()["error_code"] == code, answer.json()
     assert words in answer.json()["message"]

@@ -97,7 +97,7 @@ def test_the_default_client_registers_and_fetches(server: str, talk: Conversatio
 
 
 @pytest.mark.requirement("SCS-1")
-def test_the_default_client_is_told_of_refusals(server: str, talk: Conversation) -> None:
+def test_the_default_client_gets_refusals(server: str, talk: Conversation) -> None:
     talk.do("client", kind="default", endpoint=server)
     talk.do("register", subject="user", format="avro", definition=V1)
     assert talk.tell("register", subject="user", format="avro", definition=INCOMPATIBLE)["error"] == "Conflict"

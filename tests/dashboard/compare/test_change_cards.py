@@ -241,7 +241,7 @@ def test_two_versions_that_differ_beside_the_schema_alone_say_in_what(look: Brow
     assert same.extras == () and same.headline == "Same meaning"
 
 
-def test_references_that_lead_elsewhere_are_told(look: Browser, cast: Cast) -> None:
+def test_references_that_lead_elsewhere_are_reported(look: Browser, cast: Cast) -> None:
     names = {"type": "record", "name": "Customer", "fields": [{"name": "id", "type": "long"}]}
     more = {**names, "fields": [*names["fields"], {"name": "vip", "type": "boolean", "default": False}]}
     for schema in (names, more):

@@ -178,7 +178,7 @@ def test_a_sound_side_of_another_registry_is_shown(look: Look, steward: Actor, s
     assert "Version 1 exists" in read(response) and "customer_name" in read(response)
 
 
-def test_settings_that_differ_are_told(look: Look, steward: Actor, system: Actor) -> None:
+def test_settings_that_differ_are_reported(look: Look, steward: Actor, system: Actor) -> None:
     register_version(registry="staging", subject=ORDERS, text=json.dumps(V1), by=system)
     set_config(registry="staging", subject=ORDERS, level="FULL", by=system)
     set_mode(registry="staging", subject=ORDERS, mode="READONLY", by=system)

@@ -302,7 +302,9 @@ def test_a_report_shows_what_the_text_changes_of_the_newest_version(reader: Clie
     assert first.context["page"].comparison is None
 
 
-def test_findings_are_told_in_business_words_with_the_schemas_one_click_away(reader: Client, content: Actor) -> None:
+def test_findings_are_reported_in_business_words_with_the_schemas_one_click_away(
+    reader: Client, content: Actor
+) -> None:
     plain, in_business_words = (
         check(reader, PROPOSED, words=wording).context["page"].result for wording in ("", "business")
     )
@@ -377,7 +379,7 @@ def test_by_the_data_the_page_warns_of_what_no_value_shows(reader: Client, conte
     assert "so the reader can't tell whether it is set" in text
 
 
-def test_the_policy_in_force_is_told_with_the_weight_of_each_finding(reader: Client, content: Actor) -> None:
+def test_the_policy_in_force_is_reported_with_the_weight_of_each_finding(reader: Client, content: Actor) -> None:
     set_config(registry="dev", subject=ORDERS, policy="oracle_nosql", by=content)
     text = seen(check(reader, PROPOSED))
     assert "Verdict of the policy oracle_nosql: rejected." in text
@@ -591,7 +593,7 @@ def test_costly_schemas_are_compared_in_a_child(
     assert "Silently reset" in seen(reader.get(f"{PEOPLE}simulate?part=modify"))
 
 
-def test_without_time_for_proof_the_rules_are_told_alone(
+def test_without_time_for_proof_the_rules_are_reported_alone(
     reader: Client, content: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def too_costly(*arguments: Any) -> Any:

@@ -107,7 +107,7 @@ def test_a_comparison_says_of_each_change_what_data_say_of_it(
     assert "Order.fax is filled in 50 % of 2,100 messages" in html.unescape(client.get(address).content.decode())
 
 
-def test_what_data_of_elsewhere_say_is_not_told(client: Client, scanned: Topic, person: Any, system: Actor) -> None:
+def test_what_data_of_elsewhere_say_is_not_reported(client: Client, scanned: Topic, person: Any, system: Actor) -> None:
     set_config(registry="staging", subject=SUBJECT, level="NONE", by=system)
     register_version(registry="staging", subject=SUBJECT, text=record(ID, FAX), by=system)
     register_version(registry="dev", subject=SubjectName(".", "other"), text=record(ID, NUMBER), by=system)

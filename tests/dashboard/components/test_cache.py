@@ -38,7 +38,7 @@ def test_the_past_is_kept_beside_the_present(reads: Iterator[int]) -> None:
 
 
 @pytest.mark.parametrize("part", ["get", "set"])
-def test_without_valkey_it_is_read_anew(reads: Iterator[int], monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+def test_without_valkey_it_is_read_again(reads: Iterator[int], monkeypatch: pytest.MonkeyPatch, part: str) -> None:
     def away(*_: object, **__: object) -> None:
         raise RedisConnectionError("away")
 

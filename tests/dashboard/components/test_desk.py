@@ -77,7 +77,7 @@ def test_in_the_viewers_zone_utc_stays_at_hand() -> None:
         ("/ui/", "<script>\x00", "UTC"),
     ],
 )
-def test_the_zone_is_the_one_that_the_browser_told(path: str, cookie: str, zone: str) -> None:
+def test_the_zone_is_the_one_that_the_browser_reported(path: str, cookie: str, zone: str) -> None:
     request = RequestFactory().get(path)
     request.COOKIES["zone"] = cookie
     zones: list[str] = []

@@ -159,7 +159,7 @@ def test_an_object_that_fits_is_a_line() -> None:
     assert laid_out(text, width=120) == text.replace("{", "{ ").replace("}", " }")
 
 
-def test_texts_that_were_compared_are_told_apart_by_text_layout_and_limit() -> None:
+def test_texts_that_were_compared_are_distinguished_by_text_layout_and_limit() -> None:
     one, other = '{"a": [1, 2, 3]}', '{"a": [1, 2, 4]}'
     for _ in range(2):
         assert laid_out_diff(one, other, str) == text_diff(one, other)

@@ -67,7 +67,7 @@ def test_the_scheduler_is_well_while_tasks_run(registries: None) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_events_that_nobody_seals_and_a_cut_end_are_told(registries: None) -> None:
+def test_events_that_nobody_seals_and_a_cut_end_are_reported(registries: None) -> None:
     with as_owner():
         AuditEvent.objects.update(at=timezone.now() - timedelta(hours=1))
     assert "aren't sealed" in one("audit").sentence

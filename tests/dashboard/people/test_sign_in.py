@@ -56,7 +56,7 @@ def test_nobody_signs_up(db: None) -> None:
     assert answer.status_code == 200
 
 
-def test_a_changed_password_stands_in_the_audit_with_its_owner(password: str, person: Callable[[str], Actor]) -> None:
+def test_a_changed_password_is_in_the_audit_with_its_owner(password: str, person: Callable[[str], Actor]) -> None:
     client = signed_in("steward")
     new = "correct horse battery"
     client.post("/ui/accounts/password/change/", {"oldpassword": password, "password1": new, "password2": new})

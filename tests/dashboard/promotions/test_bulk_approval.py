@@ -178,7 +178,7 @@ def test_what_one_may_not_approve_is_left_out(look: Browser, cast: Cast, make: C
     assert state_of(own) == "in review"
 
 
-def test_what_one_may_not_read_is_not_told_from_what_is_not_there(
+def test_what_one_may_not_read_looks_like_what_is_not_there(
     look: Browser, cast: Cast, make: Callable[[int], list[int]], person: Callable[[str], Actor]
 ) -> None:
     (number,) = make(1)
@@ -296,7 +296,7 @@ def test_a_freeze_counts_as_long_as_it_lasts(look: Browser, cast: Cast, make: Ca
     assert [check["code"] for check in selectors.get_request(number).failing] == ["freeze"]
 
 
-def test_a_frozen_target_stops_no_approval_and_is_told(
+def test_a_frozen_target_stops_no_approval_and_is_reported(
     look: Browser, cast: Cast, make: Callable[[int], list[int]]
 ) -> None:
     (number,) = make(1)

@@ -155,7 +155,7 @@ def test_what_voided_the_approval_stands_at_the_top(look: Browser, cast: Cast, v
     assert state_of(number) == "in review"
 
 
-def test_stale_checks_are_told_and_run_again(look: Browser, cast: Cast, versions: None) -> None:
+def test_stale_checks_are_reported_and_run_again(look: Browser, cast: Cast, versions: None) -> None:
     number = ask(cast, version=2, target="staging")
     register({**V1, "doc": "other"}, cast["steward"], registry="staging")
     text = text_of(look("approver").get(f"/ui/promotions/{number}"))
@@ -726,7 +726,7 @@ def test_a_checked_text_shows_its_changes_and_all_levels_before_it_is_submitted(
         ({"text": json.dumps(V1), "subject": ""}, "", "Press “Check”"),
     ],
 )
-def test_while_it_is_written_a_text_is_told_what_a_check_of_it_says(
+def test_a_text_is_checked_while_it_is_written(
     look: Browser, cast: Cast, versions: None, sent: dict[str, str], said: str, words: str
 ) -> None:
     """The same as the button's answer, without a page around it, and without what would interrupt a screen reader."""
@@ -870,7 +870,7 @@ def test_what_is_not_there_is_not_found(look: Browser, address: str) -> None:
     assert look("steward").get(address).status_code == 404
 
 
-def test_a_request_of_secret_subjects_is_not_told_from_none(look: Browser, cast: Cast, versions: None) -> None:
+def test_a_request_of_secret_subjects_looks_like_none(look: Browser, cast: Cast, versions: None) -> None:
     number = ask(cast, version=2, target="staging")
     RoleGrant.objects.filter(user__username="reader").update(subject_pattern="payments-*")
     client = look("reader")

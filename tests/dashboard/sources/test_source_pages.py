@@ -331,7 +331,7 @@ def test_a_tested_cluster_is_not_kept(
     assert look("reader").post("/ui/clusters/add", body).status_code == 403
 
 
-def test_usage_asks_the_clusters_only_when_told(
+def test_usage_asks_the_clusters_only_on_request(
     look: Callable[[str], Client], content: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clusters = []

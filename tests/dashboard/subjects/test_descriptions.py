@@ -296,7 +296,7 @@ def changed(subjects: None, system: Actor) -> None:
 
 
 @pytest.mark.requirement("CARD-2")
-def test_changes_are_told_in_business_words_with_the_source_one_click_away(
+def test_changes_are_reported_in_business_words_with_the_source_one_click_away(
     changed: None, look: Callable[[str], Client]
 ) -> None:
     client = look("reader")

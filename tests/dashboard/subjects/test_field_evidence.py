@@ -138,7 +138,7 @@ def test_without_a_scan_the_page_says_that_nothing_is_known(
     assert page.count("not seen") == len(FIELDS) + 2
 
 
-def test_open_findings_stand_beside_their_field(topic: Topic, look: Callable[[str], Client]) -> None:
+def test_open_findings_are_beside_their_field(topic: Topic, look: Callable[[str], Client]) -> None:
     beside = find(topic, "NULL_SHARE_ROSE", "customerMail")
     find(topic, "FIELD_MISSING", "items[].price")
     undeclared = find(topic, "FIELD_UNDECLARED", "loyalty.<i>tier")

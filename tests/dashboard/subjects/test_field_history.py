@@ -78,7 +78,7 @@ def text_of(response: Any) -> str:
     return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", response.content.decode())))
 
 
-def test_every_version_that_did_something_is_told_in_order(add: Callable[..., None], dev: Registry) -> None:
+def test_every_version_that_did_something_is_reported_in_order(add: Callable[..., None], dev: Registry) -> None:
     add(*LIFE)
     history = field_history(dev, ORDERS, "Order.mail")
     assert told(history) == [
@@ -154,7 +154,7 @@ def test_old_versions_are_left_out_and_nothing_is_made_up_about_them(
     assert field_history(dev, ORDERS, "Order.mail", seconds=0).looked_at == 1
 
 
-def test_a_version_that_cannot_be_read_says_so_and_the_rest_is_told(
+def test_a_version_that_cannot_be_read_says_so_and_the_rest_is_reported(
     add: Callable[..., None], dev: Registry, look: Callable[[str], Client]
 ) -> None:
     add(*LIFE[:4])
@@ -202,7 +202,7 @@ def test_each_field_of_the_structure_leads_to_its_life(add: Callable[..., None],
         assert client.get(link).status_code == 200
 
 
-def test_what_data_say_of_it_is_told_by_day(
+def test_what_data_say_of_it_is_reported_by_day(
     add: Callable[..., None], dev: Registry, look: Callable[[str], Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(*LIFE[:3])

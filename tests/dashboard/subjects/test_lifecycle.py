@@ -168,7 +168,7 @@ def tell(user: Actor, **more: Any) -> None:
         notify(**{**happening, **more}, to=[user.user_id])
 
 
-def test_home_shows_what_was_told_until_it_is_read(
+def test_home_shows_what_was_reported_until_it_is_read(
     versions: None, look: Callable[[str], Client], person: Callable[[str], Actor]
 ) -> None:
     client, reader = look("reader"), person("reader")

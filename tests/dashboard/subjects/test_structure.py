@@ -91,7 +91,7 @@ def test_a_link_to_a_field_deep_inside_shows_it(deep: None, look: Callable[[str]
     assert f'<tr id="field-{position}">' in compact(response.content.decode())
 
 
-def test_what_was_found_is_told_from_what_is_around_it(deep: None, look: Callable[[str], Client]) -> None:
+def test_what_was_found_is_distinguished_from_what_is_around_it(deep: None, look: Callable[[str], Client]) -> None:
     response = look("reader").get(PAGE + "?filter=n1")
     page = response.context["page"].selected
     assert [(field.name, field.is_around) for field in page.fields] == [("r0", True), ("n1", False)]

@@ -139,7 +139,7 @@ def test_more_subjects_take_no_more_queries(client: Client, query: str) -> None:
     assert queries() <= before + 1  # counted only where there is another page
 
 
-def test_the_api_is_told_of_where_tokens_are_made(client: Client) -> None:
+def test_the_page_of_tokens_shows_how_to_use_the_api(client: Client) -> None:
     assert client.get("/ui/tokens").content.decode().count('href="/api/v1/docs/"') == 2
 
 
@@ -211,7 +211,7 @@ def test_what_takes_too_long_is_said(large: Client, monkeypatch: pytest.MonkeyPa
     assert "There are too many subjects to count in time." in page and "Avro (" not in page
 
 
-def test_who_may_not_read_is_told_no_numbers(large: Client, look: Callable[[str], Client]) -> None:
+def test_who_may_not_read_gets_no_numbers(large: Client, look: Callable[[str], Client]) -> None:
     RoleGrant.objects.filter(user__username="reader").delete()
     assert large.get(BASE, headers={"HX-Request": "true", "HX-Target": "counts"}).status_code == 403
 

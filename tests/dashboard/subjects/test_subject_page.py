@@ -304,7 +304,7 @@ def test_a_subject_that_is_soft_deleted_leads_to_its_restoring(
     assert page_of(client.get(PAGE)).restore is None
 
 
-def test_who_may_not_restore_is_told_why(three: None, system: Actor, look: Callable[[str], Client]) -> None:
+def test_who_may_not_restore_sees_why(three: None, system: Actor, look: Callable[[str], Client]) -> None:
     delete_subject(registry="dev", subject=ORDERS, by=system)
     response = look("reader").get(PAGE)
     assert not page_of(response).restore.allowed
@@ -466,7 +466,7 @@ def test_a_missing_subject_leads_to_the_nearest_and_to_where_it_is(
     assert nearest_of(client, "/ui/findings/999") == []
 
 
-def test_nothing_is_told_that_the_viewer_may_not_read(
+def test_nothing_is_reported_that_the_viewer_may_not_read(
     three: None, system: Actor, look: Callable[[str], Client]
 ) -> None:
     register(system, "a", subject=SubjectName(".", "bills-value"), registry="staging")

@@ -97,7 +97,7 @@ def test_no_more_is_parsed_than_is_drawn(look: Look, steward: Actor, monkeypatch
         ("?version=1", {"Order.f1": 1}),
     ],
 )
-def test_the_version_that_brought_a_field_is_told_where_it_is_known(
+def test_the_version_that_brought_a_field_is_reported_where_it_is_known(
     look: Look, steward: Actor, query: str, origins: dict[str, int | None]
 ) -> None:
     fields = {field.path: field.since for field in page_of(look("reader").get(f"{PAGE}{query}")).selected.fields}

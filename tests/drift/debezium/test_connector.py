@@ -373,7 +373,7 @@ def test_case(case: dict[str, Any]) -> None:
         assert {key: row[key] for key in expected} == expected
 
 
-def test_every_rule_has_a_case_with_it_and_none_stands_in_a_clean_one() -> None:
+def test_every_rule_has_a_case_with_it_and_none_is_in_a_clean_one() -> None:
     # A connector that was removed leaves nothing to judge: tested with a real one.
     assert {expected["rule"] for case in CASES for expected in case["findings"]} == set(RULES) - {"CONNECTOR_REMOVED"}
     assert sum(not case["findings"] for case in CASES) >= 8

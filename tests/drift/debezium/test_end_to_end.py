@@ -238,7 +238,7 @@ def refused(shop: Shop) -> None:
 
 
 @pytest.mark.requirement("DEB-2", "DEB-6")
-def test_what_stands_in_for_a_primary_key_and_what_the_connector_refuses(
+def test_what_replaces_a_primary_key_and_what_the_connector_refuses(
     connect_url: str, kafka_bootstrap: str, logical_postgres: str
 ) -> None:
     """Facts of the connector that the judgement goes by."""

@@ -111,7 +111,7 @@ def test_alter_table_shows_until_the_next_row(catalogs: tuple[Catalog, Catalog],
 
 @pytest.mark.requirement("DEB-7")
 @pytest.mark.parametrize("table", [table for table in ALTERED if ALTERED[table]["columns"]])
-def test_the_foretold_schema_is_the_one_that_came(catalogs: tuple[Catalog, Catalog], table: str) -> None:
+def test_the_predicted_schema_is_the_one_that_came(catalogs: tuple[Catalog, Catalog], table: str) -> None:
     """Made from the first version and the catalog: the fields of the version that the real converter registered."""
     first, second = (schema for event in events_of("altered", "avro", table) if (schema := schema_of(event, "value")))
     shape = expected(catalogs[1], "altered", table, "avro")

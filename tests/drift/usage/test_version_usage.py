@@ -155,7 +155,7 @@ def test_marks_of_all_framings_count_and_foreign_ones_do_not(dev: Registry, sour
     assert [item.messages for item in used(dev).versions] == [7, 8, 0]
 
 
-def test_the_same_id_in_topics_of_other_subjects_is_told_apart(
+def test_the_same_id_in_topics_of_other_subjects_is_distinguished(
     dev: Registry, source: Source, ids: list[int], system: Actor
 ) -> None:
     use(topic(source), ids[0], messages=5)
@@ -246,7 +246,7 @@ def test_a_subject_that_is_not_there(dev: Registry) -> None:
         used(dev, parse_subject("nothing-value"))
 
 
-def test_where_reading_began_is_kept_and_a_gap_begins_anew(source: Source) -> None:
+def test_where_reading_began_is_kept_and_a_gap_begins_again(source: Source) -> None:
     rows = {"orders": topic(source, read_from={}, positions={})}
 
     def read(start: int, end: int, *, low: int = 0, before: int = 0, restarted: bool = False) -> dict[str, int]:

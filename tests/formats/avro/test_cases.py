@@ -47,13 +47,13 @@ def new(case: dict[str, Any]) -> ParsedSchema:
     return AVRO_FORMAT.parse(json.dumps(case["new"]))
 
 
-def test_all_differences_are_told(case, old, new) -> None:
+def test_all_differences_are_reported(case, old, new) -> None:
     found = [[item.rule, item.path, item.pointer_old, item.pointer_new] for item in AVRO_FORMAT.diff(old, new)]
     assert found == case.get("differences", [])
 
 
 @pytest.mark.parametrize("direction", ["backward", "forward"])
-def test_all_breaks_are_told(case, old, new, direction) -> None:
+def test_all_breaks_are_reported(case, old, new, direction) -> None:
     reader, writer = (new, old) if direction == "backward" else (old, new)
     found = AVRO_FORMAT.incompatibilities(reader, writer)
     places = [[item.rule, item.path, item.reader_pointer, item.writer_pointer] for item in found]
@@ -65,7 +65,7 @@ def test_all_breaks_are_told(case, old, new, direction) -> None:
 
 
 @pytest.mark.parametrize("direction", ["backward", "forward"])
-def test_all_hazards_are_told(case, old, new, direction) -> None:
+def test_all_hazards_are_reported(case, old, new, direction) -> None:
     reader, writer = (new, old) if direction == "backward" else (old, new)
     found = [[item.rule, item.path] for item in AVRO_FORMAT.judge(reader, writer).hazards]
     assert found == case.get(f"{direction}_hazards", [])

@@ -104,7 +104,7 @@ def test_equal_schemas_convert_nothing() -> None:
 
 
 @pytest.mark.requirement("ORA-6")
-def test_where_the_reader_stops_its_own_error_is_told() -> None:
+def test_where_the_reader_stops_its_own_error_is_reported() -> None:
     got = AVRO.resolve(record({"name": "n", "type": "int"}), record({"name": "m", "type": "int"}), {"m": 1})
     assert got.value is None
     assert got.fields == ()
@@ -212,6 +212,6 @@ def test_no_example_is_made_where_none_can_be() -> None:
         AVRO.example(of({"type": "fixed", "name": "F", "size": 10_000_000}))
 
 
-def test_a_position_is_told_in_lines_and_columns() -> None:
+def test_a_position_is_reported_in_lines_and_columns() -> None:
     schema = AVRO.parse('{"type": "record",\n "name": "R",\n "fields": [\n  {"name": "a", "type": "int"}]}')
     assert AVRO.position(schema, "/fields/0/type") == (4, 25)

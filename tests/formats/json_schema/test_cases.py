@@ -43,14 +43,14 @@ def sides(case: dict[str, Any], direction: str) -> tuple[ParsedSchema, ParsedSch
 @pytest.mark.requirement("GOO-2")
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("case", CASES)
-def test_all_breaks_are_told_under_the_established_names(case: dict[str, Any], direction: str) -> None:
+def test_all_breaks_are_reported_under_the_established_names(case: dict[str, Any], direction: str) -> None:
     findings = JSON_SCHEMA.incompatibilities(*sides(case, direction))
     assert sorted([item.kind, item.location] for item in findings) == sorted(case.get(direction, []))
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("case", CASES)
-def test_all_hazards_are_told(case: dict[str, Any], direction: str) -> None:
+def test_all_hazards_are_reported(case: dict[str, Any], direction: str) -> None:
     findings = JSON_SCHEMA.judge(*sides(case, direction)).hazards
     assert sorted([item.rule, item.path] for item in findings) == sorted(case.get(f"{direction}_hazards", []))
     assert all(item.severity == "warning" for item in findings)
@@ -59,7 +59,7 @@ def test_all_hazards_are_told(case: dict[str, Any], direction: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("case", CASES)
-def test_the_truth_stands_beside(case: dict[str, Any], direction: str) -> None:
+def test_the_truth_is_beside_it(case: dict[str, Any], direction: str) -> None:
     reader, writer = sides(case, direction)
     truth = JSON_SCHEMA.truth(reader, writer)
     assert truth.answer == case["truth"][direction], truth.how
@@ -75,7 +75,7 @@ def test_the_lenient_policy(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", DIFFERENCES)
-def test_all_differences_are_told(case: dict[str, Any]) -> None:
+def test_all_differences_are_reported(case: dict[str, Any]) -> None:
     old, new = pair(case)
     differences = [[item.rule, item.path, item.pointer_old, item.pointer_new] for item in JSON_SCHEMA.diff(old, new)]
     assert differences == case["differences"]

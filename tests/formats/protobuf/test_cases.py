@@ -63,7 +63,7 @@ def pair(old: ParsedSchema, new: ParsedSchema, direction: str) -> tuple[ParsedSc
     return (new, old) if direction == "backward" else (old, new)
 
 
-def test_all_differences_are_told(case, old, new) -> None:
+def test_all_differences_are_reported(case, old, new) -> None:
     differences = PROTOBUF.diff(old, new)
     assert [[item.rule, item.path] for item in differences] == case.get("differences", [])
 
@@ -101,7 +101,7 @@ def test_verdict_of_the_established_registry(case, old, new, direction) -> None:
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-def test_all_hazards_are_told(case, old, new, direction) -> None:
+def test_all_hazards_are_reported(case, old, new, direction) -> None:
     findings = PROTOBUF.judge(*pair(old, new, direction)).hazards
     assert [[item.rule, item.path] for item in findings] == case.get(f"{direction}_hazards", [])
     assert all(item.kind == "" and item.severity in ("value loss", "warning") for item in findings)

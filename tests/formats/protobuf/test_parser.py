@@ -208,7 +208,7 @@ def test_an_error_has_its_place(text: str, line: int, column: int | None, says: 
     assert column is None or caught.value.column == column
 
 
-def test_all_errors_are_told_and_no_more_than_twenty() -> None:
+def test_all_errors_are_reported_and_no_more_than_twenty() -> None:
     with pytest.raises(InvalidSchema) as caught:
         PROTOBUF.parse(P3 + "message A {\n  X a = 1;\n  Y b = 2;\n}")
     assert '"X" is not defined' in caught.value.message

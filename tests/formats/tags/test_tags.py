@@ -68,7 +68,7 @@ def test_what_a_schema_refers_to_is_found_but_not_changed() -> None:
         FORMATS["AVRO"].with_tags(schema, changes_of([EntityTags("sr_record", "I", ("A",))], ()))
 
 
-def test_a_file_of_that_name_that_declares_nothing_is_told() -> None:
+def test_a_file_of_that_name_that_declares_nothing_is_reported() -> None:
     own = 'syntax = "proto3"; package confluent; message Other { }'
     schema = FORMATS["PROTOBUF"].parse(
         'syntax = "proto3"; import "confluent/meta.proto"; message A { confluent.Other o = 1; }',

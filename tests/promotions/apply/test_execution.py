@@ -104,7 +104,7 @@ def test_all_steps_and_a_release_for_every_version(cast: dict[str, Actor], appro
     assert row.closed_at is not None
 
 
-def test_every_step_stands_in_the_audit_with_who_and_why(cast: dict[str, Actor], approved: int) -> None:
+def test_every_step_is_in_the_audit_with_who_and_why(cast: dict[str, Actor], approved: int) -> None:
     services.apply(request_id=approved, by=cast["approver2"])
     events = AuditEvent.objects.filter(table="promotions_applystep").order_by("pk")
     assert [(event.actor, event.channel, event.why) for event in events] == [

@@ -157,7 +157,7 @@ def frozen(cast: dict[str, Actor]) -> None:
     ],
     ids=["without_role", "without_account", "frozen"],
 )
-def test_what_stops_it_then_is_kept_and_told(
+def test_what_stops_it_then_is_kept_and_reported(
     cast: dict[str, Actor], approved: int, change: Callable[[dict[str, Actor]], None], said: str
 ) -> None:
     services.schedule(request_id=approved, by=cast["approver2"], at=in_an_hour())

@@ -232,7 +232,7 @@ def test_rules_are_named_as_far_as_they_match(cast: Cast) -> None:
 
 
 @pytest.mark.parametrize("who", ["reader", "approver"])
-def test_who_cannot_request_it_is_told_so(cast: Cast, who: str) -> None:
+def test_who_cannot_request_it_sees_why(cast: Cast, who: str) -> None:
     register(V1, cast)
     codes = [reason.code for reason in ask(cast, by=who).reasons]
     assert codes == (["approval", "rights"] if who == "reader" else ["approval"])

@@ -92,7 +92,7 @@ def test_a_reader_alone_is_not_hurt_by_what_only_writers_meet(cast: Cast) -> Non
     assert checked(WITHOUT_DEFAULT).verdict == "pass"
 
 
-def test_one_that_was_not_heard_of_is_told_apart(cast: Cast) -> None:
+def test_one_that_was_not_heard_of_is_distinguished(cast: Cast) -> None:
     there(cast, V1)
     declare(cast, "billing", version=1)
     Client.objects.update(seen_at=timezone.now() - LAPSES - timedelta(days=1))

@@ -108,7 +108,7 @@ def age(number: int, hours: int) -> RequestInfo:
     return selectors.get_request(number)
 
 
-def test_evidence_ages_at_the_request_without_its_being_planned_anew(cast: Cast, number: int) -> None:
+def test_evidence_ages_at_the_request_without_a_new_plan(cast: Cast, number: int) -> None:
     assert not applying(selectors.get_request(number), cast["approver"])
     info = age(number, 30)
     (against,) = applying(info, cast["approver"])

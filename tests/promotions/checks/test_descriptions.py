@@ -104,7 +104,7 @@ def test_another_description_stays_unless_the_settings_are_brought(
 
 
 @pytest.mark.parametrize(("with_config", "doc"), [(True, "Ours."), (False, "Theirs.")])
-def test_what_stands_in_the_target_afterwards(
+def test_what_is_in_the_target_afterwards(
     ask: Callable[..., int], person: Callable[[str], Actor], with_config: bool, doc: str
 ) -> None:
     number = ask("PII|Ours.", "PII|Theirs.", with_config=with_config)

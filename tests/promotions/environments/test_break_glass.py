@@ -70,7 +70,7 @@ def test_what_is_registered_already_is_given_in_a_closed_environment_too(cast: C
     assert AuditEvent.objects.count() == count
 
 
-def test_with_break_glass_its_person_changes_what_they_may_and_all_of_it_is_told(
+def test_with_break_glass_its_person_changes_what_they_may_and_all_of_it_is_notified(
     cast: Cast, person: Any, system: Actor
 ) -> None:
     fill(system, mode="READONLY")
@@ -90,7 +90,7 @@ def test_with_break_glass_its_person_changes_what_they_may_and_all_of_it_is_told
     ]
 
 
-def test_other_admins_are_told_and_whoever_opened_it_is_not(cast: Cast, person: Any, system: Actor) -> None:
+def test_other_admins_are_notified_and_whoever_opened_it_is_not(cast: Cast, person: Any, system: Actor) -> None:
     other = person("admin2")
     opened(cast)
     told = InboxEntry.objects.filter(notice__event="breakglass.opened").values_list("user_id", flat=True)
@@ -98,7 +98,7 @@ def test_other_admins_are_told_and_whoever_opened_it_is_not(cast: Cast, person: 
     assert cast["admin"].user_id not in told
 
 
-def test_nothing_is_used_and_nothing_told_of_what_fails(cast: Cast, system: Actor) -> None:
+def test_nothing_is_used_and_nobody_is_notified_of_what_fails(cast: Cast, system: Actor) -> None:
     fill(system)
     opened(cast)
     with pytest.raises(OperationNotPermitted):

@@ -169,7 +169,7 @@ def test_rules_and_freezes_of_a_closed_environment_are_not_removed_alone(cast: C
 
 
 @pytest.mark.parametrize("kind", LOOSER)
-def test_a_second_person_approves_and_it_is_told_and_stands_out(cast: Cast, kind: str) -> None:
+def test_a_second_person_approves_and_it_is_notified_and_stands_out(cast: Cast, kind: str) -> None:
     values, before = LOOSER[kind]
     change("prod", **before)
     number = asked(cast, values)
@@ -338,7 +338,7 @@ def test_two_clicks_of_two_people_are_one_change(cast: Cast) -> None:
 # -- break-glass ------------------------------------------------------------------------------------------------------
 
 
-def test_break_glass_loosens_is_counted_and_told(cast: Cast) -> None:
+def test_break_glass_loosens_is_counted_and_reported(cast: Cast) -> None:
     glass = services.open_break_glass(environment="prod", by=cast["admin"], reason="the broker is down")
     services.change_environment(environment="prod", by=cast["admin"], own_approval_allowed=True)
     assert environment_info("prod").break_glass[0].uses == 1

@@ -71,7 +71,7 @@ def test_rules_are_changed_and_the_audit_says_from_what_to_what(cast: Cast, chan
     assert (event.actor, event.why) == ("admin", f"change the environment dev: {said}")
 
 
-def test_a_change_of_rules_is_told_by_their_labels() -> None:
+def test_a_change_of_rules_is_reported_by_their_labels() -> None:
     before = {"is_closed": True, "reviews_needed": 2, "max_evidence_hours": 24}
     assert change_in_words(before, {"is_closed": False, "reviews_needed": 1, "max_evidence_hours": 0}) == (
         "closed: yes → no, approvals required: 2 → 1, maximum age of evidence in hours: 24 → 0"
@@ -164,7 +164,7 @@ def test_what_cannot_be_a_rule_is_refused(cast: Cast, service: str, values: dict
         getattr(services, service)(**{"environment": "prod", **values}, by=cast["admin"])
 
 
-def test_review_rules_come_and_go_and_none_stands_twice(cast: Cast) -> None:
+def test_review_rules_come_and_go_and_none_is_there_twice(cast: Cast) -> None:
     admin = cast["admin"]
     Group.objects.create(name="payments")
     numbers = [

@@ -74,7 +74,7 @@ def test_a_set_goes_with_all_that_it_refers_to_in_one_plan_whatever_the_order(re
     assert made.breaking, "money breaks BACKWARD, though its level there is NONE"
 
 
-def test_ids_are_told_by_context_and_kept_where_they_happen_to_be_the_same(registries: None, system: Actor) -> None:
+def test_ids_are_reported_by_context_and_kept_where_they_happen_to_be_the_same(registries: None, system: Actor) -> None:
     register(V1, system)
     register(V2, system)
     assert (plan((ORDERS, 2)).steps[0].expected_id, plan((ORDERS, 2)).steps[0].id_outlook) == (1, "different")

@@ -250,7 +250,7 @@ MOVEMENTS: dict[str, Callable[[TargetState], TargetState]] = {
 
 
 @pytest.mark.parametrize("movement", list(MOVEMENTS))
-def test_whatever_moves_at_the_target_moves_the_hash_and_is_told(movement: str) -> None:
+def test_whatever_moves_at_the_target_moves_the_hash_and_is_reported(movement: str) -> None:
     before = plan(wanted(ORDERS, 3, V2), STATE)
     after = plan(wanted(ORDERS, 3, V2), MOVEMENTS[movement](STATE))
     assert before.hash != after.hash

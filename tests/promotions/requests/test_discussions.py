@@ -74,7 +74,7 @@ def test_resolved_and_taken_up_again(cast: Cast, number: int) -> None:
         services.resolve(thread_id=thread, by=cast["steward2"])
 
 
-def test_nobody_is_told_of_their_own_words(cast: Cast, number: int) -> None:
+def test_nobody_is_notified_of_their_own_words(cast: Cast, number: int) -> None:
     thread = begin(cast, number)
     services.reply(thread_id=thread, by=cast["approver"], text="indeed")
 

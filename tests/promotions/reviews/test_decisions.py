@@ -252,7 +252,7 @@ def test_a_token_takes_away_what_it_does(cast: Cast, limit: TokenLimit, said: st
     assert not Review.objects.exists()
 
 
-def test_a_stranger_is_told_the_same_of_what_is_there_and_what_is_not(cast: Cast) -> None:
+def test_a_stranger_gets_the_same_answer_for_what_is_there_and_what_is_not(cast: Cast) -> None:
     register(V1, cast["steward"])
     number = ask(cast)
     said = set()
@@ -526,7 +526,7 @@ def test_rejecting_needs_no_plan_that_can_be_made(cast: Cast) -> None:
 # -- what voids -------------------------------------------------------------------------------------------------------
 
 
-def test_movement_voids_visibly_and_is_told(cast: Cast) -> None:
+def test_movement_voids_visibly_and_is_reported(cast: Cast) -> None:
     register(V1, cast["steward"])
     number = ask(cast, target="staging")
     approve(cast, number)

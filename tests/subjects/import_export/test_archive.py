@@ -96,7 +96,7 @@ def test_soft_deleted_as_it_was_where_that_is_chosen(system: Actor) -> None:
     assert SchemaVersion.objects.get(subject__name="orders").deleted_at is not None
 
 
-def test_what_stands_in_the_way_is_said_exactly(system: Actor) -> None:
+def test_obstacles_are_named_exactly(system: Actor) -> None:
     set_config(registry="dev", subject=None, level="NONE", by=system)
     ids = [register(ORDERS, schema, system) for schema in (V1, V2)]
     copy = gone_for_good(ORDERS, system)
@@ -142,7 +142,7 @@ def test_a_lost_reference_stops_what_needs_it(system: Actor) -> None:
     assert restore(copy, system).count("created") == 1
 
 
-def test_the_registry_that_moved_meanwhile_is_told_of(system: Actor) -> None:
+def test_the_registry_that_moved_meanwhile_is_reported(system: Actor) -> None:
     register(ORDERS, V1, system)
     copy = gone_for_good(ORDERS, system)
     plan = plan_copy(registry="dev", number=copy.pk, ways=LIVE, by=system)
@@ -186,7 +186,7 @@ def test_every_channel_keeps_a_copy(system: Actor, channel: str) -> None:
     ]
 
 
-def test_owners_are_told_and_the_file_can_be_imported(system: Actor, person: Any) -> None:
+def test_owners_are_notified_and_the_file_can_be_imported(system: Actor, person: Any) -> None:
     user = User.objects.get(username=person("steward").name)
     for pattern in ("ord*", "orders", "ord", "[xo]rders", "other*"):
         Ownership.objects.create(registry="dev", subject_pattern=pattern, user=user)

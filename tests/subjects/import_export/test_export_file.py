@@ -124,7 +124,7 @@ def test_only_what_is_missing_leaves_what_is_there(file: bytes, system: Actor) -
     assert (now.notes, now.modes) == (here.notes, here.modes)
 
 
-def test_the_registry_that_moved_in_between_is_told_of(file: bytes, system: Actor) -> None:
+def test_the_registry_that_moved_in_between_is_reported(file: bytes, system: Actor) -> None:
     number = send(file, system)
     plan = plan_copy(registry="staging", number=number, ways=STRICT, by=system)
     register_version(registry="staging", subject=SubjectName(".", "a"), text='"int"', by=system)

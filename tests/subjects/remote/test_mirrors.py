@@ -160,7 +160,7 @@ def test_what_cannot_be_mirrored_is_said_beside_the_rest(mirror: int, remote: Re
 
 
 @pytest.mark.parametrize("moved", ["the place", "the id"])
-def test_a_remote_that_was_made_anew_is_mirrored_anew(mirror: int, remote: Remote, moved: str) -> None:
+def test_a_remote_that_was_recreated_is_mirrored_again(mirror: int, remote: Remote, moved: str) -> None:
     refers = {"references": [{"name": "R1", "subject": "a", "version": 1}]}
     uses = '{"type": "record", "name": "U", "fields": [{"name": "r", "type": "R1"}]}'
     remote.entries = [entry("a"), entry("u", 1, 2, schema=uses, **refers)]
@@ -173,7 +173,7 @@ def test_a_remote_that_was_made_anew_is_mirrored_anew(mirror: int, remote: Remot
     assert get_version(get_registry("theirs"), SubjectName(".", name), 1).submitted == text
 
 
-def test_what_is_written_about_a_mirror_stays_when_it_is_made_anew(mirror: int, remote: Remote, system: Actor) -> None:
+def test_what_is_written_about_a_mirror_stays_when_it_is_recreated(mirror: int, remote: Remote, system: Actor) -> None:
     remote.entries = [entry("a"), entry("b", 1, 2, schema=record("Other", "z"))]
     assert synced(mirror).error == ""
     for name in ("a", "b"):

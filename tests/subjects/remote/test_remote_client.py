@@ -105,7 +105,7 @@ def subjects() -> list[tuple[str, int]]:
     ids=lambda value: value[:24] if isinstance(value, str) else "",
 )
 @pytest.mark.django_db
-def test_an_entry_that_cannot_be_is_told_and_the_rest_comes(
+def test_an_entry_that_cannot_be_is_reported_and_the_rest_comes(
     registries: None, system: Actor, item: dict[str, Any], why: str
 ) -> None:
     problems = brought(answering([item, entry("good", schema_id=9)]), system)
@@ -115,7 +115,7 @@ def test_an_entry_that_cannot_be_is_told_and_the_rest_comes(
 
 
 @pytest.mark.django_db
-def test_references_in_a_circle_are_told_each(registries: None, system: Actor) -> None:
+def test_references_in_a_circle_are_reported_each(registries: None, system: Actor) -> None:
     def refers(subject: str, schema_id: int, to: str) -> dict[str, Any]:
         return entry(subject, schema_id=schema_id, references=[{"name": "n", "subject": to, "version": 1}])
 
@@ -132,7 +132,7 @@ def test_references_in_a_circle_are_told_each(registries: None, system: Actor) -
 
 
 @pytest.mark.django_db
-def test_clashing_ids_are_told_and_the_rest_comes(registries: None, system: Actor) -> None:
+def test_clashing_ids_are_reported_and_the_rest_comes(registries: None, system: Actor) -> None:
     text = record("Taken", "x")
     problems = brought(
         answering([entry("a", schema_id=5), entry("b", schema_id=5, schema=text), entry("c", schema_id=6)]), system
@@ -178,7 +178,7 @@ def test_a_broken_server_is_one_error(path: str, told: Told, why: str) -> None:
         read(lambda call: told if call.path == path else whole(call))
 
 
-def test_settings_that_are_not_known_are_told() -> None:
+def test_settings_that_are_not_known_are_reported() -> None:
     config = {"compatibilityLevel": "FULL", "somethingNew": 1}
     snapshot, problems = read(
         answering([entry("a")], **{"/config": config, "/mode": {"mode": "SIDEWAYS"}, "/config/a": 7})
