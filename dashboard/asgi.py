@@ -243,7 +243,9 @@ class WsgiBridge:
         await send({"type": "http.response.start", "status": int(refusal.status), "headers": headers})
         # Less than announced: at the end of the response, the server would close the connection while the client sends.
         await send({"type": "http.response.body", "body": text[:-1], "more_body": True})
-        waits = any(name == b"expect" for name, _ in scope["headers"])  # such a client sends nothing until told to
+        waits = any(
+            name == b"expect" for name, _ in scope["headers"]
+        )  # such a client sends nothing until the server agrees
         if refusal.status not in ANSWERED_AT_ONCE and not waits:
             await _drain(receive)
         await send({"type": "http.response.body", "body": text[-1:], "more_body": False})

@@ -22,7 +22,7 @@ from django.utils.translation.template import templatize
 ROOT: Final = Path(settings.BASE_DIR)
 FOLDER: Final = ROOT / "locale"
 TEMPLATE: Final = FOLDER / "django.pot"
-"""Every text, once, with the files it stands in: what a translation starts from."""
+"""Every text, once, with the files that contain it: what a translation starts from."""
 
 KEYWORDS: Final[dict[str, Any]] = {
     "_": None,

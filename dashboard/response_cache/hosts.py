@@ -86,7 +86,7 @@ class Hosts:
             if others:
                 until = max(until, self._publish(others, groups))
         except AWAY as error:
-            logger.warning("other hosts weren't told of a change: %s", error)
+            logger.warning("other hosts weren't notified of a change: %s", error)
             until = began if self.note_away() else began + WAIT
         time.sleep(max(0.0, until - now()))
 

@@ -36,7 +36,7 @@ OLDEST = 14
 
 PORTS = ("postgres",)
 # Required by change data capture. An abandoned slot retains at most this much WAL:
-# beyond that it is lost, which its reader is told, instead of filling the disk.
+# beyond that it is lost, which its reader learns, instead of filling the disk.
 LOGICAL_DECODING = (
     "wal_level=logical",
     "max_replication_slots=20",

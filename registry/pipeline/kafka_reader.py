@@ -207,14 +207,14 @@ _LOSSES: Final = (
     ("TopicAuthorizationException", _NO_READ),
     ("Not authorized to access topics", _NO_READ),
     ("UnknownTopicOrPartition", Loss("it was deleted, or one of its partitions is gone", may_pass=True)),
-    ("UnknownTopicIdException", Loss("it was deleted, or made anew, meanwhile")),
+    ("UnknownTopicIdException", Loss("it was deleted or recreated during the scan")),
     (
         "before the position for partition",
         Loss("no broker leads one of its partitions: it was deleted, or a broker is away", may_pass=True),
     ),
     (
         "Failed to get offsets",
-        Loss("its offsets aren't told: it was deleted, a broker is away, or this user lacks Describe", may_pass=True),
+        Loss("its offsets are unknown: it was deleted, a broker is away, or this user lacks Describe", may_pass=True),
     ),
     ("before the last committed offset", Loss("no broker leads one of its partitions", may_pass=True)),
     ("LeaderNotAvailable", Loss("no broker leads one of its partitions", may_pass=True)),

@@ -107,7 +107,7 @@ def tell_of_standing(
     by: Actor,
     owners: Collection[int],
 ) -> None:
-    """Announce that a version's status changed; the subject's owners are always told, except `by`."""
+    """Announce that a version's status changed; the subject's owners are always notified, except `by`."""
     name = f"Version {version} of {subject.qualified} in {registry.name}"
     if after is None:
         text = f"{name} was reactivated by {by.name}."

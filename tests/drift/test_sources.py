@@ -120,7 +120,7 @@ RIGHTS = [
         "kafka-acls --add --allow-principal User:ANONYMOUS --operation Read --topic orders",
     ),
     (
-        "Topic orders couldn't be read: its offsets aren't told: it was deleted, or this user lacks Describe.",
+        "Topic orders couldn't be read: its offsets are unknown: it was deleted, or this user lacks Describe.",
         "scan",
         "kafka-acls --add --allow-principal User:scan --operation Describe --topic orders",
     ),

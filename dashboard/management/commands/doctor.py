@@ -22,7 +22,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print a JSON object per line")
 
     def handle(self, *args: object, json: bool, **options: object) -> None:
-        """Print a line per part as it is known; a cure stands below."""
+        """Print a line per part as it is known; its cure is below it."""
         fails = False
         for item in diagnose():
             fails = fails or item.state == "fails"

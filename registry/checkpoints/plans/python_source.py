@@ -181,7 +181,7 @@ def _class_problems(owner: ast.ClassDef, outer: Scope) -> Iterator[Unresolved]:
     """Yield why a class may differ from its body."""
     if owner.decorator_list or owner.keywords:
         yield Unresolved(
-            owner, f"`{owner.name}` has a decorator or a metaclass, so the check can't tell what becomes of the class"
+            owner, f"`{owner.name}` has a decorator or a metaclass, so the check can't tell how they change the class"
         )
     for base in owner.bases:
         try:

@@ -87,7 +87,7 @@ def columns_of(table: Table) -> TableColumns:
 def replaced_columns(before: TableColumns | None, table: Table) -> dict[str, str]:
     """Return the columns that kept their name and became another column, with that one's name before.
 
-    Empty if there was none: it was added. A table that was created anew is another table, and isn't compared.
+    Empty if there was none: it was added. A table that was recreated is another table, and isn't compared.
     """
     if before is None or before.oid != table.oid:
         return {}

@@ -159,7 +159,7 @@ def is_enough(compared: Compared) -> bool:
 
 
 def _compared(bodies: Bodies, rule: str, path: str, days: Sequence[FieldDay]) -> Compared:
-    """Return the days with values of the scan's type: where a version declares another type, they start anew."""
+    """Return the days with values of the scan's type: where a version declares another type, they start again."""
     history = history_of(bodies, rule, path, days)
     kinds = _families(history.scan)
     like = tuple(day for day in history.days if filled(day) >= MIN_DAY and _families(day) == kinds)

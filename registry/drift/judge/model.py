@@ -141,7 +141,7 @@ class TopicVolume:
         return sum(self.hours[first - self.start : last - self.start])
 
     def with_scan(self, end: int, before_ms: int, now_ms: int) -> TopicVolume:
-        """Return the volume with the offsets since the last scan, evenly by hour; anew if offsets went back."""
+        """Return the volume with the offsets since the last scan, evenly by hour; it starts again if offsets went back."""
         since, now = before_ms // HOUR_MS, now_ms // HOUR_MS
         if end < self.end or now < self.now or not self.hours:
             return TopicVolume(now, (0,), end, now)

@@ -89,9 +89,9 @@ def fields_in_data(
     Two queries in total; one more if none of the fields was seen. The caller checks the right.
     """
     forms_by_path = {path: _as_data(path) for path in paths}
-    lately = decoded_fields(registry, subject, [topic.pk for topic in topics])
+    recent = decoded_fields(registry, subject, [topic.pk for topic in topics])
     rows = (
-        lately.filter(path__in={form for forms in forms_by_path.values() for form in forms})
+        recent.filter(path__in={form for forms in forms_by_path.values() for form in forms})
         .values_list("path")
         .annotate(Sum("messages"), Sum("present"), Sum("nulls"), Min("day"), last=Max("day", filter=Q(present__gt=0)))
     )
@@ -102,7 +102,7 @@ def fields_in_data(
     )
     marks, elsewhere = _marks(registry, subject, forms_by_path)
     return ObservedFields(
-        is_scanned=bool(by_form or marks or elsewhere) or lately.exists(),
+        is_scanned=bool(by_form or marks or elsewhere) or recent.exists(),
         fields={path: field for path, field in by_path if field is not None},
         marks=marks,
         elsewhere=elsewhere,

@@ -66,9 +66,9 @@ def with_offsets(
     ]
 
 
-def keep_ranges(kept: Sequence[tuple[Finding, JudgedFinding]], anew: Iterable[int]) -> None:
-    """Store the ranges of findings; for those in `anew` (their numbers) instead of the ranges stored before."""
-    FindingRange.objects.filter(finding__in=list(anew)).delete()
+def keep_ranges(kept: Sequence[tuple[Finding, JudgedFinding]], recounted: Iterable[int]) -> None:
+    """Store the ranges of findings; for those in `recounted` (their numbers) instead of the ranges stored before."""
+    FindingRange.objects.filter(finding__in=list(recounted)).delete()
     rows = (
         FindingRange(finding=row, partition=part.partition, first_offset=first, last_offset=last)
         for row, judged in kept

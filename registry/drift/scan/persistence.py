@@ -259,7 +259,7 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
     same: list[Finding] = []
     changed: list[Finding] = []
     reopened: list[Finding] = []
-    anew: list[int] = []  # known findings whose messages were counted anew
+    recounted: list[int] = []  # known findings whose messages were counted again
     for fingerprint, finding in judged.items():
         muted = is_muted(mutes, finding.rule, finding.subject, finding.location)
         adds = bool(finding.topic) and finding.topic not in again and "seen_before" not in finding.evidence
@@ -272,7 +272,7 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
             continue
         before = FindingStatus(row.state, row.severity, row.count)
         if not adds and "seen_before" not in finding.evidence:
-            anew.append(row.pk)
+            recounted.append(row.pk)
         standing = updated_finding(before, severity=finding.severity, count=finding.count, adds=adds)
         _refresh(row, finding, scan, topics, now=now, count=standing.count, adds=adds)
         if standing.reopened:
@@ -287,7 +287,7 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
     stored |= {row.fingerprint: row for row in new}
     _upsert(Finding, same, ("id",), SEEN)
     _upsert(Finding, changed, ("id",), (*SEEN, *DECIDED))
-    keep_ranges([(stored[fingerprint], finding) for fingerprint, finding in judged.items()], anew)
+    keep_ranges([(stored[fingerprint], finding) for fingerprint, finding in judged.items()], recounted)
     notify_opened(source, opened=new_drift(new), reopened=new_drift(reopened))
 
 

@@ -178,7 +178,7 @@ class MuteInfo:
 
 
 class FindingQuery(TypedDict, total=False):
-    """Which findings to list: those that are open and not muted, unless told otherwise; an empty filter means all.
+    """Which findings to list: those that are open and not muted, by default; an empty filter means all.
 
     `muted=None` lists muted ones too. `unresolved_of` restricts to unresolved findings with these numbers, `group_of`
     to those that probably have the cause of this finding. `text` is searched in sentence, location, subject and rule.

@@ -260,7 +260,7 @@ class UnreadableTopic:
 
 @dataclass(frozen=True)
 class TopicCoverage:
-    """The number of topics, of fresh ones (read, and checked lately), and at most MOST_UNREADABLE unreadable ones.
+    """The number of topics, of fresh ones (read, and checked recently), and at most MOST_UNREADABLE unreadable ones.
 
     A topic whose offsets were only fetched isn't fresh.
     """
@@ -274,9 +274,9 @@ class TopicCoverage:
 def topic_coverage(source_ids: Sequence[int]) -> TopicCoverage:
     """Return the coverage of these sources' topics in the last 24 hours; two queries."""
     rows = Topic.objects.filter(source__in=source_ids, gone_at=None)
-    lately = Q(checked_at__gte=timezone.now() - LATELY, read_at__isnull=False, problem="")
+    recent = Q(checked_at__gte=timezone.now() - LATELY, read_at__isnull=False, problem="")
     counts = rows.aggregate(
-        topics=Count("pk"), fresh=Count("pk", filter=lately), unreadable=Count("pk", filter=~Q(problem=""))
+        topics=Count("pk"), fresh=Count("pk", filter=recent), unreadable=Count("pk", filter=~Q(problem=""))
     )
     refused = rows.exclude(problem="").order_by("name", "pk")
     values = refused.values_list("name", "source_id", "problem", "source__cluster__username")[:MOST_UNREADABLE]

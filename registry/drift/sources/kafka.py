@@ -405,13 +405,13 @@ def survey_cluster(source: Source) -> Survey:
     # The topic that waited longest first: under a limit, every topic gets its turn.
     never = datetime.min.replace(tzinfo=UTC)
     order = sorted(waiting, key=lambda name: (rows[name].read_at or never if name in rows else never, name))
-    anew = [topics[name] for name, plan in plans.items() if plan.restarted and not topics[name].problem]
-    return Survey(topics, plans, tuple(order), positions, connected.admin, _remade(source, rows, anew))
+    recreated = [topics[name] for name, plan in plans.items() if plan.restarted and not topics[name].problem]
+    return Survey(topics, plans, tuple(order), positions, connected.admin, _remade(source, rows, recreated))
 
 
-def _remade(source: Source, rows: Mapping[str, Topic], anew: Sequence[ScannedTopic]) -> tuple[TopicRemade, ...]:
+def _remade(source: Source, rows: Mapping[str, Topic], recreated: Sequence[ScannedTopic]) -> tuple[TopicRemade, ...]:
     """Return the earlier topics with the same names, as the last scan left them."""
-    if not anew:
+    if not recreated:
         return ()
     last = source.scans.filter(state="done", read__isnull=False).order_by("-pk").first()
     read: Mapping[str, Any] = last.read if last is not None and last.read else {}
@@ -423,7 +423,7 @@ def _remade(source: Source, rows: Mapping[str, Topic], anew: Sequence[ScannedTop
             milliseconds(rows[topic.name].read_at or rows[topic.name].discovered_at),
             unread_of(topic.name, read),
         )
-        for topic in sorted(anew, key=lambda topic: topic.name)
+        for topic in sorted(recreated, key=lambda topic: topic.name)
     )
 
 
@@ -452,8 +452,10 @@ def with_lost_offsets(source: Source, survey: Survey, observations: Sequence[Obs
         return [*observations, *expired, *_readable_remade(survey, observations)]
     observations = settle_lost_topics(survey, survey.admin, observations)
     ids = topic_ids_of(survey.admin, survey.order)
-    anew = {name for name, now in ids.items() if survey.topics[name].cluster_id not in ("", now)}
-    gaps = [part for part in observations if isinstance(part, PartitionRead) and part.gaps and part.topic not in anew]
+    recreated = {name for name, now in ids.items() if survey.topics[name].cluster_id not in ("", now)}
+    gaps = [
+        part for part in observations if isinstance(part, PartitionRead) and part.gaps and part.topic not in recreated
+    ]
     partitions: dict[str, list[int]] = {}
     for part in gaps:
         partitions.setdefault(part.topic, []).append(part.partition)
@@ -466,10 +468,10 @@ def with_lost_offsets(source: Source, survey: Survey, observations: Sequence[Obs
             if mark is not None and start < mark.low
         ]
     return [
-        *(item for item in observations if getattr(item, "topic", None) not in anew),
+        *(item for item in observations if getattr(item, "topic", None) not in recreated),
         *expired,
-        *(TopicLost(name, "it was deleted and recreated while it was being read") for name in sorted(anew)),
-        *(item for item in _readable_remade(survey, observations) if item.topic not in anew),
+        *(TopicLost(name, "it was deleted and recreated while it was being read") for name in sorted(recreated)),
+        *(item for item in _readable_remade(survey, observations) if item.topic not in recreated),
     ]
 
 

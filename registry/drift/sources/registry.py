@@ -223,7 +223,7 @@ def _differing(registry: Registry) -> tuple[tuple[RegisteredVersion, str], ...]:
 def _registered(
     registry: Registry, now: datetime, ghosts: Q | None
 ) -> tuple[tuple[RegisteredVersion, int | None], ...]:
-    """Return versions registered through REST lately, with the time of the first message with their schema."""
+    """Return versions recently registered through REST, with the time of the first message with their schema."""
     condition = Q(deleted_at=None, created_at__gte=now - LATELY, channel__in=sorted(REST_CHANNELS), imported=False)
     rows = sorted(version_rows(registry, condition, ghosts=ghosts), key=lambda row: -row.version.registered_at)
     first = _first_messages(registry, rows)

@@ -19,7 +19,7 @@ from registry.subjects.usage.evidence import Evidence
 Answer = Literal["no", "unknown", "not_before", "yes"]
 #: the first of these among all answers is the overall answer
 WORST_FIRST: Final[tuple[Answer, ...]] = ("no", "unknown", "not_before", "yes")
-#: younger messages mean that producers are still active; topics read this lately count as read to their end
+#: younger messages mean that producers are still active; topics read this recently count as read to their end
 RECENT: Final = timedelta(days=1)
 
 

@@ -114,10 +114,10 @@ def option_differences(
 
 def _reserved_differences(old: Message | Enum, new: Message | Enum, removed: Mapping[int, str]) -> Iterator[Difference]:
     """Yield changes of reserved numbers and names, except those that belong to `removed` fields or values."""
-    told = _reserved_for(removed, old, new)
+    reported = _reserved_for(removed, old, new)
     before, after = (
         [
-            *(range_text(*span) for span in part.reserved if span not in told),
+            *(range_text(*span) for span in part.reserved if span not in reported),
             *(f'"{name}"' for name in sorted(part.reserved_names.difference(removed.values()))),
         ]
         for part in (old, new)
@@ -130,7 +130,7 @@ def _reserved_differences(old: Message | Enum, new: Message | Enum, removed: Map
 def _reserved_for(removed: Mapping[int, str], old: Message | Enum, new: Message | Enum) -> set[tuple[int, int]]:
     """Return the new ranges that add only removed numbers to reserved ones, and the old ranges inside them."""
     parts = sorted([*((number, number) for number in removed), *old.reserved])
-    told = set[tuple[int, int]]()
+    reported = set[tuple[int, int]]()
     for first, last in set(new.reserved).difference(old.reserved):
         start = end = bisect_left(parts, (first, first))
         following = first
@@ -138,8 +138,8 @@ def _reserved_for(removed: Mapping[int, str], old: Message | Enum, new: Message 
             following = parts[end][1] + 1
             end += 1
         if following == last + 1 and any(part[0] in removed for part in parts[start:end]):
-            told |= {(first, last), *parts[start:end]}
-    return told
+            reported |= {(first, last), *parts[start:end]}
+    return reported
 
 
 def _removal(

@@ -92,8 +92,8 @@ def narrowed(rows: Rows, registry: Registry, narrowing: SubjectNarrowing, *, at:
     if narrowing.unowned is not None:
         rows = rows.filter(~fits(registry, narrowing.unowned, at))
     if narrowing.standing:
-        stands = VersionStanding.objects.filter(standing=narrowing.standing, version__deleted_at=None)
-        rows = rows.filter(**{f"{key}__in": stands.values("version__subject")})
+        standings = VersionStanding.objects.filter(standing=narrowing.standing, version__deleted_at=None)
+        rows = rows.filter(**{f"{key}__in": standings.values("version__subject")})
     if narrowing.keys is not None:
         rows = rows.filter(numbered(f"{{{','.join(map(str, narrowing.keys))}}}", at))
     for condition in narrowing.also.values():

@@ -151,7 +151,7 @@ def ask(registry: Registry, subject: SubjectName, request: RegistrationRequest, 
     return request.release or (applies and change_guard.ask("version.register", registry, subject.qualified, by))
 
 
-#: the context's schema with an identity, or a new one with the next id; and a version of it, and who is to be told of it
+#: the context's schema with an identity, or a new one with the next id; and a version of it, and who is to be notified of it
 _ADD: Final = f"""
 WITH known AS MATERIALIZED (
     SELECT id, schema_id FROM subjects_schema
