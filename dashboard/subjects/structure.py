@@ -49,6 +49,7 @@ WORDS: Final[Mapping[str, str]] = {
     "UNIT_CHANGED": _("another unit or form"),
     "DISTINCT_VALUES_CHANGED": _("other values"),
     "VALUE_RANGE_LEFT": _("outside the usual range"),
+    "FIELDS_SWAPPED": _("swapped with another field"),
 }
 #: findings about undeclared fields that are listed below the table
 MAX_ELSEWHERE: Final = 20

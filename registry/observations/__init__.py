@@ -57,6 +57,7 @@ from registry.observations.topics import (
     OffsetsExpired,
     OtherGroups,
     PartitionRead,
+    RankedMessages,
     Sample,
     ScanTotals,
     SchemaNotUsed,
@@ -77,6 +78,7 @@ Observation = (
     | UndecodableMessages
     | MessageIndexes
     | FieldProfile
+    | RankedMessages
     | ContractRuleResult
     | ChangeEvents
     | ConnectSchema
@@ -132,6 +134,7 @@ __all__ = [
     "PartitionRange",
     "PartitionRead",
     "Profile",
+    "RankedMessages",
     "Sample",
     "SaslMechanism",
     "ScanSpec",

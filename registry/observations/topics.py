@@ -195,6 +195,21 @@ class FieldProfile:
 
 
 @dataclass(frozen=True)
+class RankedMessages:
+    """Some decoded messages with one mark, chosen at random, with the ranks of their values (`workers.value_ranks`).
+
+    Each of `rows` has a partition, an offset, and the ranks at `paths` (None: the message has no value there).
+    """
+
+    topic: str
+    side: Side
+    framing: Framing | None
+    mark: str
+    paths: tuple[str, ...]
+    rows: tuple[tuple[int, int, tuple[int | None, ...]], ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
 class ContractRuleResult:
     """A data contract's rule on the decoded messages with one mark: it is broken in `broken` of `messages`.
 

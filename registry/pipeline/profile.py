@@ -311,6 +311,9 @@ class Profiler:
         owner = owner_of(topic, side, framing, raw)
         self._profiles.add_field(owner, row["path"], row, natively=False, message_type=message_type)
 
+    def _add_ranks(self, key: list[Any], table: dict[str, Any]) -> None:
+        self._profiles.add_ranks(owner_of(*key[:4]), table["paths"], table["rows"])
+
     def _add_undecodable(self, key: list[Any], what: dict[str, Any]) -> None:
         topic, side, partition, framing, raw, problem = key
         owner, offsets = owner_of(topic, side, framing, raw), dict(what["offsets"])

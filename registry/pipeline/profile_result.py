@@ -20,6 +20,7 @@ from registry.observations import (
     LimitExceeded,
     MessageIndexes,
     Observation,
+    RankedMessages,
     Sample,
     SchemaNotUsed,
     Side,
@@ -29,6 +30,7 @@ from registry.observations import (
 from registry.pipeline.framing import as_framing, joined, mark_of
 from registry.pipeline.workers.fields import HASHES, SKETCH
 from registry.pipeline.workers.message_reader import MOST_RANGES
+from registry.pipeline.workers.value_ranks import lot_of, smallest
 
 MOST_OFFSETS: Final = 5
 MOST_BROKEN: Final = 20  # positions of messages that break a rule
@@ -184,6 +186,7 @@ class Profiles:
     samples: dict[Owner, list[tuple[Sample, bool]]] = field(default_factory=dict)
     unusable: dict[tuple[Framing, str], str] = field(default_factory=dict)
     given_up: dict[Owner, str] = field(default_factory=dict)
+    ranked: dict[Owner, list[tuple[int, int, int, dict[str, int]]]] = field(default_factory=dict)
     rules: dict[tuple[Owner, ContractRule], RuleSum] = field(default_factory=dict)
     # what a limit left out: the limit, and the number of fields or symbols and of messages, if known
     left_out: dict[tuple[Owner, Limit], tuple[int, int | None, int | None]] = field(default_factory=dict)
@@ -197,6 +200,7 @@ class Profiles:
         self.shapes = {key: value for key, value in self.shapes.items() if key[0] != topic}
         self.samples = {key: value for key, value in self.samples.items() if key[0] != topic}
         self.given_up = {key: value for key, value in self.given_up.items() if key[0] != topic}
+        self.ranked = {key: value for key, value in self.ranked.items() if key[0] != topic}
         self.left_out = {key: value for key, value in self.left_out.items() if key[0][0] != topic}
         self.rules = {key: value for key, value in self.rules.items() if key[0][0] != topic}
 
@@ -220,6 +224,19 @@ class Profiles:
         total.message_types.add(message_type)
         if total.messages is None:
             total.add(row)
+
+    def add_ranks(self, owner: Owner, paths: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Add rows of `workers.value_ranks`; of all tasks and slices, those with the smallest lots are kept."""
+        added = (
+            (
+                lot_of(partition, offset),
+                partition,
+                offset,
+                {p: r for p, r in zip(paths, ranks, strict=True) if r is not None},
+            )
+            for partition, offset, *ranks in rows
+        )
+        self.ranked[owner] = smallest([*self.ranked.get(owner, ()), *added])
 
     def leave_out(
         self, key: tuple[Owner, Limit], most: int, *, number: int | None = None, messages: int | None = None
@@ -253,6 +270,7 @@ class Profiles:
             if framing is not None:
                 yield MessageIndexes(topic, side, partition, framing, mark, shown, span)
         yield from self._field_profiles(estimates)
+        yield from self._ranked_messages()
         for (topic, partition, op, database, schema, table), (span, marks) in sorted(
             self.changes.items(), key=_by_text
         ):
@@ -274,6 +292,15 @@ class Profiles:
                 yield ContractRuleResult(
                     topic, side, framing, mark, rule, total.messages, total.broken, places, *counts
                 )
+
+    def _ranked_messages(self) -> Iterator[RankedMessages]:
+        for owner, ranked in sorted(self.ranked.items(), key=_by_text):
+            paths = sorted({path for row in ranked for path in row[3]})
+            rows = (
+                (partition, offset, tuple(ranks.get(path) for path in paths))
+                for _, partition, offset, ranks in sorted(ranked, key=lambda row: row[1:3])
+            )
+            yield RankedMessages(*owner, tuple(map(short_path, paths)), tuple(rows))
 
     def _change_shapes(self) -> Iterator[ConnectSchema | LimitExceeded]:
         shapes = sorted(self.shapes.items())

@@ -27,6 +27,7 @@ from registry.observations import (
     FramedMessages,
     Observation,
     PartitionRead,
+    RankedMessages,
     Sample,
     ScanTotals,
     Span,
@@ -122,6 +123,13 @@ def test_what_an_earlier_scan_kept_goes_with_the_next_one(
     assert not [item for item in cleaned if isinstance(item, FieldProfile) and (item.values or item.minimum)]
     assert [item.text for item in cleaned if isinstance(item, Sample)] == [json.dumps(dict.fromkeys(
         ("id", "email", "illness", "ward"), MASK))]  # fmt: skip
+
+
+def test_ranks_of_personal_fields_are_not_compared(source: Source, number: int) -> None:
+    ranked = RankedMessages("orders", "value", "id", str(number), ("email", "id"), ((0, 7, (110_000, 4_000)),))
+    (cleaned,) = without_personal(source, [ranked])
+    assert isinstance(cleaned, RankedMessages)
+    assert (cleaned.paths, cleaned.rows) == (("id",), ((0, 7, (4_000,)),))
 
 
 def test_a_sample_that_was_cut_is_not_kept_at_all(source: Source, number: int) -> None:

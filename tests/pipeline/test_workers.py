@@ -14,13 +14,14 @@ import pyarrow  # type: ignore[import-untyped]
 import pytest
 from google.protobuf import descriptor_pb2
 
-from registry.observations import EXTENSION, UNKNOWN_KIND, UNLISTED, FieldProfile
+from registry.observations import EXTENSION, UNKNOWN_KIND, UNLISTED, FieldProfile, RankedMessages
 from registry.pipeline.profile_result import Owner, Profiles
 from registry.pipeline.workers import message_reader
 from registry.pipeline.workers.bodies import ProtobufBodies
 from registry.pipeline.workers.fields import Tree, sample_text
 from registry.pipeline.workers.message_reader import DecodingPlan, reading
 from registry.pipeline.workers.schema_shapes import AvroShape, Malformed, Shape
+from registry.pipeline.workers.value_ranks import MOST_ROWS, rank_of
 from tests.pipeline.hostile import HOSTILE, Hostile, writer_text
 
 SECONDS = 120
@@ -371,3 +372,34 @@ def test_no_changed_body_ends_a_task(seed: int) -> None:
             bodies.append(Hostile(case.kind, case.schema, bytes(data), None))
     lines = told(bodies)
     assert any(line[0] == "field" and line[2]["path"] == "fine" for line in lines)
+
+
+def test_the_ranked_messages_are_the_same_however_tasks_share_them() -> None:
+    values = [{"id": f"A-{n}", "cents": n * 37, "list": [n], "gone": None, "ok": True} for n in range(6_000)]
+
+    def ranked(tasks: int) -> RankedMessages:
+        profiles = Profiles()
+        for task in range(tasks):
+            tree = Tree(Shape(), False)
+            for offset in range(task, len(values), tasks):
+                tree.add(values[offset], (0, offset))
+            table = tree.ranked.table()
+            assert table is not None
+            profiles.add_ranks(("t", "value", "id", "7"), table["paths"], table["rows"])
+        (found,) = (item for item in profiles.observations({}) if isinstance(item, RankedMessages))
+        return found
+
+    whole = ranked(1)
+    assert (whole.paths, len(whole.rows), ranked(7)) == (("cents", "id"), MOST_ROWS, whole)
+    assert max(abs(6 * n - offset) for n, (_, offset, _) in enumerate(whole.rows)) < len(values) / 10, "evenly"
+
+
+@pytest.mark.parametrize(
+    ("value", "rank"),
+    [
+        (0, 0), (1, 4_000), (1.0, 4_000), (-1, -4_000), (9_999, 4_039), (0.5, 3_996), (10**400, 8_000), (True, None),
+        (None, None), (float("nan"), None), (float("inf"), None), ("", 0), ("DE-12", 50_404), (b"abc", 30_000), ([1], None),
+    ],
+)  # fmt: skip
+def test_a_rank_is_a_size_and_no_value(value: Any, rank: int | None) -> None:
+    assert rank_of(value) == rank

@@ -325,6 +325,20 @@ class FieldValues(FieldEvidence):
     by_day: list[DayRow]
 
 
+class FieldsSwapped(FieldEvidence):
+    """`usual` are the values of the two fields in the other messages; `fits` has the versions that fit the bytes."""
+
+    other_field: str
+    usual: str
+    usual_other: str
+    compared_messages: int
+    swapped_messages: int
+    schemas: list[str]
+    fits: list[str]
+    confidence: float
+    example: list[MessageRow]
+
+
 # ---- the registry itself ------------------------------------------------------------------------------------------
 
 

@@ -23,8 +23,7 @@ from django.db.models import Q, QuerySet
 from registry.access.roles import Actor
 from registry.drift.evidence import read_evidence
 from registry.drift.findings.redaction import redacted_text
-from registry.drift.judge.declared_fields import DeclaredFields, declared_fields
-from registry.drift.judge.fields import parent_of
+from registry.drift.judge.declared_fields import DeclaredFields, declared_fields, parent_of
 from registry.drift.models import Finding
 from registry.drift.proposals.observed_schema import UNDECLARED, seen_fields
 from registry.drift.selectors import FindingInfo, get_finding

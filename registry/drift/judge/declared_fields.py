@@ -37,9 +37,9 @@ class DeclaredField:
 
 @dataclass(frozen=True)
 class DeclaredFields:
-    """All fields of a schema by path; `others` says what else each object (the root's path is empty) may contain.
+    """All fields of a schema by path, siblings in the order of their bytes.
 
-    `messages` are the full names of Protobuf message types by index path, such as `0` or `1.0`. `is_cut`: a limit kept
+    `others` says what else each object (the root's path is empty) may contain. `messages` are the full names of Protobuf message types by index path, such as `0` or `1.0`. `is_cut`: a limit kept
     more from being read, so nothing may be assumed about the whole schema.
     """
 
@@ -77,6 +77,13 @@ class FieldCollector:
 def below(path: str, name: str) -> str:
     """Return the path of a field of the object at `path`."""
     return f"{path}.{name}" if path else name
+
+
+def parent_of(path: str) -> str:
+    """Return the path of the enclosing object or list; empty for the root's fields."""
+    if path.endswith(("[]", "{}")):
+        return path[:-2]
+    return path.rpartition(".")[0]
 
 
 _KNOWN_KINDS: Final = frozenset({"string", "integer", "number", "boolean", "object", "array", "null"})
@@ -330,7 +337,7 @@ def _message_inside(
         collected.others[path] = "open"
         return
     collected.others.setdefault(path, "closed")
-    for member in message.fields:
+    for member in sorted(message.fields, key=lambda member: member.number):
         here = below(path, member.name)
         kinds = _PROTOBUF_KINDS.get(member.kind)
         if member.message is not None and member.message.full_name.startswith("google.protobuf."):

@@ -206,7 +206,8 @@ def confidence_of_new(days: int, proofs: int = 2) -> float:
     return min(MOST_CONFIDENT, 1 - (1 / (days + 2)) ** proofs)
 
 
-def _both(one: float, other: float) -> float:
+def joint_confidence(one: float, other: float) -> float:
+    """Return how sure two independent reasons are together."""
     return min(MOST_CONFIDENT, 1 - (1 - one) * (1 - other))
 
 
@@ -240,14 +241,16 @@ def _scaled(now: ValueRange, before: Sequence[ValueRange]) -> Change | None:
         return None
     sure = [confidence_of(distance(end, days, _NOISE[ORDER])) for end, days in ends]
     factor = f"{10**power:,} times {'larger' if sign > 0 else 'smaller'}"
-    return Change(f"the numbers are about {factor}", _both(*sure))
+    return Change(f"the numbers are about {factor}", joint_confidence(*sure))
 
 
 def _moved_years(now: ValueRange, before: Sequence[ValueRange]) -> Change | None:
     lows, highs = [day.low for day in before], [day.high for day in before]
     if not (now.high < min(lows) - FAR_YEARS or now.low > max(highs) + FAR_YEARS):
         return None
-    sure = _both(*(confidence_of(distance(*end, _NOISE[YEAR])) for end in ((now.low, lows), (now.high, highs))))
+    sure = joint_confidence(
+        *(confidence_of(distance(*end, _NOISE[YEAR])) for end in ((now.low, lows), (now.high, highs)))
+    )
     return Change(f"the dates moved to {_span(now.low, now.high)} from {_span(min(lows), max(highs))}", sure)
 
 

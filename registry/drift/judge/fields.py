@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from registry.drift.judge import baselines, field_history
-from registry.drift.judge.declared_fields import MAX_DEPTH, MAX_FIELDS, DeclaredField, DeclaredFields
+from registry.drift.judge.declared_fields import MAX_DEPTH, MAX_FIELDS, DeclaredField, DeclaredFields, parent_of
 from registry.drift.judge.finding_builder import (
     CheckedPlace,
     SideOfTopic,
@@ -21,6 +21,7 @@ from registry.drift.judge.finding_builder import (
     side_of,
 )
 from registry.drift.judge.model import FieldDay, JudgedFinding, Mark, Memory, Registered, RegisteredVersion
+from registry.drift.judge.swapped_fields import judge_swapped
 from registry.drift.judge.topic_observations import SIDES, PartitionSpan, TopicObservations, parts_of, subjects_of_side
 from registry.formats import format_of
 from registry.observations import EXTENSION, UNKNOWN_KIND, UNLISTED, FieldProfile
@@ -45,6 +46,7 @@ class Bodies:
     parts: tuple[PartitionSpan, ...]
     declared: tuple[DeclaredFields, ...]
     versions: tuple[RegisteredVersion, ...]
+    marks: frozenset[tuple[str, str]] = frozenset()  # of several versions together
 
     @property
     def declared_by(self) -> str:
@@ -100,6 +102,9 @@ def judge_fields(reading: TopicObservations, registered: Registered, memory: Mem
             reported |= {str(finding.evidence["field"]) for finding in findings if "field" in finding.evidence}
             yield from findings
         for group, days in _of_subjects(where, bodies):
+            swapped = list(judge_swapped(group, days))
+            reported |= {str(finding.evidence[name]) for finding in swapped for name in ("field", "other_field")}
+            yield from swapped
             yield from baselines.judge_baselines(group, days, reported=reported)
 
 
@@ -144,6 +149,7 @@ def _together(group: Sequence[Bodies], name: str) -> Bodies:
         parts=tuple(part for bodies in group for part in bodies.parts),
         declared=tuple(declared for bodies in group for declared in bodies.declared),
         versions=tuple(version for bodies in group for version in bodies.versions),
+        marks=frozenset((bodies.framing, bodies.mark) for bodies in group),
     )
 
 
@@ -384,13 +390,6 @@ def _example_of(place: tuple[int, ...]) -> dict[str, Any]:
 
 def _declared_at(bodies: Bodies, path: str) -> list[DeclaredField]:
     return [declared.fields[path] for declared in bodies.declared if path in declared.fields]
-
-
-def parent_of(path: str) -> str:
-    """Return the path of the enclosing object or list; empty for the root's fields."""
-    if path.endswith(("[]", "{}")):
-        return path[:-2]
-    return path.rpartition(".")[0]
 
 
 def shortened(path: str) -> str:

@@ -25,6 +25,7 @@ from registry.observations import (
     Observation,
     OtherGroups,
     PartitionRead,
+    RankedMessages,
     Sample,
     SchemaNotUsed,
     Side,
@@ -83,6 +84,7 @@ class TopicObservations:
     indexes: dict[tuple[str | None, Mark], list[MessageIndexes]] = field(default_factory=dict)
     not_json: dict[str | None, list[UndecodableMessages]] = field(default_factory=dict)
     profiles: list[FieldProfile] = field(default_factory=list)
+    ranked: dict[str | None, list[RankedMessages]] = field(default_factory=dict)
     samples: dict[str | None, list[Sample]] = field(default_factory=dict)
     rules: dict[str | None, list[ContractRuleResult]] = field(default_factory=dict)
     others: list[OtherGroups] = field(default_factory=list)
@@ -148,6 +150,7 @@ _OF_A_TOPIC = (
     MessageIndexes,
     FieldProfile,
     ContractRuleResult,
+    RankedMessages,
     Sample,
     LimitExceeded,
     OtherGroups,
@@ -187,6 +190,8 @@ def _add(reading: TopicObservations, observation: Any) -> None:
             )
         case FieldProfile():
             reading.profiles.append(observation)
+        case RankedMessages():
+            reading.ranked.setdefault(observation.side, []).append(observation)
         case ContractRuleResult():
             reading.rules.setdefault(observation.side, []).append(observation)
         case Sample():

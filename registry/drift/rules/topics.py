@@ -362,4 +362,15 @@ FIELD_RULES: Final = (
         "In two scans in a row: a sign, empty texts or only empty lists that no day had, or an end that is outside of all "
         "days by 2 powers of ten, 4 times the length, or 10 years.",
     ),
+    Rule(
+        "FIELDS_SWAPPED",
+        "risk",
+        "The values of the fields {path} and {other} are swapped in {share} of {topic} ({side}){marks}: {path} is usually "
+        "{usual} and {other} {usual_other}, and there it is the other way round. {why} Confidence: {sure}.",
+        "Look at one of the offsets and find the producer by offset and time: it most likely wrote the bytes with another "
+        "schema than the id says, or it assigns the two fields wrongly. Correct it, and write the messages again: consumers "
+        "read them without an error, with wrong values.",
+        "The usual values of the two fields don't overlap, and a version of the subject has them in each other's place, or "
+        "their ranges never met in at least 7 days. At most 1,000 messages of a schema, chosen at random, are compared.",
+    ),
 )

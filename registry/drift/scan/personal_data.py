@@ -18,7 +18,7 @@ from django.db.models import Q
 from registry.drift.models import FieldStatistic, Source
 from registry.drift.scan_context.versions import by_mark, condition_of, version_rows
 from registry.formats.personal_data import MASK, SchemaTags
-from registry.observations import FieldProfile, Observation, Sample
+from registry.observations import FieldProfile, Observation, RankedMessages, Sample
 from registry.subjects.comparison.parsed_versions import tags_of_schemas
 from registry.subjects.models import Registry, Schema, SchemaVersion
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
@@ -26,6 +26,8 @@ from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectN
 NOTHING: Final = SchemaTags()
 #: conditions per statement
 BATCH: Final = 200
+#: observations with values, masked
+WithValues = FieldProfile | Sample | RankedMessages
 
 
 def without_personal(source: Source, observations: Sequence[Observation]) -> list[Observation]:
@@ -33,7 +35,7 @@ def without_personal(source: Source, observations: Sequence[Observation]) -> lis
 
     A constant number of queries.
     """
-    sensitive = [observation for observation in observations if isinstance(observation, FieldProfile | Sample)]
+    sensitive = [observation for observation in observations if isinstance(observation, WithValues)]
     if not sensitive:
         return list(observations)
     tags = _Tags(source, sensitive)
@@ -46,17 +48,25 @@ def without_personal(source: Source, observations: Sequence[Observation]) -> lis
         ],
     )
     return [
-        _without(observation, tags.of(observation)) if isinstance(observation, FieldProfile | Sample) else observation
+        _without(observation, tags.of(observation)) if isinstance(observation, WithValues) else observation
         for observation in observations
     ]
 
 
-def _without(observation: FieldProfile | Sample, tags: SchemaTags) -> Observation:
+def _without(observation: WithValues, tags: SchemaTags) -> Observation:
     if isinstance(observation, Sample):
         return replace(observation, text=masked_text(observation.text, tags))
+    if isinstance(observation, RankedMessages):
+        return _without_ranks(observation, tags)
     if not tags.covers(observation.path):
         return observation
     return replace(observation, minimum=None, maximum=None, values={})
+
+
+def _without_ranks(observation: RankedMessages, tags: SchemaTags) -> RankedMessages:
+    kept = [number for number, path in enumerate(observation.paths) if not tags.covers(path)]
+    rows = tuple((part, offset, tuple(ranks[number] for number in kept)) for part, offset, ranks in observation.rows)
+    return replace(observation, paths=tuple(observation.paths[number] for number in kept), rows=rows)
 
 
 def masked_text(text: str, tags: SchemaTags) -> str:
@@ -86,7 +96,7 @@ def _forget(source: Source, profiles: Sequence[FieldProfile]) -> None:
 class _Tags:
     """The tags for each observation: of the schemas behind its mark, or of its topic's subject."""
 
-    def __init__(self, source: Source, observations: Iterable[FieldProfile | Sample]) -> None:
+    def __init__(self, source: Source, observations: Iterable[WithValues]) -> None:
         context = source.context or DEFAULT_CONTEXT
         listed = list(observations)
         marks = {(observation.framing, observation.mark) for observation in listed if observation.framing}
@@ -107,7 +117,7 @@ class _Tags:
                 by_name[row.name].append(by_schema[row.schema_pk])
         self._by_subject = {name: _merged_tags(tags_of_rows) for name, tags_of_rows in by_name.items()}
 
-    def of(self, observation: FieldProfile | Sample) -> SchemaTags:
+    def of(self, observation: WithValues) -> SchemaTags:
         """Return the tags for one observation."""
         if observation.framing:
             return self._by_mark.get((observation.framing, observation.mark), NOTHING)

@@ -52,7 +52,7 @@ from registry.drift.scan_context.versions import (
 )
 from registry.drift.sources.base import ScannedTopic
 from registry.formats import format_of
-from registry.observations import FieldProfile, Framing, MessageIndexes, Observation, Side, TopicTotals
+from registry.observations import FieldProfile, Framing, MessageIndexes, Observation, RankedMessages, Side, TopicTotals
 from registry.subjects.models import Association, Schema
 from registry.subjects.policy.change_guard import unrequested
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
@@ -61,6 +61,7 @@ __all__ = ["deleted_in_use", "memory_of", "registered_for", "writers_for"]
 
 BASELINE: Final = timedelta(days=28)
 EVENTS: Final = timedelta(days=14)
+MOST_ORDERS: Final = 20  # versions of a subject whose order of fields is read
 
 
 # ---- registered versions -------------------------------------------------------------------------------------------
@@ -169,7 +170,10 @@ def _versions_to_declare(
     here: Mapping[Mark, Sequence[VersionRow]],
     histories: Mapping[str, Sequence[VersionRow]],
 ) -> list[VersionRow]:
-    """Return the versions whose fields are compared with data: JSON's by mark, live ones for plain JSON, Protobuf's."""
+    """Return the versions whose fields are compared with data.
+
+    JSON's by mark, live ones for plain JSON, Protobuf's, and all whose order of fields may tell which of them wrote bytes.
+    """
     selected = {}
     for observation in observations:
         rows: Iterable[VersionRow] = ()
@@ -189,8 +193,17 @@ def _versions_to_declare(
             )
         elif isinstance(observation, MessageIndexes):
             rows = here.get((observation.framing, observation.mark), ())
+        elif isinstance(observation, RankedMessages) and observation.framing:
+            owners = here.get((observation.framing, observation.mark), ())
+            rows = (row for owner in owners for row in _in_field_order(histories.get(owner.version.subject, ())))
         selected.update({(row.version.subject, row.version.version): row for row in rows})
     return [selected[key] for key in sorted(selected)]
+
+
+def _in_field_order(history: Sequence[VersionRow]) -> Sequence[VersionRow]:
+    """Return the newest versions of a subject, if the bytes of one can be read with another."""
+    rows = [row for row in history if not format_of(row.version.schema_type).has_value_rules]
+    return rows[-MOST_ORDERS:] if len(rows) > 1 else ()
 
 
 def _declared(rows: Iterable[VersionRow], read: Mapping[int, ReadSchema]) -> dict[tuple[str, int], DeclaredFields]:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from registry.pipeline.workers.schema_shapes import UNLISTED, Encoding, Shape
+from registry.pipeline.workers.value_ranks import MOST_FIELDS, RankedRows, rank_of
 
 SHAPE = 40  # characters of a text's shape
 SHOWN = 200  # characters of a revealed value
@@ -137,12 +138,15 @@ class Tree:
         self.left_out: dict[str, int] = {}  # messages in which a limit left something out, by limit
         self._left_out_of: dict[str, int] = {}  # the last such message, by limit
         self.paths: dict[str, Node] = {}
+        self.ranked = RankedRows()
+        self.row: dict[str, int] | None = None  # the ranks of this message's values, if it is one of the ranked rows
         self.root = Node(self, "", shape, 0)
 
     def add(self, value: Any, place: tuple[int, int]) -> None:
         """Count a decoded message at this (partition, offset)."""
         self.messages += 1
         self.place = place
+        self.row = self.ranked.start(place)
         self.root.visit(value, self.messages)
 
     def leave_out(self, limit: str) -> None:
@@ -168,6 +172,7 @@ class Node:
         "distinct_values",
         "first_of_kind",
         "hashes",
+        "is_single",
         "kinds",
         "last",
         "last_null",
@@ -184,6 +189,7 @@ class Node:
 
     def __init__(self, tree: Tree, path: str, shape: Shape, depth: int) -> None:
         self.tree, self.path, self.shape, self.depth = tree, path, shape, depth
+        self.is_single = "[]" not in path and "{}" not in path
         self.children: dict[str, Node | None] = {}
         self.present = self.nulls = self.last = self.last_null = 0
         self.kinds: dict[type, int] = {}
@@ -287,6 +293,9 @@ class Node:
             self.values[value] = self.values.get(value, 0) + 1
 
     def _scalar(self, kind: type, value: Any) -> None:
+        row = self.tree.row
+        if row is not None and self.is_single and len(row) < MOST_FIELDS and (rank := rank_of(value)) is not None:
+            row[self.path] = rank
         if kind is str or kind is bytes:
             self._range(kind, clean(value[:SHOWN]) if self.tree.reveal and kind is str else len(value))
         elif value == value:  # noqa: PLR0124  not NaN

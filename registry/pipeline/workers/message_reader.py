@@ -297,6 +297,8 @@ class Reader:
                 self._leave_out(key[:4], limit, messages)
             for row in tree.rows():
                 yield json.dumps(["field", key, row])
+            if (table := tree.ranked.table()) is not None:
+                yield json.dumps(["ranks", key, table])
         for name in ("undecodable", "indexes", "changes", "shapes", "samples", "unusable", "left_out"):
             for entry_key, what in getattr(counts, name).items():
                 yield json.dumps([name, entry_key, what])

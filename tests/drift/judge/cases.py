@@ -42,6 +42,7 @@ from registry.observations import (
     OffsetsExpired,
     OtherGroups,
     PartitionRead,
+    RankedMessages,
     Sample,
     SchemaNotUsed,
     Span,
@@ -151,6 +152,10 @@ def observation(form: str, arguments: list[Any]) -> Observation:
         case "values", [side, mark, path, messages, kind, distinct, low, high]:
             counted = profile(topic, side, mark, path, messages, messages, 0, {kind: messages})
             return replace(counted, distinct=distinct, minimum=low, maximum=high)
+        case "ranked", [side, part, mark, first, paths, rows]:
+            ranks = [row for number, row in rows for _ in range(number)]
+            places = ((part, first + offset, tuple(row)) for offset, row in enumerate(ranks))
+            return RankedMessages(topic, side, *mark_of(mark), tuple(paths), tuple(places))
         case "sample", [side, part, mark, offset, text]:
             return Sample(topic, side, part, offset, int(NOW * DAY), *mark_of(mark), text, text.startswith("revealed"))
         case "left_out", [side, mark, *what]:

@@ -30,7 +30,7 @@ WARM_UP: Final = 14
 MOST_FALSE: Final = 1  # of values; and of volume:
 MOST_FALSE_VOLUME: Final = 2
 LEAST_RECALL: Final = 0.9
-NEW_RULES: Final = {"UNIT_CHANGED", "DISTINCT_VALUES_CHANGED", "VALUE_RANGE_LEFT"}
+NEW_RULES: Final = {"UNIT_CHANGED", "DISTINCT_VALUES_CHANGED", "VALUE_RANGE_LEFT", "FIELDS_SWAPPED"}
 Change = Callable[[Values, Random], Values]
 
 

@@ -11,6 +11,8 @@ from random import Random
 from typing import Any, Final
 
 from registry.drift.judge import (
+    DeclaredField,
+    DeclaredFields,
     FieldDay,
     FieldKey,
     Memory,
@@ -21,14 +23,16 @@ from registry.drift.judge import (
     TopicVolume,
 )
 from registry.drift.judge.field_history import day_of, day_of_profile, day_sum
-from registry.observations import FieldProfile, FramedMessages, Observation, Span, TopicTotals
+from registry.observations import FieldProfile, FramedMessages, Observation, RankedMessages, Span, TopicTotals
 from registry.pipeline.workers.fields import magnitude, shown_magnitude, year_of
+from registry.pipeline.workers.value_ranks import rank_of
 
 DAY: Final = 86_400_000
 FIRST: Final = 20_003  # a Monday
 SALE: Final = range(25, 28)
 ROLLOUT: Final = range(20, 24)  # days in which producers move to version 2, one fifth a day
 TOPICS: Final = tuple(f"shop.{number}" for number in range(20))
+MOST_RANKED: Final = 300  # messages
 Values = list[Any]
 Draw = Callable[[Random, int, int], Values]
 
@@ -149,11 +153,14 @@ class ValueWorld:
         begin = (FIRST + day) * DAY
         for version, share in self.versions(topic, day):
             last = version == self.versions(topic, day)[-1][0]
+            parts: dict[str, Values] = {}
             for path, values in draws.items():
                 cut = round(len(values) * (share if len(self.versions(topic, day)) > 1 else 1))
                 part = values[-cut:] if last else values[:cut]
                 if part:
                     observations.append(profile(topic, path, part, version))
+                    parts[path] = part
+            observations.append(ranked(topic, parts, version))
             number = max((len(values) for values in draws.values()), default=0)
             span = Span(number, number * 80, day * 10**5, day * 10**5 + number - 1, begin, begin + DAY - 1)
             observations.append(FramedMessages(topic, "value", 0, "id", _mark(topic, version), span))
@@ -202,7 +209,25 @@ def registered(day: int) -> Registered:
         versions=versions,
         subjects={name: SubjectSummary(name, len(rows)) for name, rows in histories.items()},
         histories=histories,
+        declared={
+            (row.subject, row.version): DeclaredFields(dict.fromkeys(_order_of(row), DeclaredField(None)))
+            for rows in histories.values()
+            for row in rows
+        },
     )
+
+
+def _order_of(version: RegisteredVersion) -> tuple[str, ...]:
+    """The second version has the fields in the opposite order: the bytes of many pairs of fields may be swapped."""
+    fields = fields_of(version.subject.removesuffix("-value"))
+    return fields if version.version == 1 else fields[::-1]
+
+
+def ranked(topic: str, parts: dict[str, Values], version: int) -> RankedMessages:
+    """Some of the messages, each with the ranks of its values."""
+    rows = zip(*parts.values(), strict=False)
+    ranks = tuple((0, offset, tuple(map(rank_of, row))) for offset, row in zip(range(MOST_RANKED), rows, strict=False))
+    return RankedMessages(topic, "value", "id", _mark(topic, version), tuple(parts), ranks)
 
 
 # ---- volume ---------------------------------------------------------------------------------------------------------
