@@ -108,9 +108,12 @@ def _lag(sources: Iterable[Any]) -> int | None:
 
 
 def _offsets(text: Any) -> dict[tuple[str, str], int]:
-    """Return Kafka's offsets by topic and partition; none for an offset of another source."""
+    """Return Kafka's offsets by topic and partition; none for an offset of another source.
+
+    PySpark gives JSON, and before 4.2 with Spark Connect a dictionary's text: topics have no quotes in their names.
+    """
     try:
-        topics = json.loads(text) if isinstance(text, str) else text
+        topics = json.loads(text.replace("'", '"')) if isinstance(text, str) else text
     except ValueError:
         return {}
     if not isinstance(topics, Mapping):

@@ -111,7 +111,8 @@ def progress(number: int, **more: Any) -> Any:
 
 def test_a_report_is_one_that_schemadesk_takes(receiver: Receiver, listen: Callable[..., Listener]) -> None:
     kafka = {"latestOffset": '{"orders":{"0":50,"1":7}}', "endOffset": '{"orders":{"0":40,"1":7}}'}
-    others = ({"latestOffset": None, "endOffset": "3"}, {"latestOffset": "{", "endOffset": {"a": 1}}, kafka)
+    connect = {"latestOffset": "{'clicks': {'0': 3}}", "endOffset": "{'clicks': {'0': 1}}"}
+    others = ({"latestOffset": None, "endOffset": "3"}, {"latestOffset": "{", "endOffset": {"a": 1}}, kafka, connect)
     listener = listen()
     listener.onQueryStarted(SimpleNamespace(name="totals", **IDS))
     listener.onQueryProgress(progress(0, sources=[SimpleNamespace(**source) for source in others]))
@@ -123,7 +124,7 @@ def test_a_report_is_one_that_schemadesk_takes(receiver: Receiver, listen: Calla
     assert report.is_valid(), report.errors
     started, first, second, ended = report.validated_data["events"]
     assert [event["kind"] for event in receiver.events] == ["started", "batch", "batch", "ended"]
-    assert (started["name"], first["lag"], second["lag"], second["watermark"]) == ("totals", 10, None, None)
+    assert (started["name"], first["lag"], second["lag"], second["watermark"]) == ("totals", 12, None, None)
     assert first["operators"] == [{"name": "dedupe", "rows": 4, "bytes": 90, "partitions": 2}]
     assert ended["error"] == "STATE_STORE_X.Y"
     assert "customer" not in json.dumps(receiver.events)
