@@ -30,14 +30,6 @@ from registry.access.permission_filters import describe_scope
 from registry.frozen_rows import row_info
 
 __all__ = [
-    "ContactPerson",
-    "GrantInfo",
-    "GroupInfo",
-    "Owner",
-    "Owners",
-    "OwnershipInfo",
-    "PersonInfo",
-    "TokenInfo",
     "actor_of_token",
     "actor_of_user",
     "admin_names",
@@ -46,14 +38,6 @@ __all__ = [
     "digest",
     "full_admins",
     "grants_of",
-    "list_groups",
-    "list_ownerships",
-    "list_people",
-    "list_tokens",
-    "owners_of",
-    "owners_of_many",
-    "ownerships_in",
-    "people_named",
 ]
 
 

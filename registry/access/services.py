@@ -20,26 +20,7 @@ from registry.access.tokens import IssuedToken, issue_token, make_token, revoke_
 from registry.audit.context import record
 from registry.errors import Conflict, InvalidInput, NotFound
 
-__all__ = [
-    "IssuedToken",
-    "add_member",
-    "add_owner",
-    "add_person",
-    "ensure_person",
-    "grant",
-    "grant_to_group",
-    "issue_token",
-    "make_group",
-    "make_token",
-    "remove_group",
-    "remove_group_grant",
-    "remove_member",
-    "remove_owner",
-    "revoke_grant",
-    "revoke_token",
-    "set_active",
-    "set_email",
-]
+__all__ = ["IssuedToken", "issue_token", "make_token", "revoke_token"]
 
 
 # Changes of who is an admin run one at a time: two admins who remove each other concurrently would leave none.

@@ -8,31 +8,6 @@ from django.db import models
 
 from registry.access.permission_filters import Extent, RegistryScopedQuerySet, SubjectScopedQuerySet, VisibleQuerySet
 
-__all__ = [
-    "FINDING_STATES",
-    "FRAMINGS",
-    "MODES",
-    "MOST_RANGES",
-    "SASL_MECHANISMS",
-    "SCAN_STATES",
-    "SECURITY_PROTOCOLS",
-    "SEVERITIES",
-    "SIDES",
-    "Cluster",
-    "Connector",
-    "Deployment",
-    "FieldStatistic",
-    "Finding",
-    "FindingRange",
-    "MinimumVersion",
-    "Mute",
-    "Scan",
-    "SchemaUse",
-    "Source",
-    "Topic",
-]
-
-
 MAX_LABEL: Final = 200
 MAX_URL: Final = 2_000
 

@@ -6,16 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from registry.observations.specification import (
-    BodyProblem,
-    Bound,
-    ContractRule,
-    Framing,
-    Hint,
-    Limit,
-    Operation,
-    Side,
-)
+from registry.observations.specification import BodyProblem, Bound, ContractRule, Framing, Hint, Limit, Operation, Side
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Requesting, reviewing and applying: the calls of pages, dialects and tasks."""
 
-from registry.promotions.apply.execution import apply, claim_due, give_up, resume, schedule, unschedule
+from registry.promotions.apply.execution import apply, give_up, resume, schedule, unschedule
 from registry.promotions.environments.change_requests import (
     approve_environment_change,
     reject_environment_change,
@@ -41,50 +41,3 @@ from registry.promotions.requests.resubmit import (
 )
 from registry.promotions.requests.submission import propose_version, recheck, request_promotion, submit, withdraw
 from registry.promotions.reviews.decisions import approve, approve_together, reject, request_changes
-
-__all__ = [
-    "acknowledge",
-    "add_freeze",
-    "add_recurring_freeze",
-    "add_review_rule",
-    "apply",
-    "approve",
-    "approve_environment_change",
-    "approve_together",
-    "ask_again",
-    "change_environment",
-    "claim_due",
-    "close_break_glass",
-    "confirm_break_glass",
-    "delete_draft",
-    "ensure_environment",
-    "give_up",
-    "open_break_glass",
-    "open_thread",
-    "preview_promotion",
-    "preview_proposal",
-    "propose_version",
-    "recheck",
-    "reject",
-    "reject_environment_change",
-    "remove_freeze",
-    "remove_recurring_freeze",
-    "remove_review_rule",
-    "reopen",
-    "reply",
-    "request_adoption",
-    "request_changes",
-    "request_environment_change",
-    "request_promotion",
-    "request_roll_back",
-    "resolve",
-    "resume",
-    "save_draft",
-    "schedule",
-    "set_labels",
-    "submit",
-    "unschedule",
-    "withdraw",
-    "withdraw_acknowledgement",
-    "withdraw_environment_change",
-]

@@ -2,7 +2,6 @@
 
 from registry.drift.services.findings import acknowledge, assign, expire_decisions, hidden_by, mute, reopen, unmute
 from registry.drift.services.scans import (
-    LEASE,
     MAX_ATTEMPTS,
     RETRIES,
     ScanClaim,
@@ -23,7 +22,6 @@ from registry.drift.services.scans import (
     shrink_first_slice,
 )
 from registry.drift.services.sources import (
-    SHORTEST_INTERVAL,
     add_source,
     cluster_at,
     connect_cluster,
@@ -33,41 +31,3 @@ from registry.drift.services.sources import (
     update_cluster,
     update_source,
 )
-
-__all__ = [
-    "LEASE",
-    "MAX_ATTEMPTS",
-    "RETRIES",
-    "SHORTEST_INTERVAL",
-    "ScanClaim",
-    "acknowledge",
-    "add_source",
-    "assign",
-    "cancel_scan",
-    "claim_scan",
-    "cluster_at",
-    "connect_cluster",
-    "expire_decisions",
-    "fail_scan",
-    "has_backlog",
-    "hidden_by",
-    "lost_tags",
-    "mute",
-    "note_progress",
-    "postpone_scan",
-    "prune_deployments",
-    "queue_due_scans",
-    "queue_rest",
-    "queue_scan",
-    "reclaim_lost_scans",
-    "remove_cluster",
-    "remove_source",
-    "renew_lease",
-    "reopen",
-    "report_deployment",
-    "shrink_first_slice",
-    "try_cluster",
-    "unmute",
-    "update_cluster",
-    "update_source",
-]

@@ -22,25 +22,7 @@ from registry.observations import Observation
 from registry.streams.scan_result import ScannedQuery
 from registry.subjects.models import Registry
 
-__all__ = [
-    "BOUNDS_SET",
-    "CONFIG",
-    "MAX_NAME",
-    "WHAT_TO_READ",
-    "FieldSet",
-    "MissingKind",
-    "OnProgress",
-    "Rule",
-    "ScanResult",
-    "ScannedTopic",
-    "SourceDraft",
-    "SourceField",
-    "SourceKind",
-    "deadline_seconds",
-    "make_finding",
-    "session_of",
-    "spark_remote",
-]
+__all__ = ["Rule", "make_finding"]
 
 
 FACTS = ("partitions", "compacted", "retention_ms", "retention_bytes", "problem", "checked_at", "gone_at")

@@ -37,18 +37,7 @@ from registry.subjects.models import VersionStanding
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 from registry.subjects.versions.versions import Standing
 
-__all__ = [
-    "BEHIND",
-    "BLOCKED",
-    "FILTERS",
-    "OTHER_CONTENT",
-    "OTHER_ID",
-    "Board",
-    "BoardCell",
-    "BoardPlace",
-    "BoardRow",
-    "board_rows",
-]
+__all__ = ["BEHIND", "BLOCKED", "FILTERS", "OTHER_CONTENT", "OTHER_ID"]
 
 
 @dataclass(frozen=True)

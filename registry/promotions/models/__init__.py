@@ -20,27 +20,3 @@ from registry.promotions.models.requests import (
     Review,
     Thread,
 )
-
-__all__ = [
-    "Acknowledgement",
-    "ApplyStep",
-    "BoardChange",
-    "BoardState",
-    "BoardSubject",
-    "BreakGlass",
-    "Comment",
-    "Draft",
-    "Environment",
-    "EnvironmentChange",
-    "FreezeWindow",
-    "PromotionOutlook",
-    "PromotionRequest",
-    "RecurringFreeze",
-    "Release",
-    "RenameDecision",
-    "RequestItem",
-    "Review",
-    "ReviewRule",
-    "SamePerson",
-    "Thread",
-]

@@ -40,7 +40,6 @@ from registry.promotions.reviews.eligibility import ReviewerFilter, target_rules
 from registry.subjects.versions.qualified_names import SubjectName
 
 __all__ = [
-    "OPEN",
     "AcknowledgementInfo",
     "CommentInfo",
     "ItemInfo",
@@ -49,13 +48,6 @@ __all__ = [
     "ReviewInfo",
     "StepInfo",
     "ThreadInfo",
-    "get_environment",
-    "get_request",
-    "home_requests",
-    "list_environments",
-    "list_requests",
-    "releases_of",
-    "requests_numbered",
 ]
 
 

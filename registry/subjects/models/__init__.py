@@ -11,26 +11,3 @@ from registry.subjects.models.registries import (
     SubjectNote,
 )
 from registry.subjects.models.versions import ArchivedCopy, Schema, SchemaReference, SchemaVersion, VersionStanding
-
-__all__ = [
-    "FORWARD",
-    "LEVELS",
-    "MODES",
-    "MODES_WITH_IDS",
-    "POLICIES",
-    "PROFILES",
-    "ArchivedCopy",
-    "Association",
-    "Client",
-    "Config",
-    "Context",
-    "Mode",
-    "Registry",
-    "Schema",
-    "SchemaReference",
-    "SchemaVersion",
-    "Subject",
-    "SubjectActivity",
-    "SubjectNote",
-    "VersionStanding",
-]

@@ -64,13 +64,7 @@ from registry.subjects.registration.submission import (
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.parsed_schemas import keep_parsed, parse_stored
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.versions import (
-    Standing,
-    VersionInfo,
-    info_of_new,
-    joined_standing,
-    parse_version,
-)
+from registry.subjects.versions.versions import Standing, VersionInfo, info_of_new, joined_standing, parse_version
 
 __all__ = ["RegisteredVersion", "register_version", "submission_identity"]
 

@@ -25,22 +25,3 @@ from registry.formats.policies.spark_state.restart_plan import plan_restart, sch
 from registry.formats.policies.spark_state.rules import STATE_RULES
 from registry.formats.policies.spark_state.schema_changes import StateChange
 from registry.formats.policies.spark_state.struct_types import StructType, parse_struct, to_avro, why_no_avro
-
-__all__ = [
-    "STATE_RULES",
-    "Budget",
-    "PlannedVariable",
-    "RestartPlan",
-    "RestartSettings",
-    "StateChange",
-    "StoredVariable",
-    "StoredVersion",
-    "StructType",
-    "VariablePlan",
-    "VariableStatus",
-    "parse_struct",
-    "plan_restart",
-    "schema_changes",
-    "to_avro",
-    "why_no_avro",
-]
