@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from django.urls import include, path
 
 from dashboard.audit import views as audit
@@ -16,10 +18,53 @@ from dashboard.people import views as people
 from dashboard.proposals import page as proposals
 from dashboard.search import suggestions
 from dashboard.search import views as search
+from dashboard.sources import views as sources
 from dashboard.streams import views as streams
 from dashboard.subjects import views as subjects
 from dashboard.usage import views as usage
 from dashboard.usage.rule_trial import RuleTrialView
+
+#: pages about a subject
+_SUBJECT: Final = [
+    path("", subjects.subject_page, name="subject"),
+    path("switch", subjects.switch, name="subject_switch"),
+    path("compare", subjects.compare, name="compare"),
+    path("report", subjects.compatibility_report, name="report"),
+    path("simulate", subjects.simulate, name="simulate"),
+    path("references", subjects.reference_graph, name="references"),
+    path("try-rule", RuleTrialView.as_view(), name="try_rule"),
+    path("usage", usage.usage, name="usage"),
+    path("clients", usage.DeclareClientView.as_view(), name="client_declare"),
+    path("clients/withdraw", usage.client_withdraw, name="client_withdraw"),
+    path("retire", usage.evidence, name="retire"),
+    path("retire/choose", usage.choose, name="retire_choose"),
+    path("retire/confirm", usage.ConfirmRetirementView.as_view(), name="retire_confirm"),
+    path("retire/done", usage.done, name="retire_done"),
+    *(path(route, view, name=name) for route, name, view in subjects.SUBJECT_FORMS),
+]
+_SOURCES: Final = [
+    path("clusters/add", sources.ClusterFormView.as_view(), name="cluster_add"),
+    path("clusters/<int:cluster_id>/edit", sources.ClusterFormView.as_view(), name="cluster_edit"),
+    path("clusters/<int:cluster_id>/remove", sources.ClusterRemoveView.as_view(), name="cluster_remove"),
+    path("sources", sources.source_list, name="sources"),
+    path("sources/add", sources.SourceAddView.as_view(), name="source_add"),
+    path("sources/discover", sources.DiscoverView.as_view(), name="source_discover"),
+    path("sources/<int:source_id>", sources.source_page, name="source"),
+    path("sources/<int:source_id>/edit", sources.SourceEditView.as_view(), name="source_edit"),
+    path("sources/<int:source_id>/remove", sources.SourceRemoveView.as_view(), name="source_remove"),
+    path("sources/<int:source_id>/scan", sources.source_scan, name="source_scan"),
+    path("scans/<int:scan_id>/progress", sources.scan_progress, name="scan_progress"),
+    path("scans/<int:scan_id>/cancel", sources.scan_cancel, name="scan_cancel"),
+]
+_WEBHOOK: Final = [
+    path("", notifications.webhook_page, name="webhook"),
+    path("/edit", notifications.WebhookEditView.as_view(), name="webhook_edit"),
+    path("/remove", notifications.WebhookRemoveView.as_view(), name="webhook_remove"),
+    path("/rotate", notifications.webhook_rotate, name="webhook_rotate"),
+    path("/test", notifications.webhook_test, name="webhook_test"),
+    path("/switch", notifications.webhook_switch, name="webhook_switch"),
+    path("/deliveries/<int:delivery_id>/replay", notifications.webhook_replay, name="webhook_replay"),
+]
 
 app_name = "ui"
 urlpatterns = [
@@ -42,49 +87,14 @@ urlpatterns = [
     path("registries/<segment:registry>/export", subjects.export, name="subjects_export"),
     path("registries/<segment:registry>/deprecate", subjects.deprecate, name="subjects_deprecate"),
     path("registries/<segment:registry>/describe", subjects.describe_several, name="subjects_describe"),
-    path("registries/<segment:registry>/subjects/<segment:subject>/", subjects.subject_page, name="subject"),
-    path("registries/<segment:registry>/subjects/<segment:subject>/switch", subjects.switch, name="subject_switch"),
-    path("registries/<segment:registry>/subjects/<segment:subject>/compare", subjects.compare, name="compare"),
-    path(
-        "registries/<segment:registry>/subjects/<segment:subject>/report", subjects.compatibility_report, name="report"
-    ),
-    path("registries/<segment:registry>/subjects/<segment:subject>/simulate", subjects.simulate, name="simulate"),
-    path(
-        "registries/<segment:registry>/subjects/<segment:subject>/references",
-        subjects.reference_graph,
-        name="references",
-    ),
-    path("registries/<segment:registry>/subjects/<segment:subject>/try-rule", RuleTrialView.as_view(), name="try_rule"),
-    path("registries/<segment:registry>/subjects/<segment:subject>/usage", usage.usage, name="usage"),
-    path(
-        "registries/<segment:registry>/subjects/<segment:subject>/clients",
-        usage.DeclareClientView.as_view(),
-        name="client_declare",
-    ),
-    path(
-        "registries/<segment:registry>/subjects/<segment:subject>/clients/withdraw",
-        usage.client_withdraw,
-        name="client_withdraw",
-    ),
+    path("registries/<segment:registry>/subjects/<segment:subject>/", include(_SUBJECT)),
     path("registries/<segment:registry>/orphans", usage.orphans, name="orphans"),
-    path("registries/<segment:registry>/subjects/<segment:subject>/retire", usage.evidence, name="retire"),
-    path("registries/<segment:registry>/subjects/<segment:subject>/retire/choose", usage.choose, name="retire_choose"),
-    path(
-        "registries/<segment:registry>/subjects/<segment:subject>/retire/confirm",
-        usage.ConfirmRetirementView.as_view(),
-        name="retire_confirm",
-    ),
-    path("registries/<segment:registry>/subjects/<segment:subject>/retire/done", usage.done, name="retire_done"),
-    *(
-        path(f"registries/<segment:registry>/subjects/<segment:subject>/{route}", view, name=name)
-        for route, name, view in subjects.SUBJECT_FORMS
-    ),
     path("map", lineage.lineage_map, name="map"),
     path("fields", subjects.field, name="field"),
     path("decode", usage.DecodeView.as_view(), name="decode"),
     path("search", search.search, name="search"),
     path("search/suggest", suggestions.suggest, name="search_suggest"),
-    path("", include("dashboard.sources.urls")),
+    path("", include(_SOURCES)),
     path("", include("dashboard.findings.views")),
     path("queries", streams.query_list, name="queries"),
     path("queries/<int:query_id>", streams.query_page, name="query"),
@@ -109,17 +119,7 @@ urlpatterns = [
     path("inbox/subscriptions/<int:subscription_id>/remove", notifications.unsubscribe, name="unsubscribe"),
     path("webhooks", notifications.webhook_list, name="webhooks"),
     path("webhooks/add", notifications.WebhookFormView.as_view(), name="webhook_add"),
-    path("webhooks/<slug:webhook>", notifications.webhook_page, name="webhook"),
-    path("webhooks/<slug:webhook>/edit", notifications.WebhookEditView.as_view(), name="webhook_edit"),
-    path("webhooks/<slug:webhook>/remove", notifications.WebhookRemoveView.as_view(), name="webhook_remove"),
-    path("webhooks/<slug:webhook>/rotate", notifications.webhook_rotate, name="webhook_rotate"),
-    path("webhooks/<slug:webhook>/test", notifications.webhook_test, name="webhook_test"),
-    path("webhooks/<slug:webhook>/switch", notifications.webhook_switch, name="webhook_switch"),
-    path(
-        "webhooks/<slug:webhook>/deliveries/<int:delivery_id>/replay",
-        notifications.webhook_replay,
-        name="webhook_replay",
-    ),
+    path("webhooks/<slug:webhook>", include(_WEBHOOK)),
     path("", include("dashboard.promotions.views")),
     path("problems", text_problems, name="text_problems"),
     path("proposals", proposals.drafts, name="proposals"),
