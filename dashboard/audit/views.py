@@ -17,12 +17,12 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
 from dashboard.audit.event_links import links_of
+from dashboard.components.badges import CHANNELS
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.links import form_text, whole_number, with_query
 from dashboard.components.time_travel import travels, url_as_of
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import ActiveFilter, Choice, Field, Filter, Frame, Link, Paging, SearchBox, Section
-from dashboard.subjects.page import CHANNELS
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor
 from registry.audit import time_travel
@@ -42,7 +42,7 @@ from registry.search.audit_filter import events_shown
 from registry.subjects.selectors import registry_names
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class AuditChange:
     """The value of a column before and after; None if the row didn't exist."""
 
@@ -51,26 +51,29 @@ class AuditChange:
     after: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class AuditRow:
-    """A change of a row: who, when, channel, origin, what and why; `sealed` is its position in the chain.
+    """A change of a row; `url` is the page of its object, `others` are the action's other changes."""
 
-    `url_as_of` is the page of its object as of this change. `others` are the action's other changes.
-    """
-
-    number: int
-    at: datetime
-    who: str
-    channel: str
-    what: str
-    row: str
-    origin: str = ""
-    sealed: int | None = None
-    why: str = ""
+    entry: AuditEntry
     url: str = ""
-    url_as_of: str = ""
-    changes: tuple[AuditChange, ...] = ()
     others: tuple[AuditRow, ...] = ()
+
+    @property
+    def what(self) -> str:
+        """The kind of row and the operation."""
+        return changed(self.entry)
+
+    @property
+    def url_as_of(self) -> str:
+        """The page of its object as of this change."""
+        return url_as_of(self.url, self.entry.at)
+
+    @property
+    def changes(self) -> list[AuditChange]:
+        """The changed values."""
+        before, after = self.entry.before, self.entry.after
+        return [AuditChange(name, _text(before, name), _text(after, name)) for name in {**before, **after}]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -329,30 +332,8 @@ def _actions(entries: Sequence[AuditEntry], links: Mapping[int, str]) -> Iterato
     """Yield a row per action: its main change, with the others inside. An action has one transaction and one reason."""
     for _key, group in groupby(entries, key=lambda entry: (entry.transaction_id, entry.why or entry.id)):
         main, *others = sorted(group, key=lambda entry: (entry.table in PARTS, entry.operation != "INSERT"))
-        inside = (_audit_row(entry, links.get(entry.id, "")) for entry in others)
-        row = _audit_row(main, links.get(main.id, ""))
-        yield replace(row, others=tuple(replace(other, why="") for other in inside))
-
-
-def _audit_row(entry: AuditEntry, url: str) -> AuditRow:
-    columns = list(dict.fromkeys([*entry.before, *entry.after]))
-    return AuditRow(
-        number=entry.id,
-        at=entry.at,
-        who=entry.actor,
-        channel=entry.channel,
-        origin=entry.origin,
-        sealed=entry.position,
-        what=changed(entry),
-        row=entry.row_id,
-        why=entry.why,
-        url=url,
-        url_as_of=url_as_of(url, entry.at),
-        changes=tuple(
-            AuditChange(column=column, before=_text(entry.before, column), after=_text(entry.after, column))
-            for column in columns
-        ),
-    )
+        inside = tuple(AuditRow(replace(entry, why=""), links.get(entry.id, "")) for entry in others)
+        yield AuditRow(main, links.get(main.id, ""), inside)
 
 
 def _text(row: dict[str, Any], column: str) -> str | None:

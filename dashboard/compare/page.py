@@ -36,11 +36,11 @@ from dashboard.compare.sides import (
 )
 from dashboard.components.badges import ChangeKind
 from dashboard.components.diff import differing_lines, laid_out_if_json
-from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import subject_crumbs, subject_parts, subject_url, switch_url, whole_number
+from dashboard.components.frame import environment_of, page_actor, subject_frame
+from dashboard.components.links import subject_url, switch_url, whole_number
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
-from dashboard.components.widgets import Link, Problem, Section
+from dashboard.components.widgets import Link, Problem
 from dashboard.registries.policy import SAID
 from dashboard.subjects.page import pretty
 from registry.access.roles import Actor
@@ -139,15 +139,14 @@ def compare_page(request: HttpRequest, registry: str, subject: str) -> ComparePa
     if comparison and drawn["words"]:
         comparison = in_business_words(comparison, _facts(sides), comparison.new.format)
     other_side, other_text = (None, "") if comparison or _picks(request) else _readable_side(sides, actor)
+    names = {"old": _named(sides, sides.old), "new": _named(sides, sides.new)}
     return ComparePage(
-        frame=make_frame(
+        frame=subject_frame(
             request,
-            title=gettext("Compare %(old)s and %(new)s")
-            % {"old": _named(sides, sides.old), "new": _named(sides, sides.new)},
-            section=Section.SUBJECTS,
-            registry=registry,
-            crumbs=subject_crumbs(registry, name),
-            parts=subject_parts(registry, name, "compare"),
+            registry,
+            name,
+            "compare",
+            title=gettext("Compare %(old)s and %(new)s") % names,
             url_in=lambda registry_name: switch_url(registry_name, name.qualified),
         ),
         registry=registry,

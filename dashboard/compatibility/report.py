@@ -18,10 +18,10 @@ from dashboard.compare.proposed_schema import against_latest, by_finding, data_e
 from dashboard.compatibility.forms import ReportForm, link_of, linked_values, newest_values
 from dashboard.compatibility.presenters import DataEvidence, ReportResult
 from dashboard.compatibility.result import present_proposal
-from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_crumbs, subject_parts, subject_url, switch_url
+from dashboard.components.frame import page_actor, subject_frame
+from dashboard.components.links import subject_url
 from dashboard.components.time_travel import PARAMETER
-from dashboard.components.widgets import Action, Frame, Problem, Section
+from dashboard.components.widgets import Action, Frame, Problem
 from dashboard.subjects.header import propose_action
 from dashboard.subjects.page import level_order
 from registry.access.roles import Actor, may, refusal
@@ -127,16 +127,7 @@ def report_page(request: HttpRequest, registry: str, subject: str) -> ReportPage
     then = urlencode({PARAMETER: request.GET[PARAMETER]}) if actor.past else ""
     report_url = subject_url(registry, name.qualified, "report")
     return ReportPage(
-        frame=make_frame(
-            request,
-            title=gettext("Check new version"),
-            section=Section.SUBJECTS,
-            registry=registry,
-            crumbs=subject_crumbs(registry, name),
-            parts=subject_parts(registry, name, "report"),
-            url_in=lambda other: switch_url(other, name.qualified, "report"),
-            order=order,
-        ),
+        frame=subject_frame(request, registry, name, "report", title=gettext("Check new version"), order=order),
         registry=registry,
         subject=name.qualified,
         report_url=f"{report_url}?{then}" if then else report_url,

@@ -27,10 +27,10 @@ from dashboard.compatibility.read_modify_write import (
     round_of,
 )
 from dashboard.components.badges import VersionOutcome, format_name
-from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_crumbs, subject_parts, subject_url, switch_url, whole_number
+from dashboard.components.frame import page_actor, subject_frame
+from dashboard.components.links import subject_url, whole_number
 from dashboard.components.translation import counted, listing
-from dashboard.components.widgets import Problem, Section
+from dashboard.components.widgets import Problem
 from registry.errors import InvalidDatum, InvalidVersion, NotFound, SchemadeskError, VersionNotFound
 from registry.formats.base import Resolution
 from registry.formats.read_modify_write import Reset, Simulation
@@ -257,15 +257,7 @@ def simulator_page(request: HttpRequest, registry: str, subject: str) -> Simulat
 
 def _empty(request: HttpRequest, registry: str, name: SubjectName, part: str, offered: Sequence[int]) -> SimulatorPage:
     return SimulatorPage(
-        frame=make_frame(
-            request,
-            title=gettext("Simulate with data"),
-            section=Section.SUBJECTS,
-            registry=registry,
-            crumbs=subject_crumbs(registry, name),
-            parts=subject_parts(registry, name, "simulate"),
-            url_in=lambda other: switch_url(other, name.qualified, "simulate"),
-        ),
+        frame=subject_frame(request, registry, name, "simulate", title=gettext("Simulate with data")),
         registry=registry,
         subject=name.qualified,
         url=subject_url(registry, name.qualified, "simulate"),

@@ -29,6 +29,19 @@ def format_name(kind: str) -> str:
 
 #: access of a client as named in `registry` → label
 ACCESS: Final = {"reads": _("reads"), "writes": _("writes"), "reads and writes": _("reads and writes")}
+#: channel of a change as named in `registry` → label
+CHANNELS: Final = {
+    "confluent": _("REST API"),
+    "product": _("product API"),
+    "ui": _("page"),
+    "task": _("task"),
+    "command": "command",
+}
+
+
+def channel_name(channel: str) -> str:
+    """Return the label of the channel of a change."""
+    return str(CHANNELS.get(channel, channel))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, cast
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.views import View
@@ -142,7 +142,7 @@ class EndOfDayField(forms.DateField):
 class ServiceForm(forms.Form):
     """A form that runs `service` with its fields as arguments.
 
-    `label` is the button's, `success` the message on success, and `result` the service's result. `permission` is
+    `label` is the button's, `success` the message on success, in which `%(result)s` is the service's result. `permission` is
     checked before the fields if the service would check it only after them. `conditional` names the fields that are
     required only by some values or buttons. `refusals` are errors shown on the form with the `cure` and `status`;
     others propagate. `sections` divide a long form.
@@ -198,8 +198,8 @@ class ServiceForm(forms.Form):
         self.add_error(name, text.replace(f"{name} ", f"{label} ", 1) if is_named else text)
 
     def message(self, **route: Any) -> str:
-        """Return the message on success."""
-        return self.success
+        """Return `success` with the values of the URL and the fields, and with the service's `result`."""
+        return str(self.success) % {**route, **self.cleaned_data, "result": self.result}
 
     @property
     def drawn_sections(self) -> list[tuple[FormSection, list[forms.BoundField], bool]]:
@@ -226,6 +226,8 @@ class ServiceFormView(View):
     form_class: type[ServiceForm] = ServiceForm
     #: permission that the sender needs somewhere, checked before the input; the service checks the scope
     action: ClassVar[str] = ""
+    #: URL name of the page to redirect to after success
+    next_page: ClassVar[str] = ""
 
     def make_form(self, data: Any, **route: Any) -> ServiceForm:
         """Return the bound form."""
@@ -241,7 +243,7 @@ class ServiceFormView(View):
 
     def after(self, **route: Any) -> HttpResponse:
         """Redirect after success."""
-        raise NotImplementedError
+        return redirect(self.next_page)
 
     def done(self, form: ServiceForm, **route: Any) -> HttpResponse:
         """Add the success message and redirect."""

@@ -16,7 +16,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext
 
 from dashboard.components.badges import EnvironmentKind
-from dashboard.components.links import subjects_url
+from dashboard.components.links import subject_crumbs, subject_parts, subjects_url, switch_url
 from dashboard.components.tour import tour_bar
 from dashboard.components.widgets import Action, Crumb, Environment, Frame, Mirror, Section, SubPage, Travel
 from dashboard.people.sign_in import signed_in_by
@@ -28,6 +28,7 @@ from registry.drift.selectors import open_findings_of
 from registry.notifications.selectors import unread_entries
 from registry.promotions.selectors import count_waiting_for, list_environments
 from registry.subjects.policy.registries import MirrorState
+from registry.subjects.versions.qualified_names import SubjectName
 
 OTHER_REGISTRY = EnvironmentKind.OTHER
 
@@ -113,6 +114,20 @@ def make_frame(
     )
 
 
+def subject_frame(
+    request: HttpRequest, registry: str, name: SubjectName, page: str | None = None, *, title: str, **options: Any
+) -> Frame:
+    """Return the frame of a page about a subject, with its breadcrumbs, and its tabs if `page` is one of them."""
+    if page is not None:
+        tabs = {
+            "parts": subject_parts(registry, name, page),
+            "url_in": lambda other: switch_url(other, name.qualified, page),
+        }
+        options = tabs | options
+    options = {"crumbs": subject_crumbs(registry, name)} | options
+    return make_frame(request, title=title, section=Section.SUBJECTS, registry=registry, **options)
+
+
 def _counts(actor: Actor, *, is_past: bool) -> Counter[str]:
     """Count the open findings that the reader may read, and their unread notices; one query."""
     rows: dict[str, QuerySet[Any]] = {} if is_past else {"findings": open_findings_of(actor)}
@@ -151,7 +166,6 @@ def refresh_action(state: MirrorState, actor: Actor) -> Action:
         label=gettext("Refresh"),
         url=reverse("ui:registry_refresh", args=[state.registry]),
         method="post",
-        allowed=not reason,
         reason=reason,
         icon="refresh-cw",
     )

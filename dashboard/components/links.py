@@ -7,7 +7,7 @@ authenticate to an API: the browser would get 401.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -20,7 +20,7 @@ from django.utils.translation import gettext
 
 import registry.api.request_reading  # noqa: F401  # registers the converter `segment` of the paths that these links lead to
 from dashboard.components.translation import gettext_lazy as _
-from dashboard.components.widgets import Crumb, Export, SubPage
+from dashboard.components.widgets import Crumb, Export, Paging, SubPage
 from registry.errors import InvalidInput
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -98,6 +98,11 @@ def list_about(page: str, about: Mapping[str, str], registry: str = "") -> str:
     return f"{reverse(f'ui:{page}')}?{urlencode({**about, 'registry': registry} if registry else about)}"
 
 
+def crumb(label: str, page: str, *arguments: object, code: bool = False) -> Crumb:
+    """Return the breadcrumb of a page by its URL name."""
+    return Crumb(label=label, url=reverse(f"ui:{page}", args=arguments), code=code)
+
+
 def subjects_crumb(registry: str) -> Crumb:
     """Return the breadcrumb of the registry's list of subjects."""
     return Crumb(label=gettext("Subjects"), url=subjects_url(registry))
@@ -123,6 +128,36 @@ def with_query(base: str, query: Mapping[str, object]) -> str:
     """Return the URL with the non-empty parameters."""
     parameters = {name: value for name, value in query.items() if value}
     return f"{base}?{urlencode(parameters)}" if parameters else base
+
+
+def cursor_paging(
+    rows: Sequence[object],
+    base: str,
+    query: Mapping[str, object],
+    *,
+    is_first: bool,
+    total: int | None = None,
+    **cursor: object,
+) -> Paging:
+    """Return the paging of a list that is read from a cursor: the next page's parameter, None or "" on the last."""
+    return Paging(
+        first=1 if rows else 0,
+        last=len(rows),
+        total=total,
+        previous_url="" if is_first else with_query(base, query),
+        next_url=with_query(base, {**query, **cursor}) if any(cursor.values()) else "",
+    )
+
+
+def offset_paging(begin: int, shown: int, total: int, size: int, url: Callable[[int], str]) -> Paging:
+    """Return the paging of a list in pages of `size` rows, of which those from `begin` are shown."""
+    return Paging(
+        first=begin + 1 if shown else 0,
+        last=begin + shown,
+        total=total,
+        previous_url=url(max(0, begin - size)) if begin else "",
+        next_url=url(begin + size) if begin + shown < total else "",
+    )
 
 
 def map_url(focus: str) -> str:

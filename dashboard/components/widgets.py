@@ -161,18 +161,22 @@ class Link:
 class Action:
     """An action of the reader.
 
-    If it doesn't apply, use None instead. If it isn't allowed, `allowed` is False, and the `reason` is shown beside the
-    disabled button. `method` is "get" (a link) or "post" (a form with only the CSRF token); `tone` is "primary",
-    "plain" or "danger"; `icon` a name in the sprite.
+    If it doesn't apply, use None instead. If it isn't allowed, the `reason` is shown beside the disabled button.
+    `method` is "get" (a link) or "post" (a form with only the CSRF token); `tone` is "primary", "plain" or "danger";
+    `icon` a name in the sprite.
     """
 
     label: str
     url: str
     method: str = "get"
-    allowed: bool = True
     reason: str = ""
     tone: str = "plain"
     icon: str = ""
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the reader may do it."""
+        return not self.reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

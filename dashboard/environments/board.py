@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import Outlook
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import chosen_value, form_text, subject_url
+from dashboard.components.links import chosen_value, cursor_paging, form_text, subject_url
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import (
@@ -161,12 +161,8 @@ def board(request: HttpRequest) -> EnvironmentBoard:
         rules=tuple(_rule(info, order, counts.get(info.name)) for info in shown),
         search=_search(base, query, show),
         rows=_rows(page, order, actor),
-        paging=Paging(
-            first=1 if page.rows else 0,
-            last=len(page.rows),
-            total=page.total if not after else None,
-            previous_url=f"{base}?{urlencode(chosen)}" if after else "",
-            next_url=f"{base}?{urlencode({**chosen, 'after': page.after})}" if page.after else "",
+        paging=cursor_paging(
+            page.rows, base, chosen, is_first=not after, total=None if after else page.total, after=page.after
         ),
         ways=tuple(
             Choice(
@@ -190,7 +186,6 @@ def _preview(actor: Actor) -> Action:
     return Action(
         label=gettext("Preview plan"),
         url=reverse("ui:promotion_request"),
-        allowed=not reason,
         reason=reason,
         tone="primary",
         icon="eye",
@@ -356,14 +351,12 @@ def _promote(cell: boards.BoardCell, name: str, before: str, context: _RowContex
         return Action(
             label=gettext("Roll back to version %(version)s") % {"version": cell.rolled_back},
             url=subject_url(cell.place, name, version=cell.rolled_back),
-            allowed=not reason,
             reason=reason,
         )
     query = urlencode({"source": before, "target": cell.place, "subject": name, "version": cell.wanted})
     return Action(
         label=gettext("Promote version %(wanted)s") % {"wanted": cell.wanted},
         url=f"{context.ask}?{query}",
-        allowed=not reason,
         reason=reason,
     )
 

@@ -12,12 +12,12 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from dashboard.components.badges import channel_name
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import whole_number, with_query
+from dashboard.components.links import cursor_paging, whole_number, with_query
 from dashboard.components.tables import ListFilter, active_filters, read_filters
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Frame, Paging, SearchBox, Section
-from dashboard.subjects.header import CHANNELS
 from dashboard.subjects.lifecycle import REQUEST, STANDING, AdoptForm, LifeMark, StandingForm, standing_mark
 from registry.access.roles import Actor, may_in, may_somewhere, refusal, require
 from registry.drift.usage.subject_topics import last_seen
@@ -64,7 +64,7 @@ class UnapprovedVersionRow:
     @property
     def channel(self) -> str:
         """The channel by which it was registered."""
-        return str(CHANNELS.get(self.info.door, self.info.door))
+        return channel_name(self.info.door)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,19 +123,10 @@ def unapproved_versions_page(request: HttpRequest) -> UnapprovedVersionsPage:
         frame=make_frame(request, title=gettext("Unapproved versions"), section=Section.PROMOTIONS, order=order),
         search=_search(chosen, [name for name in order if may_in(actor, "schema.read", name)]),
         rows=tuple(_row(ghost, actor, last_seen_at.get(ghost.id)) for ghost in page.rows),
-        paging=Paging(
-            first=1 if page.rows else 0,
-            last=len(page.rows),
-            previous_url=_url(chosen) if before else "",
-            next_url=_url({**chosen, "before": str(page.before)}) if page.before else "",
-        ),
+        paging=cursor_paging(page.rows, reverse("ui:ghosts"), chosen, is_first=not before, before=page.before),
         back=request.get_full_path(),
         alone=len(order) < 2,
     )
-
-
-def _url(values: Mapping[str, str]) -> str:
-    return with_query(reverse("ui:ghosts"), values)
 
 
 def _search(chosen: Mapping[str, str], order: list[str]) -> SearchBox:
@@ -149,7 +140,7 @@ def _search(chosen: Mapping[str, str], order: list[str]) -> SearchBox:
             environment.select(chosen["environment"], {name: name for name in order}),
             state.select(chosen["state"]),
         ),
-        active=active_filters(FILTERS, chosen, _url),
+        active=active_filters(FILTERS, chosen, lambda values: with_query(reverse("ui:ghosts"), values)),
     )
 
 

@@ -15,8 +15,9 @@ from django.views.decorators.http import require_safe
 from dashboard.components.badges import BreakGlassState, EnvironmentChangeState
 from dashboard.components.forms import ServiceForm, ServiceFormView, forms_by_name
 from dashboard.components.frame import make_frame, page_actor, render_page
+from dashboard.components.links import crumb
 from dashboard.components.time_travel import travels
-from dashboard.components.widgets import Crumb, Frame, Problem, Section
+from dashboard.components.widgets import Frame, Problem, Section
 from dashboard.environments import forms
 from dashboard.environments.board import board as board_page
 from dashboard.environments.forms import MANAGE, SHOWN, LooseningForm, RulesForm
@@ -105,7 +106,7 @@ def environment_page(
             title=info.name,
             section=Section.ENVIRONMENTS,
             registry=info.name,
-            crumbs=(Crumb(label=gettext("Environments"), url=reverse("ui:environments")),),
+            crumbs=(crumb(gettext("Environments"), "environments"),),
             url_in=lambda registry: reverse("ui:environment", args=[registry]),
         ),
         info=info,

@@ -22,9 +22,10 @@ from dashboard.components.forms import (
     fill_choices,
 )
 from dashboard.components.frame import environment_of, make_frame, page_actor
+from dashboard.components.links import crumb
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
-from dashboard.components.widgets import Crumb, Environment, Section
+from dashboard.components.widgets import Environment, Frame, Section
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, refusal
 from registry.drift import selectors, services
@@ -152,6 +153,12 @@ class MutePage(FormPage):
     covered: Sequence[FindingInfo] = ()
 
 
+def finding_frame(request: HttpRequest, title: str, order: list[str]) -> Frame:
+    """Return the frame of a page below the list of findings."""
+    crumbs = (crumb(gettext("Findings"), "findings"),)
+    return make_frame(request, title=title, section=Section.FINDINGS, crumbs=crumbs, order=order)
+
+
 def mute_form(data: Any, query: Mapping[str, str], actor: Actor) -> MuteForm:
     """Return the form as sent, or with the patterns in the URL. Raises NotAllowed."""
     form = MuteForm(data, initial=dict(query))
@@ -168,13 +175,7 @@ def mute_page(request: HttpRequest, form: MuteForm) -> MutePage:
     actor, order, registry = page_actor(request), list_environments(), _registry(form)
     preview, covered = _preview(form, registry, actor)
     return MutePage(
-        frame=make_frame(
-            request,
-            title=gettext("Mutes"),
-            section=Section.FINDINGS,
-            crumbs=(Crumb(label=gettext("Findings"), url=reverse("ui:findings")),),
-            order=order,
-        ),
+        frame=finding_frame(request, gettext("Mutes"), order),
         form=form,
         refused=refusal(actor, "finding.mute", registry=registry),
         back_url=reverse("ui:mutes"),

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from django.utils.translation import gettext
 
-from dashboard.components.links import with_query
+from dashboard.components.links import cursor_paging
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Link, Paging
@@ -108,112 +108,58 @@ class BarTable:
     note: str = ""
 
 
-def read_tables(read: dict[str, Any]) -> tuple[EvidenceTable, ...]:
+#: columns of what a scan read → label
+READ_COLUMNS: Final = {
+    "topic": _("Topic"),
+    "partition": _("Partition"),
+    "side": _("Side"),
+    "framing": _("Named by"),
+    "schema_id": _("Schema"),
+    "mark": _("Schema"),
+    "hint": _("Looks like"),
+    "start": _("From offset"),
+    "end": _("To offset"),
+    "limit": _("Limit"),
+    "operator": _("Operator"),
+    "variable": _("Variable"),
+    "kind": _("Kind"),
+    "encoding": _("Encoding"),
+    "version": _("Schema version"),
+    "batch": _("Since batch"),
+    "rows": _("Rows"),
+    "used": _("Used"),
+    "allowed": _("Of"),
+    "reason": _("Reason"),
+    "messages": _("Messages"),
+    "in_transaction": _("In a transaction"),
+}
+#: rows of what a scan read → title, columns, note
+READ_TABLES: Final = {
+    "partitions": (_("Positions"), "topic partition start end messages", ""),
+    "ids": (_("Schemas seen"), "topic side framing schema_id messages", ""),
+    "unframed": (_("Without a schema"), "topic side hint messages", ""),
+    "message_events": (
+        _("Message events"),
+        "topic messages in_transaction",
+        _("Written by pg_logical_emit_message, not rows of a table."),
+    ),
+    "expired": (_("Expired before a scan could read them"), "topic partition start end", ""),
+    "schemas_not_used": (_("Schemas that couldn’t be used"), "topic side framing mark reason", ""),
+    "variables": (_("State variables"), "operator variable kind encoding version batch rows", ""),
+    "limits": (_("Limits"), "limit operator variable used allowed", ""),
+    "unreadable": (_("Not readable"), "topic operator variable reason", ""),
+}
+
+
+def read_tables(read: Mapping[str, Any]) -> tuple[EvidenceTable, ...]:
     """Return what a scan read, as tables."""
-    tables = (
-        rows_table(
-            gettext("Positions"),
-            read.get("partitions", ()),
-            (
-                (gettext("Topic"), "topic"),
-                (gettext("Partition"), "partition"),
-                (gettext("From offset"), "start"),
-                (gettext("To offset"), "end"),
-                (gettext("Messages"), "messages"),
-            ),
-        ),
-        rows_table(
-            gettext("Schemas seen"),
-            read.get("ids", ()),
-            (
-                (gettext("Topic"), "topic"),
-                (gettext("Side"), "side"),
-                (gettext("Named by"), "framing"),
-                (gettext("Schema"), "schema_id"),
-                (gettext("Messages"), "messages"),
-            ),
-            note=counted(
-                read["tombstones"], "%(n)s tombstones, which are normal.", "%(n)s tombstones, which are normal."
-            )
-            if read.get("tombstones")
-            else "",
-        ),
-        rows_table(
-            gettext("Without a schema"),
-            read.get("unframed", ()),
-            (
-                (gettext("Topic"), "topic"),
-                (gettext("Side"), "side"),
-                (gettext("Looks like"), "hint"),
-                (gettext("Messages"), "messages"),
-            ),
-        ),
-        rows_table(
-            gettext("Message events"),
-            read.get("message_events", ()),
-            (
-                (gettext("Topic"), "topic"),
-                (gettext("Messages"), "messages"),
-                (gettext("In a transaction"), "in_transaction"),
-            ),
-            note=gettext("Written by pg_logical_emit_message, not rows of a table."),
-        ),
-        rows_table(
-            gettext("Expired before a scan could read them"),
-            read.get("expired", ()),
-            (
-                (gettext("Topic"), "topic"),
-                (gettext("Partition"), "partition"),
-                (gettext("From offset"), "start"),
-                (gettext("To offset"), "end"),
-            ),
-        ),
-        rows_table(
-            gettext("Schemas that couldn’t be used"),
-            read.get("schemas_not_used", ()),
-            (
-                (gettext("Topic"), "topic"),
-                (gettext("Side"), "side"),
-                (gettext("Named by"), "framing"),
-                (gettext("Schema"), "mark"),
-                (gettext("Reason"), "reason"),
-            ),
-        ),
-        rows_table(
-            gettext("State variables"),
-            read.get("variables", ()),
-            (
-                (gettext("Operator"), "operator"),
-                (gettext("Variable"), "variable"),
-                (gettext("Kind"), "kind"),
-                (gettext("Encoding"), "encoding"),
-                (gettext("Schema version"), "version"),
-                (gettext("Since batch"), "batch"),
-                (gettext("Rows"), "rows"),
-            ),
-        ),
-        rows_table(
-            gettext("Limits"),
-            read.get("limits", ()),
-            (
-                (gettext("Limit"), "limit"),
-                (gettext("Operator"), "operator"),
-                (gettext("Variable"), "variable"),
-                (gettext("Used"), "used"),
-                (gettext("Of"), "allowed"),
-            ),
-        ),
-        rows_table(
-            gettext("Not readable"),
-            read.get("unreadable", ()),
-            (
-                (gettext("Topic"), "topic"),
-                (gettext("Operator"), "operator"),
-                (gettext("Variable"), "variable"),
-                (gettext("Reason"), "reason"),
-            ),
-        ),
-    )
+    tables = []
+    dead = read.get("tombstones") or 0
+    tombstones = counted(dead, "%(n)s tombstones, which are normal.", "%(n)s tombstones, which are normal.")
+    for key, (title, names, note) in READ_TABLES.items():
+        columns = tuple((READ_COLUMNS[name], name) for name in names.split())
+        own_note = tombstones if dead and key == "ids" else note
+        tables.append(rows_table(title, read.get(key, ()), columns, note=own_note))
     return tuple(table for table in tables if table.rows)
 
 
@@ -258,12 +204,7 @@ def offset_table(offsets: FindingOffsets, url: str, file_url: str, after: str) -
             Link(label=label, url=f"{file_url}?as={form}")
             for label, form in ((gettext("Download CSV"), "csv"), (gettext("Download JSON"), "json"))
         ),
-        paging=Paging(
-            first=0,
-            last=0,
-            previous_url=url if after else "",
-            next_url=with_query(url, {"after": offsets.next}) if offsets.next else "",
-        ),
+        paging=cursor_paging((), url, {}, is_first=not after, after=offsets.next),
     )
 
 

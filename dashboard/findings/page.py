@@ -14,11 +14,11 @@ from django.utils.translation import gettext
 from dashboard.compare.comparison import VersionComparison
 from dashboard.compare.sides import OBSERVED
 from dashboard.components.forms import ServiceForm
-from dashboard.components.frame import make_frame, page_actor
+from dashboard.components.frame import page_actor
 from dashboard.components.links import map_url, subject_url, with_query
 from dashboard.components.translation import gettext_lazy as _
-from dashboard.components.widgets import Crumb, Fact, Frame, Link, Problem, Section
-from dashboard.findings.decisions import AcknowledgeForm, AssignForm
+from dashboard.components.widgets import Fact, Frame, Link, Problem
+from dashboard.findings.decisions import AcknowledgeForm, AssignForm, finding_frame
 from dashboard.findings.evidence import evidence_facts, evidence_tables
 from dashboard.findings.evidence_tables import SHOWN_ROWS, BarTable, EvidenceTable, bar_tables, offset_table
 from dashboard.findings.finding_list import FindingRow, finding_row
@@ -141,13 +141,7 @@ def finding_page(request: HttpRequest, finding_id: int, sent: ServiceForm | None
     is_whole = request.GET.get("all") == "1"
     comparison, observed_note = observed(info, actor, is_whole=is_whole)
     return FindingPage(
-        frame=make_frame(
-            request,
-            title=info.rule.replace("_", " ").capitalize(),
-            section=Section.FINDINGS,
-            crumbs=(Crumb(label=gettext("Findings"), url=reverse("ui:findings")),),
-            order=order,
-        ),
+        frame=finding_frame(request, info.rule.replace("_", " ").capitalize(), order),
         finding=finding_row(info, order, (one.id for one in answers.requests if _is_under_way(one))),
         acknowledge=sent if isinstance(sent, AcknowledgeForm) else AcknowledgeForm.of(info),
         assign=sent if isinstance(sent, AssignForm) else AssignForm.of(info, actor),

@@ -139,6 +139,7 @@ class MuteView(FormPageView):
 
     action = "finding.mute"
     template = "drift/mutes.html"
+    next_page = "ui:mutes"
 
     def make_form(self, data: Any, **route: Any) -> ServiceForm:
         """Return the form with the patterns in the URL. Raises NotAllowed."""
@@ -147,10 +148,6 @@ class MuteView(FormPageView):
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
         """Return the page."""
         return decisions.mute_page(self.request, cast(MuteForm, form))
-
-    def after(self, **route: Any) -> HttpResponse:
-        """Redirect to the mutes."""
-        return redirect("ui:mutes")
 
 
 @require_POST

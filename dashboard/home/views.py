@@ -24,7 +24,7 @@ from django.views.decorators.http import require_POST, require_safe
 from redis.exceptions import RedisError
 
 from dashboard.audit.views import changed
-from dashboard.components.badges import Health
+from dashboard.components.badges import Health, channel_name
 from dashboard.components.frame import make_frame, page_actor
 from dashboard.components.translation import counted, listing
 from dashboard.components.widgets import Action, Link, Problem, Section
@@ -45,7 +45,6 @@ from dashboard.home.panels import (
     waiting_rows,
 )
 from dashboard.promotions.request_list import request_row
-from dashboard.subjects.page import CHANNELS
 from dashboard.tasks import DEMO_LOCK, run_demo
 from registry.access.permission_filters import extent_of, require_extent
 from registry.access.roles import Actor, may, refusal
@@ -94,7 +93,7 @@ def _connect(request: HttpRequest, actor: Actor, mirrors: Sequence[MirrorState])
             " a producer at this server: any Confluent Schema Registry client works unchanged."
         ),
         command=f"schema.registry.url={request.scheme}://{request.get_host()}",
-        action=Action(label=label, url=url, method=method, allowed=not reason, reason=reason),
+        action=Action(label=label, url=url, method=method, reason=reason),
         tried=_connection(shown),
     )
 
@@ -317,7 +316,6 @@ def _demo_action(actor: Actor) -> Action:
         method="post",
         tone="primary",
         icon="play",
-        allowed=not refusal,
         reason=refusal,
     )
 
@@ -340,7 +338,7 @@ def _activity(entries: list[AuditEntry]) -> tuple[ActivityItem, ...]:
             sentence=_capital(entry.why or changed(entry)),
             who=entry.actor,
             at=entry.at,
-            channel=CHANNELS.get(entry.channel, entry.channel),
+            channel=channel_name(entry.channel),
             url=f"{reverse('ui:audit')}?{urlencode({'q': entry.why or entry.actor})}",
         )
         for entry in newest

@@ -10,14 +10,14 @@ from typing import Any, Final
 import redis
 from django.conf import settings
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils.translation import gettext
 
 from dashboard.components.badges import JobState
 from dashboard.components.frame import make_frame
+from dashboard.components.links import crumb
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
-from dashboard.components.widgets import Action, Crumb, Frame
+from dashboard.components.widgets import Action, Frame
 from dashboard.sources.labels import format_duration
 from registry.errors import NotFound
 from registry.notifications.job_log import RunInfo, get_run, runs_of
@@ -158,5 +158,5 @@ def run_page(request: HttpRequest, number: int) -> RunPage:
     run = get_run(number)
     if run is None:
         raise NotFound(gettext("Run not found. Logs are kept for two weeks."))
-    crumbs = (Crumb(label=gettext("Jobs"), url=reverse("ui:jobs")),)
+    crumbs = (crumb(gettext("Jobs"), "jobs"),)
     return RunPage(frame=make_frame(request, title=_title(run), crumbs=crumbs), info=run)

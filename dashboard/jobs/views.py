@@ -56,7 +56,7 @@ _REQUESTS: Final = {
 _URGENT: Final = (JobState.FAILED, JobState.RUNNING, JobState.WAITING)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class JobGroup:
     """Jobs of a kind. `problem` replaces them if they couldn't be read; `more` counts omitted ones."""
 
@@ -111,32 +111,18 @@ def _part(group: JobGroup, read: Callable[[Actor, Runs], Iterable[JobRow]], acto
 def _scans(actor: Actor, runs: Runs) -> Iterable[JobRow]:
     for source in list_sources(by=actor):
         scan, refused = source.last_scan, scan_refusal(actor, source)
-        row = JobRow(
+        url = reverse("ui:source_scan", args=[source.id])
+        yield JobRow(
             name=source.name,
-            state=JobState.NEVER,
+            state=_SCANS.get(scan.state, JobState.WELL) if scan else JobState.NEVER,
             url=reverse("ui:source", args=[source.id]),
             about=source.registry,
+            last_at=scan.finished_at if scan else None,
+            seconds=scan.seconds if scan else None,
             next_at=source.next_scan_at,
-            retry=Action(
-                label=gettext("Scan now"),
-                url=reverse("ui:source_scan", args=[source.id]),
-                method="post",
-                allowed=not refused,
-                reason=refused,
-                icon="scan-search",
-            ),
-        )
-        yield (
-            replace(
-                row,
-                state=_SCANS.get(scan.state, JobState.WELL),
-                last_at=scan.finished_at,
-                seconds=scan.seconds,
-                error=scan.error,
-                run=runs.get((SCAN, str(scan.id))),
-            )
-            if scan
-            else row
+            error=scan.error if scan else "",
+            retry=Action(label=gettext("Scan now"), url=url, method="post", reason=refused, icon="scan-search"),
+            run=runs.get((SCAN, str(scan.id))) if scan else None,
         )
 
 
@@ -235,53 +221,44 @@ _OF_REGISTRIES: Final = ("scans", "mirrors", "applies", "deliveries")
 _PARTS: Final[tuple[tuple[JobGroup, Callable[[Actor, Runs], Iterable[JobRow]]], ...]] = (
     (
         JobGroup(
-            key="scans",
-            title=_("Scans"),
-            about=_("The last scan of each source and when the next is due."),
-            nothing=_("No sources have been scanned yet."),
+            "scans",
+            _("Scans"),
+            _("The last scan of each source and when the next is due."),
+            _("No sources have been scanned yet."),
         ),
         _scans,
     ),
     (
         JobGroup(
-            key="mirrors",
-            title=_("Mirrors"),
-            about=_("Remote registries that are synced on a schedule."),
-            nothing=_("No mirrored registries."),
+            "mirrors", _("Mirrors"), _("Remote registries that are synced on a schedule."), _("No mirrored registries.")
         ),
         _mirrors,
     ),
     (
         JobGroup(
-            key="applies",
-            title=_("Promotions"),
-            about=_("Requests that are scheduled, being applied or partly applied."),
-            nothing=_("No requests are scheduled or being applied."),
+            "applies",
+            _("Promotions"),
+            _("Requests that are scheduled, being applied or partly applied."),
+            _("No requests are scheduled or being applied."),
         ),
         _applies,
     ),
     (
         JobGroup(
-            key="deliveries",
-            title=_("Deliveries"),
-            about=_("Pending and failed deliveries to your webhooks."),
-            nothing=_("No pending or failed deliveries."),
+            "deliveries",
+            _("Deliveries"),
+            _("Pending and failed deliveries to your webhooks."),
+            _("No pending or failed deliveries."),
         ),
         _deliveries,
     ),
-    (JobGroup(key="index", title=_("Search"), about=_("The index that subject search uses.")), _index),
+    (JobGroup("index", _("Search"), _("The index that subject search uses.")), _index),
+    (JobGroup("queues", _("Queues"), _("Tasks that wait for a free worker.")), lambda actor, runs: queue_rows()),
     (
-        JobGroup(key="queues", title=_("Queues"), about=_("Tasks that wait for a free worker.")),
-        lambda actor, runs: queue_rows(),
-    ),
-    (
-        JobGroup(key="schedule", title=_("Schedule"), about=_("Recurring jobs and the result of their last run.")),
+        JobGroup("schedule", _("Schedule"), _("Recurring jobs and the result of their last run.")),
         lambda actor, runs: schedule_rows(runs),
     ),
-    (
-        JobGroup(key="sealing", title=_("Audit"), about=_("Each committed event is added to the chain of seals.")),
-        _sealing,
-    ),
+    (JobGroup("sealing", _("Audit"), _("Each committed event is added to the chain of seals.")), _sealing),
 )
 
 

@@ -20,16 +20,7 @@ from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import chosen_value, form_text, map_url, subject_url, with_query
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
-from dashboard.components.widgets import (
-    ActiveFilter,
-    Choice,
-    Field,
-    Filter,
-    Frame,
-    SearchBox,
-    Section,
-    readable,
-)
+from dashboard.components.widgets import ActiveFilter, Choice, Field, Filter, Frame, SearchBox, Section, readable
 from dashboard.lineage.nodes import HEALTH, MapFlow, MapNode, MapRow
 from dashboard.subjects.descriptions import owner_choices
 from registry.lineage.graph import ALL, MAX_DISTANCE, Lineage, LineageEdge, LineageNode, folded, narrowed

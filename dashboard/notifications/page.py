@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
-from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -14,7 +13,7 @@ from django.utils.translation import gettext
 from dashboard.components.badges import Look
 from dashboard.components.forms import ConfirmPage, ServiceForm
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import chosen_value
+from dashboard.components.links import chosen_value, crumb, cursor_paging
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action, Crumb, Fact, Frame, Paging, Problem
 from dashboard.notifications.forms import KINDS, DigestForm, SubscribeForm, WebhookEditForm, WebhookForm
@@ -82,16 +81,15 @@ def inbox_page(request: HttpRequest) -> InboxPage:
         entries=entries,
         unread=frame.unread,
         only_unread=only_unread,
-        paging=older(request.path, request.GET.dict(), [entry.id for entry in entries], more=more),
+        paging=older(request.path, entries, request.GET.dict(), more=more),
         newest=entries[0].id if entries else 0,
         back=request.get_full_path(),
     )
 
 
-def older(path: str, query: Mapping[str, str], numbers: list[int], *, more: bool) -> Paging:
+def older(path: str, rows: Sequence[EntryInfo | DeliveryInfo], query: Mapping[str, str], *, more: bool) -> Paging:
     """Return the paging by number: how many rows are shown, and the URL of older ones."""
-    after = {**query, "before": str(numbers[-1])} if numbers else {}
-    return Paging(first=1, last=len(numbers), next_url=f"{path}?{urlencode(after)}" if more else "")
+    return cursor_paging(rows, path, query, is_first=True, before=rows[-1].id if more else None)
 
 
 def subscriptions_page(request: HttpRequest, sent: ServiceForm | None = None) -> SubscriptionsPage:
@@ -100,11 +98,7 @@ def subscriptions_page(request: HttpRequest, sent: ServiceForm | None = None) ->
     digest = digest_of(actor)
     to_owners = [event for event in EVENTS.values() if event.for_owners]
     return SubscriptionsPage(
-        frame=make_frame(
-            request,
-            title=gettext("Subscriptions"),
-            crumbs=(Crumb(label=gettext("Inbox"), url=reverse("ui:inbox")),),
-        ),
+        frame=make_frame(request, title=gettext("Subscriptions"), crumbs=(crumb(gettext("Inbox"), "inbox"),)),
         subscriptions=selectors.list_subscriptions(actor),
         defaults=(
             *(Fact(label=row.title, value=ACTION_WORDS[row.concerns]) for row in EVENTS.values() if row.concerns),
@@ -234,8 +228,8 @@ def _scope(info: WebhookInfo) -> str:
 
 
 def _crumbs(info: WebhookInfo | None = None) -> tuple[Crumb, ...]:
-    top = (Crumb(label=gettext("Webhooks"), url=reverse("ui:webhooks")),)
-    return (*top, Crumb(label=info.name, url=reverse("ui:webhook", args=[info.id]))) if info else top
+    top = (crumb(gettext("Webhooks"), "webhooks"),)
+    return (*top, crumb(info.name, "webhook", info.id)) if info else top
 
 
 def webhook_form(request: HttpRequest, webhook: str = "", sent: ServiceForm | None = None) -> WebhookFormPage:
@@ -271,7 +265,7 @@ def webhook_page(request: HttpRequest, webhook: str, *, secret: str = "") -> Web
             DeliveryRow(info=row, state=DELIVERIES[row.state], is_done=row.state in ("delivered", "failed"))
             for row in rows
         ),
-        paging=older(reverse("ui:webhook", args=[info.id]), {}, [row.id for row in rows], more=more),
+        paging=older(reverse("ui:webhook", args=[info.id]), rows, {}, more=more),
         secret=secret,
     )
 

@@ -52,6 +52,7 @@ class SubscriptionFormView(ServiceFormView):
 
     http_method_names = ["get", "head", "post"]
     form_class = SubscribeForm
+    next_page = "ui:subscriptions"
 
     def get(self, request: HttpRequest) -> HttpResponse:
         """Show the page."""
@@ -67,10 +68,6 @@ class SubscriptionFormView(ServiceFormView):
         """Show the page with the form's errors."""
         page = pages.subscriptions_page(self.request, form)
         return render(self.request, SUBSCRIPTIONS, {"page": page}, status=form.status)
-
-    def after(self, **route: Any) -> HttpResponse:
-        """Redirect to the page."""
-        return redirect("ui:subscriptions")
 
 
 @csrf_exempt  # mail clients post without one of our pages; the signed token in the URL authorizes the request
@@ -146,14 +143,11 @@ class WebhookRemoveView(ConfirmView):
     """The confirmation of removing a webhook."""
 
     form_class = RemoveWebhookForm
+    next_page = "ui:webhooks"
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
         """Return the page."""
         return pages.remove_page(self.request, form, **route)
-
-    def after(self, **route: Any) -> HttpResponse:
-        """Redirect to the list."""
-        return redirect("ui:webhooks")
 
 
 @require_POST

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from dashboard.components.forms import ServiceForm
-from dashboard.components.links import subject_url
+from dashboard.components.links import subject_url, with_query
+from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.translation import listing
 from dashboard.components.widgets import Action, Link
 from dashboard.promotions.forms import ApproveForm, LabelsForm, ReviewForm, ScheduleForm
@@ -52,31 +52,19 @@ def why_of(against: Iterable[Condition], info: RequestInfo, actor: Actor) -> tup
 
 def _fix(item: Condition, info: RequestInfo, actor: Actor) -> Link | None:
     """Return the link to where the condition can be fixed, None if there is no such page."""
-    if item.code == THREADS and item.url:
-        return Link(label=gettext("Discussion"), url=item.url)
-    if item.code == CONSUMERS and item.url:
-        return Link(label=gettext("Clients"), url=item.url)
-    if item.code == EVIDENCE:
-        return _scan(item, info, actor)
-    if item.code.startswith("evidence."):
-        return _impact(item, info, actor)
-    fix = _FIXES.get(item.code)
-    return fix(item, info, actor) if fix else None
+    code = "evidence" if item.code.startswith("evidence.") and item.code != EVIDENCE else item.code
+    if code == "rights" and actor.user_id is None:
+        code = "sign-in"
+    if code == EVIDENCE:
+        return _scan(item, info)
+    if code not in _FIXES or (code == "rights" and not may(actor, "people.manage")):
+        return None
+    label, url_of = _FIXES[code]
+    url = url_of(item, info)
+    return Link(label=label % {"target": info.target}, url=url) if url else None
 
 
-def _subject(item: Condition, info: RequestInfo) -> str:
-    return item.subject or info.subject.qualified
-
-
-def _checks(item: Condition, info: RequestInfo, actor: Actor) -> Link:
-    return Link(label=gettext("Checks"), url=f"{_page(info)}#checks")
-
-
-def _changes(item: Condition, info: RequestInfo, actor: Actor) -> Link:
-    return Link(label=gettext("See breaking changes"), url=f"{_page(info)}#changes")
-
-
-def _scan(item: Condition, info: RequestInfo, actor: Actor) -> Link:
+def _scan(item: Condition, info: RequestInfo) -> Link:
     """Link to the source whose topic must be scanned again because its evidence is missing or too old."""
     source = scanned_by(get_registry(info.target), parse_subject(_subject(item, info)))
     if source is None:
@@ -84,50 +72,8 @@ def _scan(item: Condition, info: RequestInfo, actor: Actor) -> Link:
     return Link(label=gettext("Scan topic again"), url=reverse("ui:source", args=[source]))
 
 
-def _impact(item: Condition, info: RequestInfo, actor: Actor) -> Link:
-    return Link(label=gettext("See evidence"), url=f"{_page(info)}#impact")
-
-
-def _findings(item: Condition, info: RequestInfo, actor: Actor) -> Link:
-    query = urlencode({"registry": info.target, "subject": _subject(item, info)})
-    return Link(label=gettext("Open findings"), url=f"{reverse('ui:findings')}?{query}")
-
-
-def _freezes(item: Condition, info: RequestInfo, actor: Actor) -> Link:
-    return Link(
-        label=gettext("Freezes of %(target)s") % {"target": info.target}, url=f"{_environment(info)}#freezes-title"
-    )
-
-
-def _rules(item: Condition, info: RequestInfo, actor: Actor) -> Link:
-    return Link(
-        label=gettext("Reviewers of %(target)s") % {"target": info.target}, url=f"{_environment(info)}#rules-title"
-    )
-
-
-def _policy(item: Condition, info: RequestInfo, actor: Actor) -> Link:
-    return Link(
-        label=gettext("Policy of %(target)s") % {"target": info.target}, url=reverse("ui:policy", args=[info.target])
-    )
-
-
-def _where_it_is(item: Condition, info: RequestInfo, actor: Actor) -> Link:
-    """Link to the subject at the source of the version."""
-    name = _subject(item, info)
-    return Link(label=gettext("Open subject"), url=subject_url(info.source or info.target, name))
-
-
-def _rights(item: Condition, info: RequestInfo, actor: Actor) -> Link | None:
-    """Link to the sign-in page, or to the page of people if the reader may grant rights."""
-    if actor.user_id is None:
-        return _sign_in(item, info, actor)
-    if may(actor, "people.manage"):
-        return Link(label=gettext("People and groups"), url=reverse("ui:people"))
-    return None
-
-
-def _sign_in(item: Condition, info: RequestInfo, actor: Actor) -> Link:
-    return Link(label=gettext("Sign in"), url=f"{reverse('account_login')}?{urlencode({'next': _page(info)})}")
+def _subject(item: Condition, info: RequestInfo) -> str:
+    return item.subject or info.subject.qualified
 
 
 def _page(info: RequestInfo) -> str:
@@ -138,23 +84,40 @@ def _environment(info: RequestInfo) -> str:
     return reverse("ui:environment", args=[info.target])
 
 
-#: code of a condition → the link to where it can be fixed
-_FIXES: Final[dict[str, Callable[[Condition, RequestInfo, Actor], Link | None]]] = {
-    "stale": _checks,
-    "compatibility": _changes,
-    "policy": _changes,
-    "reserved-fields": _changes,
-    "schema": _changes,
-    "drift": _findings,
-    "freeze": _freezes,
-    "approval": _rules,
-    "own-request": _rules,
-    "mode": _policy,
-    "config": _policy,
-    "standing": _where_it_is,
-    "references": _where_it_is,
-    "rights": _rights,
-    "sign-in": _sign_in,
+_Fix = tuple[str, Callable[[Condition, RequestInfo], str]]
+_CHANGES: Final[_Fix] = (_("See breaking changes"), lambda item, info: f"{_page(info)}#changes")
+_RULES: Final[_Fix] = (_("Reviewers of %(target)s"), lambda item, info: f"{_environment(info)}#rules-title")
+_POLICY: Final[_Fix] = (_("Policy of %(target)s"), lambda item, info: reverse("ui:policy", args=[info.target]))
+#: at the source of the version
+_SUBJECT: Final[_Fix] = (
+    _("Open subject"),
+    lambda item, info: subject_url(info.source or info.target, _subject(item, info)),
+)
+#: code of a condition → the label and the URL of the link to where it can be fixed
+_FIXES: Final[dict[str, _Fix]] = {
+    THREADS: (_("Discussion"), lambda item, info: item.url),
+    CONSUMERS: (_("Clients"), lambda item, info: item.url),
+    "evidence": (_("See evidence"), lambda item, info: f"{_page(info)}#impact"),
+    "stale": (_("Checks"), lambda item, info: f"{_page(info)}#checks"),
+    "compatibility": _CHANGES,
+    "policy": _CHANGES,
+    "reserved-fields": _CHANGES,
+    "schema": _CHANGES,
+    "drift": (
+        _("Open findings"),
+        lambda item, info: with_query(
+            reverse("ui:findings"), {"registry": info.target, "subject": _subject(item, info)}
+        ),
+    ),
+    "freeze": (_("Freezes of %(target)s"), lambda item, info: f"{_environment(info)}#freezes-title"),
+    "approval": _RULES,
+    "own-request": _RULES,
+    "mode": _POLICY,
+    "config": _POLICY,
+    "standing": _SUBJECT,
+    "references": _SUBJECT,
+    "rights": (_("People and groups"), lambda item, info: reverse("ui:people")),
+    "sign-in": (_("Sign in"), lambda item, info: with_query(reverse("account_login"), {"next": _page(info)})),
 }
 
 
@@ -162,15 +125,8 @@ def action(
     info: RequestInfo, name: str, label: str, reason: str = "", *, tone: str = "plain", icon: str = ""
 ) -> Action:
     """Return a button that posts to a URL of the request."""
-    return Action(
-        label=label,
-        url=reverse(f"ui:promotion_{name}", args=[info.id]),
-        method="post",
-        allowed=not reason,
-        reason=reason,
-        tone=tone,
-        icon=icon,
-    )
+    url = reverse(f"ui:promotion_{name}", args=[info.id])
+    return Action(label=label, url=url, method="post", reason=reason, tone=tone, icon=icon)
 
 
 def is_typed(info: RequestInfo, environment: EnvironmentInfo) -> bool:

@@ -106,10 +106,7 @@ class RecheckForm(RequestForm):
     """A form that runs the checks again."""
 
     service = staticmethod(services.recheck)
-
-    def message(self, **route: Any) -> str:
-        """Say which state the request has."""
-        return gettext("The checks were run again. The request is %(state)s.") % {"state": self.result}
+    success = _("The checks were run again. The request is %(result)s.")
 
 
 class ResubmitForm(RequestForm):

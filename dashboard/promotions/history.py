@@ -243,49 +243,25 @@ def timeline(info: RequestInfo, events: Sequence[AuditEntry]) -> tuple[TimelineE
 
 def _entry(info: RequestInfo, event: AuditEntry) -> TimelineEntry | None:
     """Return the entry for an event; None for an uninteresting one, such as a worker's claim."""
+    state, moved, failure = (event.after.get(name) or "" for name in ("state", "moved", "failure"))
+    mood = "bad"
     if event.operation == "INSERT":
-        draft = event.after.get("state") == _DRAFT
-        return TimelineEntry(
-            sentence=gettext("Created as a draft") if draft else gettext("Requested"),
-            at=event.at,
-            who=event.actor,
-            comment=info.reason,
-        )
-    moved = str(event.after.get("moved") or "")
-    state = event.after.get("state")
-    if moved:
-        return TimelineEntry(
-            sentence=gettext("The plan changed, so earlier approvals no longer count")
-            if not state or state == _REVIEW
-            else _STATE_SENTENCES[state],
-            at=event.at,
-            who=event.actor,
-            comment=moved,
-            mood="bad",
-        )
-    if state:
-        bad = state in _ENDED_BADLY
-        comment = str(event.after.get("failure") or "") if bad else ""
-        return TimelineEntry(
-            sentence=_STATE_SENTENCES[state],
-            at=event.at,
-            who=event.actor,
-            comment=comment,
-            mood="bad" if bad else "done",
-        )
-    if event.after.get("failure"):
-        return TimelineEntry(
-            sentence=gettext("An attempt to apply it failed"),
-            at=event.at,
-            who=event.actor,
-            comment=event.after["failure"],
-            mood="bad",
-        )
-    if event.why.startswith(TAKEN_BACK):
-        return TimelineEntry(
-            sentence=gettext("An acknowledgement was withdrawn"), at=event.at, who=event.actor, comment=event.why
-        )
-    return None
+        sentence = gettext("Created as a draft") if state == _DRAFT else gettext("Requested")
+        comment, mood = info.reason, "done"
+    elif moved:
+        replanned = gettext("The plan changed, so earlier approvals no longer count")
+        sentence, comment = replanned if state in ("", _REVIEW) else _STATE_SENTENCES[state], moved
+    elif state in _ENDED_BADLY:
+        sentence, comment = _STATE_SENTENCES[state], failure
+    elif state:
+        sentence, comment, mood = _STATE_SENTENCES[state], "", "done"
+    elif failure:
+        sentence, comment = gettext("An attempt to apply it failed"), failure
+    elif event.why.startswith(TAKEN_BACK):
+        sentence, comment, mood = gettext("An acknowledgement was withdrawn"), event.why, "done"
+    else:
+        return None
+    return TimelineEntry(sentence=sentence, at=event.at, who=event.actor, comment=str(comment), mood=mood)
 
 
 def thread_row(

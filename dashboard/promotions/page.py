@@ -12,11 +12,11 @@ from django.utils.translation import gettext
 
 from dashboard.compare.comparison import TextSwitch
 from dashboard.components.forms import ServiceForm
-from dashboard.components.frame import environment_of, make_frame, page_actor
+from dashboard.components.frame import environment_of, page_actor
 from dashboard.components.links import form_text
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
-from dashboard.components.widgets import Crumb, Fact, Link, Problem, Section
+from dashboard.components.widgets import Fact, Link, Problem
 from dashboard.findings.finding_list import finding_origin
 from dashboard.promotions.changes import Changes, Drawing, changes_of, page_url, place_of
 from dashboard.promotions.decision import (
@@ -33,7 +33,16 @@ from dashboard.promotions.decision import (
     withdraw_action,
 )
 from dashboard.promotions.history import consumer_rows, events_of, states_of, thread_form, thread_row, timeline
-from dashboard.promotions.plan import IMPACT, age_of, applied_steps, id_plan, impact_of, plan_steps, steps_of_plan
+from dashboard.promotions.plan import (
+    IMPACT,
+    age_of,
+    applied_steps,
+    id_plan,
+    impact_of,
+    plan_steps,
+    promotion_frame,
+    steps_of_plan,
+)
 from dashboard.promotions.presenters import PromotionPage
 from dashboard.promotions.replay import replay_action, replay_topics
 from dashboard.promotions.request_form import again_action, again_rows
@@ -88,14 +97,7 @@ def promotion(
     events, verdict = events_of(info.id), verdict_of(info)
     voided_title, voided = _voided(info)
     page = PromotionPage(
-        frame=make_frame(
-            request,
-            title=f"#{info.id} {title_of(info)}",
-            section=Section.PROMOTIONS,
-            registry=info.target,
-            crumbs=(Crumb(label=gettext("Promotions"), url=reverse("ui:promotions")),),
-            order=order,
-        ),
+        frame=promotion_frame(request, f"#{info.id} {title_of(info)}", registry=info.target, order=order),
         info=info,
         source=environment_of(info.source, order) if info.source else None,
         target=environment_of(info.target, order),

@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from django.http import HttpRequest
 from django.utils.dateparse import parse_datetime
 from django.utils.timesince import timesince
 from django.utils.translation import gettext
 
 from dashboard.components.badges import StepState, Verdict
+from dashboard.components.frame import make_frame
+from dashboard.components.links import crumb
 from dashboard.components.translation import counted, listing
 from dashboard.components.translation import gettext_lazy as _
-from dashboard.components.widgets import Action, Environment, Frame, Link, Paging, SearchBox
+from dashboard.components.widgets import Action, Crumb, Environment, Frame, Link, Paging, SearchBox, Section
 from registry.promotions.plan.types import (
     ADOPT,
     CONFIG,
@@ -139,6 +142,12 @@ class IdPlan:
     source: str = ""
     target: str = ""
     rows: tuple[IdRow, ...] = ()
+
+
+def promotion_frame(request: HttpRequest, title: str, *above: Crumb, **options: Any) -> Frame:
+    """Return the frame of a page below the list of requests."""
+    crumbs = (crumb(gettext("Promotions"), "promotions"), *above)
+    return make_frame(request, title=title, section=Section.PROMOTIONS, crumbs=crumbs, **options)
 
 
 VERDICTS: Final = {

@@ -17,10 +17,11 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from dashboard.compatibility.presenters import DataEvidence
-from dashboard.components.frame import make_frame, page_actor
+from dashboard.components.frame import page_actor
 from dashboard.components.links import form_text
-from dashboard.components.widgets import Action, Choice, Crumb, Problem, Section
+from dashboard.components.widgets import Action, Choice, Crumb, Problem
 from dashboard.promotions.changes import chosen_step
+from dashboard.promotions.plan import promotion_frame
 from dashboard.promotions.presenters import ReplayPage
 from dashboard.promotions.summary import title_of
 from registry.access.roles import Actor, refusal, require
@@ -49,7 +50,6 @@ def replay_action(info: RequestInfo, actor: Actor, step: PlanStep | None) -> Act
         label=gettext("Replay check"),
         url=f"{reverse('ui:promotion_replay', args=[info.id])}?{urlencode({'item': step.subject})}",
         method="post",
-        allowed=not reason,
         reason=reason,
         icon="play",
     )
@@ -120,15 +120,11 @@ def replay_page(request: HttpRequest, request_id: int) -> ReplayPage:
     address = reverse("ui:promotion", args=[info.id])
     subject = step.subject if step else info.subject.qualified
     return ReplayPage(
-        frame=make_frame(
+        frame=promotion_frame(
             request,
-            title=gettext("Replay check of request %(number)s") % {"number": info.id},
-            section=Section.PROMOTIONS,
+            gettext("Replay check of request %(number)s") % {"number": info.id},
+            Crumb(label=f"#{info.id} {title_of(info)}", url=address),
             registry=info.target,
-            crumbs=(
-                Crumb(label=gettext("Promotions"), url=reverse("ui:promotions")),
-                Crumb(label=f"#{info.id} {title_of(info)}", url=address),
-            ),
         ),
         subject=subject,
         request_url=f"{address}?{urlencode({'item': subject})}#changes",

@@ -14,13 +14,13 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import Verdict
 from dashboard.components.forms import fill_choices
-from dashboard.components.frame import make_frame, page_actor
+from dashboard.components.frame import page_actor
 from dashboard.components.links import form_text, whole_number
 from dashboard.components.translation import counted
-from dashboard.components.widgets import Action, Crumb, Frame, Problem, Section
+from dashboard.components.widgets import Action, Frame, Problem
 from dashboard.promotions.decision import action
 from dashboard.promotions.forms import LATEST, MAX_LINES, NewRequestForm
-from dashboard.promotions.plan import IdPlan, StepRow, id_plan, plan_steps, who_overrides, worst
+from dashboard.promotions.plan import IdPlan, StepRow, id_plan, plan_steps, promotion_frame, who_overrides, worst
 from dashboard.promotions.presenters import LinkedRow
 from registry.access.permission_filters import extent_of
 from registry.access.roles import Actor, may_somewhere, refusal
@@ -47,7 +47,7 @@ def again_action(info: RequestInfo, actor: Actor) -> Action | None:
     if form is None:
         return action(info, "again", label, reason, icon=icon)
     url = f"{reverse(form)}?{urlencode({'again_of': info.id})}"
-    return Action(label=gettext("Request again…"), url=url, allowed=not reason, reason=reason, icon=icon)
+    return Action(label=gettext("Request again…"), url=url, reason=reason, icon=icon)
 
 
 def again_rows(info: RequestInfo, actor: Actor) -> tuple[LinkedRow, ...]:
@@ -136,13 +136,7 @@ def request_form(request: HttpRequest, sent: NewRequestForm | None = None) -> Pr
     fill_choices([form], source=[n for n in names if n in order[:-1]], target=[n for n in names if n in order[1:]])
     plan = _plan_of(form, actor)
     return PromotionForm(
-        frame=make_frame(
-            request,
-            title=gettext("Request a promotion"),
-            section=Section.PROMOTIONS,
-            crumbs=(Crumb(label=gettext("Promotions"), url=reverse("ui:promotions")),),
-            order=order,
-        ),
+        frame=promotion_frame(request, gettext("Request a promotion"), order=order),
         form=form,
         refused="" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request"),
         problem=form.problem,

@@ -14,11 +14,11 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import RequestState
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import form_text, whole_number, with_query
+from dashboard.components.links import cursor_paging, form_text, whole_number, with_query
 from dashboard.components.tables import ListFilter, active_filters, read_filters
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
-from dashboard.components.widgets import Action, Crumb, Field, Link, Paging, SearchBox, Section
+from dashboard.components.widgets import Action, Field, Link, SearchBox, Section
 from dashboard.promotions.plan import (
     ApprovalRow,
     BulkApprovalPage,
@@ -26,6 +26,7 @@ from dashboard.promotions.plan import (
     RequestList,
     RequestRow,
     failure_word,
+    promotion_frame,
     worst,
 )
 from registry.access.permission_filters import extent_of
@@ -127,7 +128,7 @@ def request_list(request: HttpRequest) -> RequestList:
     before = whole_number(form_text(request.GET, "before"))
     readable = extent_of(actor, "schema.read")
     infos = _page_of_requests(actor, chosen, before)
-    rows = infos[:PAGE_ROWS]
+    rows, following = infos[:PAGE_ROWS], infos[PAGE_ROWS - 1].id if len(infos) > PAGE_ROWS else None
     base = reverse("ui:promotions")
     shown = tuple(request_row(info, order) for info in rows)
     is_inbox = chosen["who"] == "waiting"
@@ -137,12 +138,7 @@ def request_list(request: HttpRequest) -> RequestList:
         frame=make_frame(request, title=gettext("Promotions"), section=Section.PROMOTIONS),
         search=_search(base, chosen, [name for name in order if readable.has(name)]),
         rows=shown,
-        paging=Paging(
-            first=1 if rows else 0,
-            last=len(rows),
-            previous_url=with_query(base, chosen) if before is not None else "",
-            next_url=with_query(base, {**chosen, "before": infos[PAGE_ROWS - 1].id}) if len(infos) > PAGE_ROWS else "",
-        ),
+        paging=cursor_paging(rows, base, chosen, is_first=before is None, before=following),
         request=ask_action(actor),
         is_partial=not may(actor, "schema.read"),
         drafts=Link(label=gettext("Proposals"), url=reverse("ui:proposals")),
@@ -160,7 +156,6 @@ def _together(rows: Sequence[RequestRow], actor: Actor) -> Action | None:
     return Action(
         label=gettext("Approve selected…"),
         url=reverse("ui:promotions_approve"),
-        allowed=not reason,
         reason=reason,
         tone="primary",
         icon="check",
@@ -169,12 +164,10 @@ def _together(rows: Sequence[RequestRow], actor: Actor) -> Action | None:
 
 def ask_action(actor: Actor) -> Action:
     """Return the button that opens the form of a new request."""
-    allowed = may_somewhere(actor, "promotion.request")
     return Action(
         label=gettext("Request promotion"),
         url=reverse("ui:promotion_request"),
-        allowed=allowed,
-        reason="" if allowed else refusal(actor, "promotion.request"),
+        reason="" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request"),
         tone="primary",
         icon="git-pull-request-arrow",
     )
@@ -249,13 +242,7 @@ def bulk_approval_page(request: HttpRequest) -> BulkApprovalPage:
     ]
     waiting = f"{reverse('ui:promotions')}?{urlencode({'who': 'waiting'})}"
     return BulkApprovalPage(
-        frame=make_frame(
-            request,
-            title=gettext("Approve several requests"),
-            section=Section.PROMOTIONS,
-            crumbs=(Crumb(label=gettext("Promotions"), url=reverse("ui:promotions")),),
-            order=order,
-        ),
+        frame=promotion_frame(request, gettext("Approve several requests"), order=order),
         rows=rows,
         left=tuple(left),
         submit=Action(

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import BadgeState
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import form_text, subjects_crumb, whole_number
+from dashboard.components.links import crumb, cursor_paging, form_text, subjects_crumb, whole_number
 from dashboard.components.translation import counted, listing
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Crumb, Fact, Frame, Paging, Problem, Section
@@ -176,7 +176,7 @@ def deleted_page(request: HttpRequest, registry: str) -> DeletedPage:
     before = whole_number(form_text(request.GET, "before"), digits=18)
     copies = deleted_copies(registry_row, by=page_actor(request), before=before, limit=ROWS + 1)
     base, shown = reverse("ui:deleted", args=[registry]), copies[:ROWS]
-    following = f"{base}?{urlencode({'before': shown[-1].number})}" if len(copies) > ROWS else ""
+    following = shown[-1].number if len(copies) > ROWS else None
     return DeletedPage(
         frame=make_frame(
             request,
@@ -189,9 +189,7 @@ def deleted_page(request: HttpRequest, registry: str) -> DeletedPage:
         registry=registry,
         days=settings.DELETED_COPY_DAYS,
         rows=tuple(shown),
-        paging=Paging(first=1 if shown else 0, last=len(shown), previous_url=base if before else "", next_url=following)
-        if before or following
-        else None,
+        paging=cursor_paging(shown, base, {}, is_first=not before, before=following) if before or following else None,
     )
 
 
@@ -209,7 +207,7 @@ def restore_label(copy: CopyInfo) -> str:
 
 def moving_crumb(registry: str) -> Crumb:
     """Return the breadcrumb of the export and import page."""
-    return Crumb(label=gettext("Export and import"), url=reverse("ui:moving", args=[registry]))
+    return crumb(gettext("Export and import"), "moving", registry)
 
 
 def copy_page(request: HttpRequest, registry: str, number: int) -> CopyPage:
@@ -237,7 +235,7 @@ def copy_page(request: HttpRequest, registry: str, number: int) -> CopyPage:
 def _frame(request: HttpRequest, registry: str, name: str, *, is_deleted: bool) -> Frame:
     crumbs = [subjects_crumb(registry), moving_crumb(registry)]
     if is_deleted:
-        crumbs.append(Crumb(label=gettext("Permanently deleted"), url=reverse("ui:deleted", args=[registry])))
+        crumbs.append(crumb(gettext("Permanently deleted"), "deleted", registry))
     title = gettext("Restore %(name)s") if is_deleted else gettext("Import %(name)s")
     return make_frame(
         request, title=title % {"name": name}, section=Section.SUBJECTS, registry=registry, crumbs=tuple(crumbs)

@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from dashboard.components.badges import BadgeState, format_name
 from dashboard.components.forms import NOT_OF_RIGHTS, CodeField, ConfirmPage, FormPage, FormSection, ServiceForm
 from dashboard.components.frame import environment_of, make_frame, page_actor, refresh_action
+from dashboard.components.links import crumb
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action, Crumb, Environment, Frame
@@ -175,7 +176,7 @@ def connection_page(request: HttpRequest, form: ServiceForm, registry: str = "")
 
 
 def _crumbs() -> tuple[Crumb, ...]:
-    return (Crumb(label=gettext("Registries"), url=reverse("ui:registries")),)
+    return (crumb(gettext("Registries"), "registries"),)
 
 
 def disconnect_page(request: HttpRequest, form: ServiceForm, registry: str) -> ConfirmPage:
@@ -233,12 +234,9 @@ class ConnectForm(ConnectionForm):
 
     service: ClassVar[Callable[..., object]] = staticmethod(add_remote_registry)
     label = _("Connect")
+    success = _("%(name)s is connected. The first sync has started.")
 
     name = CodeField(label=_("Name"), help_text=_("Its name here and in URLs."))
-
-    def message(self, **route: Any) -> str:
-        """Return the message on success."""
-        return gettext("%(name)s is connected. The first sync has started.") % self.cleaned_data
 
 
 class _TestForm(ConnectionForm):
@@ -268,8 +266,5 @@ class DisconnectForm(ServiceForm):
 
     service = staticmethod(remove_remote_registry)
     label = _("Disconnect registry")
+    success = _("%(registry)s was disconnected.")
     refusals = (Conflict,)
-
-    def message(self, **route: Any) -> str:
-        """Return the message on success."""
-        return gettext("%(name)s was disconnected.") % {"name": route["registry"]}

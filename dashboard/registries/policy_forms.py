@@ -66,12 +66,12 @@ class _PolicyForm(ServiceForm):
 
     refusals = (Conflict, InvalidInput, SubjectConfigNotFound, SubjectModeNotFound)
     title: ClassVar[str] = ""
+    success = _("Done: the setting now applies to %(place_words)s.")
     permission = "config.change"
 
     def message(self, **route: Any) -> str:
-        """Return the message on success."""
-        text = gettext("Done: the setting now applies to %(place_words)s.")
-        return text % {"place_words": describe_scope(route["registry"], route["scope"])}
+        """Return the message on success, with the scope in words."""
+        return super().message(place_words=describe_scope(route["registry"], route["scope"]))
 
 
 class ConfigForm(_PolicyForm):
@@ -145,11 +145,7 @@ class ResetConfigForm(_PolicyForm):
 
     service: ClassVar[Callable[..., object]] = staticmethod(delete_config)
     label = _("Reset to inherited")
-
-    def message(self, **route: Any) -> str:
-        """Return the message on success."""
-        text = gettext("Reset: %(place_words)s inherits again.")
-        return text % {"place_words": describe_scope(route["registry"], route["scope"])}
+    success = _("Reset: %(place_words)s inherits again.")
 
 
 class ResetModeForm(ResetConfigForm):

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import Verdict
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import form_text, subject_url, subjects_crumb
+from dashboard.components.links import crumb, form_text, subject_url, subjects_crumb
 from dashboard.components.translation import counted
 from dashboard.components.widgets import Crumb, Frame, Section
 from dashboard.registries.policy_forms import WhatIfForm, describe_scope, scoped_url
@@ -176,10 +176,7 @@ def what_if_page(request: HttpRequest, registry: str, scope: SubjectName | None)
             outcome = WhatIfOutcome(registry=registry, simulation=simulation, under=under)
         except (InvalidCompatibility, InvalidName) as refused:
             error = refused.message
-    crumbs = [
-        subjects_crumb(registry),
-        Crumb(label=gettext("Policy"), url=reverse("ui:policy", args=[registry])),
-    ]
+    crumbs = [subjects_crumb(registry), crumb(gettext("Policy"), "policy", registry)]
     if scope is not None and scope.subject:
         crumbs.append(Crumb(label=scope.qualified, url=subject_url(registry, scope.qualified), code=True))
     return WhatIfPage(

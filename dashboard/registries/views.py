@@ -61,6 +61,7 @@ class ConnectionView(FormPageView):
     """The form of a new registry or a mirror, which tests or saves the connection."""
 
     template = "registries/form.html"
+    next_page = "ui:registries"
 
     def make_form(self, data: Any, **route: Any) -> ConnectionForm:
         """Return the form that connects, edits or tests. Raises RegistryNotFound, NotAllowed, WrongState."""
@@ -88,10 +89,6 @@ class ConnectionView(FormPageView):
             sync_remote.delay_on_commit(number)
         return super().done(form, **route)
 
-    def after(self, **route: Any) -> HttpResponse:
-        """Redirect to the list."""
-        return redirect("ui:registries")
-
 
 class ConnectionTestView(ConnectionView):
     """A test of a mirror's stored connection."""
@@ -112,6 +109,7 @@ class DisconnectView(ConfirmView):
     """The confirmation of ending a mirror."""
 
     form_class = DisconnectForm
+    next_page = "ui:registries"
 
     def target(self, **route: Any) -> dict[str, Any]:
         """Return the mirror."""
@@ -120,10 +118,6 @@ class DisconnectView(ConfirmView):
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
         """Return the page."""
         return connections.disconnect_page(self.request, form, **route)
-
-    def after(self, **route: Any) -> HttpResponse:
-        """Redirect to the list."""
-        return redirect("ui:registries")
 
 
 @require_POST

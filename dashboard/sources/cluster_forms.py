@@ -21,6 +21,7 @@ class ClusterForm(ServiceForm):
 
     service: ClassVar[Callable[..., object]] = staticmethod(services.connect_cluster)
     label = _("Connect")
+    success = _("%(name)s connected.")
     refusals = NOT_OF_RIGHTS
     cure = _("Correct the form below. Nothing was saved.")
     sections = (
@@ -60,24 +61,17 @@ class ClusterForm(ServiceForm):
         """Return the certificate with Unix line endings."""
         return str(self.cleaned_data["ca_pem"]).replace("\r\n", "\n")
 
-    def message(self, **route: Any) -> str:
-        """Return the message on success."""
-        return gettext("%(name)s connected.") % {"name": self.cleaned_data["name"]}
-
 
 class ClusterEditForm(ClusterForm):
     """A form that edits or renames a cluster."""
 
     service = staticmethod(services.update_cluster)
     label = _("Save")
+    success = _("Saved.")
 
     def arguments(self) -> dict[str, Any]:
         """Return the new values; the target's `name` is the present name."""
         return {"rename" if name == "name" else name: value for name, value in self.cleaned_data.items()}
-
-    def message(self, **route: Any) -> str:
-        """Return the message on success."""
-        return gettext("Saved.")
 
 
 class ClusterTestForm(ClusterForm):

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
 from dashboard.components.badges import BadgeState
-from dashboard.components.links import chosen_value, subject_url, whole_number, with_query
+from dashboard.components.links import chosen_value, offset_paging, subject_url, whole_number, with_query
 from dashboard.components.translation import counted, joined, listing
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import ActiveFilter, Choice, Fact, Filter, Link, Paging, SearchBox
@@ -110,9 +110,6 @@ def topic_table(request: HttpRequest, source: SourceInfo, topics: list[TopicInfo
     offset = min(whole_number(request.GET.get("offset", "")) or 0, max(0, len(matches) - 1)) // PAGE * PAGE
     page = matches[offset : offset + PAGE]
 
-    def at(number: int) -> str:
-        return with_query(base, {"q": query, "show": show, "offset": number})
-
     counts = {key: sum(1 for topic in topics if _is_shown(topic, key)) for key in SHOW}
     choices = tuple(
         Choice(value=key, label=label, selected=key == show, count=counts[key])
@@ -132,12 +129,12 @@ def topic_table(request: HttpRequest, source: SourceInfo, topics: list[TopicInfo
             active=active,
         ),
         rows=tuple(TopicRow(info=topic, registry=source.registry) for topic in page),
-        paging=Paging(
-            first=offset + 1 if page else 0,
-            last=offset + len(page),
-            total=len(matches),
-            previous_url=at(offset - PAGE) if offset else "",
-            next_url=at(offset + PAGE) if offset + PAGE < len(matches) else "",
+        paging=offset_paging(
+            offset,
+            len(page),
+            len(matches),
+            PAGE,
+            lambda number: with_query(base, {"q": query, "show": show, "offset": number}),
         ),
         total=len(topics),
         patterns=patterns_of(source),

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 from dashboard.components.badges import ScanState, SourceBadge
 from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import form_text, map_url, whole_number, with_query
+from dashboard.components.links import crumb, form_text, map_url, whole_number, with_query
 from dashboard.components.translation import counted, listing
 from dashboard.components.widgets import Crumb, Environment, Fact, Frame, Problem, Section
 from dashboard.findings.evidence_tables import EvidenceTable, read_tables
@@ -259,10 +259,10 @@ class SourcePage:
 
 def source_crumbs(source: SourceInfo | None = None) -> tuple[Crumb, ...]:
     """Return the breadcrumbs to the page of a source."""
-    top = (Crumb(label=gettext("Sources"), url=reverse("ui:sources")),)
+    top = (crumb(gettext("Sources"), "sources"),)
     if source is None:
         return top
-    return (*top, Crumb(label=source.name, url=reverse("ui:source", args=[source.id]), code=True))
+    return (*top, crumb(source.name, "source", source.id, code=True))
 
 
 def source_page(request: HttpRequest, source_id: int) -> SourcePage:

@@ -123,6 +123,7 @@ class SourceRemoveView(ConfirmView):
     """The confirmation of removing a source."""
 
     form_class = RemoveSourceForm
+    next_page = "ui:sources"
 
     def page(self, form: ServiceForm, **route: Any) -> FormPage:
         """Return the page. Raises SourceNotFound, NotAllowed."""
@@ -147,10 +148,6 @@ class SourceRemoveView(ConfirmView):
                 gettext("the audit log of decisions"),
             ),
         )
-
-    def after(self, **route: Any) -> HttpResponse:
-        """Redirect to the list."""
-        return redirect("ui:sources")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,6 +284,7 @@ class ClusterFormView(FormPageView):
 
     action = "cluster.manage"
     template = "drift/cluster_form.html"
+    next_page = "ui:sources"
 
     @cached_property
     def cluster(self) -> ClusterInfo | None:
@@ -326,16 +324,13 @@ class ClusterFormView(FormPageView):
         """Show the result of a test, or redirect to the list."""
         return self.show(form, **route) if isinstance(form, ClusterTestForm) else super().done(form, **route)
 
-    def after(self, **route: Any) -> HttpResponse:
-        """Redirect to the list."""
-        return redirect("ui:sources")
-
 
 class ClusterRemoveView(ConfirmView):
     """The confirmation of removing a cluster."""
 
     action = "cluster.manage"
     form_class = RemoveClusterForm
+    next_page = "ui:sources"
 
     def target(self, **route: Any) -> dict[str, Any]:
         """Return the cluster."""
@@ -360,10 +355,6 @@ class ClusterRemoveView(ConfirmView):
                 gettext("the cluster: nothing is written to it"),
             ),
         )
-
-    def after(self, **route: Any) -> HttpResponse:
-        """Redirect to the list."""
-        return redirect("ui:sources")
 
 
 def _frame(request: HttpRequest, title: str, source: SourceInfo | None = None) -> Frame:

@@ -184,7 +184,6 @@ def check_action(actor: Actor, path: str = "") -> Action:
     return Action(
         label=gettext("Check a restart"),
         url=f"{url}?{urlencode({'checkpoint': path})}" if path else url,
-        allowed=not reason,
         reason=reason,
         icon="shield-check",
     )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
 from typing import Final
 from urllib.parse import urlencode
 
@@ -15,12 +14,11 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext
 
-from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_crumbs, subject_url
+from dashboard.components.frame import page_actor, subject_frame
+from dashboard.components.links import subject_url
 from dashboard.components.translation import counted
-from dashboard.components.widgets import Fact, Frame, Link, Section
+from dashboard.components.widgets import Fact, Frame, Link
 from dashboard.sources.labels import listed
-from dashboard.subjects.page import CHANNELS
 from dashboard.subjects.structure import is_of
 from registry.drift.replay.field_evidence import MAX_DAYS, FieldOnDay, field_on_days
 from registry.search.selectors.similar_names import Namesake, OtherType, namesakes_of_other_types
@@ -31,6 +29,7 @@ from registry.subjects.history.field_history import (
     RETURNED,
     THERE,
     Chapter,
+    FieldChange,
     FieldHistory,
     field_history,
 )
@@ -38,39 +37,6 @@ from registry.subjects.policy.registries import mirror_of
 from registry.subjects.usage.clients import ClientInfo, clients_of
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeLine:
-    """One change; `url` links to the history of the field's earlier name."""
-
-    icon: str
-    sentence: str
-    url: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChapterRow:
-    """A version that changed the field."""
-
-    version: int
-    url: str
-    at: datetime
-    by: str
-    via: str
-    changes: tuple[ChangeLine, ...]
-    compare_url: str = ""
-    deleted: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DayRow:
-    """A day's messages, and the shares without the field or with null, in words."""
-
-    day: date
-    messages: int
-    missing: str
-    nulls: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,44 +52,73 @@ class Sparkline:
         return " ".join(f"{x:.1f},{y:.1f}" for x, y in self.points)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OtherTypeRow:
-    """Another type of fields with this name, and the fields; `more` counts those that aren't listed."""
-
-    type: str
-    fields: tuple[Link, ...]
-    more: str = ""
+ICONS: Final = {INTRODUCED: "plus", THERE: "circle-dashed", REMOVED: "minus", RETURNED: "undo-2", CHANGED: "pencil"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldPage:
-    """The page; `now` has facts about the field in the newest version, and is empty if the field was removed.
+    """The page of a field; `others` are fields with this name and another type elsewhere.
 
-    `needed` names the declared clients that need the field; `usage_url` is their page. `problem` says that no version
-    has the field, with similar paths in `nearest`. `bounds` says what wasn't searched.
+    `in_data`, `others_said` and `needed` are empty in the past, which has neither field counts nor an index of fields.
     """
 
     frame: Frame
-    path: str
-    subject: str
-    subject_url: str
-    summary: str
-    now: tuple[Fact, ...]
-    tags: tuple[str, ...]
-    chapters: tuple[ChapterRow, ...]
-    in_data: str
-    days: tuple[DayRow, ...]
-    others: tuple[OtherTypeRow, ...]
-    others_said: str
-    needed: str
-    usage_url: str
-    bounds: tuple[str, ...] = ()
-    sparkline: Sparkline | None = None
-    problem: str = ""
-    nearest: tuple[Link, ...] = ()
+    registry: str
+    subject: SubjectName
+    history: FieldHistory
+    days: tuple[FieldOnDay, ...] = ()
+    others: tuple[OtherType, ...] = ()
+    in_data: str = ""
+    others_said: str = ""
+    needed: str = ""
 
+    @property
+    def qualified(self) -> str:
+        """The subject's qualified name."""
+        return self.subject.qualified
 
-ICONS: Final = {INTRODUCED: "plus", THERE: "circle-dashed", REMOVED: "minus", RETURNED: "undo-2", CHANGED: "pencil"}
+    @property
+    def summary(self) -> str:
+        """The version that added the field, and the number of changes since."""
+        return _summary(self.history)
+
+    @property
+    def now(self) -> tuple[Fact, ...]:
+        """Facts about the field in the newest version; empty if it was removed."""
+        return _now(self.history)
+
+    @property
+    def changes(self) -> list[tuple[Chapter, list[tuple[str, FieldChange]]]]:
+        """The versions that changed the field, with icons for the changes."""
+        return [(one, [(ICONS[change.kind], change) for change in one.changes]) for one in self.history.chapters]
+
+    @property
+    def shares(self) -> list[tuple[FieldOnDay, str, str]]:
+        """The days, with the shares of messages with null and without the field, in words."""
+        return [
+            (day, _share(day.nulls, day.messages), _share(day.messages - day.present, day.messages))
+            for day in self.days
+        ]
+
+    @property
+    def sparkline(self) -> Sparkline | None:
+        """The share without a value by day."""
+        return _sparkline(self.days)
+
+    @property
+    def other_types(self) -> list[tuple[OtherType, list[Link], str]]:
+        """The other types, with links to their fields, and the number of fields that aren't listed."""
+        return [(other, [_namesake_link(item) for item in other.fields], _more(other)) for other in self.others]
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """Sentences on what wasn't searched."""
+        return _bounds(self.history)
+
+    @property
+    def nearest(self) -> list[Link]:
+        """Similar paths if no version has the field."""
+        return [Link(label=path, url=field_url(self.registry, self.subject, path)) for path in self.history.nearest]
 
 
 def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> FieldPage:
@@ -133,39 +128,24 @@ def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> 
     actor = page_actor(request)
     days = field_on_days(registry_row, name, path) if history.chapters else ()
     others = namesakes_of_other_types(history.field.name, history.field.type, by=actor) if history.field else ()
-    url = subject_url(registry, name.qualified)
     return FieldPage(
-        frame=make_frame(
+        frame=subject_frame(
             request,
+            registry,
+            name,
             title=path,
-            section=Section.SUBJECTS,
-            registry=registry,
             code=True,
-            crumbs=subject_crumbs(registry, name),
             url_in=lambda other: field_url(other, name, path),
             mirror=mirror_of(registry_row),
         ),
-        path=path,
-        subject=name.qualified,
-        subject_url=url,
-        summary=_summary(history),
-        now=_now(history),
-        tags=history.field.tags if history.field else (),
-        chapters=_chapters(registry, name, history),
-        # the past has neither field counts nor an index of fields
+        registry=registry,
+        subject=name,
+        history=history,
+        days=days,
         in_data="" if actor.past else _data_sentence(days),
-        days=tuple(_day(item) for item in days),
-        sparkline=_sparkline(days),
-        others=tuple(_other(item) for item in others),
+        others=others,
         needed=_needed(clients_of(registry_row, name), path) if history.chapters and not actor.past else "",
-        usage_url=subject_url(registry, name.qualified, "usage"),
         others_said="" if actor.past else _others_said(history, others),
-        bounds=_bounds(history),
-        problem=""
-        if history.chapters
-        else gettext("No checked version of %(qualified)s has a field %(path)s.")
-        % {"qualified": name.qualified, "path": path},
-        nearest=tuple(Link(label=other, url=field_url(registry, name, other)) for other in history.nearest),
     )
 
 
@@ -230,31 +210,6 @@ def _needed(clients: Sequence[ClientInfo], path: str) -> str:
     return f"{sentence} {rest}"
 
 
-def _chapters(registry: str, name: SubjectName, history: FieldHistory) -> tuple[ChapterRow, ...]:
-    numbers = [item.version for item in history.chapters]
-    return tuple(_chapter(registry, name, item, is_first=item.version == numbers[0]) for item in history.chapters)
-
-
-def _chapter(registry: str, name: SubjectName, chapter: Chapter, *, is_first: bool) -> ChapterRow:
-    return ChapterRow(
-        version=chapter.version,
-        url=subject_url(registry, name.qualified, version=chapter.version),
-        at=chapter.at,
-        by=chapter.by,
-        via=CHANNELS.get(chapter.channel, chapter.channel),
-        changes=tuple(
-            ChangeLine(
-                icon=ICONS[change.kind],
-                sentence=change.sentence,
-                url=field_url(registry, name, change.renamed_from) if change.renamed_from else "",
-            )
-            for change in chapter.changes
-        ),
-        compare_url="" if is_first else subject_url(registry, name.qualified, "compare", to=chapter.version),
-        deleted=chapter.deleted,
-    )
-
-
 def _data_sentence(days: Sequence[FieldOnDay]) -> str:
     messages = sum(item.messages for item in days)
     if not messages:
@@ -271,15 +226,6 @@ def _data_sentence(days: Sequence[FieldOnDay]) -> str:
         "null": _share(nulls, messages),
         "missing": _share(missing, messages),
     }
-
-
-def _day(item: FieldOnDay) -> DayRow:
-    return DayRow(
-        day=item.day,
-        messages=item.messages,
-        missing=_share(item.messages - item.present, item.messages),
-        nulls=_share(item.nulls, item.messages),
-    )
 
 
 def _sparkline(days: Sequence[FieldOnDay]) -> Sparkline | None:
@@ -320,26 +266,16 @@ def _share(part: int, whole: int) -> str:
     return f"{share:.1f} %" if share >= 0.1 else gettext("less than 0.1 %")
 
 
-def _namesake_label(item: Namesake) -> str:
+def _namesake_link(item: Namesake) -> Link:
     values = {"subject": item.subject, "registry": item.registry, "parent": item.parent}
-    return (
-        gettext("%(subject)s (%(registry)s), in %(parent)s") if item.parent else "%(subject)s (%(registry)s)"
-    ) % values
+    in_parent = gettext("%(subject)s (%(registry)s), in %(parent)s")
+    label = (in_parent if item.parent else "%(subject)s (%(registry)s)") % values
+    return Link(label=label, url=subject_url(item.registry, item.subject, version=item.version))
 
 
-def _other(other: OtherType) -> OtherTypeRow:
+def _more(other: OtherType) -> str:
     more = other.many - len(other.fields)
-    return OtherTypeRow(
-        type=other.type,
-        fields=tuple(
-            Link(
-                label=_namesake_label(item),
-                url=subject_url(item.registry, item.subject, version=item.version),
-            )
-            for item in other.fields
-        ),
-        more=gettext("and %(n)s more") % {"n": f"{more:,}"} if more else "",
-    )
+    return gettext("and %(n)s more") % {"n": f"{more:,}"} if more else ""
 
 
 def _others_said(history: FieldHistory, others: Sequence[OtherType]) -> str:

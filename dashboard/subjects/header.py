@@ -45,13 +45,6 @@ ORDER_WORDS: Final = {
     "producers first": _("Deploy producers first"),
     "any order": _("Deploy in any order"),
 }
-CHANNELS: Final = {
-    "confluent": _("REST API"),
-    "product": _("product API"),
-    "ui": _("page"),
-    "task": _("task"),
-    "command": "command",
-}
 
 
 def level_order(level: str) -> str:
@@ -101,7 +94,7 @@ def propose_action(
     reason = refusal(page_actor(request), _ASK, registry=registry, subject=name.qualified)
     parameters = {"registry": registry, "subject": name.qualified} | ({"from": f"{registry}:latest"} if live else {})
     url = f"{reverse('ui:propose')}?{urlencode(parameters)}"
-    return Action(label=gettext("Propose version"), url=url, allowed=not reason, reason=reason, icon="pencil")
+    return Action(label=gettext("Propose version"), url=url, reason=reason, icon="pencil")
 
 
 def subject_actions(
@@ -169,7 +162,6 @@ def _promote(request: HttpRequest, registry: str, name: SubjectName, version: in
     return Action(
         label=gettext("Promote…"),
         url=f"{reverse('ui:promotion_request')}?{query}",
-        allowed=not reason,
         reason=reason,
         tone="primary",
         icon="git-pull-request-arrow",
@@ -192,7 +184,6 @@ def restore_action(
         if version is None
         else gettext("Restore version %(version)s …") % {"version": version},
         url=f"{path}/confirm?{query}",
-        allowed=not reason,
         reason=reason,
         tone="primary",
         icon="undo-2",
@@ -351,7 +342,7 @@ def _setting(
     reason = why[0].sentence if why else ""
 
     def action(text: str, icon: str) -> Action:
-        return Action(label=text, url=url, allowed=not why, reason=reason, icon=icon)
+        return Action(label=text, url=url, reason=reason, icon=icon)
 
     return SubjectSetting(
         label=label,

@@ -62,13 +62,9 @@ class LifeMark:
 
 
 class SubjectForm(ServiceForm):
-    """A form about one subject; its message can contain form values and the service's `result`."""
+    """A form about one subject."""
 
     anchor: ClassVar[str] = ""
-
-    def message(self, **route: Any) -> str:
-        """Say what was done."""
-        return str(self.success) % {**self.cleaned_data, "result": self.result}
 
     def place(self) -> dict[str, Any]:
         """Return the query of the part of the subject's page to redirect to."""

@@ -14,14 +14,13 @@ from django.utils.translation import gettext
 from dashboard.compatibility.presenters import SnippetLine, snippet
 from dashboard.components.badges import format_name, missing_words
 from dashboard.components.forms import ServiceForm
-from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_export, subject_parts, subject_url, subjects_crumb, switch_url
+from dashboard.components.frame import page_actor, subject_frame
+from dashboard.components.links import subject_export, subject_url, subjects_crumb
 from dashboard.components.translation import gettext_lazy as _
-from dashboard.components.widgets import Action, Problem, Section
+from dashboard.components.widgets import Action, Problem
 from dashboard.registries.policy_forms import WhatIfForm
 from dashboard.subjects.descriptions import note_part
 from dashboard.subjects.header import (
-    CHANNELS,
     for_people,
     level_asks,
     level_order,
@@ -55,7 +54,7 @@ from registry.subjects.policy.registries import mirror_of
 from registry.subjects.versions.lookup import Registry, get_registry
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
 
-__all__ = ["CHANNELS", "field_url", "for_people", "level_order", "pretty", "subject_page"]
+__all__ = ["field_url", "for_people", "level_order", "pretty", "subject_page"]
 
 #: lines of source on a page: more would make it too large
 SOURCE_LINES: Final = 1_000
@@ -134,15 +133,14 @@ def subject_page(request: HttpRequest, registry: str, subject: str, *, sent: Ser
     strip = lane_strip(name, presence, releases, registry, readable, order)
     summaries = selectors.summarize_versions(whole.readings, config, settings, of=window.rows)
     return SubjectPage(
-        frame=make_frame(
+        frame=subject_frame(
             request,
+            registry,
+            name,
+            "",
             title=name.qualified,
-            section=Section.SUBJECTS,
-            registry=registry,
             code=True,
             crumbs=(subjects_crumb(registry),),
-            parts=subject_parts(registry, name, ""),
-            url_in=lambda other: switch_url(other, name.qualified),
             mirror=mirror_of(registry_row),
             order=order,
         ),

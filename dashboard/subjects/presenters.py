@@ -14,7 +14,9 @@ from dashboard.subjects.bulk import BulkForm
 from dashboard.subjects.descriptions import NotePart, TagChip
 from dashboard.subjects.lifecycle import LeastPart, LifeMark, StandingPart
 from dashboard.subjects.references import ReferenceLists
+from registry.formats.base import OutlineField
 from registry.promotions.board.readiness import Reason
+from registry.subjects.versions.versions import VersionInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,21 +134,16 @@ class SubjectVersionRow:
     fields, 1 widened"), `problem` the error that prevented it. `via` is the channel ("REST API", "request 12").
     """
 
-    version: int
-    schema_id: int
-    fingerprint: str
+    info: VersionInfo
     url: str
     summary: str
     problem: str = ""
     verdict: Verdict | None = None
     verdict_note: str = ""
     compare_url: str = ""
-    registered_at: datetime | None = None
-    registered_by: str = ""
     via: str = ""
     live_in: tuple[LivePlace, ...] = ()
     selected: bool = False
-    deleted: bool = False
     marks: tuple[LifeMark, ...] = ()
 
 
@@ -190,22 +187,15 @@ class InData:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldRow:
-    """A row of the structure tree; `depth` counts from 0, `default` is JSON text or None.
+    """A row of the structure tree.
 
     `fact` is the field in business words; `seen` has its counts in data, None if unknown. `inside` counts the fields
     below it that `toggle_url` expands and collapses. `used_by` are declared clients that need it. `is_around`: it is
     shown only because the filter found a field below it.
     """
 
-    name: str
-    path: str
+    item: OutlineField
     anchor: str
-    type: str
-    depth: int = 0
-    required: bool = False
-    default: str | None = None
-    doc: str = ""
-    aliases: tuple[str, ...] = ()
     since: int | None = None
     history_url: str = ""
     change: ChangeKind | None = None
@@ -223,7 +213,7 @@ class FieldRow:
     @property
     def indents(self) -> range:
         """One step per level, at most twelve."""
-        return range(min(self.depth, 12))
+        return range(min(self.item.depth, 12))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

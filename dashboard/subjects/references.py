@@ -9,9 +9,9 @@ from typing import Final
 from django.http import HttpRequest
 from django.utils.translation import gettext
 
-from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import form_text, subject_crumbs, subject_parts, subject_url, switch_url
-from dashboard.components.widgets import Frame, Section
+from dashboard.components.frame import page_actor, subject_frame
+from dashboard.components.links import form_text, subject_url
+from dashboard.components.widgets import Frame
 from registry.access.roles import Actor
 from registry.subjects import selectors
 from registry.subjects.policy.registries import mirror_of
@@ -108,15 +108,8 @@ def references_page(request: HttpRequest, registry: str, subject: str) -> Refere
     graph = reference_graph(registry_row, name, form_text(request.GET, "version") or "latest", by=page_actor(request))
     numbers = selectors.list_versions(registry_row, name, deleted=True)[::-1][:MAX_VERSIONS]
     return ReferencesPage(
-        frame=make_frame(
-            request,
-            title=gettext("References"),
-            section=Section.SUBJECTS,
-            registry=registry,
-            crumbs=subject_crumbs(registry, name),
-            parts=subject_parts(registry, name, "references"),
-            url_in=lambda other: switch_url(other, name.qualified, "references"),
-            mirror=mirror_of(registry_row),
+        frame=subject_frame(
+            request, registry, name, "references", title=gettext("References"), mirror=mirror_of(registry_row)
         ),
         subject=name.qualified,
         version=graph.version,

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 
 from dashboard.compare.business_terms import fact_name
 from dashboard.components.badges import Severity
-from dashboard.components.links import subject_url
+from dashboard.components.links import offset_paging, subject_url
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Paging
@@ -196,22 +196,12 @@ def read_structure(
     return Structure(
         tags=outline_tags,
         fields=tuple(rows.row(number, outline[number], tags[number], chosen, url) for number in drawn),
-        paging=_paging(begin, len(drawn), len(chosen.visible), url),
+        paging=offset_paging(begin, len(drawn), len(chosen.visible), FIELD_ROWS, lambda number: url(fields=number))
+        if len(chosen.visible) > FIELD_ROWS
+        else None,
         tree=_tree(registry, name, info, options, chosen, clients, len(outline), url),
         in_data=in_data,
         words_url=url(words=None if options.wording else "business", fields=begin or None) if outline else "",
-    )
-
-
-def _paging(begin: int, drawn: int, total: int, url: _Url) -> Paging | None:
-    if total <= FIELD_ROWS:
-        return None
-    return Paging(
-        first=begin + 1,
-        last=begin + drawn,
-        total=total,
-        previous_url=url(fields=begin - FIELD_ROWS) if begin else "",
-        next_url=url(fields=begin + FIELD_ROWS) if begin + drawn < total else "",
     )
 
 
@@ -233,15 +223,8 @@ class _Rows:
         others = sorted(chosen.opened - {number} if is_open else chosen.opened | {number})
         used_by = [client.name for client in self.clients if any(is_of(item.path, path) for path in client.fields)]
         return FieldRow(
-            name=item.name,
-            path=item.path,
+            item=item,
             anchor=f"field-{number + 1}",
-            type=item.type,
-            depth=item.depth,
-            required=item.required,
-            default=item.default,
-            doc=item.doc,
-            aliases=item.aliases,
             since=self.origins.get(item.path),
             history_url=f"{reverse('ui:field')}?{urlencode({**self.history, 'path': item.path})}",
             tags=tag_chips("", field_tags.tags),

@@ -13,12 +13,11 @@ from typing import Any, Final
 
 from django.utils.translation import gettext
 
-from dashboard.components.badges import Verdict
+from dashboard.components.badges import Verdict, channel_name
 from dashboard.components.frame import environment_of
-from dashboard.components.links import subject_url, whole_number
+from dashboard.components.links import offset_paging, subject_url, whole_number
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Paging
-from dashboard.subjects.header import CHANNELS
 from dashboard.subjects.lifecycle import marks_of
 from dashboard.subjects.presenters import Lane, LaneCell, LaneHead, LaneStrip, LivePlace, SubjectVersionRow
 from registry.errors import VersionNotFound
@@ -51,19 +50,14 @@ def version_rows(
     """Return a row per version, in the order of `infos`."""
     return tuple(
         SubjectVersionRow(
-            version=info.version,
-            schema_id=info.schema.schema_id,
-            fingerprint=info.schema.fingerprint,
+            info=info,
             url=subject_url(registry, name.qualified, version=info.version),
             **_against(registry, name, info, summaries.get(info.version)),
-            registered_at=info.created_at,
-            registered_by=info.created_by,
             via=gettext("request %(request)s") % {"request": releases[registry, info.version]}
             if (registry, info.version) in releases
-            else CHANNELS.get(info.channel, info.channel),
+            else channel_name(info.channel),
             live_in=_live_in(name, presence, info.schema.fingerprint, order),
             selected=info.version == selected,
-            deleted=info.deleted,
             marks=marks_of(lives[info.version]) if info.version in lives else (),
         )
         for info in infos
@@ -289,14 +283,7 @@ class Window:
             before = self.numbers[begin][0] + 1
             return subject_url(registry, name.qualified, version=self.selected, before=before) + "#versions-title"
 
-        end = self.begin + len(self.rows)
-        return Paging(
-            first=self.begin + 1,
-            last=end,
-            total=total,
-            previous_url=url(max(0, self.begin - ROWS)) if self.begin else "",
-            next_url=url(end) if end < total else "",
-        )
+        return offset_paging(self.begin, len(self.rows), total, ROWS, url)
 
 
 def window_of(numbers: Sequence[tuple[int, bool]], version: str, before: str, name: SubjectName) -> Window:

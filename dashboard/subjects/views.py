@@ -157,7 +157,7 @@ def field(request: HttpRequest) -> HttpResponse:
             gettext("Give a registry, a subject and the path of a field: /ui/fields?registry=…&subject=…&path=…")
         )
     page = field_page(request, registry, subject, path)
-    return render(request, "fields/field.html", {"page": page}, status=404 if page.problem else 200)
+    return render(request, "fields/field.html", {"page": page}, status=200 if page.history.chapters else 404)
 
 
 TEMPLATE: Final = "subjects/deprecate.html"
@@ -187,7 +187,7 @@ class RenameForm(lifecycle.SubjectForm):
     def message(self, **route: Any) -> str:
         """Say what was done."""
         is_back = self.cleaned_data["decision"] == "back"
-        return gettext("The decision was removed.") if is_back else str(self.success)
+        return gettext("The decision was removed.") if is_back else super().message(**route)
 
 
 class SubjectFormView(ServiceFormView):

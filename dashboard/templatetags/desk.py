@@ -39,6 +39,7 @@ from dashboard.components.badges import (
     SourceBadge,
     Verdict,
     Weight,
+    channel_name,
     format_name,
 )
 from dashboard.components.time_travel import moment_field, with_moment
@@ -51,6 +52,7 @@ from registry.access.roles import may, may_somewhere
 
 register = template.Library()
 register.filter(format_name)
+register.filter("channel", channel_name)
 register.filter(readable)
 register.filter("link", with_moment)
 register.filter(moment_field)
@@ -404,7 +406,7 @@ def button(
     anchor: str = "",
 ) -> dict[str, Any]:
     """Render a button that posts to the URL; if refused, it is disabled with the reason beside it."""
-    action = Action(label=label, url=url, method="post", allowed=not refused, reason=refused, icon=icon, tone=tone)
+    action = Action(label=label, url=url, method="post", reason=refused, icon=icon, tone=tone)
     return {"action": action, "small": small, "anchor": anchor, "csrf_token": context.get("csrf_token")}
 
 
@@ -419,7 +421,7 @@ def link_button(
     label: str, url: str, refused: str = "", icon: str = "", tone: str = "plain", small: bool = False
 ) -> dict[str, Any]:
     """Render a link that looks like a button; if refused, it is disabled with the reason beside it."""
-    action = Action(label=label, url=url, allowed=not refused, reason=refused, icon=icon, tone=tone)
+    action = Action(label=label, url=url, reason=refused, icon=icon, tone=tone)
     return {"action": action, "small": small}
 
 
@@ -441,7 +443,7 @@ def folded_form(
     `fold` is the label to expand it if different from the button's, `about` the object for screen readers; `values` are
     hidden.
     """
-    refusal = Action(label=form.label, url=url, allowed=False, reason=refused, icon=icon) if refused else None
+    refusal = Action(label=form.label, url=url, reason=refused, icon=icon) if refused else None
     shown = {"form": form, "url": url, "refusal": refusal, "icon": icon, "tone": tone, "fold": fold or form.label}
     token = context.get("csrf_token")
     return {**shown, "about": about, "small": small, "values": values.items(), "csrf_token": token}

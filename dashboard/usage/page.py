@@ -12,10 +12,10 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from dashboard.components.chart import Chart, day_chart, first_day
-from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_crumbs, subject_parts, subject_url, switch_url
+from dashboard.components.frame import page_actor, subject_frame
+from dashboard.components.links import subject_url
 from dashboard.components.translation import gettext_lazy as _
-from dashboard.components.widgets import Frame, Problem, Section
+from dashboard.components.widgets import Frame, Problem
 from dashboard.sources.labels import format_duration
 from dashboard.usage.forms import DeclareClientForm
 from registry.access.roles import refusal
@@ -207,14 +207,8 @@ def usage_page(request: HttpRequest, registry: str, subject: str, sent: DeclareC
     clients, form = clients_of(registry_row, name), sent or DeclareClientForm()
     form.offer_versions(use.version for use in retirement.use.versions if not use.deleted)
     return UsagePage(
-        frame=make_frame(
-            request,
-            title=gettext("Use of %(qualified)s") % {"qualified": name.qualified},
-            section=Section.SUBJECTS,
-            registry=registry_row.name,
-            crumbs=subject_crumbs(registry_row.name, name),
-            parts=subject_parts(registry_row.name, name, "usage"),
-            url_in=lambda other: switch_url(other, name.qualified, "usage"),
+        frame=subject_frame(
+            request, registry_row.name, name, "usage", title=gettext("Use of %(name)s") % {"name": name.qualified}
         ),
         retirement=retirement,
         clients=tuple(clients[:SHOWN]),

@@ -12,19 +12,11 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from dashboard.components.badges import Look, Retire
-from dashboard.components.frame import environment_of, make_frame, page_actor
-from dashboard.components.links import (
-    form_text,
-    subject_crumbs,
-    subject_export,
-    subject_parts,
-    subject_url,
-    switch_url,
-    whole_number,
-)
+from dashboard.components.frame import environment_of, page_actor, subject_frame
+from dashboard.components.links import form_text, subject_export, subject_url, whole_number
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
-from dashboard.components.widgets import Environment, Export, Frame, Link, Problem, Section
+from dashboard.components.widgets import Environment, Export, Frame, Link, Problem
 from dashboard.usage.forms import LABELS, RETIRE_FORMS, RetireForm
 from registry.access.roles import Actor, refusal
 from registry.drift.usage.retirement import SubjectRetirement, data_evidence, retirement_of
@@ -259,15 +251,8 @@ def _page(request: HttpRequest, what: RetirementTarget, step: str, **parts: obje
 
 def retire_frame(request: HttpRequest, registry: Registry, name: SubjectName) -> Frame:
     """Return the frame of the wizard's pages."""
-    return make_frame(
-        request,
-        title=gettext("Retire %(qualified)s") % {"qualified": name.qualified},
-        section=Section.SUBJECTS,
-        registry=registry.name,
-        crumbs=subject_crumbs(registry.name, name),
-        parts=subject_parts(registry.name, name, "retire"),
-        url_in=lambda other: switch_url(other, name.qualified, "retire"),
-    )
+    title = gettext("Retire %(qualified)s") % {"qualified": name.qualified}
+    return subject_frame(request, registry.name, name, "retire", title=title)
 
 
 def _scopes(what: RetirementTarget) -> tuple[Link, ...]:

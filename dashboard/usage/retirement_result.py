@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlencode
 
 from django.http import HttpRequest
 from django.urls import reverse
@@ -13,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import form_text, subject_url, subjects_crumb, subjects_url, whole_number
+from dashboard.components.links import cursor_paging, form_text, subject_url, subjects_crumb, subjects_url, whole_number
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Frame, Paging, Section
@@ -168,12 +167,8 @@ def orphans_page(request: HttpRequest, registry: Registry) -> OrphansPage:
         sentence=_rests_on(orphans),
         is_known=orphans.read > 0,
         rows=orphans.rows,
-        paging=Paging(
-            first=1 if orphans.rows else 0,
-            last=len(orphans.rows),
-            total=orphans.total if not after else None,
-            previous_url=base if after else "",
-            next_url=f"{base}?{urlencode({'after': orphans.after})}" if orphans.after else "",
+        paging=cursor_paging(
+            orphans.rows, base, {}, is_first=not after, total=None if after else orphans.total, after=orphans.after
         ),
         may_deprecate=may_somewhere(page_actor(request), RIGHTS[DEPRECATE]),
     )

@@ -10,10 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
 from dashboard.components.forms import NOT_OF_RIGHTS, CodeField, FormPage, FormPageView, LongTextField, ServiceForm
-from dashboard.components.frame import make_frame, page_actor
-from dashboard.components.links import subject_crumbs, subject_url
+from dashboard.components.frame import page_actor, subject_frame
+from dashboard.components.links import subject_url
 from dashboard.components.translation import gettext_lazy as _
-from dashboard.components.widgets import Section
 from registry.access.roles import refusal, require
 from registry.drift.replay.rule_trial import DEFAULT_MESSAGES, MOST_MESSAGES, RuleTrial, try_rule
 from registry.drift.scan_context.contract_rules import TYPES
@@ -85,13 +84,7 @@ class RuleTrialView(FormPageView):
         """Return the page with the result."""
         registry, name = route["registry"], parse_subject(route["subject"])
         return RuleTrialPage(
-            frame=make_frame(
-                self.request,
-                title=gettext("Try a rule on messages"),
-                section=Section.SUBJECTS,
-                registry=registry,
-                crumbs=subject_crumbs(registry, name),
-            ),
+            frame=subject_frame(self.request, registry, name, title=gettext("Try a rule on messages")),
             form=form,
             back_url=subject_url(registry, name.qualified),
             refused=refusal(page_actor(self.request), "source.scan", registry=registry, subject=name.qualified),

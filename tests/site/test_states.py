@@ -22,7 +22,7 @@ SIGNS: Final = {
     "loading": r"icon spin|hx-trigger|Applying|Running|Queued|Producers write|hourglass",
     "partial": r"role=.alert|note-care|tone-breaks|tone-unknown|tone-care|ink-breaks|octagon-x",
     "right": r'class="why|Not allowed|Unchanged:',
-    "missing": r"isn’t there|Not found|not found|There is no|is unknown|No schema",
+    "missing": r"isn’t there|Not found|not found|There is no|is unknown|No schema|No checked version",
 }
 
 

@@ -141,6 +141,7 @@ UI = [
     ),
     path("search", index, name="search"),
     path("audit", index, name="audit"),
+    path("fields", index, name="field"),
     path("registries/<path:registry>/moving", index, name="moving"),
     path("registries/<path:registry>/orphans", index, name="orphans"),
     path("jobs", index, name="jobs"),

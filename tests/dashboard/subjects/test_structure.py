@@ -41,7 +41,7 @@ def deep(registries: None, system: Actor) -> None:
 
 def rows(client: Client, query: str = "") -> list[str]:
     page = client.get(PAGE + query).context["page"]
-    return [field.name for field in page.selected.fields]
+    return [field.item.name for field in page.selected.fields]
 
 
 def tree(client: Client, query: str = "") -> Any:
@@ -73,16 +73,16 @@ def test_which_fields_are_drawn(deep: None, look: Callable[[str], Client], query
 
 def test_a_closed_field_says_how_much_is_in_it_and_leads_there(deep: None, look: Callable[[str], Client]) -> None:
     client = look("reader")
-    fields = {field.name: field for field in client.get(PAGE).context["page"].selected.fields}
+    fields = {field.item.name: field for field in client.get(PAGE).context["page"].selected.fields}
     assert (fields["r2"].inside, fields["r2"].is_open) == (2, False)
     assert fields["r0"].inside == 0
     opened = client.get(fields["r2"].toggle_url)
-    fields = {field.name: field for field in opened.context["page"].selected.fields}
+    fields = {field.item.name: field for field in opened.context["page"].selected.fields}
     assert fields["r2"].is_open
     assert rows(client, "?" + fields["r2"].toggle_url.partition("?")[2].partition("#")[0]) == CLOSED
     closed = tree(client)
     assert closed.hidden == 5
-    assert [field.name for field in client.get(closed.open_all_url).context["page"].selected.fields] == EVERY
+    assert [field.item.name for field in client.get(closed.open_all_url).context["page"].selected.fields] == EVERY
 
 
 def test_a_link_to_a_field_deep_inside_shows_it(deep: None, look: Callable[[str], Client]) -> None:
@@ -94,7 +94,7 @@ def test_a_link_to_a_field_deep_inside_shows_it(deep: None, look: Callable[[str]
 def test_what_was_found_is_distinguished_from_what_is_around_it(deep: None, look: Callable[[str], Client]) -> None:
     response = look("reader").get(PAGE + "?filter=n1")
     page = response.context["page"].selected
-    assert [(field.name, field.is_around) for field in page.fields] == [("r0", True), ("n1", False)]
+    assert [(field.item.name, field.is_around) for field in page.fields] == [("r0", True), ("n1", False)]
     assert page.tree.summary == "1 of 12 fields matches."
     assert 'name="filter" value="n1"' in compact(response.content.decode())
     empty = look("reader").get(PAGE + "?filter=%3Cscript%3E").content.decode()
@@ -108,9 +108,9 @@ def test_what_was_found_is_paged(registries: None, system: Actor, look: Callable
     page = look("reader").get(PAGE + "?filter=even").context["page"].selected
     assert (page.fields_paging.total, len(page.fields)) == (250, 100)
     following = look("reader").get(page.fields_paging.next_url).context["page"].selected
-    assert (following.fields[0].name, following.fields_paging.first) == ("even_201", 101)
+    assert (following.fields[0].item.name, following.fields_paging.first) == ("even_201", 101)
     back = look("reader").get(following.fields_paging.previous_url).context["page"].selected
-    assert back.fields[0].name == "even_1"
+    assert back.fields[0].item.name == "even_1"
 
 
 def test_who_uses_a_field(deep: None, system: Actor, look: Callable[[str], Client]) -> None:
@@ -121,7 +121,7 @@ def test_who_uses_a_field(deep: None, system: Actor, look: Callable[[str], Clien
         )
     response = look("reader").get(PAGE)
     page = response.context["page"].selected
-    assert {field.name: field.used_by for field in page.fields if field.used_by} == {
+    assert {field.item.name: field.used_by for field in page.fields if field.used_by} == {
         "mail": ("billing",), "n1": ("audit",), "r0": ("audit",),
     }  # fmt: skip
     assert page.tree.users == ("1 declared client doesn’t list its fields, so it may use any of them.",)

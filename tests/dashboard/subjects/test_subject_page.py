@@ -105,7 +105,7 @@ def test_each_step_is_judged_under_the_level_in_force(
         with CaptureQueriesContext(connection) as executed:
             response = client.get(PAGE)
         queries.add(len(executed))
-        verdicts = {row.version: row.verdict.code if row.verdict else None for row in page_of(response).versions}
+        verdicts = {row.info.version: row.verdict.code if row.verdict else None for row in page_of(response).versions}
         assert (verdicts[2], verdicts[3]) == expected, name
         assert verdicts[1] is None
         assert f"Against the previous version, under {name}" in text_of(response)
@@ -113,7 +113,7 @@ def test_each_step_is_judged_under_the_level_in_force(
 
 
 def test_a_level_that_asks_nothing_gives_no_verdict(three: None, look: Callable[[str], Client]) -> None:
-    rows = {row.version: row for row in page_of(look("reader").get(PAGE)).versions}
+    rows = {row.info.version: row for row in page_of(look("reader").get(PAGE)).versions}
     assert [(row.verdict, row.verdict_note) for row in (rows[2], rows[3])] == [(None, "not checked")] * 2
     assert rows[1].verdict_note == ""
 
@@ -407,8 +407,8 @@ def test_a_damaged_version_shows_its_text_and_the_place(damaged: None, look: Cal
 def test_the_other_versions_are_as_they_were(damaged: None, system: Actor, look: Callable[[str], Client]) -> None:
     level(system, "BACKWARD")
     page = page_of(look("reader").get(f"{PAGE}?version=3"))
-    assert [field.name for field in page.selected.fields] == ["a", "c"]
-    rows = {row.version: row for row in page.versions}
+    assert [field.item.name for field in page.selected.fields] == ["a", "c"]
+    rows = {row.info.version: row for row in page.versions}
     assert all(rows[number].verdict.code == "unknown" for number in (2, 3))
     assert all("Version 2 can't be read" in rows[number].problem for number in (2, 3))
     assert (rows[1].verdict, rows[1].problem) == (None, "")

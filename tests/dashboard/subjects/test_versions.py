@@ -63,7 +63,7 @@ def test_versions_are_drawn_in_parts(
     look: Look, steward: Actor, query: str, rows: list[int], selected: int, sentence: list[str]
 ) -> None:
     page = page_of(look("reader").get(f"{PAGE}{query}"))
-    assert [row.version for row in page.versions] == rows
+    assert [row.info.version for row in page.versions] == rows
     assert page.selected.version == selected
     assert [row.summary for row in page.versions] == sentence
     assert page.versions_paging.total == 7
@@ -73,7 +73,7 @@ def test_pages_lead_to_each_other(look: Look, steward: Actor) -> None:
     browser, url, pages = look("reader"), PAGE, []
     while url:
         page = page_of(browser.get(url))
-        pages.append([row.version for row in page.versions])
+        pages.append([row.info.version for row in page.versions])
         assert page.selected.version == 7
         url = page.versions_paging.next_url
     assert pages == [[7, 6], [5, 4], [3, 2], [1]]
@@ -100,7 +100,7 @@ def test_no_more_is_parsed_than_is_drawn(look: Look, steward: Actor, monkeypatch
 def test_the_version_that_brought_a_field_is_reported_where_it_is_known(
     look: Look, steward: Actor, query: str, origins: dict[str, int | None]
 ) -> None:
-    fields = {field.path: field.since for field in page_of(look("reader").get(f"{PAGE}{query}")).selected.fields}
+    fields = {field.item.path: field.since for field in page_of(look("reader").get(f"{PAGE}{query}")).selected.fields}
     assert {path: fields[path] for path in origins} == origins
 
 
@@ -110,7 +110,7 @@ def test_the_version_of_the_same_group_is_read_too(look: Look, steward: Actor) -
         metadata = {"properties": {"major": major}}
         register_version(registry="dev", subject=ORDERS, text=schema(number), metadata=metadata, by=steward)
     row = page_of(look("reader").get(PAGE)).versions[0]
-    assert (row.version, row.verdict_note) == (11, "against version 8 in its group")
+    assert (row.info.version, row.verdict_note) == (11, "against version 8 in its group")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,9 @@ def test_the_table_has_boxes_and_fingerprints(look: Look, steward: Actor) -> Non
     response = look("reader").get(PAGE)
     text, row = compact(response.content.decode()), page_of(response).versions[0]
     assert text.count('type="checkbox" form="compare" name="pick"') == 2
-    assert f'title="fingerprint {row.fingerprint}"' in text and f"{row.fingerprint[:12]}…" in text
+    assert (
+        f'title="fingerprint {row.info.schema.fingerprint}"' in text and f"{row.info.schema.fingerprint[:12]}…" in text
+    )
 
 
 def test_a_content_that_is_elsewhere_alone_is_on_the_strip(look: Look, steward: Actor, system: Actor) -> None:

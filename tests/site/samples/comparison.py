@@ -17,13 +17,7 @@ from dashboard.compare.comparison import (
     UnchangedField,
     VersionComparison,
 )
-from dashboard.compare.proof import (
-    DisagreementNote,
-    EditView,
-    Proof,
-    RenameView,
-    bytes_view,
-)
+from dashboard.compare.proof import DisagreementNote, EditView, Proof, RenameView, bytes_view
 from dashboard.components.badges import ChangeKind, Verdict
 from dashboard.components.diff import text_diff
 from dashboard.components.tour import STEPS, TourBar

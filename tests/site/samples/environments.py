@@ -9,17 +9,7 @@ from typing import Any
 from dashboard.compatibility.presenters import LevelResult, SyntaxProblem, snippet
 from dashboard.components.badges import BreakGlassState, EnvironmentChangeState, Outlook, Verdict
 from dashboard.components.forms import fill_choices, forms_by_name
-from dashboard.components.widgets import (
-    Action,
-    ActiveFilter,
-    Choice,
-    Crumb,
-    Filter,
-    Link,
-    Paging,
-    SearchBox,
-    Section,
-)
+from dashboard.components.widgets import Action, ActiveFilter, Choice, Crumb, Filter, Link, Paging, SearchBox, Section
 from dashboard.environments.board import BoardCell, BoardRow, EnvironmentBoard, EnvironmentRule
 from dashboard.environments.forms import SHOWN, LooseningForm, RulesForm
 from dashboard.environments.views import BreakGlassRow, ChangeRow, EnvironmentPage
@@ -64,7 +54,7 @@ BOARD = EnvironmentBoard(
         BoardRow(subject="customers-value", url=HERE, cells=(
             BoardCell(environment=DEV, version=2, schema_id=6, url=HERE, since=ago(days=9)),
             BoardCell(environment=STAGING, version=2, schema_id=31, url=HERE, notes=("same number, different content", "deprecated until 1 Dec"), outlook=Outlook.NEEDS_APPROVAL, request=Link(label="request 13", url="/gallery/promotion")),
-            BoardCell(environment=PROD, version=1, schema_id=1, url=HERE, behind="missing version 3 from dev", outlook=Outlook.UNKNOWN, promote=Action(label="Promote", url="", allowed=False, reason="reader may not request promotions.")))),
+            BoardCell(environment=PROD, version=1, schema_id=1, url=HERE, behind="missing version 3 from dev", outlook=Outlook.UNKNOWN, promote=Action(label="Promote", url="", reason="reader may not request promotions.")))),
         BoardRow(subject=HOSTILE, url=HERE, cells=(BoardCell(environment=DEV, version=1, schema_id=77, url=HERE), BoardCell(environment=STAGING, outlook=Outlook.YES, promote=Action(label="Promote version 1", url=ASK)), BoardCell(environment=PROD))),
         BoardRow(subject=LONG, url=HERE, cells=(BoardCell(environment=DEV), BoardCell(environment=STAGING, version=1, schema_id=3, url=HERE, notes=(HOSTILE,)), BoardCell(environment=PROD)), markable=False),
     ),
@@ -77,9 +67,7 @@ BOARD_NO_MATCH = replace(BOARD, rows=(), paging=Paging(first=0, last=0))
 BOARD_ALONE = replace(BOARD_EMPTY, rules=BOARD.rules[:1], ways=(), preview=None, alone=True)
 BOARD_READER = replace(
     BOARD,
-    preview=replace(
-        BOARD.preview, allowed=False, reason="You need the approver or steward role to request promotions."
-    ),
+    preview=replace(BOARD.preview, reason="You need the approver or steward role to request promotions."),
 )  # type: ignore[type-var]
 
 GLASS = BreakGlassInfo(

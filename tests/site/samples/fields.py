@@ -8,10 +8,10 @@ from typing import Any
 
 from django.http import QueryDict
 
-from dashboard.components.widgets import Crumb, Fact, Link, Section
+from dashboard.components.widgets import Crumb, Section
 from dashboard.subjects.bulk import BulkPage, BulkRow, ChangeSeveralForm, DeprecateSeveralForm, SeveralPage, SeveralRow
 from dashboard.subjects.descriptions import OwnerChip, TagChip
-from dashboard.subjects.field_history import ChangeLine, ChapterRow, DayRow, FieldPage, OtherTypeRow, Sparkline
+from dashboard.subjects.field_history import FieldPage
 from dashboard.subjects.references import (
     GraphBox,
     GraphEdge,
@@ -20,6 +20,11 @@ from dashboard.subjects.references import (
     ReferenceLists,
     ReferencesPage,
 )
+from registry.drift.replay.field_evidence import FieldOnDay
+from registry.formats.base import OutlineField
+from registry.search.selectors.similar_names import Namesake, OtherType
+from registry.subjects.history.field_history import Chapter, FieldChange, FieldHistory
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.site.samples.cast import ARABIC, HOSTILE, LONG, ago, frame, subject_crumbs, subject_url
 
 ORDERS = subject_url("dev", "orders-value")
@@ -27,39 +32,41 @@ HERE = (*subject_crumbs(), Crumb(label="orders-value", url=ORDERS, code=True))
 
 # -- a field --------------------------------------------------------------------------------------------------------------
 
-FIELD = FieldPage(
-    frame=frame("Order.customer.email", Section.SUBJECTS, *HERE, code=True), path="Order.customer.email", subject="orders-value",
-    subject_url=ORDERS, summary="A string since version 3; it was in 3.2 % of the messages of the last weeks null.",
-    now=(Fact(label="Type", value="[null, string]", code=True), Fact(label="Default", value="null", code=True), Fact(label="Meaning", value=f"Where the bill goes. {HOSTILE}")),
+EMAIL = OutlineField(
+    "email",
+    "Order.customer.email",
+    "[null, string]",
+    1,
+    False,
+    "null",
+    f"Where the bill goes. {HOSTILE}",
     tags=("PII", "GDPR", HOSTILE),
+)
+HISTORY = FieldHistory(
+    path="Order.customer.email", field=EMAIL, newest=3, looked_at=200, versions=212,
     chapters=(
-        ChapterRow(version=1, url=f"{ORDERS}?version=1", at=ago(days=90), by="steward", via="REST API", changes=(ChangeLine(icon="plus", sentence="It was added as a string."),), deleted=True),
-        ChapterRow(
-            version=3, url=f"{ORDERS}?version=3", at=ago(days=9), by=HOSTILE, via="page", compare_url=subject_url("dev", "orders-value", "compare", from_=2, to=3),
-            changes=(ChangeLine(icon="arrow-left-right", sentence="Its name was mail before.", url="/ui/fields?path=Order.customer.mail"), ChangeLine(icon="pencil", sentence=f"Its doc became: {LONG}")),
-        ),
+        Chapter(1, ago(days=90), "steward", "confluent", True, (FieldChange("introduced", "It was added as a string."),)),
+        Chapter(3, ago(days=9), HOSTILE, "ui", False, (FieldChange("changed", "Its name was mail before.", "Order.customer.mail"), FieldChange("changed", f"Its doc became: {LONG}"))),
     ),
-    in_data="4,096 messages of two topics were looked at since 2026-11-01.", usage_url=subject_url("dev", "orders-value", "usage"),
+)  # fmt: skip
+FIELD = FieldPage(
+    frame=frame("Order.customer.email", Section.SUBJECTS, *HERE, code=True), registry="dev", subject=SubjectName(".", "orders-value"),
+    history=HISTORY, in_data="4,096 messages of two topics were looked at since 2026-11-01.",
     needed=f"Declared users: billing and {HOSTILE}. 2 more clients don’t list their fields.",
-    days=(DayRow(day=date(2026, 11, 21), messages=4_000, missing="none", nulls="3.2 %"), DayRow(day=date(2026, 11, 20), messages=96, missing="1 %", nulls="none")),
-    sparkline=Sparkline(
-        points=((1.0, 2.0), (20.0, 21.4), (40.0, 20.1), (70.0, 12.0), (99.0, 21.4)),
-        text="Share without a value per day, 2026-11-01 to 2026-11-21: 100 % on the first day, 3.2 % on the last day, minimum 3.2 %, maximum 100 %.",
-    ),
+    days=(FieldOnDay(date(2026, 11, 21), 4_000, 4_000, 128), FieldOnDay(date(2026, 11, 20), 96, 95, 0)),
     others=(
-        OtherTypeRow(type="string", fields=(Link(label="Customer.email of customers-value", url=subject_url("dev", "customers-value")), Link(label=f"{ARABIC}.email", url=ORDERS)), more="and 12 more"),
-        OtherTypeRow(type=LONG, fields=(Link(label=LONG, url=ORDERS),)),
+        OtherType("string", 14, (Namesake("dev", "customers-value", 1, "Customer"), Namesake("dev", ARABIC, 1, ""))),
+        OtherType(LONG, 1, (Namesake("dev", LONG, 1, ""),)),
     ),
-    others_said="14 fields of 9 subjects are called email, with 2 types.", bounds=("Only the newest 200 versions were looked at.",),
+    others_said="14 fields of 9 subjects are called email, with 2 types.",
 )  # fmt: skip
 FIELD_UNSEEN = replace(
-    FIELD, days=(), sparkline=None, others=(), in_data="No scan has looked at this field.", others_said="No other field is called email.",
-    bounds=(), chapters=FIELD.chapters[:1], now=(), tags=(),
+    FIELD, days=(), others=(), in_data="No scan has looked at this field.", others_said="No other field is called email.",
+    history=replace(HISTORY, chapters=HISTORY.chapters[:1], field=None, versions=200),
 )  # fmt: skip
 FIELD_UNKNOWN = replace(
-    FIELD, chapters=(), now=(), tags=(), days=(), sparkline=None, others=(), others_said="", bounds=(), summary="",
-    problem="There is no field Order.customer.mial in any version.",
-    nearest=(Link(label="Order.customer.mail", url="/ui/fields?path=a"), Link(label=HOSTILE, url="/ui/fields?path=b")),
+    FIELD, days=(), others=(), others_said="",
+    history=replace(HISTORY, path="Order.customer.mial", chapters=(), field=None, versions=200, nearest=("Order.customer.mail", HOSTILE)),
 )  # fmt: skip
 
 # -- references -----------------------------------------------------------------------------------------------------------

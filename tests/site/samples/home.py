@@ -83,7 +83,6 @@ HOME_FIRST_FORBIDDEN = replace(
     HOME_FIRST,
     demo=replace(
         HOME_FIRST.demo or STEPS[0].action,
-        allowed=False,
         reason="Sign in as admin to load it: the password was printed at the first start.",
     ),
 )  # type: ignore[type-var]

@@ -32,7 +32,7 @@ SCANS = JobGroup(
         ),
         JobRow(
             name=HOSTILE, state=JobState.RUNNING, url="/gallery/source", about="dev", last_at=ago(hours=2), seconds=3.0,
-            next_at=ago(minutes=-1), retry=replace(SCAN, allowed=False, reason="Scan 17 is running."),
+            next_at=ago(minutes=-1), retry=replace(SCAN, reason="Scan 17 is running."),
         ),
         JobRow(name=LONG, state=JobState.WELL, about="dev", last_at=ago(days=1), seconds=1_204.9, retry=SCAN),
         JobRow(name="payments", state=JobState.NEVER, about="staging", retry=SCAN),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
+from typing import Any
 
-from dashboard.audit.views import AuditChange, AuditList, AuditRow
+from dashboard.audit.views import AuditList, AuditRow
 from dashboard.compare.comparison import TextSwitch
 from dashboard.components.badges import Acknowledged, FindingState, RequestState, Severity, StepState, Verdict
 from dashboard.components.forms import fill_choices
@@ -57,6 +59,7 @@ from dashboard.promotions.presenters import (
 from dashboard.promotions.request_form import PromotionForm
 from dashboard.registries.policy_forms import WhyNot
 from registry.access.selectors import ContactPerson
+from registry.audit.selectors import AuditEntry
 from registry.formats.base import OutlineField, Reference
 from registry.promotions.checks.consumers import AffectedClient
 from registry.promotions.requests.infos import CommentInfo, ItemInfo, ReviewInfo
@@ -144,7 +147,7 @@ LIST_WAITING = replace(
     ),
 )  # fmt: skip
 LIST_WAITING_NONE = replace(
-    LIST_WAITING, rows=LIST_WAITING.rows[:1], together=replace(TOGETHER, allowed=False, reason="Each of these must be reviewed separately."),
+    LIST_WAITING, rows=LIST_WAITING.rows[:1], together=replace(TOGETHER, reason="Each of these must be reviewed separately."),
 )  # fmt: skip
 CHOSEN = (
     ApprovalRow(request=REQUESTS[1]),
@@ -166,7 +169,7 @@ LIST_EMPTY = replace(
     rows=(),
     search=SearchBox(url="/ui/promotions"),
     paging=Paging(first=0, last=0),
-    request=replace(REQUEST, allowed=False, reason="Your role is reader: stewards and admins request promotions."),
+    request=replace(REQUEST, reason="Your role is reader: stewards and admins request promotions."),
 )
 LIST_NO_MATCH = replace(
     LIST,
@@ -347,9 +350,9 @@ LINKED = (
 )  # fmt: skip
 PROMOTION_OWN = replace(
     PROMOTION, threads=(), impact=(), finding=None, linked=LINKED, apply_why=WHY_NOT_APPLIED,
-    review=replace(REVIEW, why=WHY_OWN, approve=replace(APPROVE, allowed=False, reason=OWN), changes=replace(CHANGES, allowed=False, reason="Withdraw it instead."), reject=replace(REJECT, allowed=False, reason="Withdraw it instead.")),
+    review=replace(REVIEW, why=WHY_OWN, approve=replace(APPROVE, reason=OWN), changes=replace(CHANGES, reason="Withdraw it instead."), reject=replace(REJECT, reason="Withdraw it instead.")),
     withdraw=WITHDRAW,
-    apply=Action(label="Apply to prod", url="", allowed=False, reason="It isn’t approved yet.", icon="rocket"),
+    apply=Action(label="Apply to prod", url="", reason="It isn’t approved yet.", icon="rocket"),
 )  # fmt: skip
 SET = tuple(
     ItemLink(subject=name, what=f"version {number} becomes version {number - 1} of staging", url=f"?item={number}", verdict=verdict, chosen=chosen, open_threads=threads)
@@ -374,7 +377,7 @@ PROMOTION_BREAKS = replace(
     glass=True,
     facts=(*PROMOTION.facts, Fact(label="Affected clients", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, labels_refused="Only the requester and reviewers can change the labels.", items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", ids=IDS_MANY, finding=ORIGIN_HOSTILE,
     voided_title="Earlier approvals no longer count", voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
-    review=replace(REVIEW, why=WHY_OWN[1:], approve=replace(APPROVE, allowed=False, reason=WHY_OWN[1].sentence), form=breaks_form()),
+    review=replace(REVIEW, why=WHY_OWN[1:], approve=replace(APPROVE, reason=WHY_OWN[1].sentence), form=breaks_form()),
     comment=ThreadForm(initial={"subject": "orders-value", "path": "Order.customer.email"}),
 )  # fmt: skip
 PROMOTION_REFUSED = replace(PROMOTION_BREAKS, refused=BREAKS_SENT.problem, review=replace(REVIEW, form=BREAKS_SENT))
@@ -418,6 +421,20 @@ PROMOTION_FAILED = replace(
     problem=Problem(what="1 of 3 steps is done", where="prod", cure="Resume, or give up: what was written stays.", detail="registry.example answered 503: the leader isn’t elected"),
 )  # fmt: skip
 
+
+def audit_row(
+    number: int, at: datetime, who: str, channel: str, what: tuple[str, str], row: str, *, why: str = "", url: str = "",
+    sealed: int | None = None, before: dict[str, Any] | None = None, after: dict[str, Any] | None = None,
+    others: tuple[AuditRow, ...] = (),
+) -> AuditRow:  # fmt: skip
+    """An event; `what` is its table and operation."""
+    table, operation = what
+    entry = AuditEntry(
+        number, 1, at, who, channel, "", why, operation, table, row, before or {}, after or {}, sealed, ""
+    )
+    return AuditRow(entry, url, others)
+
+
 AUDIT = AuditList(
     frame=frame("Audit", Section.AUDIT), search=SearchBox(
         url="/ui/audit", placeholder="steward", label="Search the log",
@@ -434,16 +451,13 @@ AUDIT = AuditList(
     ),
     exports=(Link(label="Download CSV", url="/ui/audit/export?as=csv"), Link(label="Download JSON Lines", url="/ui/audit/export?as=jsonl")),
     rows=(
-        AuditRow(number=912, at=ago(minutes=3), who="steward", channel="page", what="Promotion request created", row="promotionrequest 14", why="orders-value 3 to staging", url="/gallery/promotion",
-                 changes=(AuditChange(column="state", before=None, after="in review"), AuditChange(column="subject_name", before=None, after="orders-value"))),
-        AuditRow(number=911, at=ago(minutes=4), who="orders-producer", channel="Confluent API", what="Version registered", row="schemaversion 14",
-                 others=(AuditRow(number=913, at=ago(minutes=4), who="orders-producer", channel="Confluent API", what="Subject added", row=HOSTILE, sealed=7),),
-                 changes=(AuditChange(column="version", before=None, after="3"),)),
-        AuditRow(number=910, at=ago(hours=2), who="admin", channel="command", what="Compatibility level changed", row="config orders-value", why="agreed with the shop team",
-                 url_as_of="/ui/registries/dev/policy?at=2026-10-01T12%3A00%3A01Z",
-                 changes=(AuditChange(column="level", before="BACKWARD", after="BACKWARD_TRANSITIVE"),)),
-        AuditRow(number=909, at=ago(days=1), who=HOSTILE, channel="page", what="Finding acknowledged", row=LONG, why=HOSTILE,
-                 changes=(AuditChange(column="reason", before="", after=HOSTILE),)),
+        audit_row(912, ago(minutes=3), "steward", "page", ("promotions_promotionrequest", "INSERT"), "14", url="/gallery/promotion",
+                  why="orders-value 3 to staging", after={"state": "in review", "subject_name": "orders-value"}),
+        audit_row(911, ago(minutes=4), "orders-producer", "Confluent API", ("subjects_schemaversion", "INSERT"), "14", after={"version": "3"},
+                  others=(audit_row(913, ago(minutes=4), "orders-producer", "Confluent API", ("subjects_subject", "INSERT"), HOSTILE, sealed=7),)),
+        audit_row(910, ago(hours=2), "admin", "command", ("subjects_config", "UPDATE"), "orders-value", url="/ui/registries/dev/policy",
+                  why="agreed with the shop team", before={"level": "BACKWARD"}, after={"level": "BACKWARD_TRANSITIVE"}),
+        audit_row(909, ago(days=1), HOSTILE, "page", ("drift_finding", "UPDATE"), LONG, why=HOSTILE, before={"reason": ""}, after={"reason": HOSTILE}),
     ),
     paging=Paging(first=1, last=4, next_url="?before=909"),
 )  # fmt: skip

@@ -28,6 +28,6 @@ REPLAY_FAILED = replace(
     REPLAYED,
     subject=HOSTILE,
     evidence=None,
-    again=Action(label="Replay check", url="", allowed=False, reason="You need the admin or steward role in prod to start scans.", icon="play"),
+    again=Action(label="Replay check", url="", reason="You need the admin or steward role in prod to start scans.", icon="play"),
     problem=Problem(what=f"No topic is known to carry {HOSTILE} (known topics: none). Add its cluster as a source and scan it.", where="prod"),
 )  # fmt: skip

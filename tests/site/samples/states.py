@@ -16,7 +16,7 @@ STOPPED = Problem(what="The mirror of payments couldn’t be read", where="https
 
 def refused(action: Any) -> Any:
     """The action to somebody who may not."""
-    return replace(action, allowed=False, reason=READER)
+    return replace(action, reason=READER)
 
 
 HOME_PARTIAL = replace(home.HOME, problems=(STOPPED,))

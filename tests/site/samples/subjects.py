@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from dashboard.compatibility.presenters import snippet
@@ -60,10 +61,12 @@ from dashboard.subjects.presenters import (
 from dashboard.subjects.tables import SubjectLine, columns
 from registry.drift.services.minimum_version import MinimumVersionInfo
 from registry.drift.usage.subject_topics import SubjectCarriers
+from registry.formats.base import OutlineField
 from registry.promotions.board.readiness import Reason
 from registry.subjects.lifecycle.notes import Note
 from registry.subjects.selectors import SubjectRow as SubjectInfo
 from registry.subjects.versions.qualified_names import SubjectName
+from registry.subjects.versions.versions import SchemaInfo, VersionInfo
 from tests.site.samples.cast import (
     ARABIC,
     DEV,
@@ -230,6 +233,15 @@ def uncounted(filters: tuple[Filter, ...]) -> tuple[Filter, ...]:
     )
 
 
+def field_row(
+    name: str, path: str, anchor: str, type: str, since: int, *, depth: int = 0, required: bool = False,
+    default: str | None = None, doc: str = "", aliases: tuple[str, ...] = (),
+) -> FieldRow:  # fmt: skip
+    """A field in the tree."""
+    item = OutlineField(name, path, type, depth, required, default, doc, aliases)
+    return FieldRow(item=item, anchor=anchor, since=since)
+
+
 TABLE = ListTable(
     caption="Subjects of the registry dev",
     columns=columns(COLUMNS),
@@ -326,7 +338,7 @@ LIST_NO_MATCH = replace(
 )
 
 FIELDS = (
-    FieldRow(
+    field_row(
         name="id",
         path="Order.id",
         anchor="f-id",
@@ -335,12 +347,12 @@ FIELDS = (
         since=1,
         doc="Given by the shop; never reused.",
     ),
-    FieldRow(name="customer_id", path="Order.customer_id", anchor="f-customer", type="long", required=True, since=1),
-    FieldRow(
+    field_row(name="customer_id", path="Order.customer_id", anchor="f-customer", type="long", required=True, since=1),
+    field_row(
         name="amount", path="Order.amount", anchor="f-amount", type="long", required=True, since=1, doc="In cents."
     ),
-    FieldRow(name="currency", path="Order.currency", anchor="f-currency", type="string", default='"EUR"', since=1),
-    FieldRow(
+    field_row(name="currency", path="Order.currency", anchor="f-currency", type="string", default='"EUR"', since=1),
+    field_row(
         name="status",
         path="Order.status",
         anchor="f-status",
@@ -348,7 +360,7 @@ FIELDS = (
         required=True,
         since=1,
     ),
-    FieldRow(
+    field_row(
         name="placed_at",
         path="Order.placed_at",
         anchor="f-placed",
@@ -356,8 +368,8 @@ FIELDS = (
         required=True,
         since=1,
     ),
-    FieldRow(name="items", path="Order.items", anchor="f-items", type="array of record Item", required=True, since=2),
-    FieldRow(
+    field_row(name="items", path="Order.items", anchor="f-items", type="array of record Item", required=True, since=2),
+    field_row(
         name="sku",
         path="Order.items[].sku",
         anchor="f-sku",
@@ -367,7 +379,7 @@ FIELDS = (
         since=2,
         aliases=("article", "stock_keeping_unit"),
     ),
-    FieldRow(
+    field_row(
         name="price",
         path="Order.items[].price",
         anchor="f-price",
@@ -376,7 +388,7 @@ FIELDS = (
         required=True,
         since=2,
     ),
-    FieldRow(
+    field_row(
         name="discount",
         path="Order.items[].discount",
         anchor="f-discount",
@@ -385,7 +397,7 @@ FIELDS = (
         default="null",
         since=3,
     ),
-    FieldRow(
+    field_row(
         name="percent",
         path="Order.items[].discount.percent",
         anchor="f-percent",
@@ -394,7 +406,7 @@ FIELDS = (
         required=True,
         since=3,
     ),
-    FieldRow(
+    field_row(
         name="email", path="Order.email", anchor="f-email", type="null or string", default="null", since=3, doc=HOSTILE
     ),
 )
@@ -407,6 +419,12 @@ def live(environment: Environment, version: int, schema_id: int, days: int = 9) 
     )
 
 
+def version(number: int, schema_id: int, print_: str, at: datetime, who: str) -> VersionInfo:
+    """A version of the sample subject."""
+    schema = SchemaInfo(schema_id, ".", "AVRO", "{}", "", print_ * 32, (), None, None)
+    return VersionInfo(number, SubjectName(".", "orders-value"), number, schema, "{}", at, who, "confluent", False)
+
+
 def versions(selected: int) -> tuple[SubjectVersionRow, ...]:
     """The versions of the sample subject."""
 
@@ -415,41 +433,29 @@ def versions(selected: int) -> tuple[SubjectVersionRow, ...]:
 
     return (
         SubjectVersionRow(
-            version=3,
-            schema_id=14,
-            fingerprint="3f" * 32,
+            info=version(3, 14, "3f", ago(minutes=4), "orders-producer"),
             url=url(3),
             summary="+2 fields, −1 field, amount widened, 1 symbol added.",
             verdict=Verdict.BREAKS,
             compare_url=subject_url("dev", "orders-value", "compare", from_=2, to=3),
-            registered_at=ago(minutes=4),
-            registered_by="orders-producer",
             via="REST API, token ci-orders",
             live_in=(live(DEV, 3, 14, 0),),
             selected=selected == 3,
         ),
         SubjectVersionRow(
-            version=2,
-            schema_id=9,
-            fingerprint="2f" * 32,
+            info=version(2, 9, "2f", ago(days=9), "steward"),
             url=url(2),
             summary="+1 field with a default.",
             verdict=Verdict.OK,
             compare_url=subject_url("dev", "orders-value", "compare", from_=1, to=2),
-            registered_at=ago(days=9),
-            registered_by="steward",
             via="request 7",
             live_in=(live(DEV, 2, 9), live(STAGING, 1, 5), live(PROD, 1, 2, 2)),
             selected=selected == 2,
         ),
         SubjectVersionRow(
-            version=1,
-            schema_id=3,
-            fingerprint="1f" * 32,
+            info=version(1, 3, "1f", ago(days=80), "orders-producer"),
             url=url(1),
             summary="First version, 8 fields.",
-            registered_at=ago(days=80),
-            registered_by="orders-producer",
             via="REST API",
             live_in=(live(DEV, 1, 3, 80),),
             selected=selected == 1,
@@ -499,12 +505,12 @@ SELECTED = SelectedVersion(
     fields=tuple(
         replace(
             row,
-            data=SEEN.get(row.path),
-            fact=f"Order {row.name}",
-            used_by=USERS.get(row.path, ()),
-            used_by_more=3 if row.path == "Order.id" else 0,
-            inside=2 if row.name == "percent" else 0,
-            toggle_url="/gallery/subject?open=11#f-percent" if row.name == "percent" else "",
+            data=SEEN.get(row.item.path),
+            fact=f"Order {row.item.name}",
+            used_by=USERS.get(row.item.path, ()),
+            used_by_more=3 if row.item.path == "Order.id" else 0,
+            inside=2 if row.item.name == "percent" else 0,
+            toggle_url="/gallery/subject?open=11#f-percent" if row.item.name == "percent" else "",
         )
         for row in FIELDS
     ),
@@ -537,7 +543,7 @@ SELECTED = SelectedVersion(
             value="READWRITE",
             origin="inherited from the registry dev",
             sentence="New versions can be registered and settings changed.",
-            change=Action(label="Change mode …", url="", allowed=False, reason=HOSTILE),
+            change=Action(label="Change mode …", url="", reason=HOSTILE),
             why=(Reason("rights", "Your role is steward.", "Ask somebody who has the right."),),
         ),
     ),
@@ -714,8 +720,8 @@ SUBJECT_BROKEN = replace(
         snippet=snippet(NEW, 3, 14),
     ),
     actions=(
-        replace(PROMOTE, allowed=False, reason="Your role is reader: stewards and admins request promotions."),
-        replace(ACTIONS[1], allowed=False, reason="Your role is reader: stewards and admins request promotions."),
+        replace(PROMOTE, reason="Your role is reader: stewards and admins request promotions."),
+        replace(ACTIONS[1], reason="Your role is reader: stewards and admins request promotions."),
         *ACTIONS[2:],
     ),
 )
@@ -727,7 +733,7 @@ SUBJECT_THEN = replace(
                       hidden=(("tab", "source"), (HOSTILE, HOSTILE))),
     ),
     actions=tuple(
-        replace(each, allowed=False, reason="You are viewing a past state. Go back to now.")
+        replace(each, reason="You are viewing a past state. Go back to now.")
         for each in SUBJECT.actions
     ),
 )  # fmt: skip
@@ -735,7 +741,7 @@ SUBJECT_DELETED = replace(
     SUBJECT,
     frame=frame(LONG, Section.SUBJECTS, *subject_crumbs(), code=True, part="Versions"),
     subject=LONG,
-    versions=tuple(replace(row, deleted=True, verdict=None, live_in=()) for row in versions(3)),
+    versions=tuple(replace(row, info=replace(row.info, deleted=True), verdict=None, live_in=()) for row in versions(3)),
     lanes=None,
     state=LifeMark(state=LifeState.DELETED, word="Soft-deleted", sentence="All versions are soft-deleted."),
     actions=(ACTIONS[2], *ACTIONS[4:]),
