@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from schemadesk_spark.expressions import items
@@ -38,17 +41,31 @@ SETTINGS: Final = (
     "spark.sql.caseSensitive",
 )
 #: the options of sources that are described; never credentials
-OPTIONS: Final = ("path", "subscribe", "subscribepattern", "assign", "startingoffsets", "failondataloss")
+OPTIONS: Final = (
+    *("path", "subscribe", "subscribepattern", "assign", "startingoffsets", "failondataloss"),
+    *("pathglobfilter", "recursivefilelookup", "modifiedafter", "modifiedbefore", "filenameonly", "latestfirst"),
+    *("mode", "header", "sep", "delimiter", "multiline", "encoding", "nullvalue", "dateformat", "timestampformat"),
+)
+#: the options of a sink that are described
+SINK_OPTIONS: Final = ("asyncProgressTrackingEnabled",)
+_KAFKA_WAIT: Final = 15_000  # milliseconds
 
 
 def describe(
-    query: Any, *, output_mode: str | None = None, settings: Mapping[str, Any] | None = None, sink: str | None = None
+    query: Any,
+    *,
+    output_mode: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    sink: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    topic_ids: bool = False,
 ) -> dict[str, Any]:
     """Return the description of a streaming DataFrame or of a running StreamingQuery; reads no data, starts nothing.
 
-    `settings` are those of the query's start that the session doesn't have yet. A query knows its output mode and its
-    sink; for a DataFrame, give them here. Raises ValueError for anything else, and for Spark Connect, whose client has
-    no plan with types.
+    `settings` are those of the query's start that the session doesn't have yet; `options` those of its sink. A query
+    knows its output mode and its sink; for a DataFrame, give them here. With `topic_ids`, Kafka is asked for the ids of
+    the topics: a topic that is deleted and created again has another. Raises ValueError for anything else, and for
+    Spark Connect, whose client has no plan with types.
     """
     session, logical = _logical(query)
     plan = Plan(physical_plan(session, logical))
@@ -64,8 +81,10 @@ def describe(
         "output_mode": output_mode.capitalize() if output_mode else None,
         "operators": plan.operators(),
         "watermarks": list(_watermarks(logical)),
-        "sources": list(_sources(logical)),
+        "sources": list(_sources(session if topic_ids else None, logical)),
         "sink": sink,
+        "sink_options": {name: str(value) for name, value in (options or {}).items() if name in SINK_OPTIONS},
+        "refused": _refused(session, logical, output_mode),
         "settings": {name: value for name, value in {**known, **changed}.items() if value is not None},
     }
 
@@ -107,7 +126,25 @@ def _watermarks(logical: Any) -> Iterator[dict[str, str]]:
             yield {"column": node.eventTime().name(), "delay": node.delay().toString()}
 
 
-def _sources(logical: Any) -> Iterator[dict[str, Any]]:
+def _refused(session: Any, logical: Any, output_mode: str | None) -> str | None:
+    """Return why Spark doesn't start such a query with this output mode, whatever its checkpoint; None if it does."""
+    mode = (
+        getattr(session._jvm.org.apache.spark.sql.streaming.OutputMode, output_mode.capitalize())
+        if output_mode
+        else None
+    )
+    if mode is None:
+        return None
+    try:
+        session._jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker.checkForStreaming(
+            logical, mode()
+        )
+    except PySparkException as error:
+        return str(error).partition("\n")[0]
+    return None
+
+
+def _sources(session: Any, logical: Any) -> Iterator[dict[str, Any]]:
     """Yield the streaming sources in the order of their numbers in a checkpoint."""
     seen = set()
     for node in walk(logical):
@@ -121,7 +158,9 @@ def _sources(logical: Any) -> Iterator[dict[str, Any]]:
             source = node.dataSource()
             yield _source(source.className(), _options(source.options()), list(items(source.paths())))
         else:
-            yield _source(node.sourceName(), _options(node.extraOptions()), [])
+            described = _source(node.sourceName(), _options(node.extraOptions()), [])
+            ids = _topic_ids(session, node.extraOptions()) if session and described["provider"] == "kafka" else None
+            yield {**described, **({"topic_ids": ids} if ids is not None else {})}
 
 
 def _options(options: Any) -> dict[str, str]:
@@ -142,3 +181,39 @@ def _source(provider: str, options: dict[str, str], paths: list[str]) -> dict[st
     if topics:
         described["topics"] = sorted(topic.strip() for topic in topics.split(","))
     return described
+
+
+def _topic_ids(session: Any, options: Any) -> dict[str, str] | None:
+    """Return the ids of the topics that a source reads now, by name; None without an answer."""
+    java = session._jvm
+    settings = java.java.util.HashMap()
+    for name in options.keySet().toArray():
+        if name.lower().startswith("kafka."):
+            settings.put(name[len("kafka.") :], options.get(name))
+    for name in ("default.api.timeout.ms", "request.timeout.ms"):
+        settings.put(name, str(_KAFKA_WAIT))
+    try:
+        client = java.org.apache.kafka.clients.admin.Admin.create(settings)
+    except (Py4JError, PySparkException, TypeError):
+        return None
+    try:
+        names = client.listTopics().names().get()
+        read = [name for name in names.toArray() if _is_read(name, options)]
+        wanted = java.java.util.ArrayList()
+        for name in read:
+            wanted.add(name)
+        found = client.describeTopics(wanted).allTopicNames().get()
+        return {name: str(found.get(name).topicId().toString()) for name in sorted(read)}
+    except (Py4JError, PySparkException):
+        return None
+    finally:
+        client.close()
+
+
+def _is_read(topic: str, options: Any) -> bool:
+    """Return whether a source with these options reads a topic."""
+    if options.get("subscribe"):
+        return topic in [name.strip() for name in options.get("subscribe").split(",")]
+    if options.get("subscribePattern"):
+        return re.fullmatch(options.get("subscribePattern"), topic) is not None
+    return topic in json.loads(options.get("assign") or "{}")

@@ -8,8 +8,13 @@ from typing import Any, Final
 
 #: the id of a column in Catalyst's texts, and the delay of its watermark
 _ID: Final = re.compile(r"#(\d+)L?(?:-T\d+ms)?")
+#: the last moment of a window, by which windows of windows are made
+_LAST: Final = re.compile(
+    r"precisetimestampconversion\(\(precisetimestampconversion\((?P<window>window\([^()]*\))\.end, "
+    r"Timestamp(?:NTZ)?Type, LongType\) - 1\), LongType, Timestamp(?:NTZ)?Type\)"
+)
 _WINDOW: Final = re.compile(
-    r"named_struct\(start, .*?precisetimestampconversion\((?P<time>[^(),]+), Timestamp(?:NTZ)?Type, LongType\)"
+    r"named_struct\(start, .*?precisetimestampconversion\((?P<time>[^(),]+|window\([^()]*\)\.last), Timestamp(?:NTZ)?Type, LongType\)"
     r".*?- (?P<start>-?\d+)\) % (?P<slide>\d+)\).*\+ (?P<length>\d+)\), LongType, Timestamp(?:NTZ)?Type\)\)*"
 )
 _SESSION: Final = re.compile(
@@ -70,5 +75,6 @@ class Columns:
 
 def shorten(text: str) -> str:
     """Return the text with Spark's arithmetic for windows replaced by the window's definition, in microseconds."""
+    text = _LAST.sub(r"\g<window>.last", text)
     text = _WINDOW.sub(r"window(\g<time>, length \g<length>, slide \g<slide>, start \g<start>)", text)
     return _SESSION.sub(r"session_window(\g<time>, \g<gap>)", text)

@@ -309,7 +309,7 @@ def checksum_stops(files: CheckpointFiles, checkpoint: Checkpoint) -> Iterable[S
     if parse_location(files.path, (LOCAL, "s3")).protocol != LOCAL:
         return
     for parts in _read_at_a_start(files, checkpoint):
-        if not _fits(files, parts):
+        if not fits_checksums(files, parts):
             where = files.shown(*parts)
             yield Stop(
                 where,
@@ -346,7 +346,7 @@ def _checksums(parts: Parts) -> Parts:
     return (*parts[:-1], f".{parts[-1]}.crc")
 
 
-def _fits(files: CheckpointFiles, parts: Parts) -> bool:
+def fits_checksums(files: CheckpointFiles, parts: Parts) -> bool:
     """Return whether a file has no checksums or matches them; Spark ignores a file in another format."""
     try:
         sums = files.read(*_checksums(parts), limit=LOG_LIMIT)

@@ -119,6 +119,16 @@ def read_offsets(files: CheckpointFiles) -> OffsetLog:
     return OffsetLog(tuple(batches), offsets, version, max(0, len(numbers) - MAX_BATCHES), newest)
 
 
+def last_offsets(files: CheckpointFiles) -> list[dict[str, str]]:
+    """Return the offsets of each source in the two newest batches, ascending."""
+    newest = []
+    for number in batch_numbers(files, "offsets")[-2:]:
+        where = f"offsets/{number}"
+        lines = _lines(files.read("offsets", str(number), limit=LOG_LIMIT), where)
+        newest.append(dict(_source_offsets(lines[2:], _known_format(lines[0], where))))
+    return newest
+
+
 def _source_offsets(lines: list[str], version: int) -> Iterable[tuple[str, str]]:
     """Yield each source with its offset: by position in format 1, by the name before the first colon in format 2."""
     for position, line in enumerate(lines):

@@ -95,6 +95,7 @@ class QuerySource:
     """A source of the query by its number or name; `topics` are Kafka's, empty for other kinds.
 
     `kind` is kafka, files, delta, rate or unknown. `folder` is that of a file which it has read, empty if unknown.
+    `had_rows` is whether the last batch had rows of it, as far as its offsets show.
     """
 
     name: str
@@ -102,6 +103,7 @@ class QuerySource:
     description: str
     topics: tuple[str, ...]
     folder: str = ""
+    had_rows: bool = True
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,23 @@ def v3(*families: bytes) -> bytes:
     return utf("v3") + struct.pack(">i", len(families)) + b"".join(families)
 
 
+def write_state(folder: Path) -> Path:
+    """Put the changes of every committed batch into each store of a checkpoint that has no file of state, as if Spark
+    had one partition; they hold no rows.
+    """
+    last = max((int(path.name) for path in (folder / "commits").glob("[0-9]*")), default=None)
+    for operator in (folder / "state").glob("[0-9]*") if last is not None else ():
+        partitions = sorted(path for path in operator.glob("[0-9]*") if path.is_dir()) or [operator / "0"]
+        for partition in partitions:
+            named = [path for path in partition.glob("[a-z]*") if path.is_dir()]
+            for store in named or [partition]:
+                store.mkdir(parents=True, exist_ok=True)
+                if not any(path.suffix in (".snapshot", ".zip", ".delta", ".changelog") for path in store.iterdir()):
+                    for version in range(1, last + 2):
+                        (store / f"{version}.delta").write_bytes(b"none")
+    return folder
+
+
 def write_checkpoint(folder: Path, files: Iterable[tuple[int, bytes]], variables: Iterable[str] = ("totals",)) -> Path:
     """A checkpoint of one transformWithState operator with the given schema files, each (batch, content)."""
     written = list(files)
@@ -82,7 +99,7 @@ def write_checkpoint(folder: Path, files: Iterable[tuple[int, bytes]], variables
     metadata = folder / "state" / "0" / "_metadata" / "v2"
     metadata.mkdir(parents=True)
     (metadata / str(last)).write_text(f"v2\n{json.dumps(operator)}")
-    return folder
+    return write_state(folder)
 
 
 def write_built_in(
@@ -113,4 +130,4 @@ def write_built_in(
         metadata = {"operatorInfo": {"operatorId": 0, "operatorName": operator}, "stateStoreInfo": listed}
         (folder / "state/0/_metadata").mkdir()
         (folder / "state/0/_metadata/metadata").write_text(f"v1\n{json.dumps(metadata)}")
-    return folder
+    return write_state(folder)

@@ -70,6 +70,12 @@ CLASSES: Final = {
     "ROCKS": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
 }
 SIDE: Final = ("query", "mode", "conf", "sink", "options", "trigger", "topics", "define")
+TRIGGERS: Final[dict[str, Any]] = {
+    "available now": {"availableNow": True},
+    "processing time": {"processingTime": "0 seconds"},
+    "once": {"once": True},
+    "continuous": {"continuous": "1 second"},
+}
 AFTER: Final = ("new", "old", "end")
 MAX_PROOF: Final = 30  # rows of output or state
 Output = list[str]
@@ -142,13 +148,16 @@ class Restarts:
         place = self._folder / str(number)
         shutil.rmtree(place, ignore_errors=True)
         first = self.known(before, place)
-        answer = {"number": number, "name": row["name"], "text": first.text, **self.descriptions(before, after)}
+        answer = {"number": number, "name": row["name"], "text": first.text, "before": self.described(before, place)}
         if first.error:
             return answer | {"error": first.error, "outcome": "", "text": f"an earlier step stopped: {first.text}"}
         damage(place / "checkpoint", {"changes": [], **row})
         if "recreated" in row:
             recreate(self.topics[row["recreated"]])
-        shutil.copytree(place / "checkpoint", place / "before", ignore=shutil.ignore_patterns("*.crc"))
+        answer["after"] = self.described(after, place)
+        continued = Path(str(after.options.get("checkpointLocation", place / "checkpoint")).format(place=place))
+        if continued.exists():
+            shutil.copytree(continued, place / "before")
         committed = commits(place)
         self._add(AFTER)
         again = self._run(after, place)
@@ -239,7 +248,7 @@ class Restarts:
             for name, value in named.items():
                 self.session.conf.set(name, value)
             query = self._writer(side, place, collected).start()
-            if side.trigger == "processing time":
+            if side.trigger in ("processing time", "continuous"):
                 query.processAllAvailable()
                 query.stop()
             elif not query.awaitTermination(BATCH_TIMEOUT):
@@ -261,9 +270,7 @@ class Restarts:
             self.query(side)
             .writeStream.outputMode(side.mode)
             .options(checkpointLocation=checkpoint, **options)
-            .trigger(
-                **({"processingTime": "0 seconds"} if side.trigger == "processing time" else {"availableNow": True})
-            )
+            .trigger(**TRIGGERS[side.trigger])
         )
         if side.sink not in ("collect", "first row"):
             return writer.format(side.sink)
@@ -300,16 +307,18 @@ class Restarts:
         made: DataFrame = eval(side.query, scope)
         return made
 
-    def descriptions(self, before: Side, after: Side) -> dict[str, Any]:
-        """What `schemadesk_spark` says of both queries; None where Spark doesn't plan one."""
-        return {"before": self._described(before), "after": self._described(after)}
-
-    def _described(self, side: Side) -> dict[str, Any] | None:
+    def described(self, side: Side, place: Path) -> dict[str, Any] | None:
+        """What `schemadesk_spark` says of a query; None where Spark doesn't plan it."""
         settings = settings_of(side)
+        options = {name: str(each).format(place=place) for name, each in side.options.items()}
+        sink = f"{side.sink}[{options['path']}]" if "path" in options else side.sink
         for name, value in settings.items():
             self.session.conf.set(name, value)
         try:
-            return describe(self.query(side), output_mode=side.mode, sink=side.sink, settings=settings)
+            return describe(
+                self.query(side),
+                output_mode=side.mode, sink=sink, options=options, settings=settings, topic_ids=bool(self.topics),
+            )  # fmt: skip
         except Exception:  # noqa: BLE001 - Spark says in many ways that it doesn't plan a query
             return None
         finally:
@@ -389,17 +398,18 @@ def commits(place: Path) -> set[str]:
     return {path.name for path in folder.glob("[0-9]*")} if folder.exists() else set()
 
 
-def readable_files(checkpoint: Path) -> dict[str, str]:
-    """The files of a checkpoint that hold no rows of state, as text where they are text, else in Base64."""
+def readable_files(checkpoint: Path, *, with_state: bool = False) -> dict[str, str]:
+    """The files of a checkpoint, without those of rows of state if they aren't asked for, as text, else in Base64."""
     read = {}
     for path in sorted(checkpoint.rglob("*")):
         relative = path.relative_to(checkpoint)
         is_state = relative.parts[0] == "state"
-        if not path.is_file() or (is_state and not {"_metadata", "_stateSchema"} & set(relative.parts)):
+        is_row = is_state and not {"_metadata", "_stateSchema"} & set(relative.parts)
+        if not path.is_file() or (is_row and not with_state) or (path.suffix == ".crc" and not is_row):
             continue
-        is_schema = path.name == "schema" or "_stateSchema" in relative.parts
+        is_binary = is_row or path.name == "schema" or "_stateSchema" in relative.parts
         content = path.read_bytes()
-        read[str(relative)] = "base64:" + base64.b64encode(content).decode() if is_schema else content.decode()
+        read[str(relative)] = "base64:" + base64.b64encode(content).decode() if is_binary else content.decode()
     return read
 
 

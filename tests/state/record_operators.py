@@ -58,13 +58,13 @@ class Record:
         self.descriptions: dict[str, Any] = known.get("descriptions", {})
         self._checkpoints: dict[str, dict[str, str]] = known.get("checkpoints", {})
 
-    def add(self, answer: dict[str, Any], folder: Path) -> None:
-        """Take what came of a row, with the checkpoint that is in the row's folder."""
+    def add(self, answer: dict[str, Any], folder: Path, *, with_state: bool) -> None:
+        """Take what came of a row, with the checkpoint that is in the row's folder: its state too if it was damaged."""
         row = {name: value for name, value in answer.items() if name not in LEFT_OUT}
         if answer.get("text"):
             row["text"] = IDS.sub("", answer["text"]).replace(str(folder), "/restarts")[:MAX_TEXT]
         row.setdefault("outcome", "fails later")  # the JVM died: what it was at isn't known any more
-        files = readable_files(folder / str(answer["number"]) / "before")
+        files = readable_files(folder / str(answer["number"]) / "before", with_state=with_state)
         files = {name: text.replace(str(folder), "/restarts") for name, text in files.items()}
         self.describe(row, row, folder)
         row["checkpoint"] = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:12]
@@ -108,12 +108,15 @@ def described(record: Record, folder: Path, *, missing: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     restarts = Restarts(started(folder), folder)
     empty_feed(folder / "feed")
-    for row in rows_of(MATRIX):
+    rows = rows_of(MATRIX)
+    numbers = {row["name"]: number for number, row in enumerate(rows)}
+    for row in rows:
         recorded = record.rows.get(row["name"])
-        if recorded is None or (missing and "before" in recorded):
+        # The offsets of a checkpoint name its own topics, which are gone.
+        if recorded is None or "topics" in row or (missing and "before" in recorded):
             continue
-        restarts.topics = {name: name for name in row.get("topics", ())}
-        sides = restarts.descriptions(side_of(row, "before"), side_of(row, "after"))
+        place = folder / str(numbers[row["name"]])
+        sides = {name: restarts.described(side_of(row, name), place) for name in DESCRIBED}
         record.describe(recorded, sides, folder)
     record.write()
     restarts.session.stop()
@@ -141,7 +144,7 @@ def main() -> None:
         record.spark = answer.get("spark", record.spark)
         if "number" in answer:
             answer.setdefault("name", rows[answer["number"]]["name"])
-            record.add(answer, folder)
+            record.add(answer, folder, with_state="changes" in rows[answer["number"]])
             record.write()
             print(f"{answer['name']}: {answer.get('outcome')} {answer.get('error')}", flush=True)
 

@@ -101,6 +101,19 @@ def test_what_is_no_window_stays() -> None:
     assert shorten("named_struct(start, 1)") == "named_struct(start, 1)"
 
 
+def test_a_window_of_windows_is_a_window_of_their_last_moments() -> None:
+    inner = "window(t, length 300000000, slide 300000000, start 0)"
+    conversion = "precisetimestampconversion"
+    last = f"{conversion}(({conversion}({inner}.end, TimestampType, LongType) - 1), LongType, TimestampType)"
+    moment = f"{conversion}({last}, TimestampType, LongType)"
+    start = f"(({moment} - (({moment} - 0) % 1800000000)) - 0)"
+    text = (
+        f"named_struct(start, knownnullable({conversion}({start}, LongType, TimestampType)), "
+        f"end, knownnullable({conversion}(({start} + 1800000000), LongType, TimestampType)))"
+    )
+    assert shorten(text) == f"window({inner}.last, length 1800000000, slide 1800000000, start 0)"
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.requirement("DBX-4")

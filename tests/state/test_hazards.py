@@ -17,7 +17,7 @@ from django.core.management import CommandError, call_command
 from registry.checkpoints import read_checkpoint
 from registry.checkpoints.plans import StateCheck, check_markdown, check_state, check_text, plan_as_is, read_plan
 from registry.errors import InvalidCheckpoint, InvalidInput
-from tests.checkpoints.checkpoint_writer import family, struct_type, v3, write_checkpoint
+from tests.checkpoints.checkpoint_writer import family, struct_type, v3, write_checkpoint, write_state
 from tests.state.test_matrix import HERE, expected_of
 
 FIXTURES = Path(__file__).parents[1] / "checkpoints" / "fixtures"
@@ -177,6 +177,8 @@ def test_a_query_with_an_operator_beside_is_never_fine(totals: Path) -> None:
     shutil.copytree(FIXTURES / "dedup_rocksdb/state/0", totals / "state/1")
     metadata = totals / "state/1/_metadata/metadata"
     metadata.write_text(metadata.read_text().replace('"operatorId":0', '"operatorId":1'))
+    (totals / "state/1/0/1.delta").unlink()
+    write_state(totals)
     plan = json.loads(plan_as_is(str(totals), [totals]))
     assert plan["operators"] == ["transformWithState (Python)", "dropDuplicates"]
     check = checked(totals)

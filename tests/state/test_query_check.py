@@ -14,7 +14,7 @@ from django.core.management import call_command
 
 from registry.checkpoints import read_checkpoint
 from registry.checkpoints.plans import StateCheck, check_markdown, check_state, check_text, read_plan
-from registry.checkpoints.plans.operators import OPERATOR_RULES
+from registry.checkpoints.plans.operator_rules import OPERATOR_RULES
 from registry.errors import InvalidSchema
 
 ROOT = Path(__file__).parents[2]
@@ -95,13 +95,13 @@ LEFT = "left-keyWithIndexToValue"
         ("aggregation_hdfs", lambda each: each["keys"][0].update(expression="other"), "silently wrong", "", "KEY_MEANING_CHANGED"),
         ("aggregation_hdfs", lambda each: each["values"][1].update(expression="cast(of max as bigint)"), "not checked", "", None),
         ("aggregation_hdfs", lambda each: each["input"].append("filter (v > 3)"), "silently wrong", "", "ROWS_OF_STATE_CHANGED"),
-        ("aggregation_hdfs", lambda each: each["input"].append("filter isnotnull(v)"), "fine", "", None),
+        ("aggregation_hdfs", lambda each: each["input"].append("filter isnotnull(v)"), "silently wrong", "", "ROWS_OF_STATE_CHANGED"),
+        ("aggregation_hdfs", lambda each: each["input"].append("filter isnotnull(id)"), "fine", "", None),
         ("aggregation_hdfs", lambda each: each["input"].append("filter of keys (id = 3)"), "fine", "", "KEYS_FILTERED"),
         ("aggregation_hdfs", lambda each: each.update(name="dedupe"), "refused", NAME_ERROR, "OPERATORS_CHANGED"),
         ("dedup_rocksdb", lambda each: key(each).append(key(each)[0]), "refused", KEY_ERROR, "STATE_KEY_CHANGED"),
         ("join_rocksdb", lambda each: value(each, LEFT)[1].update(type="string"), "refused", VALUE_ERROR, "STATE_VALUE_CHANGED"),
         ("join_rocksdb", lambda each: each["properties"].update(condition="(a > b)"), "not checked", "", None),
-        ("limit", lambda each: each["properties"].update(limit="7"), "fine", "", "LIMIT_CHANGED"),
         ("pandas_state", lambda each: each["keys"][0].update(expression="other"), "silently wrong", "", "KEY_MEANING_CHANGED"),
     ],
 )  # fmt: skip
@@ -150,19 +150,79 @@ def test_aggregates_that_keep_the_same_state(before: str, after: str, verdict: s
     assert (check.verdict, [each.rule for each in check.changes]) == (verdict, [rule] if rule else [])
 
 
+Query = dict[str, Any]
+T10, T60 = ({"column": "t", "delay": f"{minutes} minutes"} for minutes in (10, 60))
+
+
+def changed_query(fixture: str, before: Query, after: Query, *, of_operator: Query | None = None) -> StateCheck:
+    """The check of a fixture with parts of the query changed, and with the same operator in both."""
+    running, query = ({**described(fixture), **parts} for parts in (before, after))
+    for each in (running, query):
+        each["operators"][0].update(of_operator or {})
+    path = FIXTURES / fixture
+    return check_state(str(path), [path], read_plan({"query": query, "running": running}))
+
+
 @pytest.mark.requirement("DBX-4")
-def test_other_settings_another_watermark_mode_and_sink_are_never_safe() -> None:
-    running = {**described("aggregation_hdfs"), "sink": "FileSink[/data/a]"}
-    for changed in (
-        {"settings": {**running["settings"], "spark.sql.session.timeZone": "Asia/Tokyo"}},
-        {"watermarks": [{"column": "t", "delay": "1 minutes"}]},
-        {"settings": {**running["settings"], "spark.sql.streaming.stateStore.providerClass": "com.example.Provider"}},
-        {"output_mode": "Append"},
-        {"sink": "FileSink[/data/b]"},
-    ):
+@pytest.mark.parametrize(
+    ("before", "after", "verdict", "rule"),
+    [
+        ({}, {"settings": {"spark.sql.session.timeZone": "Asia/Tokyo"}}, "not checked", None),
+        ({}, {"settings": {"spark.sql.streaming.stateStore.providerClass": "com.example.Provider"}}, "fine", None),
+        ({"sink": "FileSink[/a]"}, {"sink": "FileSink[/b]"}, "silently wrong", "SINK_FOLDER_CHANGED"),
+        ({}, {"output_mode": "Append"}, "not checked", None),
+        ({}, {"output_mode": "Append", "refused": "[STREAMING_OUTPUT_MODE] no"}, "refused", "QUERY_REFUSED"),
+        ({}, {"output_mode": "Complete"}, "fine", None),
+        ({"watermarks": [T10]}, {"watermarks": [T10], "output_mode": "Append"}, "fine", None),
+        ({"watermarks": [T10]}, {"watermarks": [T10], "output_mode": "Complete"}, "silently wrong", "OTHER_GROUPS_KEPT"),
+        ({}, {"watermarks": [T10]}, "fine", "WATERMARK_CHANGED"),
+        ({"watermarks": [T10]}, {"watermarks": [T60]}, "fine", "WATERMARK_CHANGED"),
+        ({"watermarks": [T10]}, {"watermarks": []}, "silently wrong", "WATERMARK_REMOVED"),
+        ({"watermarks": [T10]}, {"watermarks": [{**T10, "column": "u"}]}, "silently wrong", "WATERMARK_REMOVED"),
+    ],
+)  # fmt: skip
+def test_other_settings_another_watermark_mode_and_sink(
+    before: Query, after: Query, verdict: str, rule: str | None
+) -> None:
+    keys = [{"expression": "window(t, length 300000000, slide 300000000, start 0)"}]
+    check = changed_query("aggregation_hdfs", before, after, of_operator={"keys": keys})
+    assert (check.verdict, [each.rule for each in check.changes]) == (verdict, [rule] if rule else [])
+
+
+@pytest.mark.requirement("DBX-4")
+@pytest.mark.parametrize("fixture", ["dedup_rocksdb", "pandas_state", "join_rocksdb"])
+def test_a_watermark_removed_from_other_operators_is_not_judged(fixture: str) -> None:
+    check = changed_query(fixture, {"watermarks": [T10]}, {"watermarks": []})
+    assert (check.verdict, check.changes) == ("not checked", ())
+
+
+@pytest.mark.requirement("DBX-1")
+@pytest.mark.parametrize(
+    ("fixture", "name", "before", "after", "verdict", "rule"),
+    [
+        ("limit", "limit", "9", "7", "fine", "LIMIT_CHANGED"),
+        ("limit", "limit", "7", "9", "not checked", None),
+        ("session_windows", "session", "session_window(t, 5 minutes)", "session_window(t, 9 minutes)", "silently wrong", "SESSION_CHANGED"),
+    ],
+)  # fmt: skip
+def test_changed_properties(fixture: str, name: str, before: str, after: str, verdict: str, rule: str | None) -> None:
+    running = described(fixture)
+    running["operators"][0]["properties"] = {name: before}
+    query = copy.deepcopy(running)
+    query["operators"][0]["properties"] = {name: after}
+    path = FIXTURES / fixture
+    check = check_state(str(path), [path], read_plan({"query": query, "running": running}))
+    assert (check.verdict, [each.rule for each in check.changes]) == (verdict, [rule] if rule else [])
+
+
+@pytest.mark.requirement("DBX-1")
+def test_filtered_keys_stay_silent_only_in_update_mode() -> None:
+    for mode, verdict in (("Update", "fine"), ("Append", "silently wrong"), ("Complete", "silently wrong")):
+        running = {**described("aggregation_hdfs"), "output_mode": mode}
+        query = copy.deepcopy(running)
+        query["operators"][0]["input"] = ["filter of keys (id = 3)"]
         path = FIXTURES / "aggregation_hdfs"
-        check = check_state(str(path), [path], read_plan({"query": {**running, **changed}, "running": running}))
-        assert check.verdict == "not checked"
+        assert check_state(str(path), [path], read_plan({"query": query, "running": running})).verdict == verdict
 
 
 @pytest.mark.requirement("DBX-1")

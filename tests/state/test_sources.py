@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from registry.checkpoints.plans import StateCheck, check_state, plan_as_is, read_plan
+from tests.state.test_query_check import described
 
 FIXTURES = Path(__file__).parents[1] / "checkpoints" / "fixtures"
 STORE = "spark.sql.streaming.stateStore."
@@ -30,7 +31,7 @@ def reads_files(tmp_path: Path) -> Path:
     (path / "sources/0/0").write_text(f"v1\n{FILES}")
     for offsets in (path / "offsets").iterdir():
         lines = offsets.read_text().split("\n")
-        offsets.write_text("\n".join([*lines[:2], '{"logOffset":0}']))
+        offsets.write_text("\n".join([*lines[:2], f'{{"logOffset":{offsets.name}}}']))
     return path
 
 
@@ -39,12 +40,13 @@ def reads_files(tmp_path: Path) -> Path:
     ("sources", "verdict", "error", "rule"),
     [
         ([{"kind": "files", "path": "/data/orders"}], "fine", "", None),
-        ([{"kind": "files", "path": "file:/data/"}], "fine", "", None),
+        ([{"kind": "files", "path": "file:/data/"}], "not checked", "", None),
         ([{"kind": "files", "path": "/data/orders2"}], "refused", "IllegalArgumentException", "SOURCE_FOLDER_CHANGED"),
         ([{"kind": "files", "path": "/data/orders"}] * 2, "refused", "AssertionError", "SOURCES_ADDED_OR_REMOVED"),
         ([], "refused", "AssertionError", "SOURCES_ADDED_OR_REMOVED"),
         ([{"kind": "files", "path": "/data/*"}], "not checked", "", None),
-        ([{"kind": "kafka", "topics": ["orders"]}], "not checked", "", None),
+        ([{"kind": "kafka", "topics": ["orders"]}], "refused", "IllegalArgumentException", "SOURCE_KIND_CHANGED"),
+        ([{"kind": "delta"}], "not checked", "", None),
     ],
 )
 def test_a_restart_keeps_its_sources(
@@ -53,6 +55,116 @@ def test_a_restart_keeps_its_sources(
     check = checked(reads_files, sources=sources)
     assert (check.verdict, check.error) == (verdict, error)
     assert [each.rule for each in check.changes] == ([rule] if rule else [])
+
+
+@pytest.mark.requirement("DBX-4")
+def test_a_folder_is_only_compared_if_the_last_batch_had_files_of_it(reads_files: Path) -> None:
+    for offsets in (reads_files / "offsets").iterdir():
+        offsets.write_text("\n".join([*offsets.read_text().split("\n")[:2], '{"logOffset":0}']))
+    check = checked(reads_files, sources=[{"kind": "files", "path": "/data/orders2"}])
+    assert (check.verdict, [each.rule for each in check.changes]) == ("silently wrong", ["SOURCE_FOLDER_READ_AGAIN"])
+
+
+@pytest.mark.requirement("DBX-4")
+def test_a_folder_of_partitions_and_a_pattern_that_stays_are_the_same_source(reads_files: Path) -> None:
+    log = reads_files / "sources/0/0"
+    log.write_text(log.read_text().replace("/data/orders/", "/data/orders/day=1/hour=2/"))
+    assert checked(reads_files, sources=[{"kind": "files", "path": "/data/orders"}]).verdict == "fine"
+    shutil.rmtree(reads_files / "state")
+    query = {
+        "schemadesk_spark": 1,
+        "operators": [],
+        "watermarks": [],
+        "sources": [{"provider": "json", "path": "/data/o*"}],
+    }
+    same = check_state(str(reads_files), [reads_files], read_plan({"query": query, "running": query}))
+    alone = check_state(str(reads_files), [reads_files], read_plan(query))
+    assert (same.verdict, alone.verdict) == ("fine", "not checked")
+
+
+KAFKA: dict[str, Any] = {"provider": "kafka", "topics": ["orders"], "options": {}, "topic_ids": {"orders": "one"}}
+
+
+@pytest.mark.requirement("DBX-4")
+@pytest.mark.parametrize(
+    ("changed", "verdict", "rule"),
+    [
+        ({}, "not checked", None),  # the plan lacks the state variables
+        ({"topics": ["returns"]}, "refused", "TOPICS_REMOVED"),
+        ({"topics": ["returns"], "options": {"failondataloss": "false"}}, "silently wrong", "TOPICS_REMOVED_SILENTLY"),
+        ({"topics": [], "options": {"subscribepattern": "ret.*"}}, "refused", "TOPICS_REMOVED"),
+        ({"topics": [], "options": {"subscribepattern": "ord.*"}}, "not checked", None),
+        ({"topics": [], "options": {"assign": "{}"}}, "not checked", None),
+        ({"topic_ids": {"orders": "two"}}, "loses data", "TOPIC_RECREATED"),
+    ],
+)  # fmt: skip
+def test_described_topics(changed: dict[str, Any], verdict: str, rule: str | None) -> None:
+    operators = [{"number": 0, "name": "transformWithStateInPySparkExec", "properties": {}, "stores": {}, "keys": [],
+                  "values": [], "input": []}]  # fmt: skip
+    running = {"schemadesk_spark": 1, "operators": operators, "watermarks": [], "sources": [KAFKA]}
+    query = {**running, "sources": [{**KAFKA, **changed}]}
+    path = FIXTURES / "customer_totals"
+    check = check_state(str(path), [path], read_plan({"query": query, "running": running}))
+    assert (check.verdict, [each.rule for each in check.changes]) == (verdict, [rule] if rule else [])
+
+
+@pytest.mark.requirement("DBX-4")
+@pytest.mark.parametrize(
+    ("changed", "verdict", "rule"),
+    [
+        ({}, "fine", None),
+        ({"sink": "parquet[/data/b]"}, "silently wrong", "SINK_FOLDER_CHANGED"),
+        ({"sink": "FileSink[/data/a]"}, "fine", None),
+        ({"sink": "json[/data/a]"}, "not checked", None),
+        ({"sink": "ForeachBatchSink"}, "not checked", None),
+        ({"sink_options": {"asyncProgressTrackingEnabled": "true"}}, "not checked", None),
+        ({"refused": "[STREAMING_OUTPUT_MODE.INVALID] no"}, "refused", "QUERY_REFUSED"),
+        ({"sources": [{"provider": "json", "path": "/data"}]}, "not checked", None),
+        ({"sources": [{"provider": "csv", "path": "/data/orders"}]}, "not checked", None),
+        ({"sources": [{"provider": "json", "path": "/data/orders", "options": {"mode": "FAILFAST"}}]}, "not checked", None),
+    ],
+)  # fmt: skip
+def test_described_sinks_and_formats(
+    reads_files: Path, changed: dict[str, Any], verdict: str, rule: str | None
+) -> None:
+    shutil.rmtree(reads_files / "state")
+    files = [{"provider": "json", "path": "/data/orders"}]
+    running = {"schemadesk_spark": 1, "operators": [], "watermarks": [], "sources": files, "sink": "parquet[/data/a]"}
+    check = check_state(
+        str(reads_files), [reads_files], read_plan({"query": {**running, **changed}, "running": running})
+    )
+    assert (check.verdict, [each.rule for each in check.changes]) == (verdict, [rule] if rule else [])
+
+
+@pytest.mark.requirement("DBX-4")
+def test_state_files_must_be_there_and_whole(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / "aggregation_hdfs", path)
+    store = path / "state/0/0"
+    running = described("aggregation_hdfs")
+
+    def verdict() -> tuple[str, str]:
+        check = check_state(str(path), [path], read_plan({"query": running, "running": running}))
+        return check.verdict, check.error
+
+    lost = ("refused", "CANNOT_LOAD_STATE_STORE")
+    assert verdict() == ("fine", "")
+    (store / "1.delta").write_bytes(b"")
+    assert verdict() == lost
+    (store / "1.delta").write_bytes(b"LZ4Block" + bytes(40))  # cut off before its end
+    assert verdict() == lost
+    (store / "1.delta").write_bytes(b"LZ4Block" + bytes(20) + b"LZ4Block" + bytes(13))
+    assert verdict() == ("fine", "")
+    (store / ".1.delta.crc").write_bytes(b"crc\0" + bytes((0, 0, 2, 0)) + bytes(4))  # of other content
+    assert verdict() == lost
+    (store / ".1.delta.crc").unlink()
+    (path / "state/0/2").mkdir()
+    assert verdict() == lost  # partition 1 has no folder
+    (store / "1.delta").unlink()
+    assert verdict()[0] == "not checked"
+    (store / "1.snapshot").write_bytes(b"rows")
+    (path / "state/0/2").rmdir()
+    assert verdict() == ("fine", "")
 
 
 @pytest.mark.requirement("DBX-4")

@@ -49,6 +49,7 @@ from registry.checkpoints.plans.stored_state import (
     ttl_of,
 )
 from registry.checkpoints.reader import read_checkpoint
+from registry.checkpoints.state_files import state_stops
 from registry.errors import InvalidInput
 from registry.formats.policies.spark_state import (
     RestartPlan,
@@ -112,7 +113,12 @@ def check_state(
     checkpoint = with_folders(files, read_checkpoint(path, roots, store=store))
     checkpoint = replace(
         checkpoint,
-        stops=(*checkpoint.stops, *checksum_stops(files, checkpoint), *source_stops(files, checkpoint.sources)),
+        stops=(
+            *checkpoint.stops,
+            *checksum_stops(files, checkpoint),
+            *source_stops(files, checkpoint.sources),
+            *state_stops(files, checkpoint),
+        ),
     )
     if plan.query is not None and not checkpoint.operators and not checkpoint.is_starting:
         return without_state(checkpoint, plan.query, plan.running)
@@ -134,7 +140,10 @@ def check_plan(
     doubts = [stop.problem for stop in checkpoint.stops if not stop.error]
     if is_modelled:
         doubts += [*internal_doubts(state), *key_doubts(state), *metadata_doubts(state)]
-    doubts += [*format_doubts(checkpoint, plan), *source_doubts(checkpoint.sources, plan.sources or ())]
+    doubts += [
+        *format_doubts(checkpoint, plan),
+        *source_doubts(checkpoint.sources, plan.sources or (), plan.running_sources),
+    ]
     report = StateCheck(
         path=checkpoint.path,
         query_id=checkpoint.query_id,

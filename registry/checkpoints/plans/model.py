@@ -14,6 +14,7 @@ from registry.checkpoints.plans.ddl import PLAIN
 from registry.checkpoints.plans.queries import Description
 from registry.checkpoints.plans.sources import PlannedSource
 from registry.formats.policies.spark_state import Budget, StateChange, VariableStatus
+from registry.formats.policies.spark_state.rules import Effect
 from registry.formats.rendering import code, plain
 
 Kind = Literal["value", "list", "map"]
@@ -75,8 +76,20 @@ class StatePlan:
     query: Description | None = None
     running: Description | None = None
 
+    @property
+    def running_sources(self) -> tuple[PlannedSource, ...]:
+        """Return the described sources of the version that wrote the checkpoint."""
+        return self.running.sources if self.running else ()
+
 
 Verdict = Literal["fine", "loses data", "silently wrong", "fails later", "refused", "not checked"]
+#: the verdict that an effect means
+VERDICTS_OF: Final[Mapping[Effect, Verdict]] = {
+    "refused": "refused",
+    "fails later": "fails later",
+    "silently wrong": "silently wrong",
+    "loses data": "loses data",
+}
 CheckStatus = VariableStatus | Literal["accepted but silently wrong", "not checked"]
 #: each verdict as pages, reports and commands show it
 LABELS: Final[dict[Verdict, str]] = {

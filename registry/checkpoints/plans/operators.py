@@ -8,107 +8,20 @@ that takes the description of the running query.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Final
 
 from registry.checkpoints.model import EVOLVING, Checkpoint, Operator
+from registry.checkpoints.plans.operator_rules import OPERATOR_RULES
 from registry.checkpoints.plans.queries import DescribedOperator, Description, Meaning
 from registry.errors import first_few
 from registry.formats.policies.spark_state import StateChange, StructType, parse_struct
 from registry.formats.policies.spark_state.restart_plan import Mismatch, mismatches
-from registry.formats.policies.spark_state.rules import KEY_ERROR, NO_ACTION, VALUE_ERROR, StateRule
 from registry.formats.policies.spark_state.schema_changes import change
 from registry.formats.policies.spark_state.struct_types import label
 
-_NEW: Final = "keep the old expression, or use a new checkpoint"
-_ROWS: Final = (
-    StateRule(
-        "STATE_ADDED",
-        "the query has stateful operators, but its checkpoint has no state",
-        "Spark expects the state folder of every stateful operator in a checkpoint that has committed batches.",
-        "use a new checkpoint",
-        "DBX-4",
-        "refused",
-        "",
-        "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY",
-    ),
-    StateRule(
-        "STATE_KEY_CHANGED",
-        "the key of {detail} changes at {path} from {before} to {after}",
-        "Spark compares the number, the types and the nullability of a key's fields by position.",
-        "keep the keys and their order, or use a new checkpoint",
-        "DBX-1",
-        "refused",
-        "",
-        KEY_ERROR,
-    ),
-    StateRule(
-        "STATE_VALUE_CHANGED",
-        "the state of {detail} changes at {path} from {before} to {after}",
-        "Spark compares the number, the types and the nullability of a state's fields by position.",
-        "keep what the operator computes, or use a new checkpoint",
-        "DBX-1",
-        "refused",
-        "",
-        VALUE_ERROR,
-    ),
-    StateRule(
-        "KEY_MEANING_CHANGED",
-        "{detail} has the key {after} in the place of {before}",
-        "The types are the same, so Spark accepts it. It then looks up state under another value, without an error.",
-        _NEW,
-        "DBX-3",
-        "silently wrong",
-    ),
-    StateRule(
-        "VALUE_MEANING_CHANGED",
-        "{detail} keeps {after} in the place of {before}",
-        "The types are the same, so Spark accepts it. It silently treats the stored values as values of the "
-        "new expression.",
-        _NEW,
-        "DBX-3",
-        "silently wrong",
-    ),
-    StateRule(
-        "ROWS_OF_STATE_CHANGED",
-        "the rows that reach {detail} change: {after} in the place of {before}",
-        "The state was made of other rows. Spark doesn't compare what is before an operator.",
-        "use a new checkpoint, or filter after the operator",
-        "DBX-3",
-        "silently wrong",
-    ),
-    StateRule(
-        "KEYS_FILTERED",
-        "rows with some keys no longer reach {detail}: {after}",
-        "The state of these keys stays, and is no longer written. State of all other keys is right.",
-        NO_ACTION,
-        "DBX-1",
-    ),
-    StateRule(
-        "STATE_READ_OTHERWISE",
-        "{detail} computes {after} in the place of {before}",
-        "Both keep the same state.",
-        NO_ACTION,
-        "DBX-1",
-    ),
-    StateRule(
-        "LIMIT_CHANGED",
-        "the limit changes from {before} to {after}",
-        "The state counts the rows so far, and the query continues up to the new limit.",
-        NO_ACTION,
-        "DBX-1",
-    ),
-    StateRule(
-        "JOIN_NARROWED",
-        "the join changes from {before} to {after}",
-        "The buffered rows serve both.",
-        NO_ACTION,
-        "DBX-1",
-    ),
-)
-OPERATOR_RULES: Final[Mapping[str, StateRule]] = {rule.id: rule for rule in _ROWS}
 #: changes of a join's type after which the buffered rows are still right
 _NARROWED: Final = frozenset({("LeftOuter", "Inner"), ("RightOuter", "Inner"), ("Inner", "LeftSemi")})
 _FORMATS: Final[Mapping[str, str]] = {
@@ -129,6 +42,10 @@ _DEPENDS: Final = ({"first", "last"}, {"percentile_approx"})
 _OF_EXPRESSIONS: Final = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
 SCHEMA_CHECK: Final = "spark.sql.streaming.stateStore.stateSchemaCheck"
 _COLLATED_KEY: Final = "STATE_STORE_UNSUPPORTED_OPERATION_BINARY_INEQUALITY"
+_AGGREGATIONS: Final = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
+_DEDUPLICATIONS: Final = ("dedupe", "dedupeWithinWatermark")
+#: output modes before and after, of which one removes groups that the other has
+_OTHER_GROUPS: Final = (("Append", "Complete"), ("Complete", "Append"), ("Update", "Complete"))
 _GROUPS: Final = ("applyInPandasWithState", "flatMapGroupsWithState")  # their fields have names, but no expressions
 UNKNOWN_MEANING: Final = "give the description of the running query to compare"
 
@@ -176,14 +93,18 @@ def _result(
         return OperatorResult(
             stored.number, (), (*doubts, f"{name}: {changes[0].message}, and {SCHEMA_CHECK} is false")
         )
-    doubts += [f"{name}: its stored schema {store}" for store in stores if store not in _stored(stored)]
+    missing = [store for store in stores if store not in _stored(stored)]
+    doubts += [f"{name}: its stored schema {store}" for store in missing]
+    if missing:
+        return OperatorResult(stored.number, tuple(changes), tuple(doubts))
     if before is None or running is None or before.name != planned.name:
         changes += [] if changes else _renamed_aggregates(stored, stores, name)
         doubts += [] if changes else [f"{name}: what its keys and its state mean ({UNKNOWN_MEANING})"]
     elif next(_schema_changes(stored, _as_written(checkpoint, before, name)[0], name), None) is not None:
         doubts.append(f"{name}: the description of the running query isn't that of this checkpoint")
     elif not changes:
-        changes, more = _meanings(before, planned, name, is_complete=query.output_mode == "Complete")
+        changes, more = _meanings(before, planned, name, mode=query.output_mode or "")
+        changes += _query_changes(planned, running, query, name)
         doubts += more + list(_query_doubts(planned, running, query, name))
     return OperatorResult(stored.number, tuple(changes), tuple(doubts))
 
@@ -254,7 +175,7 @@ def _renamed_aggregates(stored: Operator, planned: Stores, name: str) -> list[St
 
 
 def _meanings(
-    before: DescribedOperator, planned: DescribedOperator, name: str, *, is_complete: bool
+    before: DescribedOperator, planned: DescribedOperator, name: str, *, mode: str
 ) -> tuple[list[StateChange], list[str]]:
     changes, doubts = [], []
     named = {value.expression for value in planned.values}
@@ -271,13 +192,17 @@ def _meanings(
                 doubts.append(f"{name}: {one[:200]} becomes {other[:200]}")
             else:
                 changes.append(change(OPERATOR_RULES[rule], "", one[:300], other[:300], detail=name))
-    changes += _row_changes(_rows(before.input), _rows(planned.input), name, is_complete=is_complete)
+    # In complete mode all groups are written, in append mode those that end: also the filtered ones that are kept.
+    keeps_silent = mode == "Update" or planned.name in _DEDUPLICATIONS
+    changes += _row_changes(_rows(before), _rows(planned), name, can_filter_keys=keeps_silent)
     for property_ in sorted(before.properties.keys() | planned.properties.keys()):
         one, other = (each.properties.get(property_, "") for each in (before, planned))
         if one == other:
             continue
-        if property_ == "limit":
+        if property_ == "limit" and _is_less(other, one):
             changes.append(change(OPERATOR_RULES["LIMIT_CHANGED"], "", one, other))
+        elif property_ == "session":
+            changes.append(change(OPERATOR_RULES["SESSION_CHANGED"], "", one, other, detail=name))
         elif (one, other) in _NARROWED:
             changes.append(change(OPERATOR_RULES["JOIN_NARROWED"], "", one, other))
         else:
@@ -285,10 +210,10 @@ def _meanings(
     return list(dict.fromkeys(changes)), list(dict.fromkeys(doubts))
 
 
-def _row_changes(before: list[str], after: list[str], name: str, *, is_complete: bool) -> Iterator[StateChange]:
-    """Yield what changes the rows that reach an operator. In complete mode, all of its state is written."""
+def _row_changes(before: list[str], after: list[str], name: str, *, can_filter_keys: bool) -> Iterator[StateChange]:
+    """Yield what changes the rows that reach an operator."""
     added = [step for step in after if step not in before]
-    only_keys = not is_complete and all(map(_ON_KEYS.match, added))
+    only_keys = can_filter_keys and all(map(_ON_KEYS.match, added))
     if only_keys and before == [step for step in after if step not in added]:
         for step in added:
             yield change(OPERATOR_RULES["KEYS_FILTERED"], "", None, step[:300], detail=name)
@@ -333,30 +258,71 @@ def _uncast(text: str) -> str:
     return text
 
 
-def _rows(steps: Iterable[str]) -> list[str]:
-    """Return what changes the rows; filters as conditions, without those of nulls that Spark adds by itself."""
-    rows = set()
-    for step in steps:
+def _rows(operator: DescribedOperator) -> list[str]:
+    """Return what changes the rows; filters as conditions, without those of nulls that Spark adds by itself.
+
+    Spark adds them for columns that another condition, a key or a window needs.
+    """
+    rows, checks = set(), []
+    for step in operator.input:
         match = _FILTER.fullmatch(step)
         if match is None:
             rows.add(step)
             continue
         conditions = re.sub(r"[()]", "", match["condition"]).split(" AND ")
+        checks += [(match["what"], each) for each in conditions if each.startswith("isnotnull")]
         rows |= {match["what"] + each for each in conditions if not each.startswith("isnotnull")}
+    meanings = [*operator.properties.values(), *(key.expression for key in operator.keys)]
+    needed = re.sub(r"[()]", " ", " ".join([*rows, *meanings]))
+    rows |= {what + each for what, each in checks if each.removeprefix("isnotnull") not in needed}
     return sorted(rows)
 
 
+def _query_changes(
+    planned: DescribedOperator, running: Description, query: Description, name: str
+) -> Iterator[StateChange]:
+    """Yield what another watermark or output mode of the query means for an operator."""
+    one, other = (dict(each.watermarks) for each in (running, query))
+    for column in _removed_watermarks(planned, running, query):
+        if _is_grouped_by(planned, column):
+            yield change(OPERATOR_RULES["WATERMARK_REMOVED"], "", f"{column}, {one[column]}", detail=name)
+    if one != other and one.keys() <= other.keys() and planned.name not in (*_GROUPS, "globalLimit"):
+        texts = (", ".join(f"{column} {delay}" for column, delay in sorted(each.items())) for each in (one, other))
+        yield change(OPERATOR_RULES["WATERMARK_CHANGED"], "", *(text or "none" for text in texts), detail=name)
+    modes = _modes(running, query)
+    if planned.name in _AGGREGATIONS and modes in _OTHER_GROUPS and (running.watermarks or "Append" in modes):
+        yield change(OPERATOR_RULES["OTHER_GROUPS_KEPT"], "", *modes, detail=name)
+
+
+def _modes(running: Description, query: Description) -> tuple[str, str]:
+    return running.output_mode or "", query.output_mode or ""
+
+
+def _removed_watermarks(planned: DescribedOperator, running: Description, query: Description) -> list[str]:
+    kept = {column for column, _ in query.watermarks}
+    return [] if planned.name == "globalLimit" else [column for column, _ in running.watermarks if column not in kept]
+
+
+def _is_grouped_by(operator: DescribedOperator, column: str) -> bool:
+    texts = [*operator.properties.values(), *(key.expression for key in operator.keys)]
+    return operator.name in _AGGREGATIONS and any(re.search(rf"\b{re.escape(column)}\b", text) for text in texts)
+
+
+def _is_less(one: str, other: str) -> bool:
+    return one.isdigit() and other.isdigit() and int(one) < int(other)
+
+
 def _query_doubts(planned: DescribedOperator, running: Description, query: Description, name: str) -> Iterator[str]:
-    changed = {column for column, _ in {*running.watermarks} ^ {*query.watermarks}}
-    keys = {key.expression.rpartition(".")[2] for key in planned.keys}
-    expires = planned.name not in ("globalLimit", "dedupeWithinWatermark", "dedupe")
-    if changed and (expires or (planned.name == "dedupe" and changed & keys)):
+    removed = [column for column in _removed_watermarks(planned, running, query) if not _is_grouped_by(planned, column)]
+    if removed or (planned.name in _GROUPS and {*running.watermarks} != {*query.watermarks}):
         yield f"{name}: another watermark"
-    mode = (running.output_mode, query.output_mode)
-    if planned.name not in ("dedupe", "dedupeWithinWatermark", "globalLimit") and not (
-        mode[0] == mode[1] or mode == ("Update", "Append" if query.watermarks else "Complete")
-    ):
-        yield f"{name}: output mode {mode[0]} becomes {mode[1]}"
+    modes = _modes(running, query)
+    if modes[0] != modes[1] and planned.name not in (*_DEDUPLICATIONS, "globalLimit"):
+        keeps_state = modes in (("Append", "Update"), ("Update", "Append" if query.watermarks else "Complete"))
+        no_watermark = not running.watermarks and not query.watermarks and "Append" not in modes
+        is_known = keeps_state or no_watermark or modes in _OTHER_GROUPS
+        if not (is_known and planned.name in _AGGREGATIONS):
+            yield f"{name}: output mode {modes[0]} becomes {modes[1]}"
     for setting in _OF_EXPRESSIONS:
         one, other = running.settings.get(setting), query.settings.get(setting)
         if one != other and planned.keys:

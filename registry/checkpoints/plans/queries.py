@@ -56,7 +56,10 @@ class DescribedOperator:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A streaming query: its stateful operators by number, its sources, output mode, settings and sink."""
+    """A streaming query: its stateful operators by number, its sources, output mode, settings and sink.
+
+    `refused` is why Spark starts no such query, whatever the checkpoint; empty if it does.
+    """
 
     operators: tuple[DescribedOperator, ...]
     sources: tuple[PlannedSource, ...]
@@ -64,6 +67,8 @@ class Description:
     output_mode: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     sink: str = ""
+    sink_options: Mapping[str, str] = field(default_factory=dict)
+    refused: str = ""
 
 
 def read_description(document: Any, pointer: str = "") -> Description:
@@ -84,6 +89,8 @@ def read_description(document: Any, pointer: str = "") -> Description:
         output_mode=mode,
         settings={str(name): str(value) for name, value in settings.items()},
         sink=_text(document, "sink"),
+        sink_options=_texts(document, "sink_options"),
+        refused=_text(document, "refused"),
     )
 
 
@@ -121,10 +128,22 @@ def _schemas(store: Any, pointer: str) -> tuple[StructType, StructType]:
 
 
 def _source(values: Any) -> PlannedSource:
-    provider = _text(values, "provider")
-    topics = _get(values, "topics")
-    kind = _KINDS.get(PurePosixPath(provider).name, provider)
-    return PlannedSource(kind, _text(values, "path"), tuple(map(str, topics)) if isinstance(topics, list) else ())
+    provider = PurePosixPath(_text(values, "provider")).name
+    topics, options = _get(values, "topics"), _texts(values, "options")
+    return PlannedSource(
+        kind=_KINDS.get(provider, provider),
+        path=_text(values, "path"),
+        topics=tuple(map(str, topics)) if isinstance(topics, list) else (),
+        pattern=options.get("subscribepattern", ""),
+        provider=provider,
+        options=options,
+        topic_ids=_texts(values, "topic_ids"),
+    )
+
+
+def _texts(values: Any, key: str) -> Mapping[str, str]:
+    found = _get(values, key)
+    return {str(name): str(value) for name, value in found.items()} if isinstance(found, Mapping) else {}
 
 
 def _list(values: Any, key: str, pointer: str, most: int) -> Sequence[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -14,6 +15,7 @@ from registry.checkpoints.plans.model import (
     OUTPUT_MODES,
     SCALA_OPERATOR,
     TIME_MODES,
+    VERDICTS_OF,
     CheckStatus,
     Language,
     OperatorCheck,
@@ -22,15 +24,21 @@ from registry.checkpoints.plans.model import (
     VariableCheck,
     to_ddl,
 )
-from registry.checkpoints.plans.operators import OPERATOR_RULES, OperatorResult, operator_results
+from registry.checkpoints.plans.operator_rules import OPERATOR_RULES
+from registry.checkpoints.plans.operators import OperatorResult, operator_results
 from registry.checkpoints.plans.queries import DescribedOperator, Description
 from registry.checkpoints.plans.rules import SPARK_TIME_MODES, damage_changes
+from registry.checkpoints.plans.source_rules import SOURCE_RULES
 from registry.checkpoints.plans.sources import source_changes, source_doubts
 from registry.formats.policies.spark_state import StateChange
 from registry.formats.policies.spark_state.rules import EFFECTS
 from registry.formats.policies.spark_state.schema_changes import change
 from registry.formats.policies.spark_state.struct_types import spark_json
 
+_SINK: Final = re.compile(r"(?P<kind>[^\[]*)\[(?P<path>.*)\]", re.DOTALL)
+_CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)*\]")
+_FILE_SINKS: Final = frozenset({"FileSink", "parquet", "json", "csv", "text", "orc", "avro", "xml"})
+ASYNC_PROGRESS: Final = "asyncProgressTrackingEnabled"
 _STATUSES: Final[dict[str, CheckStatus]] = {
     "refused": "refused",
     "fails later": "accepted but fails later",
@@ -76,7 +84,8 @@ def with_operators(report: StateCheck, checkpoint: Checkpoint, query: Descriptio
     """
     results = operator_results(checkpoint, query, plan.running)
     checked = {result.number for result in results}
-    provider = query.settings.get(PROVIDER, "")
+    recorded = checkpoint.settings[-1].settings if checkpoint.settings else {}
+    provider = recorded.get(PROVIDER) or query.settings.get(PROVIDER, "")  # the checkpoint's overrules the session's
     unknown = list(_sink_doubts(query, plan.running))
     unknown += [f"the state store provider {provider[:200]}"] if provider and not provider.endswith(_PROVIDERS) else []
     stored = {operator.number: operator for operator in checkpoint.operators}
@@ -86,7 +95,11 @@ def with_operators(report: StateCheck, checkpoint: Checkpoint, query: Descriptio
     variables = report.variables
     if own is not None:
         variables = tuple(_variables(stored[own.number], own, query))
-    changes = [*report.changes, *(item for result in results for item in result.changes)]
+    changes = [
+        *_query_changes(query, plan.running),
+        *report.changes,
+        *(item for result in results for item in result.changes),
+    ]
     changes.sort(key=lambda item: -EFFECTS.index(item.effect))
     return replace(
         report,
@@ -106,9 +119,39 @@ def _sink_notes(query: Description, running: Description | None) -> Iterable[str
         )
 
 
+def _sink_of(text: str) -> tuple[bool, str]:
+    """Return whether a sink writes files, and its folder if it is known."""
+    match = _SINK.fullmatch(text)
+    kind, path = (match["kind"], match["path"]) if match else (text, "")
+    return kind in _FILE_SINKS, path
+
+
+def _sink_changes(query: Description, running: Description | None) -> Iterable[StateChange]:
+    if running is None or not running.sink or not query.sink or running.sink == query.sink:
+        return
+    (wrote_files, before), (writes_files, after) = _sink_of(running.sink), _sink_of(query.sink)
+    if writes_files and after and (before != after if before else not wrote_files):
+        yield change(SOURCE_RULES["SINK_FOLDER_CHANGED"], "", running.sink[:300], query.sink[:300])
+
+
 def _sink_doubts(query: Description, running: Description | None) -> Iterable[str]:
-    if running is not None and running.sink and query.sink and running.sink != query.sink:
+    if query.sink_options.get(ASYNC_PROGRESS, "").lower() == "true":
+        yield "which rows are written twice (asynchronous progress tracking repeats batches after a restart)"
+    if running is None or not running.sink or not query.sink or running.sink == query.sink:
+        return
+    (wrote_files, before), (writes_files, after) = _sink_of(running.sink), _sink_of(query.sink)
+    is_same = wrote_files and writes_files and before == after and "FileSink" in running.sink + query.sink
+    if not is_same and not list(_sink_changes(query, running)):
         yield f"the sink ({running.sink[:200]} becomes {query.sink[:200]})"
+
+
+def _query_changes(query: Description, running: Description | None) -> Iterable[StateChange]:
+    """Yield what concerns the query as a whole: whether Spark starts it at all, and its sink."""
+    if query.refused:
+        condition = _CONDITION.match(query.refused)
+        error = condition[1] if condition else None
+        yield change(OPERATOR_RULES["QUERY_REFUSED"], "", detail=query.refused[:500], error=error)
+    yield from _sink_changes(query, running)
 
 
 def _variables(operator: Operator, result: OperatorResult, query: Description) -> list[VariableCheck]:
@@ -135,17 +178,28 @@ def _ddl(planned: DescribedOperator, store: str) -> str | None:
 
 def without_state(checkpoint: Checkpoint, query: Description, running: Description | None) -> StateCheck:
     """Return the report for a checkpoint without state."""
-    changes: list[StateChange] = [*damage_changes(checkpoint), *source_changes(checkpoint.sources, query.sources)]
+    sources = running.sources if running else ()
+    changes: list[StateChange] = [
+        *damage_changes(checkpoint),
+        *_query_changes(query, running),
+        *source_changes(checkpoint.sources, query.sources, sources),
+    ]
     if query.operators:
         changes.append(change(OPERATOR_RULES["STATE_ADDED"], ""))
-    doubts = (*source_doubts(checkpoint.sources, query.sources), *_sink_doubts(query, running))
+    doubts = (
+        *(stop.problem for stop in checkpoint.stops if not stop.error),
+        *source_doubts(checkpoint.sources, query.sources, sources),
+        *_sink_doubts(query, running),
+    )
+    changes.sort(key=lambda item: -EFFECTS.index(item.effect))
     first = next((item for item in changes if item.effect == "refused"), None)
+    worst = next((VERDICTS_OF[item.effect] for item in changes if item.effect in VERDICTS_OF), None)
     return StateCheck(
         path=checkpoint.path,
         query_id=checkpoint.query_id,
         last_batch=checkpoint.last_committed_batch,
         language="python",
-        verdict="refused" if first else "not checked" if doubts else "fine",
+        verdict=worst or ("not checked" if doubts else "fine"),
         operator=OperatorCheck(0, "", "no stateful operator", "", None),
         variables=(),
         changes=tuple(changes),

@@ -12,7 +12,7 @@ from typing import Final
 from registry.checkpoints.logs import CHECKPOINT_FORMAT, ENCODING
 from registry.checkpoints.model import OPERATORS, UNUSED_DEFAULT, Checkpoint, Operator
 from registry.checkpoints.plans.model import APIS, SCALA_OPERATOR, Language, PlannedState, Setting, StatePlan
-from registry.checkpoints.plans.sources import RULES as SOURCE_RULES
+from registry.checkpoints.plans.source_rules import SOURCE_RULES
 from registry.checkpoints.plans.sources import source_changes
 from registry.checkpoints.plans.stored_state import StoredState, ttl_of
 from registry.errors import InvalidInput, first_few
@@ -236,7 +236,7 @@ _ROWS: Final = (
         "",
     ),
 )
-RESTART_RULES: Final[Mapping[str, StateRule]] = {rule.id: rule for rule in (*_ROWS, *SOURCE_RULES)}
+RESTART_RULES: Final[Mapping[str, StateRule]] = {rule.id: rule for rule in (*_ROWS, *SOURCE_RULES.values())}
 
 
 SPARK_TIME_MODES: Final = {"None": "NoTime"}  # application's name → Spark's name, if they differ
@@ -260,7 +260,7 @@ def operator_changes(
     yield from _operators(checkpoint, plan)
     # Of a checkpoint with logs that can't be read, the sources aren't known; a doubt says so.
     if plan.sources is not None and all(stop.error for stop in checkpoint.stops):
-        yield from source_changes(checkpoint.sources, plan.sources)
+        yield from source_changes(checkpoint.sources, plan.sources, plan.running_sources)
     time_mode = SPARK_TIME_MODES.get(plan.time_mode or "", plan.time_mode)
     yield from _mode("TIME_MODE_CHANGED", time_mode_of(state), time_mode)
     yield from _mode("OUTPUT_MODE_CHANGED", output_mode_of(state), plan.output_mode)

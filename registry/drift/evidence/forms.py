@@ -259,7 +259,7 @@ FORMS: Final[dict[str, type]] = {
     "CONTRACT_RULE_NOT_CHECKED": ContractRuleNotChecked,
     "MESSAGE_NOT_READ": NotRead,
     "OFFSETS_EXPIRED": ExpiredOffsets,
-    "TOPIC_MADE_ANEW": RemadeTopic,
+    "TOPIC_RECREATED": RemadeTopic,
     "NOT_JSON": NotJson,
     "SUBJECT_MISSING": SubjectMissing,
     "TOPIC_WITHOUT_SUBJECT": Hints,

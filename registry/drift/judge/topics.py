@@ -443,7 +443,7 @@ def judge_recreated(
     for remade in sorted((item for item in observations if isinstance(item, TopicRemade)), key=lambda item: item.topic):
         facts = {"topic_id_before": remade.id_before, "topic_id": remade.id_now, "unread_before": remade.unread}
         yield make_finding(
-            "TOPIC_MADE_ANEW",
+            "TOPIC_RECREATED",
             {
                 "topic": remade.topic,
                 "since": moment(remade.last_read),

@@ -160,7 +160,7 @@ TOPIC_RULES: Final = (
         "longer (retention.ms, retention.bytes).",
     ),
     Rule(
-        "TOPIC_MADE_ANEW",
+        "TOPIC_RECREATED",
         "risk",
         "{topic} was deleted and recreated after it was last read on {since}: {unread}, and messages written "
         "between then and its deletion are unknown.",

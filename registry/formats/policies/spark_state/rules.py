@@ -32,11 +32,16 @@ NULLABLE_ERROR: Final = "TRANSFORM_WITH_STATE_SCHEMA_MUST_BE_NULLABLE"
 
 @dataclass(frozen=True, slots=True)
 class StateRule(PolicyRule):
-    """A rule with its effect, the document's opinion, and the error class that Spark stops with."""
+    """A rule with its effect, the document's opinion, the error class that Spark stops with, and where Spark decides.
+
+    `spark_file` is the file of Spark's sources; `versions` are those of Spark that real restarts showed it for.
+    """
 
     effect: Effect = "note"
     document: Opinion = ""
     error: str = ""
+    spark_file: str = ""
+    versions: str = "4.0 to 4.2"
 
 
 def _row(

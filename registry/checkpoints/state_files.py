@@ -1,0 +1,110 @@
+"""The files that hold a checkpoint's rows of state: whether Spark can load the last committed batch from them.
+
+A store's version is the number of committed batches. Spark loads the newest snapshot up to it (`.snapshot` of the HDFS
+provider, `.zip` of RocksDB) and every change after that (`.delta`, `.changelog`). No row is read here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from registry.checkpoints.files import CheckpointFiles, Entry, Missing
+from registry.checkpoints.filesystem import LOCAL, parse_location
+from registry.checkpoints.log_checks import RESTORE, STATE_ERROR, fits_checksums
+from registry.checkpoints.model import Checkpoint, Operator, Stop
+
+#: the version of a store's file, its id in checkpoint format 2, and its kind
+STATE_FILE: Final = re.compile(
+    r"(?P<version>0|[1-9][0-9]{0,17})(?:_[0-9a-fA-F-]+)?\.(?P<kind>snapshot|zip|delta|changelog)"
+)
+SNAPSHOTS: Final = frozenset({"snapshot", "zip"})
+MAX_STORES: Final = 5_000
+READ_BYTES: Final = 64 * 1024 * 1024  # of local files, to see whether they are whole
+#: how a compressed file starts, where its last part begins, and how that starts
+_ENDS: Final = ((b"LZ4Block", -21, b"LZ4Block"), (b"PK\3\4", -22, b"PK\5\6"))
+Parts = tuple[str, ...]
+
+
+def state_stops(files: CheckpointFiles, checkpoint: Checkpoint) -> Iterable[Stop]:
+    """Yield the state files that Spark needs at the next start and that are missing or empty.
+
+    A checkpoint without any may be a copy without its rows: that is only a doubt.
+    """
+    if checkpoint.last_committed_batch is None or not checkpoint.operators:
+        return
+    version = checkpoint.last_committed_batch + 1
+    stores = [folder for operator in checkpoint.operators for folder in _stores(files, operator)]
+    if len(stores) > MAX_STORES:
+        yield Stop("state", f"only the first {MAX_STORES:,} of its state stores were looked at", RESTORE, "")
+    read = {folder: _versions(files, folder, version) for folder in stores[:MAX_STORES]}
+    if not any(read.values()):
+        yield Stop(
+            "state", "the checkpoint has no file with rows of state, which the next batch starts from", RESTORE, ""
+        )
+        return
+    budget = READ_BYTES if parse_location(files.path, (LOCAL, "s3")).protocol == LOCAL else 0
+    for folder, written in read.items():
+        needed, missing = _needed(written, version)
+        if missing is not None:
+            where = files.shown(*folder)
+            yield Stop(
+                where, f"{where} has no file of its version {missing:,}, which Spark needs", RESTORE, STATE_ERROR
+            )
+        for entry in needed:
+            budget -= entry.size
+            if not entry.size or (budget >= 0 and not _is_whole(files, (*folder, entry.name))):
+                where = files.shown(*folder, entry.name)
+                yield Stop(where, f"{where} was cut off or changed after Spark wrote it", RESTORE, STATE_ERROR)
+
+
+def _stores(files: CheckpointFiles, operator: Operator) -> Iterator[Parts]:
+    """Yield the folder of every store that holds rows of an operator."""
+    base = ("state", str(operator.number))
+    found = sorted(int(entry.name) for entry in files.entries(*base) if entry.is_folder and entry.name.isdigit())
+    # Without keys, an operator has one partition, whatever its metadata says.
+    numbers = range(max(operator.partitions, found[-1] + 1)) if found and found != [0] else [0]
+    stores = sorted({name for number in found for name in _names(files.entries(*base, str(number)))})
+    for number in numbers:
+        yield from ((*base, str(number), *([store] if store else [])) for store in stores or [""])
+
+
+def _names(entries: Sequence[Entry]) -> Iterator[str]:
+    """Yield the stores of a partition; the only one of most operators has no folder of its own, and no name."""
+    named = [entry.name for entry in entries if entry.is_folder and not entry.name.startswith(("_", "."))]
+    yield from named or [""]
+
+
+Written = Mapping[int, Sequence[tuple[str, Entry]]]
+
+
+def _versions(files: CheckpointFiles, folder: Parts, version: int) -> Written:
+    """Return a store's files by version up to the given one, each with its kind."""
+    written: dict[int, list[tuple[str, Entry]]] = {}
+    for entry in files.entries(*folder):
+        match = STATE_FILE.fullmatch(entry.name)
+        if match and not entry.is_folder and int(match["version"]) <= version:
+            written.setdefault(int(match["version"]), []).append((match["kind"], entry))
+    return written
+
+
+def _needed(written: Written, version: int) -> tuple[list[Entry], int | None]:
+    """Return the files from which Spark loads a version, and the first version without a file."""
+    first = max((at for at, kept in written.items() if any(kind in SNAPSHOTS for kind, _ in kept)), default=0)
+    needed = [entry for kind, entry in written.get(first, ()) if kind in SNAPSHOTS]
+    for at in range(first + 1, version + 1):
+        if at not in written:
+            return needed, at
+        needed += [entry for _, entry in written[at]]
+    return needed, None
+
+
+def _is_whole(files: CheckpointFiles, parts: Parts) -> bool:
+    """Return whether a file fits the checksums beside it, and ends as its format does."""
+    try:
+        content = files.read(*parts, limit=READ_BYTES)
+    except Missing:  # removed by the running query
+        return True
+    is_ended = next((content[at:].startswith(end) for start, at, end in _ENDS if content.startswith(start)), True)
+    return is_ended and fits_checksums(files, parts)
