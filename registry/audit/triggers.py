@@ -87,17 +87,19 @@ CREATE OR REPLACE FUNCTION tell_registration() RETURNS trigger
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     subjects text;
-    told text := coalesce(nullif(current_setting('schemadesk.changed', true), ''), '+');
+    told text := coalesce(current_setting('schemadesk.changed', true), '');
 BEGIN
     IF TG_TABLE_NAME = 'subjects_subject' THEN
         SELECT string_agg(DISTINCT ' ' || {SUBJECT_GROUP.format(name="r.name")}, '') INTO subjects FROM new_rows r;
     ELSIF TG_TABLE_NAME = 'subjects_schemaversion' THEN
         SELECT string_agg(DISTINCT ' ' || {SUBJECT_GROUP.format(name="s.name")}, '') INTO subjects
         FROM new_rows r JOIN subjects_subject s ON s.id = r.subject_id;
+    ELSIF told <> '' THEN
+        RETURN NULL;  -- the transaction has told at least as much
     ELSIF TG_OP = 'INSERT' THEN
         IF NOT EXISTS (SELECT FROM new_rows) THEN RETURN NULL; END IF;
     END IF;
-    told := told || coalesce(subjects, '');
+    told := coalesce(nullif(told, ''), '+') || coalesce(subjects, '');
     PERFORM set_config('schemadesk.changed', CASE
         WHEN told LIKE '*%' OR length(told) > {MAX_ANNOUNCED} THEN '*' ELSE told END, true);
     PERFORM pg_notify('schemadesk_changed', '+' || coalesce(subjects, ''));

@@ -54,20 +54,21 @@ def test_the_format_is_that_of_the_newest_live_version(registries: None, system:
     assert [row[-1] for row in kept()] == ["AVRO"]
 
 
-def test_a_new_version_reads_as_many_schemas_whatever_its_subject_has(registries: None, system: Actor) -> None:
+@pytest.mark.parametrize("table", ["subjects_schema", "subjects_schemaversion"])
+def test_a_new_version_reads_as_many_rows_whatever_its_subject_has(registries: None, system: Actor, table: str) -> None:
     """Counted with index scans alone, because small tables are read whole."""
     for number in range(1, 10):
         register_version(registry="dev", subject=SubjectName(".", "one"), text=text(number), by=system)
     register_version(registry="dev", subject=SubjectName(".", "two"), text='"int"', by=system)
     two = Subject.objects.get(name="two")
-    read = "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'subjects_schema'"
+    read = "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = %s"
     counts = []
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute("DISCARD PLANS")
         for number, schema in enumerate(Schema.objects.filter(versions__subject__name="one"), 2):
             SchemaVersion.objects.create(subject=two, version=number, schema=schema, submitted=schema.canonical)
-            cursor.execute(read)
+            cursor.execute(read, [table])
             counts.append(cursor.fetchone()[0])
     spent = [after - before for before, after in pairwise(counts)]
     assert spent == [spent[0]] * len(spent)

@@ -479,6 +479,26 @@ def test_what_may_be_equal_is_never_missed(dev: Registry, register: Register, st
     assert settings_and_existing_version(dev, name, [version.schema.identity])[1] is None
 
 
+@pytest.mark.requirement("GOO-1")
+def test_what_is_read_before_a_registration_has_as_many_schemas_whatever_its_subject_has(
+    dev: Registry, register: Register
+) -> None:
+    """Counted with index scans alone, because small tables are read whole."""
+    read = "SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_xact_user_tables WHERE relname = 'subjects_schema'"
+    counts = []
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        for number in range(6):
+            register("orders", {**PLAIN, "doc": str(number)})
+            cursor.execute(read)
+            before = cursor.fetchone()[0]
+            submission = prepare(dev, ORDERS, json.dumps(WIDER))
+            assert not situation(dev, ORDERS, submission, submission.canonical(normalize=False)).may_equal
+            cursor.execute(read)
+            counts.append(cursor.fetchone()[0] - before)
+    assert counts == [counts[0]] * len(counts)
+
+
 @pytest.mark.requirement("GOO-3")
 def test_a_registration_recreates_the_subject_that_was_removed_while_it_waited(
     transactional_db: None, registries: None, system: Actor, clients: Clients

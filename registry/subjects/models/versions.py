@@ -46,6 +46,12 @@ class Schema(models.Model):
             models.Index(fields=["fingerprint"], name="schema_by_fingerprint"),
             # for comparing thousands of schemas without reading their texts
             models.Index(fields=["id"], include=["fingerprint", "schema_id"], name="schema_without_text"),
+            # few have their version's number in their metadata
+            models.Index(
+                fields=["id"],
+                condition=models.Q(metadata__properties__has_key="confluent:version"),
+                name="schema_with_its_number",
+            ),
         ]
 
     def __str__(self) -> str:

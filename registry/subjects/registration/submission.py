@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final
 
@@ -47,7 +47,7 @@ from registry.subjects.versions.parsed_schemas import (
     resolve_references,
 )
 from registry.subjects.versions.qualified_names import SubjectName
-from registry.subjects.versions.schema_identity import Identity, digest_of, identify
+from registry.subjects.versions.schema_identity import Identity, digest_of, guid_of
 from registry.subjects.versions.versions import VersionInfo, references_of, version_infos
 
 
@@ -61,6 +61,7 @@ class Submission:
     submitted: str
     metadata: Contract | None = None
     rule_set: Contract | None = None
+    _identities: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def canonical(self, *, normalize: bool) -> str:
         """Return the text to store."""
@@ -79,16 +80,19 @@ class Submission:
 
     def identity(self, canonical: str) -> Identity:
         """Return the schema's identity with that text."""
-        return identify(self.schema.schema_type, canonical, self.references, self.metadata, self.rule_set)
+        digest = self.identities(canonical)[0]
+        return Identity(digest, guid_of(canonical, self.references, self.metadata, self.rule_set))
 
     def identities(self, canonical: str) -> list[str]:
         """Return the digests that the schema may be stored under with that text: its own, and an earlier release's."""
-        earlier = self.schema.earlier_canonical
-        texts = [canonical]
-        if canonical == self.schema.canonical and earlier not in (None, canonical):
-            texts.append(earlier)
-        schema_type = self.schema.schema_type
-        return [digest_of(schema_type, text, self.references, self.metadata, self.rule_set) for text in texts]
+        if canonical not in self._identities:
+            earlier = self.schema.earlier_canonical
+            texts = [canonical]
+            if canonical == self.schema.canonical and earlier not in (None, canonical):
+                texts.append(earlier)
+            parts = self.references, self.metadata, self.rule_set
+            self._identities[canonical] = [digest_of(self.schema.schema_type, text, *parts) for text in texts]
+        return self._identities[canonical]
 
     def with_contract(self, scope: OwnConfig, previous: Schema | None, *, version: int | None = None) -> Submission:
         """Return it with the contract that it is stored with: the one that was sent, else the previous version's.
@@ -203,18 +207,20 @@ def settings_and_existing_version(
     return spoken_from(configs, modes), version_from(subject, columns) if columns[0] is not None else None
 
 
+_LIVE_SCHEMAS: Final = "ARRAY(SELECT v.schema_id FROM subjects_schemaversion v WHERE v.subject_id = (SELECT id FROM place) AND v.deleted_at IS NULL)"
 #: whether `equal_version` has a candidate among the live versions of `place`; for embedding after `alike`, with the
-#: parameters of `equality_parameters`. Two conditions, because each has its own index.
+#: parameters of `equality_parameters`. Each condition has its own index, so that no version's schema is read.
 MAY_EQUAL: Final = f"""(EXISTS (
     SELECT FROM alike d JOIN subjects_schemaversion v ON v.schema_id = d.id
     WHERE v.subject_id + 0 = (SELECT id FROM place) AND v.deleted_at IS NULL
-) OR EXISTS (
-    SELECT FROM subjects_schemaversion v JOIN subjects_schema d ON d.id = v.schema_id
-    WHERE v.subject_id = (SELECT id FROM place) AND v.deleted_at IS NULL AND (
-        CASE WHEN %(number)s::integer IS NULL THEN d.metadata -> 'properties' ? '{VERSION_PROPERTY}'
-            ELSE v.version = %(number)s::integer END
-        OR (NOT %(refers)s::boolean AND EXISTS (SELECT FROM subjects_schemareference r WHERE r.schema_id = d.id)))
-))"""  # noqa: S608
+) OR CASE WHEN %(number)s::integer IS NULL THEN EXISTS (
+    SELECT FROM subjects_schema d WHERE d.id = ANY({_LIVE_SCHEMAS}) AND d.metadata -> 'properties' ? '{VERSION_PROPERTY}'
+) ELSE EXISTS (
+    SELECT FROM subjects_schemaversion v
+    WHERE v.subject_id = (SELECT id FROM place) AND v.version = %(number)s::integer AND v.deleted_at IS NULL
+) END OR (NOT %(refers)s::boolean AND EXISTS (
+    SELECT FROM subjects_schemareference r WHERE r.schema_id = ANY({_LIVE_SCHEMAS})
+)))"""  # noqa: S608
 
 
 def equality_parameters(submission: Submission | None, canonical: str) -> dict[str, Any]:

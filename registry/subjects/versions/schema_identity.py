@@ -34,7 +34,7 @@ def identify(
     """Return the identity of a schema: its type, canonical text, references with versions, metadata and rule set."""
     return Identity(
         digest=digest_of(schema_type, canonical, references, metadata, rule_set),
-        guid=_guid(canonical, references, metadata or {}, rule_set or {}),
+        guid=guid_of(canonical, references, metadata, rule_set),
     )
 
 
@@ -57,14 +57,17 @@ def digest_of(
     return hashlib.sha256(_bytes(data)).hexdigest()
 
 
-def _guid(
-    canonical: str, references: Sequence[Reference], metadata: Mapping[str, Any], rule_set: Mapping[str, Any]
+def guid_of(
+    canonical: str,
+    references: Sequence[Reference],
+    metadata: Mapping[str, Any] | None,
+    rule_set: Mapping[str, Any] | None,
 ) -> uuid.UUID:
     """Return the MD5 of the parts, computed as Confluent does: messages that carry its GUIDs are found here too."""
     hashed = hashlib.md5(_bytes(canonical), usedforsecurity=False)
     for reference in references:
         hashed.update(_bytes(reference.name + reference.subject) + struct.pack(">i", reference.version))
-    for part in (*_metadata_parts(metadata), *_rule_set_parts(rule_set)):
+    for part in (*_metadata_parts(metadata or {}), *_rule_set_parts(rule_set or {})):
         hashed.update(_bytes(part))
     return uuid.UUID(bytes=hashed.digest())
 
