@@ -58,17 +58,18 @@ def describe(
     settings: Mapping[str, Any] | None = None,
     sink: str | None = None,
     options: Mapping[str, Any] | None = None,
+    trigger: Mapping[str, Any] | None = None,
     topic_ids: bool = False,
 ) -> dict[str, Any]:
     """Return the description of a streaming DataFrame or of a running StreamingQuery; reads no data, starts nothing.
 
-    `settings` are those of the query's start that the session doesn't have yet; `options` those of its sink. A query
-    knows its output mode and its sink; for a DataFrame, give them here. With `topic_ids`, Kafka is asked for the ids of
+    `settings` are those of the query's start that the session doesn't have yet; `options` those of its sink, and
+    `trigger` what the writer's `trigger` is given. A query knows its output mode and its sink; for a DataFrame, give them here. With `topic_ids`, Kafka is asked for the ids of
     the topics: a topic that is deleted and created again has another. Raises ValueError for anything else, and for
     Spark Connect, whose client has no plan with types.
     """
     session, logical = _logical(query)
-    plan = Plan(physical_plan(session, logical))
+    plan = Plan(session, physical_plan(session, logical))
     running = getattr(query, "_jsq", None)
     if running is not None:
         stream = running.streamingQuery()
@@ -84,7 +85,9 @@ def describe(
         "sources": list(_sources(session if topic_ids else None, logical)),
         "sink": sink,
         "sink_options": {name: str(value) for name, value in (options or {}).items() if name in SINK_OPTIONS},
-        "refused": _refused(session, logical, output_mode),
+        "columns": str(logical.schema().toDDL()),
+        "is_continuous": "continuous" in (trigger or {}),
+        "refused": _refused(session, logical, output_mode, is_continuous="continuous" in (trigger or {})),
         "settings": {name: value for name, value in {**known, **changed}.items() if value is not None},
     }
 
@@ -126,19 +129,16 @@ def _watermarks(logical: Any) -> Iterator[dict[str, str]]:
             yield {"column": node.eventTime().name(), "delay": node.delay().toString()}
 
 
-def _refused(session: Any, logical: Any, output_mode: str | None) -> str | None:
+def _refused(session: Any, logical: Any, output_mode: str | None, *, is_continuous: bool) -> str | None:
     """Return why Spark doesn't start such a query with this output mode, whatever its checkpoint; None if it does."""
-    mode = (
-        getattr(session._jvm.org.apache.spark.sql.streaming.OutputMode, output_mode.capitalize())
-        if output_mode
-        else None
-    )
-    if mode is None:
+    if not output_mode:
         return None
+    mode = getattr(session._jvm.org.apache.spark.sql.streaming.OutputMode, output_mode.capitalize())()
+    checker = session._jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
     try:
-        session._jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker.checkForStreaming(
-            logical, mode()
-        )
+        checker.checkForStreaming(logical, mode)
+        if is_continuous:
+            checker.checkForContinuous(logical, mode)
     except PySparkException as error:
         return str(error).partition("\n")[0]
     return None

@@ -9,6 +9,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JError
 
 from schemadesk_spark.expressions import Columns, items
+from schemadesk_spark.functions import functions_of
 
 Json = dict[str, Any]
 #: nodes of a plan that don't change which rows reach an operator, or only by expressions that are described elsewhere
@@ -49,7 +50,8 @@ def walk(node: Any) -> Iterator[Any]:
 class Plan:
     """A physical plan, with its columns resolved."""
 
-    def __init__(self, root: Any) -> None:
+    def __init__(self, session: Any, root: Any) -> None:
+        self._session = session
         self._root = root
         self.columns = Columns()
         self._leaves = [node for node in walk(root) if not children(node)]
@@ -106,7 +108,17 @@ class Plan:
             "stores": {},
             "state_format": read(node, "stateFormatVersion"),
         }
-        return {**described, **describe(self, node), "input": list(self._input(node, "", self._key_columns(node)))}
+        made = {**described, **describe(self, node), "input": list(self._input(node, "", self._key_columns(node)))}
+        functions = [functions_of(self._session, each) for each in self._own_nodes(node)]
+        digests = {"functions": " ".join(filter(None, functions))} if any(functions) else {}
+        return {**made, "properties": {**made["properties"], **digests}}
+
+    def _own_nodes(self, node: Any) -> Iterator[Any]:
+        """Yield an operator and what is between it and its sources, or the stateful operators below."""
+        yield node
+        for child in children(node):
+            if not _is_stateful(child):
+                yield from self._own_nodes(child)
 
     def _key_columns(self, node: Any) -> frozenset[int]:
         keys = read(node, "keyExpressions") or read(node, "groupingAttributes")

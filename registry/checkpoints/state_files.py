@@ -6,7 +6,11 @@ provider, `.zip` of RocksDB) and every change after that (`.delta`, `.changelog`
 
 from __future__ import annotations
 
+import io
+import json
 import re
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -20,10 +24,10 @@ STATE_FILE: Final = re.compile(
     r"(?P<version>0|[1-9][0-9]{0,17})(?:_[0-9a-fA-F-]+)?\.(?P<kind>snapshot|zip|delta|changelog)"
 )
 SNAPSHOTS: Final = frozenset({"snapshot", "zip"})
+OF_ROCKSDB: Final = frozenset({"SSTs", "logs"})  # folders with files that a snapshot names
 MAX_STORES: Final = 5_000
 READ_BYTES: Final = 64 * 1024 * 1024  # of local files, to see whether they are whole
-#: how a compressed file starts, where its last part begins, and how that starts
-_ENDS: Final = ((b"LZ4Block", -21, b"LZ4Block"), (b"PK\3\4", -22, b"PK\5\6"))
+LZ4_END: Final = 21  # bytes of the empty block with which a compressed file ends
 Parts = tuple[str, ...]
 
 
@@ -73,7 +77,7 @@ def _stores(files: CheckpointFiles, operator: Operator) -> Iterator[Parts]:
 def _names(entries: Sequence[Entry]) -> Iterator[str]:
     """Yield the stores of a partition; the only one of most operators has no folder of its own, and no name."""
     named = [entry.name for entry in entries if entry.is_folder and not entry.name.startswith(("_", "."))]
-    yield from named or [""]
+    yield from [name for name in named if name not in OF_ROCKSDB] or [""]
 
 
 Written = Mapping[int, Sequence[tuple[str, Entry]]]
@@ -101,10 +105,34 @@ def _needed(written: Written, version: int) -> tuple[list[Entry], int | None]:
 
 
 def _is_whole(files: CheckpointFiles, parts: Parts) -> bool:
-    """Return whether a file fits the checksums beside it, and ends as its format does."""
+    """Return whether a file fits the checksums beside it and in it, ends as its format does, and has the files that it
+    names.
+    """
     try:
         content = files.read(*parts, limit=READ_BYTES)
     except Missing:  # removed by the running query
         return True
-    is_ended = next((content[at:].startswith(end) for start, at, end in _ENDS if content.startswith(start)), True)
-    return is_ended and fits_checksums(files, parts)
+    if not fits_checksums(files, parts):
+        return False
+    if content.startswith(b"LZ4Block"):
+        return content[-LZ4_END:].startswith(b"LZ4Block")
+    return not content.startswith(b"PK") or _is_snapshot(files, parts[:-1], content)
+
+
+def _is_snapshot(files: CheckpointFiles, folder: Parts, content: bytes) -> bool:
+    """Return whether RocksDB's archive of a version is whole, and the files of rows that its metadata names are there."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if archive.testzip() is not None:
+                return False
+            metadata = archive.read("metadata")
+    except (zipfile.BadZipFile, zlib.error):
+        return False
+    except (KeyError, NotImplementedError):  # of another form
+        return True
+    try:
+        named = json.loads(metadata.partition(b"\n")[2])["sstFiles"]
+        wanted = {str(each["dfsSstFileName"]) for each in named}
+    except (ValueError, LookupError, TypeError):
+        return True
+    return wanted <= {entry.name for entry in files.entries(*folder, "SSTs")}

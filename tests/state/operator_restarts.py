@@ -317,7 +317,8 @@ class Restarts:
         try:
             return describe(
                 self.query(side),
-                output_mode=side.mode, sink=sink, options=options, settings=settings, topic_ids=bool(self.topics),
+                output_mode=side.mode, sink=sink, options=options, settings=settings, trigger=TRIGGERS[side.trigger],
+                topic_ids=bool(self.topics),
             )  # fmt: skip
         except Exception:  # noqa: BLE001 - Spark says in many ways that it doesn't plan a query
             return None

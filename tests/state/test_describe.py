@@ -12,6 +12,7 @@ import pytest
 
 from registry.checkpoints import read_checkpoint
 from schemadesk_spark.expressions import Columns, shorten
+from schemadesk_spark.functions import parts_of
 from tests.toolchains import require_tools
 
 ROOT = Path(__file__).parents[2]
@@ -114,6 +115,26 @@ def test_a_window_of_windows_is_a_window_of_their_last_moments() -> None:
     assert shorten(text) == f"window({inner}.last, length 1800000000, slide 1800000000, start 0)"
 
 
+def test_a_digest_of_a_function_depends_on_what_it_does_alone() -> None:
+    def times(factor: int) -> Any:
+        return lambda value: value * factor
+
+    def plus(factor: int) -> Any:
+        return lambda value: value + factor
+
+    def calls(function: Any) -> Any:
+        def call(value: int) -> Any:
+            return function(value)
+
+        return call
+
+    digest = "\n".join
+    assert digest(parts_of(times(2))) == digest(parts_of(times(2)))
+    for other in (times(3), plus(2)):
+        assert digest(parts_of(times(2))) != digest(parts_of(other))
+        assert digest(parts_of(calls(times(2)))) != digest(parts_of(calls(other)))
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.requirement("DBX-4")
@@ -131,7 +152,9 @@ def test_a_description_has_what_the_plan_of_spark_has(tmp_path: Path) -> None:
             **operator,
             "keys": [key["expression"] for key in operator["keys"]],
             "values": [[value["expression"], value["fields"]] for value in operator["values"]],
+            "properties": {key: value for key, value in operator["properties"].items() if key != "functions"},
         }
+        assert bool(operator["properties"].get("functions")) is (name == "in pandas")
         assert {key: found[key] for key in expected} == expected, name
         assert len(described[name]["sources"]) == (2 if name == "join" else 1)
     (source,) = described["dedup"]["sources"]

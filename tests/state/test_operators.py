@@ -74,6 +74,8 @@ def test_the_recorded_checkpoints_can_be_read(tmp_path: Path) -> None:
     """They are as Spark left them, without rows of state: what a check before the restart reads."""
     for name in sorted({RECORD[row["name"]]["checkpoint"] for row in ROWS if "changes" not in row}):
         files = RECORDED["checkpoints"][name]
+        if not files:  # the restart begins with a new checkpoint
+            continue
         written_to(tmp_path / name, files)
         checkpoint = read_checkpoint(str(tmp_path / name), [tmp_path])
         assert checkpoint.last_committed_batch is not None

@@ -202,6 +202,8 @@ def test_a_watermark_removed_from_other_operators_is_not_judged(fixture: str) ->
     [
         ("limit", "limit", "9", "7", "fine", "LIMIT_CHANGED"),
         ("limit", "limit", "7", "9", "not checked", None),
+        ("pandas_state", "functions", "one", "other", "not checked", None),
+        ("pandas_state", "functions", "", "other", "fine", None),
         ("session_windows", "session", "session_window(t, 5 minutes)", "session_window(t, 9 minutes)", "silently wrong", "SESSION_CHANGED"),
     ],
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,9 @@ def test_described_topics(changed: dict[str, Any], verdict: str, rule: str | Non
         ({}, "fine", None),
         ({"sink": "parquet[/data/b]"}, "silently wrong", "SINK_FOLDER_CHANGED"),
         ({"sink": "FileSink[/data/a]"}, "fine", None),
-        ({"sink": "json[/data/a]"}, "not checked", None),
+        ({"sink": "json[/data/a]"}, "silently wrong", "SINK_FORMAT_CHANGED"),
+        ({"columns": "k STRING,v INT"}, "not checked", None),
+        ({"is_continuous": True}, "not checked", None),
         ({"sink": "ForeachBatchSink"}, "not checked", None),
         ({"sink_options": {"asyncProgressTrackingEnabled": "true"}}, "not checked", None),
         ({"refused": "[STREAMING_OUTPUT_MODE.INVALID] no"}, "refused", "QUERY_REFUSED"),
@@ -129,7 +132,14 @@ def test_described_sinks_and_formats(
 ) -> None:
     shutil.rmtree(reads_files / "state")
     files = [{"provider": "json", "path": "/data/orders"}]
-    running = {"schemadesk_spark": 1, "operators": [], "watermarks": [], "sources": files, "sink": "parquet[/data/a]"}
+    running = {
+        "schemadesk_spark": 1,
+        "operators": [],
+        "watermarks": [],
+        "sources": files,
+        "sink": "parquet[/data/a]",
+        "columns": "k STRING",
+    }
     check = check_state(
         str(reads_files), [reads_files], read_plan({"query": {**running, **changed}, "running": running})
     )
@@ -148,6 +158,7 @@ def test_state_files_must_be_there_and_whole(tmp_path: Path) -> None:
         return check.verdict, check.error
 
     lost = ("refused", "CANNOT_LOAD_STATE_STORE")
+    (store / "SSTs").mkdir()  # of RocksDB
     assert verdict() == ("fine", "")
     (store / "1.delta").write_bytes(b"")
     assert verdict() == lost
@@ -165,6 +176,17 @@ def test_state_files_must_be_there_and_whole(tmp_path: Path) -> None:
     (store / "1.snapshot").write_bytes(b"rows")
     (path / "state/0/2").rmdir()
     assert verdict() == ("fine", "")
+    (store / "1.snapshot").unlink()
+    for name, expected in (("1.sst", lost), ("", ("fine", ""))):
+        named = [{"dfsSstFileName": name}] if name else []
+        with zipfile.ZipFile(store / "1.zip", "w") as archive:
+            archive.writestr("metadata", f"v1\n{json.dumps({'sstFiles': named})}")
+        assert verdict() == expected
+    content = (store / "1.zip").read_bytes()
+    (store / "1.zip").write_bytes(content.replace(b"sstFiles", b"sstfiles", 1))
+    assert verdict() == lost
+    (store / "1.zip").write_bytes(content[:-30])
+    assert verdict() == lost
 
 
 @pytest.mark.requirement("DBX-4")

@@ -197,7 +197,7 @@ def _meanings(
     changes += _row_changes(_rows(before), _rows(planned), name, can_filter_keys=keeps_silent)
     for property_ in sorted(before.properties.keys() | planned.properties.keys()):
         one, other = (each.properties.get(property_, "") for each in (before, planned))
-        if one == other:
+        if one == other or (property_ == "functions" and not (one and other)):  # of a describe before it had them
             continue
         if property_ == "limit" and _is_less(other, one):
             changes.append(change(OPERATOR_RULES["LIMIT_CHANGED"], "", one, other))

@@ -58,7 +58,8 @@ class DescribedOperator:
 class Description:
     """A streaming query: its stateful operators by number, its sources, output mode, settings and sink.
 
-    `refused` is why Spark starts no such query, whatever the checkpoint; empty if it does.
+    `columns` is the DDL of its result; `refused` is why Spark starts no such query, whatever the checkpoint, and empty
+    if it does.
     """
 
     operators: tuple[DescribedOperator, ...]
@@ -68,6 +69,8 @@ class Description:
     settings: Mapping[str, str] = field(default_factory=dict)
     sink: str = ""
     sink_options: Mapping[str, str] = field(default_factory=dict)
+    columns: str = ""
+    is_continuous: bool = False
     refused: str = ""
 
 
@@ -90,6 +93,8 @@ def read_description(document: Any, pointer: str = "") -> Description:
         settings={str(name): str(value) for name, value in settings.items()},
         sink=_text(document, "sink"),
         sink_options=_texts(document, "sink_options"),
+        columns=_text(document, "columns"),
+        is_continuous=document.get("is_continuous") is True,
         refused=_text(document, "refused"),
     )
 

@@ -126,21 +126,32 @@ def _sink_of(text: str) -> tuple[bool, str]:
     return kind in _FILE_SINKS, path
 
 
+def _kind(sink: str) -> str:
+    return sink.partition("[")[0]
+
+
 def _sink_changes(query: Description, running: Description | None) -> Iterable[StateChange]:
     if running is None or not running.sink or not query.sink or running.sink == query.sink:
         return
     (wrote_files, before), (writes_files, after) = _sink_of(running.sink), _sink_of(query.sink)
+    sinks = (running.sink[:300], query.sink[:300])
     if writes_files and after and (before != after if before else not wrote_files):
-        yield change(SOURCE_RULES["SINK_FOLDER_CHANGED"], "", running.sink[:300], query.sink[:300])
+        yield change(SOURCE_RULES["SINK_FOLDER_CHANGED"], "", *sinks)
+    elif writes_files and wrote_files and before and "FileSink" not in (_kind(running.sink), _kind(query.sink)):
+        yield change(SOURCE_RULES["SINK_FORMAT_CHANGED"], "", *sinks)
 
 
 def _sink_doubts(query: Description, running: Description | None) -> Iterable[str]:
     if query.sink_options.get(ASYNC_PROGRESS, "").lower() == "true":
         yield "which rows are written twice (asynchronous progress tracking repeats batches after a restart)"
+    if query.is_continuous or (running is not None and running.is_continuous):
+        yield "continuous processing"
+    if running is not None and _sink_of(query.sink)[0] and "" != running.columns != query.columns != "":
+        yield f"the files of the sink (its columns {running.columns[:200]} become {query.columns[:200]})"
     if running is None or not running.sink or not query.sink or running.sink == query.sink:
         return
     (wrote_files, before), (writes_files, after) = _sink_of(running.sink), _sink_of(query.sink)
-    is_same = wrote_files and writes_files and before == after and "FileSink" in running.sink + query.sink
+    is_same = wrote_files and writes_files and before == after != ""
     if not is_same and not list(_sink_changes(query, running)):
         yield f"the sink ({running.sink[:200]} becomes {query.sink[:200]})"
 

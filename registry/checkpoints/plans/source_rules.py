@@ -112,5 +112,17 @@ _ROWS: Final = (
         "",
         _SINK_LOG,
     ),
+    StateRule(
+        "SINK_FORMAT_CHANGED",
+        "the sink changes from {before} to {after}",
+        "Spark writes files of the new format into the same folder. A reader of the old format fails or reads them "
+        "wrongly, and one of the new format the old files.",
+        "use another folder and a new checkpoint",
+        "DBX-4",
+        "silently wrong",
+        "",
+        "",
+        _SINK_LOG,
+    ),
 )
 SOURCE_RULES: Final[Mapping[str, StateRule]] = {rule.id: rule for rule in _ROWS}
