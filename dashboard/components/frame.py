@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from dashboard.components.badges import EnvironmentKind
 from dashboard.components.links import subject_crumbs, subject_parts, subjects_url, switch_url
 from dashboard.components.tour import tour_bar
-from dashboard.components.widgets import Action, Crumb, Environment, Frame, Mirror, Section, SubPage, Travel
+from dashboard.components.widgets import Action, Crumb, Environment, Frame, Section, SubPage, Travel
 from dashboard.people.sign_in import signed_in_by
 from registry.access.permission_filters import extent_of
 from registry.access.request_origin import is_local
@@ -104,7 +104,8 @@ def make_frame(
         crumbs=crumbs,
         parts=parts,
         environments=tuple(environment_of(name, order, url=locate(name), current=name == registry) for name in names),
-        mirror=None if is_past else _mirror(mirror, actor),
+        mirror=None if is_past else mirror,
+        refresh=None if is_past or mirror is None else refresh_action(mirror, actor),
         travel=travel,
         open_findings=counts["findings"],
         waiting_requests=0 if is_past else _waiting(actor) if waiting is None else waiting,
@@ -139,20 +140,6 @@ def _counts(actor: Actor, *, is_past: bool) -> Counter[str]:
 
 def _waiting(actor: Actor) -> int:
     return count_waiting_for(actor.user_id, actor.grants) if actor.user_id else 0
-
-
-def _mirror(state: MirrorState | None, actor: Actor) -> Mirror | None:
-    if state is None:
-        return None
-    return Mirror(
-        url=state.url,
-        synced_at=state.synced_at,
-        stale=state.is_stale,
-        problem=state.error,
-        failing_since=state.failing_since,
-        under_way=state.is_running or state.is_queued,
-        refresh=refresh_action(state, actor),
-    )
 
 
 def refresh_action(state: MirrorState, actor: Actor) -> Action:

@@ -240,8 +240,7 @@ _API_LISTS: Final[Mapping[str, _List]] = {
     "versions": _List("/api/v1/registries/{registry}/subjects/{subject}/life", {"at": "at"}),
     "policy": _List("/api/v1/registries/{registry}/policy", {"cursor": "cursor", "at": "at"}),
     "what-if": _List(
-        "/api/v1/registries/{registry}/what-if",
-        {name: name for name in ("level", "context", "subject", "cursor")},
+        "/api/v1/registries/{registry}/what-if", {name: name for name in ("level", "context", "subject", "cursor")}
     ),
     "requests": _List(
         "/api/v1/promotions",

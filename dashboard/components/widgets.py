@@ -11,6 +11,7 @@ from dashboard.components.badges import EnvironmentKind
 from dashboard.components.tour import TourBar
 from dashboard.components.translation import gettext_lazy as _
 from registry.access.permission_filters import WHOLE, Extent
+from registry.subjects.policy.registries import MirrorState
 
 #: maximum characters of an environment's name above a column
 LONGEST_LABEL = 40
@@ -78,22 +79,6 @@ class SubPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mirror:
-    """The banner of a mirror: its origin, its last sync (None: never), and its problem and since when.
-
-    `refresh` syncs it now and returns to the page.
-    """
-
-    url: str
-    synced_at: datetime | None
-    stale: bool = False
-    problem: str = ""
-    failing_since: datetime | None = None
-    under_way: bool = False
-    refresh: Action | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Travel:
     """The time travel of a page: `at` is the moment shown, None for now; `moment` is its text in UTC.
 
@@ -112,8 +97,8 @@ class Frame:
     """The frame of a page.
 
     `title` is the heading (h1) and the window's title; `code` says that it is a name in monospace. `environments` are
-    in promotion order, at most one `current`; `parts` are the tabs; `mirror` says how old a remote registry's copy is.
-    The two counts are badges in the navigation (0 hides them). Relative times count from `now`. `travel` is None if the
+    in promotion order, at most one `current`; `parts` are the tabs; `mirror` says how old a remote registry's copy is,
+    and `refresh` syncs it now. The two counts are badges in the navigation (0 hides them). Relative times count from `now`. `travel` is None if the
     page can't show the past. `readable` is what the reader may read. `tour` is the step that the page is opened for.
     """
 
@@ -124,7 +109,8 @@ class Frame:
     crumbs: tuple[Crumb, ...] = ()
     parts: tuple[SubPage, ...] = ()
     environments: tuple[Environment, ...] = ()
-    mirror: Mirror | None = None
+    mirror: MirrorState | None = None
+    refresh: Action | None = None
     travel: Travel | None = None
     open_findings: int = 0
     waiting_requests: int = 0

@@ -184,11 +184,7 @@ def _shows() -> dict[str, str]:
 def _preview(actor: Actor) -> Action:
     reason = "" if may_somewhere(actor, "promotion.request") else refusal(actor, "promotion.request")
     return Action(
-        label=gettext("Preview plan"),
-        url=reverse("ui:promotion_request"),
-        reason=reason,
-        tone="primary",
-        icon="eye",
+        label=gettext("Preview plan"), url=reverse("ui:promotion_request"), reason=reason, tone="primary", icon="eye"
     )
 
 

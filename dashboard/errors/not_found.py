@@ -5,7 +5,7 @@ Only readers who may read the audit event of the removal see it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
@@ -193,16 +193,19 @@ def _named(registry: str, subject: str, actor: Actor) -> tuple[Kind, AuditEntry,
     return (_SUBJECT, entry, (Link(label=label, url=subjects_url(registry)),)) if entry else None
 
 
+#: page of others of a kind → its label
+_OTHERS: Final = {
+    "sources": _("Sources"),
+    "findings": _("Findings"),
+    "promotions": _("Promotions"),
+    "queries": _("Queries"),
+    "environments": _("Environments"),
+    "webhooks": _("Webhooks"),
+}
+
+
 def _others(kind: Kind) -> tuple[Link, ...]:
-    labels: dict[str, Callable[[], str]] = {
-        "sources": lambda: gettext("Sources"),
-        "findings": lambda: gettext("Findings"),
-        "promotions": lambda: gettext("Promotions"),
-        "queries": lambda: gettext("Queries"),
-        "environments": lambda: gettext("Environments"),
-        "webhooks": lambda: gettext("Webhooks"),
-    }
-    return (Link(label=labels[kind.others](), url=reverse(f"ui:{kind.others}")),)
+    return (Link(label=_OTHERS[kind.others], url=reverse(f"ui:{kind.others}")),)
 
 
 def _event(kind: Kind, actor: Actor, *, row_id: str = "", where: Q | None = None) -> AuditEntry | None:

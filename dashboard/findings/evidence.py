@@ -214,28 +214,12 @@ COLUMNS: Final = {
         (_("First time"), "first_time"),
         (_("Last time"), "last_time"),
     ),
-    value_types.SampleRow: (
-        (_("Partition"), "partition"),
-        (_("Offset"), "offset"),
-        (_("Message"), "value"),
-    ),
+    value_types.SampleRow: ((_("Partition"), "partition"), (_("Offset"), "offset"), (_("Message"), "value")),
     value_types.MessageRow: ((_("Partition"), "partition"), (_("Offset"), "offset")),
-    value_types.FailureRow: (
-        (_("Partition"), "partition"),
-        (_("Offset"), "offset"),
-        (_("Reason"), "reason"),
-    ),
-    value_types.ExpiredRow: (
-        (_("Partition"), "partition"),
-        (_("From offset"), "start"),
-        (_("To offset"), "end"),
-    ),
+    value_types.FailureRow: ((_("Partition"), "partition"), (_("Offset"), "offset"), (_("Reason"), "reason")),
+    value_types.ExpiredRow: ((_("Partition"), "partition"), (_("From offset"), "start"), (_("To offset"), "end")),
     value_types.FieldChangeRow: ((_("Field"), "field"), (_("Before"), "before"), (_("After"), "after")),
-    value_types.FieldDepartureRow: (
-        (_("Field"), "field"),
-        (_("Declared"), "before"),
-        (_("In the state"), "after"),
-    ),
+    value_types.FieldDepartureRow: ((_("Field"), "field"), (_("Declared"), "before"), (_("In the state"), "after")),
     value_types.DayRow: (
         (_("When"), "when"),
         (_("Messages"), "messages"),

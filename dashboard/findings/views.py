@@ -158,22 +158,14 @@ def mute_end(request: HttpRequest, mute_id: int) -> HttpResponse:
     return redirect("ui:mutes")
 
 
-_DECISIONS = (
-    ("acknowledge", AcknowledgeForm),
-    ("reopen", ReopenFindingForm),
-    ("assign", AssignForm),
-)
+_DECISIONS = (("acknowledge", AcknowledgeForm), ("reopen", ReopenFindingForm), ("assign", AssignForm))
 urlpatterns = [
     path("findings", finding_list, name="findings"),
     path("findings/decide", findings_decide, name="findings_decide"),
     path("findings/<int:finding_id>", finding_page, name="finding"),
     path("findings/<int:finding_id>/offsets", finding_offsets, name="finding_offsets"),
     *(
-        path(
-            f"findings/<int:finding_id>/{name}",
-            FindingFormView.as_view(form_class=form),
-            name=f"finding_{name}",
-        )
+        path(f"findings/<int:finding_id>/{name}", FindingFormView.as_view(form_class=form), name=f"finding_{name}")
         for name, form in _DECISIONS
     ),
     path("mutes", MuteView.as_view(), name="mutes"),

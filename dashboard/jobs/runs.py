@@ -105,24 +105,13 @@ def schedule_rows(runs: Runs) -> list[JobRow]:
 
 def _scheduled(name: str, entry: Mapping[str, Any], run: RunInfo | None) -> JobRow:
     seconds = entry["schedule"] if isinstance(entry["schedule"], int | float) else None
-    row = JobRow(
-        name=str(_WORDS.get(name, name)),
-        state=JobState.NEVER,
-        about=gettext("every %(time)s") % {"time": format_duration(int(seconds))}
-        if seconds
-        else str(entry["schedule"]),
-    )
+    about = gettext("every %(time)s") % {"time": format_duration(int(seconds))} if seconds else str(entry["schedule"])
+    row = JobRow(name=str(_WORDS.get(name, name)), state=JobState.NEVER, about=about)
     if run is None:
         return row
-    return replace(
-        row,
-        state=_STATES[run.state],
-        last_at=run.finished_at,
-        seconds=run.seconds,
-        next_at=run.started_at + timedelta(seconds=seconds) if seconds else None,
-        error=run.error,
-        run=run,
-    )
+    next_at = run.started_at + timedelta(seconds=seconds) if seconds else None
+    row = replace(row, state=_STATES[run.state], last_at=run.finished_at, seconds=run.seconds)
+    return replace(row, next_at=next_at, error=run.error, run=run)
 
 
 def queue_rows() -> list[JobRow]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from django.contrib import messages
@@ -169,12 +170,8 @@ def _act(request: HttpRequest, webhook: str, message: str, action: Callable[[], 
 @require_POST
 def webhook_test(request: HttpRequest, webhook: str) -> HttpResponse:
     """Queue a test message."""
-    return _act(
-        request,
-        webhook,
-        gettext("Test message queued."),
-        lambda: webhook_services.send_test(webhook=webhook, by=page_actor(request)),
-    )
+    test = partial(webhook_services.send_test, webhook=webhook, by=page_actor(request))
+    return _act(request, webhook, gettext("Test message queued."), test)
 
 
 @require_POST
@@ -183,20 +180,12 @@ def webhook_switch(request: HttpRequest, webhook: str) -> HttpResponse:
     actor = page_actor(request)
     on = not selectors.get_webhook(actor, webhook).active
     message = gettext("Webhook turned on. Queued messages will be sent.") if on else gettext("Webhook turned off.")
-    return _act(
-        request,
-        webhook,
-        message,
-        lambda: webhook_services.update_webhook(webhook=webhook, changes={"active": on}, by=actor),
-    )
+    switch = partial(webhook_services.update_webhook, webhook=webhook, changes={"active": on}, by=actor)
+    return _act(request, webhook, message, switch)
 
 
 @require_POST
 def webhook_replay(request: HttpRequest, webhook: str, delivery_id: int) -> HttpResponse:
     """Deliver a message again."""
-    return _act(
-        request,
-        webhook,
-        gettext("Delivery queued again, with the same webhook-id."),
-        lambda: webhook_services.replay(webhook=webhook, delivery_id=delivery_id, by=page_actor(request)),
-    )
+    replay = partial(webhook_services.replay, webhook=webhook, delivery_id=delivery_id, by=page_actor(request))
+    return _act(request, webhook, gettext("Delivery queued again, with the same webhook-id."), replay)

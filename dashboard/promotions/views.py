@@ -173,11 +173,7 @@ urlpatterns = [
     path("promotions/<int:request_id>/evidence.json", evidence_json, name="promotion_evidence_json"),
     path("promotions/<int:request_id>/replay", replay.replay, name="promotion_replay"),
     *(
-        path(
-            f"promotions/<int:request_id>/{route}",
-            RequestFormView.as_view(form_class=form),
-            name=f"promotion_{name}",
-        )
+        path(f"promotions/<int:request_id>/{route}", RequestFormView.as_view(form_class=form), name=f"promotion_{name}")
         for route, name, form in _FORMS
     ),
 ]

@@ -43,23 +43,14 @@ SAID: Final[Mapping[str, tuple[str, Mapping[Any, str]]]] = {
         _("Normalize"),
         {True: _("texts that differ only in order are one schema"), False: _("texts are kept as sent")},
     ),
-    "profile": (
-        _("Verdict by"),
-        PROFILE_LABELS,
-    ),
+    "profile": (_("Verdict by"), PROFILE_LABELS),
     "policy": (_("Additional rules"), {}),
     "alias": (_("Alias for"), {}),
     "alias_for_deks": (_("Alias for keys"), {}),
     "compatibility_policy": (_("Compatibility policy"), {}),
     "compatibility_group": (_("Compared within group"), {}),
-    "validate_fields": (
-        _("Reserved fields"),
-        {True: _("are protected"), False: _("aren’t protected")},
-    ),
-    "validate_new_schemas": (
-        _("Defaults of new schemas"),
-        {True: _("are checked"), False: _("aren’t checked")},
-    ),
+    "validate_fields": (_("Reserved fields"), {True: _("are protected"), False: _("aren’t protected")}),
+    "validate_new_schemas": (_("Defaults of new schemas"), {True: _("are checked"), False: _("aren’t checked")}),
     "validate_rules": (_("Rules"), {True: _("are checked"), False: _("aren’t checked")}),
 }
 #: settings that are objects: the page only says that they are set; the API has their values

@@ -193,11 +193,7 @@ def copy_bring(request: HttpRequest, registry: str, copy_id: int) -> HttpRespons
     ways = archive.asked_ways(request)
     try:
         done = apply_copy(
-            registry=registry,
-            number=copy_id,
-            ways=ways,
-            digest=form_text(request.POST, "plan"),
-            by=page_actor(request),
+            registry=registry, number=copy_id, ways=ways, digest=form_text(request.POST, "plan"), by=page_actor(request)
         )
     except (Conflict, InvalidInput) as error:
         messages.error(request, error.placed)

@@ -163,69 +163,56 @@ def _behind(behind: dict[str, Any]) -> str:
 
 def notes_on(read: dict[str, Any]) -> tuple[str, ...]:
     """Say what a scan omitted or couldn't read, one sentence each."""
-    notes = []
+    return tuple(_notes(read))
+
+
+def _notes(read: dict[str, Any]) -> Iterator[str]:
     if reached := read.get("bound_reached"):
-        notes.append(
-            gettext("The scan reached its limit of %(reached)s. The next scan continues from there.")
-            % {"reached": BOUNDS.get(reached, reached)}
-        )
+        limit = gettext("The scan reached its limit of %(reached)s. The next scan continues from there.")
+        yield limit % {"reached": BOUNDS.get(reached, reached)}
     if behind := read.get("behind"):
-        notes.append(_behind(behind))
+        yield _behind(behind)
     if problem := read.get("rows_problem"):
-        notes.append(f"{problem[:1].upper()}{problem[1:].rstrip('.')}.")
+        yield f"{problem[:1].upper()}{problem[1:].rstrip('.')}."
     if names := _names(read.get("unreadable"), "topic"):
-        notes.append(
-            counted(
-                len(names),
-                "%(n)s topic couldn’t be read: %(names)s. The reasons are below.",
-                "%(n)s topics couldn’t be read: %(names)s. The reasons are below.",
-                names=listed(names),
-            )
+        yield counted(
+            len(names),
+            "%(n)s topic couldn’t be read: %(names)s. The reasons are below.",
+            "%(n)s topics couldn’t be read: %(names)s. The reasons are below.",
+            names=listed(names),
         )
     if gone := [str(name) for name in read.get("gone", ())]:
-        notes.append(
-            gettext("The cluster no longer has %(listed)s. Their findings are kept.") % {"listed": listed(gone)}
-        )
+        yield gettext("The cluster no longer has %(listed)s. Their findings are kept.") % {"listed": listed(gone)}
     if restarted := [str(name) for name in read.get("restarted", ())]:
-        notes.append(
-            counted(
-                len(restarted),
-                "%(n)s topic was deleted and recreated, so it was read from its start: %(names)s.",
-                "%(n)s topics were deleted and recreated, so they were read from their start: %(names)s.",
-                names=listed(restarted),
-            )
+        yield counted(
+            len(restarted),
+            "%(n)s topic was deleted and recreated, so it was read from its start: %(names)s.",
+            "%(n)s topics were deleted and recreated, so they were read from their start: %(names)s.",
+            names=listed(restarted),
         )
     if expired := read.get("expired"):
-        lost = sum(row["end"] - row["start"] for row in expired)
-        notes.append(
-            counted(
-                lost,
-                "%(n)s message expired before a scan could read it: its content is unknown.",
-                "%(n)s messages expired before a scan could read them: their content is unknown.",
-            )
+        yield counted(
+            sum(row["end"] - row["start"] for row in expired),
+            "%(n)s message expired before a scan could read it: its content is unknown.",
+            "%(n)s messages expired before a scan could read them: their content is unknown.",
         )
     if unused := read.get("schemas_not_used"):
-        notes.append(
-            counted(
-                len({(row.get("framing"), row.get("mark")) for row in unused}),
-                "%(n)s schema couldn’t be used for decoding. See below.",
-                "%(n)s schemas couldn’t be used for decoding. See below.",
-            )
+        yield counted(
+            len({(row.get("framing"), row.get("mark")) for row in unused}),
+            "%(n)s schema couldn’t be used for decoding. See below.",
+            "%(n)s schemas couldn’t be used for decoding. See below.",
         )
-    notes += _unchecked(read)
-    notes += map(str, read.get("notes", ()))
+    yield from _unchecked(read)
+    yield from map(str, read.get("notes", ()))
     if unread := [str(name) for name in read.get("looked_at", {}).get("connectors_not_read", ())]:
-        notes.append(gettext("The configuration of %(listed)s couldn’t be read.") % {"listed": listed(unread)})
-    notes += [
-        counted(
+        yield gettext("The configuration of %(listed)s couldn’t be read.") % {"listed": listed(unread)}
+    for name, number in read.get("left_out", {}).items():
+        yield counted(
             number,
             "%(n)s more row of %(name)s was not stored.",
             "%(n)s more rows of %(name)s were not stored.",
             name=name,
         )
-        for name, number in read.get("left_out", {}).items()
-    ]
-    return tuple(notes)
 
 
 def _unchecked(read: Mapping[str, Any]) -> Iterator[str]:

@@ -136,9 +136,7 @@ def tag_chips(registry: str, tags: Iterable[str]) -> tuple[TagChip, ...]:
     base = subjects_url(registry) if registry else ""
     return tuple(
         TagChip(
-            word=tag,
-            url=f"{base}?{urlencode({'tag': tag.lower()})}" if registry else "",
-            personal=is_personal_tag(tag),
+            word=tag, url=f"{base}?{urlencode({'tag': tag.lower()})}" if registry else "", personal=is_personal_tag(tag)
         )
         for tag in tags
     )

@@ -105,11 +105,7 @@ FILTERS: Final = {
             name="level_from",
             chip=_("level"),
             label=_("Source of the level"),
-            values={
-                "": _("Own or inherited level"),
-                OWN: _("Own level"),
-                INHERITED: _("Inherited level"),
-            },
+            values={"": _("Own or inherited level"), OWN: _("Own level"), INHERITED: _("Inherited level")},
             is_rarer=True,
         ),
         SubjectListFilter(

@@ -20,7 +20,7 @@ from dashboard.components.translation import counted, listing
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Action
 from dashboard.registries.policy_forms import MODE_SENTENCES, scoped_url
-from dashboard.subjects.lifecycle import LifeMark, LifeState, marks_of
+from dashboard.subjects.lifecycle import LifeMark, LifeState, life_mark, marks_of
 from dashboard.subjects.presenters import SubjectSetting, TopicLink, TopicLinks
 from registry.access.name_patterns import pattern_of
 from registry.access.roles import Actor, may, refusal
@@ -114,27 +114,18 @@ def more_actions(
     request: HttpRequest, registry: str, name: SubjectName, *, live: bool, selected: int
 ) -> tuple[Action, ...]:
     """Return the rare actions; their pages say why one is refused."""
-    own = name.qualified
-    actions = [
-        Action(label=gettext("Simulate with data"), url=subject_url(registry, own, "simulate"), icon="play")
-        if live
-        else None,
-        Action(label=gettext("Try a rule on messages"), url=subject_url(registry, own, "try-rule"), icon="play")
-        if live
-        else None,
-        Action(label=gettext("Show on map"), url=map_url(subject_node(registry, own)), icon="list-tree"),
-        Action(
-            label=gettext("Describe"), url=f"{subject_url(registry, own, version=selected)}#note", icon="message-square"
-        ),
-        Action(label=gettext("Subscribe"), url=subscribe_url(registry, name), icon="inbox")
-        if page_actor(request).user_id is not None
-        else None,
-        Action(label=gettext("Policy"), url=policy_url(registry, name), icon="lock")
-        if may(page_actor(request), "schema.read", registry=registry)
-        else None,
-        Action(label=gettext("Retire …"), url=subject_url(registry, own, "retire"), icon="x"),
-    ]
-    return tuple(action for action in actions if action is not None)
+    own, actor = name.qualified, page_actor(request)
+    reads_all, described = may(actor, "schema.read", registry=registry), subject_url(registry, own, version=selected)
+    actions = (
+        (live, gettext("Simulate with data"), subject_url(registry, own, "simulate"), "play"),
+        (live, gettext("Try a rule on messages"), subject_url(registry, own, "try-rule"), "play"),
+        (True, gettext("Show on map"), map_url(subject_node(registry, own)), "list-tree"),
+        (True, gettext("Describe"), f"{described}#note", "message-square"),
+        (actor.user_id is not None, gettext("Subscribe"), subscribe_url(registry, name), "inbox"),
+        (reads_all, gettext("Policy"), policy_url(registry, name), "lock"),
+        (True, gettext("Retire …"), subject_url(registry, own, "retire"), "x"),
+    )
+    return tuple(Action(label=label, url=url, icon=icon) for applies, label, url, icon in actions if applies)
 
 
 def subscribe_url(registry: str, name: SubjectName) -> str:
@@ -263,11 +254,7 @@ def _asked_of_all(directions: Sequence[str], versions: int) -> str:
 def state_mark(lives: Mapping[int, VersionTimeline], newest: int | None) -> LifeMark:
     """Return the state of the subject: that of its newest live version."""
     if newest is None or newest not in lives:
-        return LifeMark(
-            state=LifeState.DELETED,
-            word=LifeState.DELETED.look.word,
-            sentence=gettext("All versions are soft-deleted."),
-        )
+        return life_mark(LifeState.DELETED, gettext("All versions are soft-deleted."))
     life = lives[newest]
     version = {"version": newest}
     marks = marks_of(life)
@@ -280,11 +267,7 @@ def state_mark(lives: Mapping[int, VersionTimeline], newest: int | None) -> Life
             word=gettext("Released to %(where)s") % {"where": where},
             sentence=gettext("The newest version, %(version)s, was released there by a request.") % version,
         )
-    return LifeMark(
-        state=LifeState.REGISTERED,
-        word=LifeState.REGISTERED.look.word,
-        sentence=gettext("The newest version, %(version)s, is active.") % version,
-    )
+    return life_mark(LifeState.REGISTERED, gettext("The newest version, %(version)s, is active.") % version)
 
 
 def topic_links(actor: Actor, registry: Registry, name: SubjectName, own: Iterable[Topic]) -> TopicLinks:

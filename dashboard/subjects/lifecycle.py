@@ -205,9 +205,17 @@ class LeastPart:
     set_refused: str = ""
 
 
+def life_mark(state: LifeState, sentence: str) -> LifeMark:
+    """Return the mark of a state under its own label."""
+    return LifeMark(state=state, word=state.look.word, sentence=sentence)
+
+
 def marks_of(life: VersionTimeline) -> tuple[LifeMark, ...]:
     """Return the states shown in a version's row; releases are shown by environment instead."""
-    marks = [_ghost()] if life.is_ghost else []
+    marks = []
+    if life.is_ghost:
+        sentence = gettext("It was registered without a request. Request its adoption, or quarantine it.")
+        marks.append(life_mark(LifeState.GHOST, sentence))
     marks += [
         LifeMark(
             state=LifeState.of(request.state),
@@ -222,14 +230,6 @@ def marks_of(life: VersionTimeline) -> tuple[LifeMark, ...]:
     if life.standing is not None:
         marks.append(standing_mark(life.standing))
     return tuple(marks)
-
-
-def _ghost() -> LifeMark:
-    return LifeMark(
-        state=LifeState.GHOST,
-        word=LifeState.GHOST.look.word,
-        sentence=gettext("It was registered without a request. Request its adoption, or quarantine it."),
-    )
 
 
 def standing_mark(standing: Standing) -> LifeMark:

@@ -212,9 +212,9 @@ class _Drawing:
 
     def picture(self) -> GraphPicture:
         """Return the boxes and lines."""
-        left, left_pairs = self._columns(self.graph.dependants, self.graph.more_dependants, -1)
-        right, right_pairs = self._columns(self.graph.references, self.graph.more_references, 1)
         root: _Key = (self.graph.subject, self.graph.version)
+        left, left_pairs = self._columns(root, self.graph.dependants, self.graph.more_dependants, -1)
+        right, right_pairs = self._columns(root, self.graph.references, self.graph.more_references, 1)
         columns = [*reversed(left), _Column(0, {}, 0), *right]
         height = max(_height(column.length) for column in columns)
         positions: dict[tuple[int, _Key], tuple[int, int]] = {}
@@ -230,10 +230,8 @@ class _Drawing:
                 boxes.append(self._box(*positions[column.step, key], column.step, node))
             if column.more:
                 boxes.append(self._rest(x, top + len(column.nodes) * (BOX_HEIGHT + SPACE), column))
-        pairs = [((-step, near), (-step - 1, far), far_node) for step, near, far, far_node in left_pairs]
-        edges = [_edge(positions[far], positions[near], node) for near, far, node in self._rooted(pairs, root)]
-        pairs = [((step, near), (step + 1, far), far_node) for step, near, far, far_node in right_pairs]
-        edges += [_edge(positions[near], positions[far], node) for near, far, node in self._rooted(pairs, root)]
+        edges = [_edge(positions[-step - 1, far], positions[-step, near], node) for step, near, far, node in left_pairs]
+        edges += [_edge(positions[step, near], positions[step + 1, far], node) for step, near, far, node in right_pairs]
         return GraphPicture(
             width=len(columns) * (BOX_WIDTH + GAP) - GAP + 4,
             height=height + 4,
@@ -245,14 +243,12 @@ class _Drawing:
         )
 
     def _columns(
-        self, nodes: Sequence[ReferenceNode], more: int, direction: int
-    ) -> tuple[list[_Column], list[tuple[int, _Key | None, _Key, ReferenceNode]]]:
-        """Return up to two columns, and the pairs of a box and one a step farther; None is the root."""
+        self, root: _Key, nodes: Sequence[ReferenceNode], more: int, direction: int
+    ) -> tuple[list[_Column], list[tuple[int, _Key, _Key, ReferenceNode]]]:
+        """Return up to two columns, and the pairs of a box and one a step farther from the root."""
         near = _unique(nodes)
         first = _Column(direction, dict(list(near.items())[:MAX_BOXES]), more + max(0, len(near) - MAX_BOXES))
-        pairs: list[tuple[int, _Key | None, _Key, ReferenceNode]] = [
-            (0, None, key, node) for key, node in first.nodes.items()
-        ]
+        pairs = [(0, root, key, node) for key, node in first.nodes.items()]
         beyond = _unique(item for node in first.nodes.values() for item in node.nodes)
         hidden = sum(node.more for node in first.nodes.values())
         second = _Column(
@@ -261,12 +257,6 @@ class _Drawing:
         for key, node in first.nodes.items():
             pairs += [(1, key, _key(item), item) for item in node.nodes if _key(item) in second.nodes]
         return [column for column in (first, second) if column.length], pairs
-
-    @staticmethod
-    def _rooted(
-        pairs: Iterable[tuple[tuple[int, _Key | None], tuple[int, _Key], ReferenceNode]], root: _Key
-    ) -> list[tuple[tuple[int, _Key], tuple[int, _Key], ReferenceNode]]:
-        return [((step, key or root), far, node) for (step, key), far, node in pairs]
 
     def _root(self, x: int, y: int) -> GraphBox:
         name = self.graph.subject.qualified
