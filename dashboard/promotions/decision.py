@@ -27,30 +27,21 @@ from registry.promotions.checks.consumers import CONSUMERS
 from registry.promotions.checks.context import EVIDENCE, THREADS
 from registry.promotions.models import PromotionRequest, Review
 from registry.promotions.plan.types import SOURCE_DRIFT
-from registry.promotions.requests.preconditions import (
-    Condition,
-    applying,
-    approving,
-    no_reviewer,
-    refused,
-    review_of,
-    scheduling,
-    written,
-)
+from registry.promotions.requests import preconditions
 from registry.promotions.reviews.eligibility import AT_APPLYING, REVIEW
 from registry.promotions.selectors import EnvironmentInfo, RequestInfo, ReviewInfo
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import parse_subject
 
 
-def why_of(against: Iterable[Condition], info: RequestInfo, actor: Actor) -> tuple[WhyNot, ...]:
+def why_of(against: Iterable[preconditions.Condition], info: RequestInfo, actor: Actor) -> tuple[WhyNot, ...]:
     """Convert the conditions for the page."""
     return tuple(
         WhyNot(code=item.code, sentence=item.sentence, cure=item.cure, fix=_fix(item, info, actor)) for item in against
     )
 
 
-def _fix(item: Condition, info: RequestInfo, actor: Actor) -> Link | None:
+def _fix(item: preconditions.Condition, info: RequestInfo, actor: Actor) -> Link | None:
     """Return the link to where the condition can be fixed, None if there is no such page."""
     code = "evidence" if item.code.startswith("evidence.") and item.code != EVIDENCE else item.code
     if code == "rights" and actor.user_id is None:
@@ -64,7 +55,7 @@ def _fix(item: Condition, info: RequestInfo, actor: Actor) -> Link | None:
     return Link(label=label % {"target": info.target}, url=url) if url else None
 
 
-def _scan(item: Condition, info: RequestInfo) -> Link:
+def _scan(item: preconditions.Condition, info: RequestInfo) -> Link:
     """Link to the source whose topic must be scanned again because its evidence is missing or too old."""
     source = scanned_by(get_registry(info.target), parse_subject(_subject(item, info)))
     if source is None:
@@ -72,7 +63,7 @@ def _scan(item: Condition, info: RequestInfo) -> Link:
     return Link(label=gettext("Scan topic again"), url=reverse("ui:source", args=[source]))
 
 
-def _subject(item: Condition, info: RequestInfo) -> str:
+def _subject(item: preconditions.Condition, info: RequestInfo) -> str:
     return item.subject or info.subject.qualified
 
 
@@ -84,7 +75,7 @@ def _environment(info: RequestInfo) -> str:
     return reverse("ui:environment", args=[info.target])
 
 
-_Fix = tuple[str, Callable[[Condition, RequestInfo], str]]
+_Fix = tuple[str, Callable[[preconditions.Condition, RequestInfo], str]]
 _CHANGES: Final[_Fix] = (_("See breaking changes"), lambda item, info: f"{_page(info)}#changes")
 _RULES: Final[_Fix] = (_("Reviewers of %(target)s"), lambda item, info: f"{_environment(info)}#rules-title")
 _POLICY: Final[_Fix] = (_("Policy of %(target)s"), lambda item, info: reverse("ui:policy", args=[info.target]))
@@ -140,8 +131,8 @@ def review_panel(
     """Return the review form, with the reason for each disabled button; None if there is nothing to review."""
     if info.state not in PromotionRequest.PLANNED_STATES:
         return None
-    mine, base = review_of(info, actor), no_reviewer(info, actor)
-    against = approving(info, actor)
+    mine, base = preconditions.review_of(info, actor), preconditions.no_reviewer(info, actor)
+    against = preconditions.approving(info, actor)
     approve = next((item.sentence for item in against if not item.passable), "")
     others = base.sentence if base else ""
     changes, reject = others or _again(mine, Review.CHANGES), others or _again(mine, Review.REJECT)
@@ -158,7 +149,9 @@ def review_panel(
     )
 
 
-def _ask_to_override(form: ReviewForm, info: RequestInfo, against: Sequence[Condition], *, can_approve: bool) -> None:
+def _ask_to_override(
+    form: ReviewForm, info: RequestInfo, against: Sequence[preconditions.Condition], *, can_approve: bool
+) -> None:
     """Ask for a reason to override the checks that fail now, or will when the request is applied; else don't ask."""
     later_on = (
         [check for check in info.failing if check.get("overridable") and check.get("code") in AT_APPLYING]
@@ -200,7 +193,9 @@ def _comment_help(info: RequestInfo) -> str:
     return gettext("Required to request changes or to reject.")
 
 
-def _names_of(info: RequestInfo, against: Sequence[Condition], besides: Sequence[Mapping[str, Any]]) -> str:
+def _names_of(
+    info: RequestInfo, against: Sequence[preconditions.Condition], besides: Sequence[Mapping[str, Any]]
+) -> str:
     """Return the names of the failing checks that an approval may override, now or when it is applied."""
     passable = {(item.code, item.subject) for item in against if item.passable}
     checks = [check for check in info.failing if (check.get("code"), check.get("subject") or "") in passable]
@@ -218,7 +213,7 @@ def _again(mine: ReviewInfo | None, verdict: str) -> str:
 def labels_form(info: RequestInfo, actor: Actor, sent: ServiceForm | None = None) -> tuple[LabelsForm | None, str]:
     """Return the form that replaces the labels, and why the reader may not: only the requester and reviewers may."""
     part = info.requested_by_id, *info.needed.named_ids
-    lacking = "" if actor.user_id in part else refused(actor, REVIEW, info, written(info))
+    lacking = "" if actor.user_id in part else preconditions.refused(actor, REVIEW, info, preconditions.written(info))
     if not actor.user_id or (lacking and not info.labels):
         return None, ""
     form = sent if isinstance(sent, LabelsForm) else LabelsForm(initial={"labels": ", ".join(info.labels)})
@@ -237,7 +232,7 @@ def recheck_action(info: RequestInfo, actor: Actor) -> Action | None:
     if info.state not in (PromotionRequest.DRAFT, *PromotionRequest.PLANNED_STATES):
         return None
     names = [item.subject.qualified for item in info.items] or [info.subject.qualified]
-    reason = refused(actor, "promotion.request", info, names)
+    reason = preconditions.refused(actor, "promotion.request", info, names)
     if info.is_source_gone:
         reason = gettext("The source version no longer exists, so the checks can’t run. Withdraw the request.")
     return action(info, "recheck", gettext("Run checks again"), reason, icon="refresh-cw")
@@ -256,7 +251,7 @@ def apply_action(info: RequestInfo, actor: Actor) -> Action | None:
     """Return the button that applies; until the approval it is disabled, and hidden without the right to apply."""
     if info.state not in (PromotionRequest.IN_REVIEW, PromotionRequest.APPROVED):
         return None
-    against = applying(info, actor)
+    against = preconditions.applying(info, actor)
     if info.state == PromotionRequest.IN_REVIEW and any(item.code == "rights" for item in against):
         return None
     label = gettext("Apply to %(target)s") % {"target": info.target}
@@ -265,16 +260,16 @@ def apply_action(info: RequestInfo, actor: Actor) -> Action | None:
 
 def apply_why(info: RequestInfo, actor: Actor) -> tuple[WhyNot, ...]:
     """Return all failing conditions of applying."""
-    return why_of(applying(info, actor), info, actor)
+    return why_of(preconditions.applying(info, actor), info, actor)
 
 
-def _first(against: Sequence[Condition]) -> str:
+def _first(against: Sequence[preconditions.Condition]) -> str:
     return next((item.sentence for item in against), "")
 
 
 def _no_apply(info: RequestInfo, actor: Actor) -> str:
     """Return the sentence about a missing right to apply; "" if none is missing."""
-    return next((item.sentence for item in applying(info, actor) if item.code == "rights"), "")
+    return next((item.sentence for item in preconditions.applying(info, actor) if item.code == "rights"), "")
 
 
 def schedule_form(
@@ -289,7 +284,7 @@ def schedule_form(
     if info.state == PromotionRequest.SCHEDULED:
         form.label = gettext("Change time")
     form.fields["at"].widget.attrs["min"] = f"{now:%Y-%m-%dT%H:%M}"
-    return form, why_of(scheduling(info, actor), info, actor)
+    return form, why_of(preconditions.scheduling(info, actor), info, actor)
 
 
 def unschedule_action(info: RequestInfo, actor: Actor) -> Action | None:

@@ -18,20 +18,8 @@ from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Fact, Link, Problem
 from dashboard.findings.finding_list import finding_origin
+from dashboard.promotions import decision
 from dashboard.promotions.changes import Changes, Drawing, changes_of, page_url, place_of
-from dashboard.promotions.decision import (
-    apply_action,
-    apply_why,
-    can_break_glass,
-    failed_actions,
-    labels_form,
-    recheck_action,
-    review_panel,
-    schedule_form,
-    submit_action,
-    unschedule_action,
-    withdraw_action,
-)
 from dashboard.promotions.history import consumer_rows, events_of, states_of, thread_form, thread_row, timeline
 from dashboard.promotions.plan import (
     IMPACT,
@@ -175,29 +163,29 @@ def _with_actions(
 ) -> PromotionPage:
     """Return the page with the reader's possible actions."""
     info = page.info
-    resume, give_up = failed_actions(info, actor)
-    schedule, schedule_why = schedule_form(info, actor, sent)
+    resume, give_up = decision.failed_actions(info, actor)
+    schedule, schedule_why = decision.schedule_form(info, actor, sent)
     comment, comment_refused = thread_form(request, info, actor, sent)
-    labels, labels_refused = labels_form(info, actor, sent)
+    labels, labels_refused = decision.labels_form(info, actor, sent)
     return replace(
         page,
         replay=replay_action(info, actor, step),
         replay_topics=replay_topics(request, info, actor, step),
-        recheck=recheck_action(info, actor),
-        review=review_panel(info, actor, environment, sent),
-        submit=submit_action(info, actor),
-        withdraw=withdraw_action(info, actor),
-        apply=apply_action(info, actor),
-        apply_why=apply_why(info, actor),
+        recheck=decision.recheck_action(info, actor),
+        review=decision.review_panel(info, actor, environment, sent),
+        submit=decision.submit_action(info, actor),
+        withdraw=decision.withdraw_action(info, actor),
+        apply=decision.apply_action(info, actor),
+        apply_why=decision.apply_why(info, actor),
         schedule=schedule,
         schedule_why=schedule_why,
-        unschedule=unschedule_action(info, actor),
+        unschedule=decision.unschedule_action(info, actor),
         resume=resume,
         give_up=give_up,
         comment=comment,
         comment_refused=comment_refused,
         again=again_action(info, actor),
-        glass=can_break_glass(info, actor, environment),
+        glass=decision.can_break_glass(info, actor, environment),
         labels=labels,
         labels_refused=labels_refused,
     )

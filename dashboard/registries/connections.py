@@ -24,15 +24,8 @@ from registry.errors import Conflict
 from registry.promotions.selectors import list_environments
 from registry.subjects.policy.registries import MirrorState, RegistryEntry, registries_for
 from registry.subjects.remote import connection_test as probing
+from registry.subjects.remote import mirrors
 from registry.subjects.remote.connection_test import Probe
-from registry.subjects.remote.mirrors import (
-    EVERY_SECONDS,
-    add_remote_registry,
-    get_mirror,
-    remove_remote_registry,
-    try_registry,
-    update_remote_registry,
-)
 
 
 class RegistryState(BadgeState):
@@ -182,7 +175,7 @@ def _crumbs() -> tuple[Crumb, ...]:
 def disconnect_page(request: HttpRequest, form: ServiceForm, registry: str) -> ConfirmPage:
     """Return the confirmation of ending a mirror. Raises RegistryNotFound, NotAllowed, WrongState."""
     actor = page_actor(request)
-    row = get_mirror(registry, actor, "registry.manage")
+    row = mirrors.get_mirror(registry, actor, "registry.manage")
     entry = next(entry_row for entry_row in registries_for(actor) if entry_row.name == row.name)
     subjects = counted(entry.subjects, "the mirror of %(n)s subject", "the mirrors of %(n)s subjects")
     return ConfirmPage(
@@ -206,7 +199,7 @@ def disconnect_page(request: HttpRequest, form: ServiceForm, registry: str) -> C
 class ConnectionForm(ServiceForm):
     """A form that edits a registry's connection."""
 
-    service: ClassVar[Callable[..., object]] = staticmethod(update_remote_registry)
+    service: ClassVar[Callable[..., object]] = staticmethod(mirrors.update_remote_registry)
     label = _("Save")
     success = _("Saved. A sync has started.")
     refusals = NOT_OF_RIGHTS
@@ -217,7 +210,7 @@ class ConnectionForm(ServiceForm):
         placeholder="https://registry.example.com",
         help_text=_("The base URL of Confluent’s REST API."),
     )
-    every_seconds = forms.IntegerField(label=_("Sync interval in seconds"), initial=EVERY_SECONDS)
+    every_seconds = forms.IntegerField(label=_("Sync interval in seconds"), initial=mirrors.EVERY_SECONDS)
     user = CodeField(label=_("User"), required=False)
     secret = CodeField(label=_("Name of the secret"), required=False, help_text=_("Only the name, never the password."))
 
@@ -232,7 +225,7 @@ class ConnectionForm(ServiceForm):
 class ConnectForm(ConnectionForm):
     """A form that connects a registry; the result is its number."""
 
-    service: ClassVar[Callable[..., object]] = staticmethod(add_remote_registry)
+    service: ClassVar[Callable[..., object]] = staticmethod(mirrors.add_remote_registry)
     label = _("Connect")
     success = _("%(name)s is connected. The first sync has started.")
 
@@ -240,7 +233,7 @@ class ConnectForm(ConnectionForm):
 
 
 class _TestForm(ConnectionForm):
-    service: ClassVar[Callable[..., object]] = staticmethod(try_registry)
+    service: ClassVar[Callable[..., object]] = staticmethod(mirrors.try_registry)
     conditional = ("name", "every_seconds")
 
     def __init__(self, data: Any = None, *, mirror: MirrorState | None = None) -> None:
@@ -264,7 +257,7 @@ class TestConnectForm(_TestForm, ConnectForm):
 class DisconnectForm(ServiceForm):
     """A form that ends a mirror."""
 
-    service = staticmethod(remove_remote_registry)
+    service = staticmethod(mirrors.remove_remote_registry)
     label = _("Disconnect registry")
     success = _("%(registry)s was disconnected.")
     refusals = (Conflict,)

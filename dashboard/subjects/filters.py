@@ -30,24 +30,9 @@ from registry.access.permission_filters import WHOLE, Extent
 from registry.audit.time_travel import moment
 from registry.formats import FORMATS
 from registry.formats.compatibility import LEVELS
+from registry.search import subject_list
 from registry.search.facets import Facets, are_quick, facet_counts
 from registry.search.list_query import ListQuery
-from registry.search.subject_list import (
-    BY_CHANGE,
-    BY_NAME,
-    BY_VERSIONS,
-    DELETED,
-    DRIFT,
-    INHERITED,
-    OWN,
-    PENDING,
-    REFERRED,
-    REFERS,
-    UNOWNED,
-    UNUSED,
-    HealthData,
-    SubjectFilter,
-)
 from registry.subjects.lifecycle.notes import tag_counts
 from registry.subjects.models import MODES
 from registry.subjects.versions.lookup import Registry
@@ -105,7 +90,11 @@ FILTERS: Final = {
             name="level_from",
             chip=_("level"),
             label=_("Source of the level"),
-            values={"": _("Own or inherited level"), OWN: _("Own level"), INHERITED: _("Inherited level")},
+            values={
+                "": _("Own or inherited level"),
+                subject_list.OWN: _("Own level"),
+                subject_list.INHERITED: _("Inherited level"),
+            },
             is_rarer=True,
         ),
         SubjectListFilter(
@@ -124,7 +113,7 @@ FILTERS: Final = {
                 "deprecated": _("Deprecated"),
                 "retired": _("Retired"),
                 "quarantined": _("Quarantined"),
-                DELETED: _("Soft-deleted"),
+                subject_list.DELETED: _("Soft-deleted"),
             },
         ),
         SubjectListFilter(
@@ -133,11 +122,11 @@ FILTERS: Final = {
             label=_("Needs attention"),
             values={
                 "": _("Any findings or requests"),
-                DRIFT: _("Open drift findings"),
-                PENDING: _("Open request"),
-                UNOWNED: _("No owner"),
+                subject_list.DRIFT: _("Open drift findings"),
+                subject_list.PENDING: _("Open request"),
+                subject_list.UNOWNED: _("No owner"),
             },
-            untold=(UNOWNED, DRIFT),
+            untold=(subject_list.UNOWNED, subject_list.DRIFT),
         ),
         SubjectListFilter(
             name="references",
@@ -145,8 +134,8 @@ FILTERS: Final = {
             label=_("References"),
             values={
                 "": _("With or without references"),
-                REFERS: _("Refers to others"),
-                REFERRED: _("Referred to by others"),
+                subject_list.REFERS: _("Refers to others"),
+                subject_list.REFERRED: _("Referred to by others"),
             },
             is_rarer=True,
         ),
@@ -154,9 +143,9 @@ FILTERS: Final = {
             name="use",
             chip=_("use"),
             label=_("Use"),
-            values={"": _("Used or unused"), UNUSED: _("Unused")},
+            values={"": _("Used or unused"), subject_list.UNUSED: _("Unused")},
             is_rarer=True,
-            untold=(UNUSED,),
+            untold=(subject_list.UNUSED,),
         ),
         SubjectListFilter(name="tag", chip=_("tag"), label=_("Tag"), longest=64),
         SubjectListFilter(name="owner", chip=_("owner"), label=_("Owner"), longest=160),
@@ -166,9 +155,9 @@ FILTERS: Final = {
             label=_("Order"),
             values={
                 "": _("Needs attention first"),
-                BY_CHANGE: _("Last change first"),
-                BY_NAME: _("By name"),
-                BY_VERSIONS: _("Most versions first"),
+                subject_list.BY_CHANGE: _("Last change first"),
+                subject_list.BY_NAME: _("By name"),
+                subject_list.BY_VERSIONS: _("Most versions first"),
             },
         ),
     )
@@ -202,10 +191,10 @@ class SubjectFilters:
         return cls(values, COUNTS in request.GET, readable)
 
     @property
-    def subject_filter(self) -> SubjectFilter:
+    def subject_filter(self) -> subject_list.SubjectFilter:
         """The same filters for the selector."""
         named = {_THEIRS.get(name, name): value for name, value in self.values.items()}
-        return SubjectFilter(**named, readable=self.readable)
+        return subject_list.SubjectFilter(**named, readable=self.readable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +215,9 @@ class Counted:
         return self.facets.total is None and self.at is None
 
 
-def counted_with_page(registry: Registry, chosen: SubjectFilters, signs: HealthData, query: ListQuery) -> Counted:
+def counted_with_page(
+    registry: Registry, chosen: SubjectFilters, signs: subject_list.HealthData, query: ListQuery
+) -> Counted:
     """Return the counts to include in the page: new ones if that is quick, cached ones if the URL requests them."""
     if chosen.counts:
         return counted_in_time(registry, chosen, signs)
@@ -234,7 +225,7 @@ def counted_with_page(registry: Registry, chosen: SubjectFilters, signs: HealthD
     return Counted(facet_counts(registry, chosen.subject_filter, signs=signs) if is_quick else Facets())
 
 
-def counted_in_time(registry: Registry, chosen: SubjectFilters, signs: HealthData) -> Counted:
+def counted_in_time(registry: Registry, chosen: SubjectFilters, signs: subject_list.HealthData) -> Counted:
     """Return counts at most a minute old. A timeout is cached too, so that not everybody repeats it."""
 
     def count() -> tuple[int | None, dict[str, dict[str, int]]]:
@@ -250,7 +241,7 @@ def numbers_part(
     registry: Registry, chosen: SubjectFilters, counted: Counted, filters: Sequence[Filter]
 ) -> SubjectNumbers | None:
     """Return the counts, and the labels of `filters` on a page that has other counts; None if there are none."""
-    has_none = chosen.values["state"] == DELETED
+    has_none = chosen.values["state"] == subject_list.DELETED
     if has_none and not filters:
         return None
     url = with_query(subjects_url(registry.name), chosen.values)
@@ -286,7 +277,7 @@ def search_of(registry: Registry, chosen: Mapping[str, str], counted: Counted, f
         active=active_filters(
             (item for name, item in FILTERS.items() if name != "sort"), chosen, lambda values: with_query(base, values)
         ),
-        is_later=counted.is_later and chosen["state"] != DELETED,
+        is_later=counted.is_later and chosen["state"] != subject_list.DELETED,
     )
 
 
@@ -295,7 +286,7 @@ def choice_id(name: str, value: str) -> str:
     return f"{name}-{sha256(value.encode('utf-8', 'backslashreplace')).hexdigest()[:12]}"
 
 
-def filters_of(chosen: SubjectFilters, counted: Counted, signs: HealthData) -> tuple[Filter, ...]:
+def filters_of(chosen: SubjectFilters, counted: Counted, signs: subject_list.HealthData) -> tuple[Filter, ...]:
     """Return the filters with their counts."""
     return tuple(
         replace(one, choices=tuple(replace(choice, id=choice_id(one.name, choice.value)) for choice in one.choices))
@@ -303,11 +294,13 @@ def filters_of(chosen: SubjectFilters, counted: Counted, signs: HealthData) -> t
     )
 
 
-def _filters(chosen: Mapping[str, str], counted: Counted, signs: HealthData, *, is_whole: bool) -> Iterator[Filter]:
+def _filters(
+    chosen: Mapping[str, str], counted: Counted, signs: subject_list.HealthData, *, is_whole: bool
+) -> Iterator[Filter]:
     counts = dict(counted.facets.counts)
     if moment() and (attention := counts.get("attention")) is not None:
         # the past has no findings
-        counts["attention"] = {value: number for value, number in attention.items() if value != DRIFT}
+        counts["attention"] = {value: number for value, number in attention.items() if value != subject_list.DRIFT}
     owners = signs.owners.names
     if is_whole:
         tags = _tags(signs.registry, at_once=counted.with_page)
@@ -326,6 +319,6 @@ def _filters(chosen: Mapping[str, str], counted: Counted, signs: HealthData, *, 
 
 def _count(counts: Mapping[str, int] | None, untold: Collection[str], value: str) -> int | None:
     """Return the count of a value; None for soft-deleted subjects, another list, and for "any", the paging's total."""
-    if counts is None or value in ("", DELETED):
+    if counts is None or value in ("", subject_list.DELETED):
         return None
     return counts.get(value, None if value in untold else 0)

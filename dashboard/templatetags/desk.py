@@ -22,26 +22,7 @@ from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from dashboard.components import links
-from dashboard.components.badges import (
-    ACCESS,
-    AnswerState,
-    BadgeState,
-    Check,
-    EnvironmentKind,
-    EvidenceKind,
-    InUse,
-    LintWeight,
-    Look,
-    RequestState,
-    Retire,
-    ReviewState,
-    SourceBadge,
-    Verdict,
-    Weight,
-    channel_name,
-    format_name,
-)
+from dashboard.components import badges, links
 from dashboard.components.time_travel import moment_field, with_moment
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
@@ -51,8 +32,8 @@ from registry.access.http_client import PREFIX
 from registry.access.roles import may, may_somewhere
 
 register = template.Library()
-register.filter(format_name)
-register.filter("channel", channel_name)
+register.filter(badges.format_name)
+register.filter("channel", badges.channel_name)
 register.filter(readable)
 register.filter("link", with_moment)
 register.filter(moment_field)
@@ -70,17 +51,17 @@ LONGEST_WORD = 40
 """Characters of a word from which it may be broken anywhere."""
 
 _LONG = re.compile(rf"(\S{{{LONGEST_WORD},}})")
-_STATES: dict[str, type[BadgeState]] = {
-    "answer": AnswerState,
-    "evidence": EvidenceKind,
-    "lint": LintWeight,
-    "policy": Weight,
-    "check": Check,
-    "request": RequestState,
-    "review": ReviewState,
-    "retirement": Retire,
-    "use": InUse,
-    "verdict": Verdict,
+_STATES: dict[str, type[badges.BadgeState]] = {
+    "answer": badges.AnswerState,
+    "evidence": badges.EvidenceKind,
+    "lint": badges.LintWeight,
+    "policy": badges.Weight,
+    "check": badges.Check,
+    "request": badges.RequestState,
+    "review": badges.ReviewState,
+    "retirement": badges.Retire,
+    "use": badges.InUse,
+    "verdict": badges.Verdict,
 }
 _STEPS = (
     (60, 1, _("%(n)s s ago"), _("in %(n)s s")),
@@ -106,26 +87,28 @@ def icon(name: str, css: str = "") -> SafeString:
 
 
 @register.simple_tag
-def direction(verdict: Verdict) -> SafeString:
+def direction(verdict: badges.Verdict) -> SafeString:
     """Render the verdict of one direction: works, fails, with care, not checked."""
     return badge(verdict, verdict.direction_word, quiet=True)
 
 
 @register.simple_tag
-def impact(verdict: Verdict) -> SafeString:
+def impact(verdict: badges.Verdict) -> SafeString:
     """Render the verdict of one change: breaking, needs care, safe."""
     return badge(verdict, verdict.change_word)
 
 
 @register.simple_tag
-def badge(state: BadgeState | SourceBadge | Look, word: str = "", quiet: bool = False) -> SafeString:
+def badge(
+    state: badges.BadgeState | badges.SourceBadge | badges.Look, word: str = "", quiet: bool = False
+) -> SafeString:
     """Render a state as icon, word and colour; `word` replaces the state's own, `quiet` omits the filled background."""
-    look = state if isinstance(state, Look) else state.look
+    look = state if isinstance(state, badges.Look) else state.look
     return _badge(look.tone, look.icon, str(word or look.word), quiet)
 
 
 @register.filter
-def as_state(code: str, kind: str) -> BadgeState:
+def as_state(code: str, kind: str) -> badges.BadgeState:
     """Return the state of a kind by its name in data, for a badge: `info.state|as_state:"request"`."""
     return _STATES[kind].of(code)
 
@@ -322,7 +305,7 @@ def below_path(message: str, path: str) -> str:
 @register.filter
 def access(does: str) -> str:
     """Return the label of a client's access."""
-    return str(ACCESS.get(does, does))
+    return str(badges.ACCESS.get(does, does))
 
 
 @register.filter
@@ -373,7 +356,7 @@ def environment(context: Context, chip: Environment | str, version: int | None =
     """Render an environment's chip, with a version if given; a name is looked up in the page's frame."""
     if isinstance(chip, str):
         known = getattr(getattr(context.get("page"), "frame", None), "environments", ())
-        kind = next((item.kind for item in known if item.name == chip), EnvironmentKind.OTHER)
+        kind = next((item.kind for item in known if item.name == chip), badges.EnvironmentKind.OTHER)
         chip = Environment(name=chip, kind=kind)
     return {"place": chip, "version": version}
 

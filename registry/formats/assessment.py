@@ -10,19 +10,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from registry.formats import suggested_edits
 from registry.formats.base import Answer, ParsedSchema, Witness, values_of
 from registry.formats.compatibility import Checker, History, LevelOverview, level_named
 from registry.formats.lint import LintFinding
 from registry.formats.report import CHECKER_VERSION, Direction, Profile, Report, ReportItem
 from registry.formats.schema_format import SchemaFormat
-from registry.formats.suggested_edits import (
-    Parse,
-    Patch,
-    SuspectedRename,
-    measured_renames,
-    patch_of,
-    suspected_renames,
-)
 
 MAX_WITNESSES: Final = 50
 MAX_COMPARED_WITH_DATA: Final = 50
@@ -118,8 +111,8 @@ class Assessment:
     strip: LevelOverview
     partings: tuple[Disagreement, ...]
     compared_with_data: int
-    renames: tuple[SuspectedRename, ...]
-    patch: Patch | None
+    renames: tuple[suggested_edits.SuspectedRename, ...]
+    patch: suggested_edits.Patch | None
     dependants: tuple[Dependant, ...] = ()
     lint: tuple[LintFinding, ...] = ()
     clients: tuple[ClientAnswer, ...] = ()
@@ -178,7 +171,7 @@ def assess(
     history: History,
     level: str,
     *,
-    parse: Parse,
+    parse: suggested_edits.Parse,
     profile: Profile = "confluent",
 ) -> Assessment:
     """Return the complete report of a new schema; `history` is in ascending order of versions.
@@ -195,8 +188,10 @@ def assess(
         strip=checker.strip(),
         partings=partings,
         compared_with_data=compared,
-        renames=measured_renames(format, suspected_renames(format, new, history), history, report, parse),
-        patch=None if report.is_compatible else patch_of(format, new, history, report, checker, parse),
+        renames=suggested_edits.measured_renames(
+            format, suggested_edits.suspected_renames(format, new, history), history, report, parse
+        ),
+        patch=None if report.is_compatible else suggested_edits.patch_of(format, new, history, report, checker, parse),
         lint=format.lint(new),
     )
 

@@ -36,20 +36,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from registry.observations import (
-    Bound,
-    Observation,
-    StateExpiry,
-    StateFieldNulls,
-    StateFieldRange,
-    StateKeys,
-    StateRows,
-    StateScan,
-    StateTimers,
-    StateTotals,
-    StateUnreadable,
-    StateVariableRead,
-)
+from registry import observations
 from registry.pipeline.session import Control, first_line
 from registry.pipeline.workers.fields import shown_magnitude
 
@@ -79,7 +66,7 @@ def start_coordinator(session: SparkSession) -> None:
     _ = session.streams.active
 
 
-def read_rows(session: SparkSession, path: str, read: StateVariableRead) -> DataFrame:
+def read_rows(session: SparkSession, path: str, read: observations.StateVariableRead) -> DataFrame:
     """Return the rows of a state variable; one row per entry for list and map state."""
     reader = session.read.format("statestore").option("path", path).option("operatorId", read.operator)
     if read.variable is not None:
@@ -194,7 +181,7 @@ class _Measure(NamedTuple):
     label: str
 
 
-def profile_rows(rows: DataFrame, read: StateVariableRead) -> list[Observation]:
+def profile_rows(rows: DataFrame, read: observations.StateVariableRead) -> list[observations.Observation]:
     """Count rows, keys, nulls, sizes and masked ranges of a variable's rows, in one Spark query."""
     rows = with_distinct_names(rows)
     all_fields = counted_fields(rows.schema)
@@ -216,7 +203,7 @@ def profile_rows(rows: DataFrame, read: StateVariableRead) -> list[Observation]:
     observed = _observations(totals.asDict(), fields, read, batch, counts_keys=counts_keys, expires=expiry is not None)
     if len(all_fields) > MAX_FIELDS:
         reason = f"the first {MAX_FIELDS} of {len(all_fields):,} fields were counted"
-        observed.append(StateUnreadable(read.operator, read.variable, batch, reason))
+        observed.append(observations.StateUnreadable(read.operator, read.variable, batch, reason))
     return observed
 
 
@@ -264,24 +251,26 @@ def _masked(number: Column, field: CountedField) -> Column:
 def _observations(
     totals: dict[str, Any],
     fields: Sequence[CountedField],
-    read: StateVariableRead,
+    read: observations.StateVariableRead,
     batch: int,
     *,
     counts_keys: bool,
     expires: bool,
-) -> list[Observation]:
+) -> list[observations.Observation]:
     rows = int(totals["rows"])
     where = (read.operator, read.variable, batch)
     sizes = [_size(totals, index, field) for index, field in enumerate(fields)]
     size = sum(width or 0 for width in sizes) if all(width is not None for width in sizes) else None
-    observed: list[Observation] = [StateRows(*where, rows)]
-    observed.append(StateKeys(*where, min(rows, int(totals["keys"])) if counts_keys else rows, size))
+    observed: list[observations.Observation] = [observations.StateRows(*where, rows)]
+    observed.append(observations.StateKeys(*where, min(rows, int(totals["keys"])) if counts_keys else rows, size))
     for index, field in enumerate(fields):
-        observed.append(StateFieldNulls(*where, field.path, rows, rows - int(totals[f"n{index}"])))
+        observed.append(observations.StateFieldNulls(*where, field.path, rows, rows - int(totals[f"n{index}"])))
         low, high = (_shown(totals.get(f"{end}{index}"), field) for end in "lh")
-        observed.append(StateFieldRange(*where, field.path, field.type.simpleString()[:200], low, high, sizes[index]))
+        observed.append(
+            observations.StateFieldRange(*where, field.path, field.type.simpleString()[:200], low, high, sizes[index])
+        )
     if expires:
-        observed.append(StateExpiry(*where, rows - int(totals["x"]), totals["x_first"], totals["x_last"]))
+        observed.append(observations.StateExpiry(*where, rows - int(totals["x"]), totals["x_first"], totals["x_last"]))
     return observed
 
 
@@ -311,14 +300,16 @@ CLIENT_NEEDED = (
 )
 
 
-def scan_state(session: SparkSession, spec: StateScan, control: Control) -> Iterator[Observation]:
+def scan_state(
+    session: SparkSession, spec: observations.StateScan, control: Control
+) -> Iterator[observations.Observation]:
     """Count rows, keys, nulls and masked ranges of the variables in `spec`, as of the batches named there.
 
     A variable that can't be read (a batch that Spark has cleaned up) is observed as unreadable, with the reason. Raises
     ScanInterrupted, SparkUnavailable and what the caller's `on_progress` raised.
     """
     started = time.monotonic()
-    bound: Bound | None = None
+    bound: observations.Bound | None = None
     rows = variables = 0
     control.run("preparing to read state", lambda: _prepare(session))
     for read in spec.variables:
@@ -332,12 +323,12 @@ def scan_state(session: SparkSession, spec: StateScan, control: Control) -> Iter
             observed = control.run(f"reading the state of {name}", partial(_observe, session, spec.path, read))
         except PySparkException as error:
             if read.kind != TIMERS:  # rows count without their timers, so unreadable timers aren't reported
-                yield StateUnreadable(read.operator, read.variable, read.batch, why_unreadable(error))
+                yield observations.StateUnreadable(read.operator, read.variable, read.batch, why_unreadable(error))
             continue
         variables += read.kind != TIMERS
-        rows += sum(observation.rows for observation in observed if isinstance(observation, StateRows))
+        rows += sum(observation.rows for observation in observed if isinstance(observation, observations.StateRows))
         yield from observed
-    yield StateTotals(spec.path, variables, rows, bound, round(time.monotonic() - started, 3))
+    yield observations.StateTotals(spec.path, variables, rows, bound, round(time.monotonic() - started, 3))
 
 
 def why_unreadable(error: PySparkException) -> str:
@@ -352,14 +343,16 @@ def _prepare(session: SparkSession) -> None:
     session.conf.set("spark.sql.adaptive.enabled", "false")
 
 
-def _observe(session: SparkSession, path: str, read: StateVariableRead) -> list[Observation]:
+def _observe(session: SparkSession, path: str, read: observations.StateVariableRead) -> list[observations.Observation]:
     if read.kind == TIMERS:
         return [_timers(session, path, read)]
     return profile_rows(read_rows(session, path, read), read)
 
 
-def _timers(session: SparkSession, path: str, read: StateVariableRead) -> StateTimers:
+def _timers(session: SparkSession, path: str, read: observations.StateVariableRead) -> observations.StateTimers:
     due = f.col("expiration_timestamp_ms")
     timers = read_timers(session, path, read.operator, read.batch)
     totals: Any = timers.agg(f.count("*").alias("n"), f.min(due).alias("first"), f.max(due).alias("last")).collect()[0]
-    return StateTimers(read.operator, read.batch if read.batch is not None else -1, totals.n, totals.first, totals.last)
+    return observations.StateTimers(
+        read.operator, read.batch if read.batch is not None else -1, totals.n, totals.first, totals.last
+    )

@@ -17,18 +17,8 @@ from django.db.models import QuerySet
 
 from registry.access.name_patterns import name_pattern
 from registry.drift.usage.unused_subjects import needed_subjects
+from registry.search import subject_list
 from registry.search.selectors.conditions import TookTooLong, in_time, rows_of
-from registry.search.subject_list import (
-    DELETED,
-    DRIFT,
-    INHERITED,
-    PENDING,
-    UNOWNED,
-    HealthData,
-    SubjectFilter,
-    narrowing_of,
-    read_health,
-)
 from registry.subjects.listing.filters import REFERRED, narrowed
 from registry.subjects.models import Subject, SubjectActivity
 from registry.subjects.policy.effective_policy import DEFAULT_LEVEL, DEFAULT_MODE, MIRROR_MODE
@@ -146,16 +136,20 @@ def are_quick(registry: Registry, patterns: int) -> bool:
 
 
 def facet_counts(
-    registry: Registry, chosen: SubjectFilter, *, signs: HealthData | None = None, seconds: float | None = None
+    registry: Registry,
+    chosen: subject_list.SubjectFilter,
+    *,
+    signs: subject_list.HealthData | None = None,
+    seconds: float | None = None,
 ) -> Facets:
     """Count every facet, and what all the filters leave, but nothing that takes longer than `seconds`.
 
     `signs` are those of the registry, if they were read already. Soft-deleted subjects aren't counted, as they are
     another list. Raises InvalidInput for an invalid value.
     """
-    if chosen.state == DELETED:
+    if chosen.state == subject_list.DELETED:
         return Facets()
-    usual, owners = _read(_Facets(registry, chosen, signs or read_health(registry)), seconds)
+    usual, owners = _read(_Facets(registry, chosen, signs or subject_list.read_health(registry)), seconds)
     if usual is None:
         return Facets()
     counts = _by_facet(("whole", "use", "attention", *_WIDE, *_PARTS), usual)
@@ -164,7 +158,7 @@ def facet_counts(
     total = whole["all"] if chosen.format else counts["format"].total()
     rest = {name: (whole[name] if getattr(chosen, name) else total) - counts[name].total() for name in _WITH_THE_REST}
     counts["level"][level] += rest["level"]
-    counts["level_from"][INHERITED] = rest["level_from"]
+    counts["level_from"][subject_list.INHERITED] = rest["level_from"]
     if registry.kind == Registry.REMOTE or mode == MIRROR_MODE:
         counts["mode"] = Counter({MIRROR_MODE: rest["mode"] + counts["mode"].total()})
     else:
@@ -173,7 +167,7 @@ def facet_counts(
         named = _by_facet(("owner", "attention"), owners)
         counts["owner"] = named["owner"]
         # no subject of a chosen owner is without one
-        counts["attention"][UNOWNED] = named["attention"][UNOWNED]
+        counts["attention"][subject_list.UNOWNED] = named["attention"][subject_list.UNOWNED]
     return Facets(total, counts)
 
 
@@ -201,9 +195,9 @@ def _read(facets: _Facets, seconds: float | None) -> tuple[list[Any] | None, lis
 class _Facets:
     """The facets of one list. Each leaves out its own filter, so for most the rows are those of all filters."""
 
-    def __init__(self, registry: Registry, chosen: SubjectFilter, signs: HealthData) -> None:
+    def __init__(self, registry: Registry, chosen: subject_list.SubjectFilter, signs: subject_list.HealthData) -> None:
         self.registry, self.chosen, self.signs = registry, chosen, signs
-        self.narrowing = narrowing_of(registry, chosen, signs=signs)
+        self.narrowing = subject_list.narrowing_of(registry, chosen, signs=signs)
         self.parameters: dict[str, Any] = {"registry": registry.pk, "override": MIRROR_MODE}
         self.tables: dict[str, str] = {}
 
@@ -232,7 +226,7 @@ class _Facets:
         parts = [_OWNERS.format(owned=self._owned("owner")[1])]
         if not self.chosen.owner:
             names, owned_there = self._owned("attention")
-            parts.append(_UNOWNED.format(value=UNOWNED, names=names, owned=owned_there))
+            parts.append(_UNOWNED.format(value=subject_list.UNOWNED, names=names, owned=owned_there))
         return self._query(parts)
 
     def _owned(self, facet: str) -> tuple[str, str]:
@@ -261,7 +255,7 @@ class _Facets:
 
     def _rows(self, facet: str) -> str:
         """Return the same as SQL: one table for all facets that leave the same, or the registry's without filters."""
-        if self.chosen == SubjectFilter(sort=self.chosen.sort):
+        if self.chosen == subject_list.SubjectFilter(sort=self.chosen.sort):
             return "SELECT subject_id, schema_type FROM subjects_subjectactivity WHERE registry_id = %(registry)s"
         table = f"left_{facet}" if facet and getattr(self.chosen, facet) else "left_all"
         if table not in self.tables:
@@ -270,7 +264,7 @@ class _Facets:
 
     def _named(self) -> Iterable[str]:
         rows = self._rows("attention")
-        for value in (DRIFT, PENDING):
+        for value in (subject_list.DRIFT, subject_list.PENDING):
             names = self.signs.subjects_that_need(value) or ()
             subjects = Subject.objects.filter(among(names, ""), context__registry=self.registry).values("pk")
             yield _NAMED.format(value=value, rows=rows, named=self._named_sql(value, subjects))

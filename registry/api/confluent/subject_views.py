@@ -33,14 +33,7 @@ from registry.formats import format_of
 from registry.subjects import selectors
 from registry.subjects.listing.listing import ALL_CONTEXTS
 from registry.subjects.permissions import require_references, require_visible
-from registry.subjects.policy.data_contracts import (
-    Contract,
-    merge_rule_sets,
-    read_metadata,
-    read_rule_set,
-    with_version,
-    without_rules,
-)
+from registry.subjects.policy import data_contracts
 from registry.subjects.registration.submission import look_up, prepare
 from registry.subjects.services import RegisteredVersion, delete_subject, delete_version, register_version
 from registry.subjects.usage.evidence import in_use_header
@@ -305,7 +298,7 @@ class Tags(VersionView):
         """Register the version's schema again with other tags and another contract."""
         body, whole = object_body(request), takes_more_than_the_id(request)
         following = number_between(body, "newVersion", 0)
-        metadata, rules = read_metadata(body.get("metadata")), self._rules(body, following)
+        metadata, rules = data_contracts.read_metadata(body.get("metadata")), self._rules(body, following)
         schema = self.version(version).schema
         done = register_version(
             registry=self.registry.name,
@@ -314,7 +307,7 @@ class Tags(VersionView):
             by=self.actor,
             schema_type=schema.schema_type,
             references=schema.references,
-            metadata=with_version(schema.metadata if metadata is None else metadata, following),
+            metadata=data_contracts.with_version(schema.metadata if metadata is None else metadata, following),
             rule_set=rules,
             version=following,
             tags_to_add=read_tags(body, "tagsToAdd"),
@@ -322,10 +315,10 @@ class Tags(VersionView):
         )
         return registered(self, done, whole=whole)
 
-    def _rules(self, body: dict[str, Any], following: int) -> Contract | None:
+    def _rules(self, body: dict[str, Any], following: int) -> data_contracts.Contract | None:
         """Return the requested rule set: complete, or as changes of the previous version's. Raises InvalidRuleSet."""
-        whole = read_rule_set(body.get("ruleSet"))
-        merged = read_rule_set(body.get("rulesToMerge"), "rulesToMerge")
+        whole = data_contracts.read_rule_set(body.get("ruleSet"))
+        merged = data_contracts.read_rule_set(body.get("rulesToMerge"), "rulesToMerge")
         removed = typed(body, "rulesToRemove", list, None)
         if merged is None and removed is None:
             return whole
@@ -334,4 +327,6 @@ class Tags(VersionView):
         if not all(isinstance(name, str) for name in removed or ()):
             raise InvalidInput("/rulesToRemove must be an array of strings.")
         before = get_version(self.registry, self.named_subject, following - 1 if following > 1 else LATEST)
-        return without_rules(merge_rule_sets(before.schema.rule_set, merged), removed or ())
+        return data_contracts.without_rules(
+            data_contracts.merge_rule_sets(before.schema.rule_set, merged), removed or ()
+        )

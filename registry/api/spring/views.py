@@ -19,17 +19,8 @@ from rest_framework.views import APIView
 from registry.access.roles import Actor, require
 from registry.api.authentication import TokenAuthentication
 from registry.api.response_marks import marked
+from registry.api.spring import serializers
 from registry.api.spring.errors import Refusal, deletion_refused, handle, no_mapping
-from registry.api.spring.serializers import (
-    Registration,
-    check_accept,
-    check_content_type,
-    equality_key,
-    formats,
-    integer,
-    registration,
-    version_number,
-)
 from registry.errors import SchemaNotFound, VersionNotFound
 from registry.subjects.lifecycle.deletion import remove_subject, remove_version
 from registry.subjects.permissions import require_visible
@@ -114,9 +105,9 @@ class SpringView(APIView):
             if method not in self.mapped:
                 raise Refusal(405, f"Request method '{request.method}' not supported", allow=self.mapped)
             if method == "POST":
-                check_content_type(request)
+                serializers.check_content_type(request)
             if method != "DELETE":
-                check_accept(request)
+                serializers.check_accept(request)
         self.registry = get_registry(kwargs.get("registry", ""))
         self.subject = self.meant(kwargs["subject"]) if "subject" in kwargs else None
 
@@ -150,7 +141,7 @@ class Root(SpringView):
 
     def post(self, request: Request, **address: Any) -> Response:
         """Register a schema; 201 with its version, which is an existing one if the subject has the schema."""
-        submitted = registration(request)
+        submitted = serializers.registration(request)
         subject = self.meant(submitted.subject)
         require(self.actor, "version.register", registry=self.registry.name, subject=subject.qualified)
         number = self._registered_version(subject, submitted)
@@ -169,14 +160,14 @@ class Root(SpringView):
         headers = {"Location": self._location(request, body)}
         return marked(Response(body, status=201, headers=headers), versions[0].standing)
 
-    def _registered_version(self, subject: SubjectName, submitted: Registration) -> int | None:
+    def _registered_version(self, subject: SubjectName, submitted: serializers.Registration) -> int | None:
         """Return the first version that Spring's server would treat as the same schema. Raises InvalidSchema."""
         schema = parse_schema(submitted.schema_type, submitted.definition)
         canonical = canonical_texts(self.registry, subject, submitted.schema_type)
         if submitted.schema_type != "AVRO":
             return next((number for number, text in canonical if schema.is_stored_as(text)), None)
-        key = equality_key(schema.canonical)
-        return next((number for number, text in canonical if equality_key(text) == key), None)
+        key = serializers.equality_key(schema.canonical)
+        return next((number for number, text in canonical if serializers.equality_key(text) == key), None)
 
     def _location(self, request: Request, body: dict[str, Any]) -> str:
         root = request.build_absolute_uri(request.path.rstrip("/") or "/").rstrip("/")
@@ -193,14 +184,14 @@ class SchemaOfId(SpringView):
 
     def delete(self, request: Request, schema_id: str, **address: Any) -> Response:
         """Delete the version with the id."""
-        integer(schema_id)
+        serializers.integer(schema_id)
         refuse_deletion()
         info = self._version(schema_id)
         remove_version(registry=self.registry.name, subject=info.subject, version=info.version, by=self.actor)
         return Response(None)
 
     def _version(self, text: str) -> VersionInfo:
-        number = integer(text)
+        number = serializers.integer(text)
         if number is None:
             raise SchemaNotFound("Schema not found")
         visible = require_visible(self.registry, self.actor)
@@ -215,7 +206,7 @@ class SpringVersions(SpringView):
 
     def get(self, request: Request, schema_format: str, **address: Any) -> Response:
         """Return the versions in that format, ascending; 404 if there are none."""
-        versions = versions_of_format(self.registry, self.named_subject, formats().get(schema_format, ""))
+        versions = versions_of_format(self.registry, self.named_subject, serializers.formats().get(schema_format, ""))
         if not versions:
             raise SchemaNotFound(f"No schemas found for subject {self.named_subject.qualified} in that format")
         return Response(answers(versions))
@@ -231,16 +222,18 @@ class SpringVersion(SpringView):
 
     def delete(self, request: Request, schema_format: str, version: str, **address: Any) -> Response:
         """Delete one version."""
-        version_number(version)
+        serializers.version_number(version)
         refuse_deletion()
         info = self._version(schema_format, version)
         remove_version(registry=self.registry.name, subject=info.subject, version=info.version, by=self.actor)
         return Response(None)
 
     def _version(self, schema_format: str, text: str) -> VersionInfo:
-        number = version_number(text)
+        number = serializers.version_number(text)
         versions = (
-            versions_of_format(self.registry, self.named_subject, formats().get(schema_format, ""), version=number)
+            versions_of_format(
+                self.registry, self.named_subject, serializers.formats().get(schema_format, ""), version=number
+            )
             if number is not None and number > 0
             else []
         )

@@ -5,20 +5,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from registry.drift.evidence.value_types import (
-    DayRow,
-    ExpiredRow,
-    FailureRow,
-    FieldChangeRow,
-    FieldDepartureRow,
-    MarkRow,
-    MessageRow,
-    Milliseconds,
-    PartitionRow,
-    RegistrationRow,
-    SampleRow,
-    VersionEntry,
-)
+from registry.drift.evidence import value_types
 
 # ---- topics -------------------------------------------------------------------------------------------------------
 
@@ -30,10 +17,10 @@ class OfTopic(TypedDict):
     side: Literal["key", "value"] | None
     expected: NotRequired[str]
     of_messages_read: int
-    first_time: NotRequired[Milliseconds]
-    last_time: NotRequired[Milliseconds]
-    partitions: NotRequired[list[PartitionRow]]
-    samples: NotRequired[list[SampleRow]]
+    first_time: NotRequired[value_types.Milliseconds]
+    last_time: NotRequired[value_types.Milliseconds]
+    partitions: NotRequired[list[value_types.PartitionRow]]
+    samples: NotRequired[list[value_types.SampleRow]]
     ids_over_time: NotRequired[dict[str, int]]
     ids_by_hour: NotRequired[dict[str, int]]
     ids_by_hour_spread: NotRequired[int]
@@ -76,20 +63,20 @@ class OtherContext(OwnedMessages):
 
 
 class NotReleased(OwnedMessages):
-    registered: list[RegistrationRow]
+    registered: list[value_types.RegistrationRow]
 
 
 class VersionStatusEvidence(OwnedMessages):
     standing: str
-    since: Milliseconds
-    until: Milliseconds | None
+    since: value_types.Milliseconds
+    until: value_types.Milliseconds | None
     least: NotRequired[int]
 
 
 class OldVersion(Messages):
     version: int
     newer: int
-    newer_in_use_since: Milliseconds
+    newer_in_use_since: value_types.Milliseconds
     latest_in_use: int
     days_of_grace: int
 
@@ -118,7 +105,7 @@ class BadMessages(Messages):
     scans, which its count includes. Earlier releases stored no counts.
     """
 
-    offsets: list[FailureRow]
+    offsets: list[value_types.FailureRow]
     by_reason: NotRequired[dict[str, int]]
     other_reasons: NotRequired[int]
     by_reason_before: NotRequired[dict[str, int]]
@@ -147,7 +134,7 @@ class ContractRuleMessages(OwnedMessages):
 class ContractRuleBroken(ContractRuleMessages):
     """`paths` are the fields that break a rule for fields, each with its messages."""
 
-    example: list[MessageRow]
+    example: list[value_types.MessageRow]
     paths: NotRequired[list[str]]
 
 
@@ -168,7 +155,7 @@ class ExpiredOffsets(TypedDict):
 
     topic: str
     messages: int
-    expired: list[ExpiredRow]
+    expired: list[value_types.ExpiredRow]
     expired_left_out: NotRequired[int]
 
 
@@ -178,8 +165,8 @@ class RemadeTopic(TypedDict):
     topic: str
     topic_id_before: NotRequired[str]
     topic_id: NotRequired[str]
-    last_read_at: Milliseconds
-    noticed_at: Milliseconds
+    last_read_at: value_types.Milliseconds
+    noticed_at: value_types.Milliseconds
     unread_before: NotRequired[int]
 
 
@@ -211,7 +198,7 @@ class TopicVolumeEvidence(TypedDict):
     change: str
     confidence: float
     periods: int
-    by_day: list[DayRow]
+    by_day: list[value_types.DayRow]
 
 
 class NotDecoded(OfTopic):
@@ -243,7 +230,7 @@ class CheckLimited(TypedDict):
 
 class KeySchemas(Messages):
     compacted: bool
-    marks: list[MarkRow]
+    marks: list[value_types.MarkRow]
 
 
 class MessageTypes(Messages):
@@ -276,19 +263,19 @@ class FieldUndeclared(FieldEvidence):
     names: NotRequired[int]
     field_number: NotRequired[int]
     encodings: NotRequired[list[str]]
-    example: NotRequired[list[MessageRow]]
+    example: NotRequired[list[value_types.MessageRow]]
 
 
 class FieldMissing(FieldEvidence):
     missing: int
-    example: NotRequired[list[MessageRow]]
+    example: NotRequired[list[value_types.MessageRow]]
 
 
 class FieldKindWrong(FieldEvidence):
     declared: list[str]
     field_number: NotRequired[int]
     encodings: NotRequired[list[str]]
-    example: NotRequired[list[MessageRow]]
+    example: NotRequired[list[value_types.MessageRow]]
 
 
 class EnumValues(FieldEvidence):
@@ -296,7 +283,7 @@ class EnumValues(FieldEvidence):
 
     different_values: NotRequired[int]
     lengths: NotRequired[list[int]]
-    example: NotRequired[list[MessageRow]]
+    example: NotRequired[list[value_types.MessageRow]]
 
 
 class FieldKindNew(FieldEvidence):
@@ -322,7 +309,7 @@ class FieldValues(FieldEvidence):
     change: str
     confidence: float
     days: int
-    by_day: list[DayRow]
+    by_day: list[value_types.DayRow]
 
 
 class FieldsSwapped(FieldEvidence):
@@ -336,7 +323,7 @@ class FieldsSwapped(FieldEvidence):
     schemas: list[str]
     fits: list[str]
     confidence: float
-    example: list[MessageRow]
+    example: list[value_types.MessageRow]
 
 
 # ---- the registry itself ------------------------------------------------------------------------------------------
@@ -350,7 +337,7 @@ class RegisteredVersionEvidence(OfRegistry):
     subject: str
     version: int
     schema_id: int
-    registered_at: Milliseconds
+    registered_at: value_types.Milliseconds
     registered_by: str
     door: str
 
@@ -365,13 +352,13 @@ class RelaxedSetting(OfRegistry):
     before: str
     after: str
     now: str
-    at: Milliseconds
+    at: value_types.Milliseconds
     by: str
 
 
 class AutoRegistration(OfRegistry):
     by: str
-    versions: list[VersionEntry]
+    versions: list[value_types.VersionEntry]
     first_message_after_ms: list[int]
     kind: str
     not_listed: NotRequired[int]
@@ -431,7 +418,7 @@ class VariableVersion(BeforeAndAfter):
 
 
 class StateEvolved(VariableVersion):
-    changes: list[FieldChangeRow]
+    changes: list[value_types.FieldChangeRow]
 
 
 class StateFieldGone(VariableVersion):
@@ -476,7 +463,7 @@ class StateUnreadable(OperatorEvidence):
 
 class StateEvolvedUnreleased(BeforeAndAfter):
     began: str
-    changes: list[FieldChangeRow]
+    changes: list[value_types.FieldChangeRow]
     subjects: list[str]
     not_listed: NotRequired[int]
 
@@ -485,7 +472,7 @@ class StateDeparts(OperatorEvidence):
     batch: NotRequired[int | None]
     subject: str
     version: int
-    fields: list[FieldDepartureRow]
+    fields: list[value_types.FieldDepartureRow]
     not_listed: NotRequired[int]
 
 

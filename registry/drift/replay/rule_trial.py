@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from registry import observations
 from registry.access.roles import Actor, may, require
 from registry.drift.models import Topic
 from registry.drift.replay.schema_replay import newest_ranges, side_of, topic_of, topics_of, watermarks_of
@@ -19,17 +20,6 @@ from registry.drift.scan_context.versions import writers_for
 from registry.drift.sources.base import spark_remote
 from registry.drift.sources.kafka_connection import kafka_connection
 from registry.errors import InvalidInput, InvalidSource
-from registry.observations import (
-    Bounds,
-    ContractRuleResult,
-    FramedMessages,
-    Observation,
-    Profile,
-    Sample,
-    TopicRead,
-    TopicScan,
-    WriterSchema,
-)
 from registry.subjects.comparison.parsed_versions import tags_of_schemas
 from registry.subjects.models import Registry, SchemaVersion
 from registry.subjects.policy.data_contracts import read_rule_set
@@ -97,13 +87,13 @@ def try_rule(
     carrier = Topic.objects.select_related("source__cluster").get(pk=coverage.topic_id)
     if carrier.source.cluster is None:  # the database guarantees a cluster for sources of topics
         raise InvalidSource(f"{carrier.name} has no cluster.")
-    read = TopicRead(carrier.name, newest_ranges(watermarks_of(carrier.source.cluster, carrier), messages))
-    spec = TopicScan(
+    read = observations.TopicRead(carrier.name, newest_ranges(watermarks_of(carrier.source.cluster, carrier), messages))
+    spec = observations.TopicScan(
         kafka_connection(carrier.source.cluster),
         (read,),
         _writers(row, subject, carrier, condition, by),
-        Profile(fields=False, samples=SHOWN),
-        Bounds(max_messages=messages, deadline_seconds=DEADLINE_SECONDS),
+        observations.Profile(fields=False, samples=SHOWN),
+        observations.Bounds(max_messages=messages, deadline_seconds=DEADLINE_SECONDS),
     )
     from registry.pipeline.run import run  # imported late: only a trial needs PySpark
 
@@ -115,7 +105,7 @@ def try_rule(
 
 def _writers(
     registry: Registry, subject: SubjectName, carrier: Topic, condition: dict[str, Any], by: Actor
-) -> tuple[WriterSchema, ...]:
+) -> tuple[observations.WriterSchema, ...]:
     """Return the writer schemas that are versions of the subject, each with the condition. Raises NotAllowed."""
     versions = SchemaVersion.objects.filter(
         subject__context__registry=registry, subject__context__name=subject.context, subject__name=subject.subject
@@ -137,12 +127,14 @@ def _writers(
 
 
 def _trial(
-    topic: str, side: str, marks: set[tuple[Any, str]], seen: Sequence[Observation], *, is_shown: bool
+    topic: str, side: str, marks: set[tuple[Any, str]], seen: Sequence[observations.Observation], *, is_shown: bool
 ) -> RuleTrial:
     """Add up the results of all marks."""
-    results = [item for item in seen if isinstance(item, ContractRuleResult) and item.side == side]
+    results = [item for item in seen if isinstance(item, observations.ContractRuleResult) and item.side == side]
     values = {
-        (item.partition, item.offset): item.text for item in seen if isinstance(item, Sample) and item.side == side
+        (item.partition, item.offset): item.text
+        for item in seen
+        if isinstance(item, observations.Sample) and item.side == side
     }
     places = sorted(place for result in results for place in result.first)[:SHOWN]
     return RuleTrial(
@@ -150,7 +142,9 @@ def _trial(
         read=sum(
             item.span.messages
             for item in seen
-            if isinstance(item, FramedMessages) and item.side == side and (item.framing, item.mark) in marks
+            if isinstance(item, observations.FramedMessages)
+            and item.side == side
+            and (item.framing, item.mark) in marks
         ),
         evaluated=sum(result.messages for result in results),
         broken=sum(result.broken for result in results),

@@ -20,24 +20,7 @@ from registry.drift.events import notify_opened, tell_of_resolved
 from registry.drift.judge import JudgedFinding, Registered, message_types_by_side, subjects_by_side, unchecked, unproved
 from registry.drift.models import FieldStatistic, Finding, Scan, SchemaUse, Source, Topic
 from registry.drift.rules.detector import DETECTOR
-from registry.drift.scan.aggregation import (
-    ByHour,
-    FieldCounts,
-    FindingStatus,
-    PartitionUseTotals,
-    by_hour,
-    could_have_seen,
-    fields_of,
-    is_muted,
-    merged_field,
-    merged_types,
-    merged_use,
-    over_time,
-    reasons_before,
-    updated_finding,
-    uses_of,
-    without_hours,
-)
+from registry.drift.scan import aggregation
 from registry.drift.scan.offsets import keep_ranges
 from registry.drift.services import ScanClaim, queue_rest
 from registry.drift.services.findings import active_mutes
@@ -48,9 +31,9 @@ from registry.observations import FIRST_SLICE
 from registry.streams.state_history import keep_query
 
 
-def use_of(row: SchemaUse) -> PartitionUseTotals:
+def use_of(row: SchemaUse) -> aggregation.PartitionUseTotals:
     """Convert a row to the use that scans merge."""
-    return PartitionUseTotals(
+    return aggregation.PartitionUseTotals(
         messages=row.messages,
         undecodable=row.undecodable,
         bytes=row.bytes,
@@ -61,9 +44,9 @@ def use_of(row: SchemaUse) -> PartitionUseTotals:
     )
 
 
-def field_of(row: FieldStatistic) -> FieldCounts:
+def field_of(row: FieldStatistic) -> aggregation.FieldCounts:
     """Convert a row to the field counts that scans merge."""
-    return row_info(FieldCounts, row)
+    return row_info(aggregation.FieldCounts, row)
 
 
 def time_of(milliseconds: int) -> datetime:
@@ -172,7 +155,7 @@ def _keep_uses(
     topics: Mapping[str, Topic],
     before: Mapping[str, Mapping[str, int]],
 ) -> None:
-    uses = {key: use for key, use in uses_of(result.observations).items() if key[0] in read}
+    uses = {key: use for key, use in aggregation.uses_of(result.observations).items() if key[0] in read}
     if not uses:
         return
     rows = SchemaUse.objects.filter(topic__in=[topics[name] for name in {key[0] for key in uses}])
@@ -182,7 +165,9 @@ def _keep_uses(
     for (name, side, framing, mark, partition), use in uses.items():
         topic = topics[name]
         position = 0 if read[name].restarted else int(before.get(name, {}).get(str(partition), 0))
-        whole = merged_use(rows_before.get((topic.pk, side, framing, mark, partition)), use, position=position)
+        whole = aggregation.merged_use(
+            rows_before.get((topic.pk, side, framing, mark, partition)), use, position=position
+        )
         merged.append(
             SchemaUse(
                 **dict(zip(USE_KEY, (topic, side, framing, mark, partition), strict=True)),
@@ -205,7 +190,7 @@ def _schema_ids(registered: Registered | None) -> dict[tuple[str, str], int]:
 
 
 def _keep_fields(result: ScanResult, read: Mapping[str, ScannedTopic], topics: Mapping[str, Topic]) -> None:
-    fields = {key: counts for key, counts in fields_of(result.observations).items() if key[0] in read}
+    fields = {key: counts for key, counts in aggregation.fields_of(result.observations).items() if key[0] in read}
     if not fields:
         return
     day = timezone.now().astimezone(UTC).date()
@@ -214,7 +199,7 @@ def _keep_fields(result: ScanResult, read: Mapping[str, ScannedTopic], topics: M
     merged = []
     for (name, side, framing, mark, path), counts in fields.items():
         before = counts_before.get((topics[name].pk, side, framing, mark, path))
-        whole = asdict(merged_field(before, counts, again=read[name].again))
+        whole = asdict(aggregation.merged_field(before, counts, again=read[name].again))
         merged.append(
             FieldStatistic(topic=topics[name], side=side, framing=framing, mark=mark, path=path, day=day, **whole)
         )
@@ -229,7 +214,9 @@ def _keep_subjects(result: ScanResult, read: Mapping[str, ScannedTopic], topics:
     for (name, side), types in sorted(message_types_by_side(result.observations, result.registered).items()):
         if name in read:
             row = changed[name] = topics[name]
-            row.message_types = row.message_types | {side: merged_types(row.message_types.get(side, {}), types)}
+            row.message_types = row.message_types | {
+                side: aggregation.merged_types(row.message_types.get(side, {}), types)
+            }
     for (name, side), belonging in sorted(subjects_by_side(result.observations, result.registered).items()):
         if name not in read:
             continue
@@ -261,7 +248,7 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
     reopened: list[Finding] = []
     recounted: list[int] = []  # known findings whose messages were counted again
     for fingerprint, finding in judged.items():
-        muted = is_muted(mutes, finding.rule, finding.subject, finding.location)
+        muted = aggregation.is_muted(mutes, finding.rule, finding.subject, finding.location)
         adds = bool(finding.topic) and finding.topic not in again and "seen_before" not in finding.evidence
         row = stored.get(fingerprint)
         if row is None:
@@ -270,10 +257,10 @@ def _keep_findings(scan: Scan, source: Source, result: ScanResult, topics: Mappi
             _refresh(row, finding, scan, topics, now=now, count=finding.count)
             new.append(row)
             continue
-        before = FindingStatus(row.state, row.severity, row.count)
+        before = aggregation.FindingStatus(row.state, row.severity, row.count)
         if not adds and "seen_before" not in finding.evidence:
             recounted.append(row.pk)
-        standing = updated_finding(before, severity=finding.severity, count=finding.count, adds=adds)
+        standing = aggregation.updated_finding(before, severity=finding.severity, count=finding.count, adds=adds)
         _refresh(row, finding, scan, topics, now=now, count=standing.count, adds=adds)
         if standing.reopened:
             row.opened_at = now if row.state == "resolved" else row.opened_at
@@ -305,15 +292,16 @@ def _refresh(
     if judged.rule in RULES_WITH_HOURLY_COUNTS:
         before = row.evidence.get("ids_over_time") if row.pk else None
         # Messages read again were counted before: then only this scan's count.
-        hours = by_hour(
-            ByHour.of_evidence(row.evidence if row.pk and adds else {}), judged.evidence.get("partitions", ())
+        hours = aggregation.by_hour(
+            aggregation.ByHour.of_evidence(row.evidence if row.pk and adds else {}),
+            judged.evidence.get("partitions", ()),
         )
         seen = 0 if "seen_before" in evidence else judged.count
-        evidence = evidence | {"ids_over_time": over_time(before, now, seen)} | hours.to_evidence()
+        evidence = evidence | {"ids_over_time": aggregation.over_time(before, now, seen)} | hours.to_evidence()
     if row.pk and adds and row.state != "resolved" and "by_reason" in evidence:
-        evidence = evidence | reasons_before(row.evidence, row.count)
+        evidence = evidence | aggregation.reasons_before(row.evidence, row.count)
     if "partitions" in evidence:
-        evidence = evidence | {"partitions": without_hours(evidence["partitions"])}
+        evidence = evidence | {"partitions": aggregation.without_hours(evidence["partitions"])}
     row.rule, row.severity, row.sentence, row.remedy = judged.rule, judged.severity, judged.sentence, judged.remedy
     row.location, row.evidence, row.count, row.cause = judged.location, evidence, count, judged.cause
     row.cause_group, row.cause_subject = judged.cause_group, judged.cause_subject
@@ -335,7 +323,7 @@ def _count_unseen(scan: Scan, source: Source, result: ScanResult) -> None:
         for number, fingerprint, topic, rule, clean_scans in rows
         if fingerprint not in fingerprints
         and (topic or "", rule) not in unknown
-        and could_have_seen(topic or "", complete=result.complete, clean_topics=clean)
+        and aggregation.could_have_seen(topic or "", complete=result.complete, clean_topics=clean)
     ]
     if not unseen:
         return

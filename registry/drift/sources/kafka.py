@@ -22,6 +22,7 @@ from registry.drift.judge.topic_observations import milliseconds
 from registry.drift.models import Source, Topic
 from registry.drift.rules import topics as topic_rules
 from registry.drift.scan.db_retry import retry_while_database_away
+from registry.drift.sources import kafka_cluster
 from registry.drift.sources.base import (
     BOUNDS_SET,
     WHAT_TO_READ,
@@ -36,15 +37,6 @@ from registry.drift.sources.base import (
     session_of,
     spark_remote,
     volume_of,
-)
-from registry.drift.sources.kafka_cluster import (
-    chosen_topics,
-    configs_of,
-    gone_of,
-    offsets_of,
-    partitions_of,
-    topic_ids_of,
-    why_missing,
 )
 from registry.drift.sources.kafka_connection import connect, kafka_connection
 from registry.drift.sources.kafka_offsets import TopicPlan, backlog_of, plan_topic, read_json
@@ -281,7 +273,7 @@ class KafkaTopics(TopicKind):
             raise InvalidSource("Give the cluster whose topics are scanned.")
         connected = connect(draft.cluster)
         missing = [name for name in named_topics(draft.include) if name not in connected.metadata.topics]
-        for reason in why_missing(connected.admin, missing).values():
+        for reason in kafka_cluster.why_missing(connected.admin, missing).values():
             raise InvalidSource(reason.text)
         if missing:
             raise InvalidSource(
@@ -363,15 +355,15 @@ def survey_cluster(source: Source) -> Survey:
     assert source.cluster is not None  # the database guarantees a cluster for sources of topics
     connected = connect(source.cluster)
     rows = {row.name: row for row in source.topics.all()}
-    names = chosen_topics(connected.metadata.topics, source.include, source.exclude)
+    names = kafka_cluster.chosen_topics(connected.metadata.topics, source.include, source.exclude)
     if len(names) > MAX_TOPICS:
         raise InvalidSource(f"The patterns match {len(names):,} topics; a source can have up to {MAX_TOPICS:,}.")
-    partitions, problems = partitions_of(connected.metadata, names)
-    offsets = offsets_of(connected.admin, partitions, source.cluster.bootstrap, since_ms=_since(source))
+    partitions, problems = kafka_cluster.partitions_of(connected.metadata, names)
+    offsets = kafka_cluster.offsets_of(connected.admin, partitions, source.cluster.bootstrap, since_ms=_since(source))
     problems |= {name: problem for name, problem in offsets.problems.items() if name not in problems}
-    configs = configs_of(connected.admin, names)
+    configs = kafka_cluster.configs_of(connected.admin, names)
     positions = {name: _positions(row) for name, row in rows.items()}
-    ids = topic_ids_of(connected.admin, names)
+    ids = kafka_cluster.topic_ids_of(connected.admin, names)
     plans = {
         name: plan_topic(
             source.mode,
@@ -451,7 +443,7 @@ def with_lost_offsets(source: Source, survey: Survey, observations: Sequence[Obs
     if survey.admin is None or source.cluster is None:
         return [*observations, *expired, *_readable_remade(survey, observations)]
     observations = settle_lost_topics(survey, survey.admin, observations)
-    ids = topic_ids_of(survey.admin, survey.order)
+    ids = kafka_cluster.topic_ids_of(survey.admin, survey.order)
     recreated = {name for name, now in ids.items() if survey.topics[name].cluster_id not in ("", now)}
     gaps = [
         part for part in observations if isinstance(part, PartitionRead) and part.gaps and part.topic not in recreated
@@ -459,7 +451,7 @@ def with_lost_offsets(source: Source, survey: Survey, observations: Sequence[Obs
     partitions: dict[str, list[int]] = {}
     for part in gaps:
         partitions.setdefault(part.topic, []).append(part.partition)
-    lows = offsets_of(survey.admin, partitions, source.cluster.bootstrap).marks if partitions else {}
+    lows = kafka_cluster.offsets_of(survey.admin, partitions, source.cluster.bootstrap).marks if partitions else {}
     for part in gaps:
         mark = lows.get(part.topic, {}).get(part.partition)
         expired += [
@@ -490,7 +482,7 @@ def settle_lost_topics(survey: Survey, admin: AdminClient, observations: Sequenc
     away = {item.topic: item for item in observations if isinstance(item, TopicLost) and item.may_pass}
     if not away:
         return list(observations)
-    gone = gone_of(admin, away)
+    gone = kafka_cluster.gone_of(admin, away)
     dropped = gone | {name for name in away if survey.topics[name].restarted}
     remaining = [item for item in observations if getattr(item, "topic", None) not in dropped]
     return [
@@ -506,9 +498,11 @@ def _missing(
     admin: AdminClient, stored: Mapping[str, Topic], names: Collection[str], listed: Collection[str], source: Source
 ) -> dict[str, ScannedTopic]:
     """Return the topics that existed at the last scan or are named, and that the cluster doesn't list."""
-    expected = {*chosen_topics(stored, source.include, source.exclude), *named_topics(source.include)}
+    expected = {*kafka_cluster.chosen_topics(stored, source.include, source.exclude), *named_topics(source.include)}
     lost = sorted(expected - set(names) - set(listed))
-    reasons = why_missing(admin, [name for name in lost if name not in stored or stored[name].gone_at is None])
+    reasons = kafka_cluster.why_missing(
+        admin, [name for name in lost if name not in stored or stored[name].gone_at is None]
+    )
     rows = {name: stored.get(name, Topic()) for name in lost if name in stored or name in reasons}
     return {
         name: ScannedTopic(

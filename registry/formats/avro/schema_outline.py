@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from registry.formats import lint
 from registry.formats.avro.canonical import json_text
 from registry.formats.avro.defaults import why_invalid
 from registry.formats.avro.findings import root_path
@@ -21,15 +22,6 @@ from registry.formats.avro.model import (
     type_label,
 )
 from registry.formats.base import OutlineField
-from registry.formats.lint import (
-    LintViolation,
-    in_style,
-    is_pascal,
-    looks_like_money,
-    looks_like_time,
-    looks_personal,
-    mixed_names,
-)
 from registry.formats.tags import (
     FIELD,
     RECORD,
@@ -182,11 +174,11 @@ def _nested_types(type_: AvroType) -> Sequence[AvroType]:
 _Spot = tuple[AvroType, str, bool]
 
 
-def lint_violations(schema: AvroSchema) -> Iterator[LintViolation]:
+def lint_violations(schema: AvroSchema) -> Iterator[lint.LintViolation]:
     """Yield the lint violations in the order of the text."""
     root, visited = schema.root, set[str]()
     if isinstance(root, Named) and not root.namespace and root.source is None:
-        yield LintViolation("NO_NAMESPACE", root.simple, root.pointer, {"name": root.simple})
+        yield lint.LintViolation("NO_NAMESPACE", root.simple, root.pointer, {"name": root.simple})
     named: list[tuple[str, str, str | None]] = []
     stack: list[_Spot] = [(root, root_path(root), False)]
     while stack:
@@ -202,7 +194,7 @@ def lint_violations(schema: AvroSchema) -> Iterator[LintViolation]:
                 named.append((field.name, f"{path}.{field.name}", field.pointer))
                 yield from _field_lint(field, f"{path}.{field.name}", tagged)
         stack.extend(reversed(_nested_spots(type_, path, tagged)))
-    yield from mixed_names(named)
+    yield from lint.mixed_names(named)
 
 
 def _nested_spots(type_: AvroType, path: str, tagged: bool) -> Sequence[_Spot]:
@@ -215,15 +207,15 @@ def _nested_spots(type_: AvroType, path: str, tagged: bool) -> Sequence[_Spot]:
     return [(type_.values, f"{path}{{}}", tagged)] if isinstance(type_, Map) else []
 
 
-def _type(type_: Named, path: str) -> Iterator[LintViolation]:
-    if not is_pascal(type_.simple):
-        values = {"name": type_.simple, "better": in_style(type_.simple, "PascalCase")}
-        yield LintViolation("TYPE_NAME_STYLE", path, type_.pointer, values)
+def _type(type_: Named, path: str) -> Iterator[lint.LintViolation]:
+    if not lint.is_pascal(type_.simple):
+        values = {"name": type_.simple, "better": lint.in_style(type_.simple, "PascalCase")}
+        yield lint.LintViolation("TYPE_NAME_STYLE", path, type_.pointer, values)
     if isinstance(type_, Enum) and type_.default is None:
-        yield LintViolation("ENUM_WITHOUT_DEFAULT", path, type_.pointer, {"name": type_.simple})
+        yield lint.LintViolation("ENUM_WITHOUT_DEFAULT", path, type_.pointer, {"name": type_.simple})
 
 
-def _field_lint(field: RecordField, path: str, tagged: bool) -> Iterator[LintViolation]:
+def _field_lint(field: RecordField, path: str, tagged: bool) -> Iterator[lint.LintViolation]:
     kinds = {branch.kind for branch in field.type.branches} if isinstance(field.type, Union) else {field.type.kind}
     bare = [
         branch
@@ -231,8 +223,8 @@ def _field_lint(field: RecordField, path: str, tagged: bool) -> Iterator[LintVio
         if branch.logical is None
     ]
 
-    def place(rule: str) -> LintViolation:
-        return LintViolation(rule, path, field.pointer, {"name": field.name})
+    def place(rule: str) -> lint.LintViolation:
+        return lint.LintViolation(rule, path, field.pointer, {"name": field.name})
 
     if not field.has_default:
         yield place("OPTIONAL_WITHOUT_DEFAULT" if "null" in kinds and len(kinds) > 1 else "FIELD_HAS_NO_DEFAULT")
@@ -240,9 +232,9 @@ def _field_lint(field: RecordField, path: str, tagged: bool) -> Iterator[LintVio
         yield place("DEFAULT_OF_LATER_BRANCH")
     if not (field.doc or (isinstance(field.type, Named) and field.type.doc)):
         yield place("FIELD_WITHOUT_DOC")
-    if looks_like_time(field.name) and any(branch.kind in ("int", "long") for branch in bare):
+    if lint.looks_like_time(field.name) and any(branch.kind in ("int", "long") for branch in bare):
         yield place("TIME_WITHOUT_LOGICAL_TYPE")
-    if looks_like_money(field.name) and kinds & {"float", "double"}:
+    if lint.looks_like_money(field.name) and kinds & {"float", "double"}:
         yield place("MONEY_AS_FLOAT")
-    if looks_personal(field.name) and not tagged and not tags_in(field.props):
+    if lint.looks_personal(field.name) and not tagged and not tags_in(field.props):
         yield place("PERSONAL_WITHOUT_TAG")

@@ -18,14 +18,7 @@ from registry.access.services import lock_admins
 from registry.audit.context import record
 from registry.errors import EnvironmentPartNotFound, InvalidInput, NotAllowed, SchemadeskError, WrongState
 from registry.notifications.services import notify
-from registry.promotions.environments.change_guard import (
-    MANAGE,
-    facts_of,
-    outdated_reason,
-    passing,
-    tell_loosened,
-    with_facts,
-)
+from registry.promotions.environments import change_guard
 from registry.promotions.environments.freezes import remove_freeze, remove_recurring_freeze
 from registry.promotions.environments.locking import (
     MAX_TEXT,
@@ -83,10 +76,10 @@ _DECLARATION: Final[Mapping[str, type]] = {
 
 #: action → the service, the right that its requester needs, and the arguments with their types
 ACTIONS: Final[Mapping[str, tuple[Callable[..., object], str, Mapping[str, type]]]] = {
-    "change": (change_environment, MANAGE, {name: setting_type(name) for name in SETTINGS}),
-    "remove_review_rule": (_without_environment(remove_review_rule), MANAGE, {"rule_id": int}),
-    "remove_freeze": (_without_environment(remove_freeze), MANAGE, {"freeze_id": int}),
-    "remove_recurring_freeze": (_without_environment(remove_recurring_freeze), MANAGE, {"freeze_id": int}),
+    "change": (change_environment, change_guard.MANAGE, {name: setting_type(name) for name in SETTINGS}),
+    "remove_review_rule": (_without_environment(remove_review_rule), change_guard.MANAGE, {"rule_id": int}),
+    "remove_freeze": (_without_environment(remove_freeze), change_guard.MANAGE, {"freeze_id": int}),
+    "remove_recurring_freeze": (_without_environment(remove_recurring_freeze), change_guard.MANAGE, {"freeze_id": int}),
     "declare_client": (_of_client(declare_client), CHANGE, {"subject": str, "name": str, **_DECLARATION}),
     "withdraw_client": (_of_client(withdraw_client), CHANGE, {"subject": str, "name": str}),
     "grant": (
@@ -133,8 +126,8 @@ def request_environment_change(
         lock_admins()  # before the environment, as the services of people do
     row = locked_environment(environment, alone="is_closed" in sent)
     record(by=by, why=f"request approval in {environment}: {why}")
-    sentence, before = _tried(row, run, sent, by), facts_of(row, action, sent)
-    sentence = with_facts(sentence, action, before)
+    sentence, before = _tried(row, run, sent, by), change_guard.facts_of(row, action, sent)
+    sentence = change_guard.with_facts(sentence, action, before)
     if row.changes.filter(state=EnvironmentChange.OPEN).count() >= MAX_OPEN:
         raise WrongState(
             f"{environment} already has {MAX_OPEN} changes waiting, which is the maximum. Decide on some of them first."
@@ -169,16 +162,16 @@ def approve_environment_change(*, change_id: int, by: Actor, comment: str = "") 
         raise WrongState(
             f"{requester.name}, who requested this, no longer has permission for it. Another person must request it."
         )
-    if outdated := outdated_reason(change):
+    if outdated := change_guard.outdated_reason(change):
         raise WrongState(f"{outdated} Withdraw the change and request it again.")
     why = f"change {change.pk}, requested by {requester.name}, approved by {by.name}: {change.reason}"
     record(by=by, why=why)
-    with passing(row, why, requester=change.requested_by_id, approver=by.user_id):
+    with change_guard.passing(row, why, requester=change.requested_by_id, approver=by.user_id):
         run(environment=row.registry.name, by=replace(by, grants=(Grant(ADMIN),), limit=None), **change.values)
     record(by=by, why=why)
     _decide(change, EnvironmentChange.APPROVED, by, comment)
     sentence = f"{by.name} approved a change that {requester.name} requested: {change.sentence}. {change.reason}"
-    tell_loosened(row, sentence, by=by, change=change.pk)
+    change_guard.tell_loosened(row, sentence, by=by, change=change.pk)
 
 
 @transaction.atomic
@@ -198,9 +191,9 @@ def withdraw_environment_change(*, change_id: int, by: Actor) -> None:
 
     Raises EnvironmentPartNotFound, NotAllowed, NotSignedIn, WrongState.
     """
-    change = _locked(change_id, by, MANAGE, CHANGE)
+    change = _locked(change_id, by, change_guard.MANAGE, CHANGE)
     if person(by) != change.requested_by_id:
-        require(by, MANAGE, registry=change.environment.registry.name)
+        require(by, change_guard.MANAGE, registry=change.environment.registry.name)
     record(by=by, why=f"withdraw change {change.pk} of {change.environment}")
     _decide(change, EnvironmentChange.WITHDRAWN, by, "")
     _tell(change, "environment.loosening_withdrawn", f"{by.name} withdrew it.", by)
@@ -293,7 +286,7 @@ def _tried(row: Environment, run: Callable[..., object], values: Mapping[str, An
     """
     sentences: list[str] = []
     try:
-        with transaction.atomic(), passing(row, "tried out", requester=person(by)) as passage:
+        with transaction.atomic(), change_guard.passing(row, "tried out", requester=person(by)) as passage:
             run(environment=row.registry.name, by=by, **values)
             sentences = passage.loosenings
             raise _UndoneError

@@ -20,15 +20,8 @@ from django.utils import timezone
 from registry.access.roles import Actor, require
 from registry.audit.context import record
 from registry.errors import InvalidInput, WrongState
+from registry.promotions.environments import locking
 from registry.promotions.environments.change_guard import require_second_person
-from registry.promotions.environments.locking import (
-    MANAGE,
-    environment_part,
-    locked_environment,
-    one_of,
-    person,
-    readable,
-)
 from registry.promotions.models import Environment, FreezeWindow, RecurringFreeze
 
 DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -267,9 +260,9 @@ def add_freeze(*, environment: str, by: Actor, starts_at: datetime, ends_at: dat
 
     Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput.
     """
-    require(by, MANAGE, registry=environment)
-    row = locked_environment(environment)
-    why = readable(reason, "reason")
+    require(by, locking.MANAGE, registry=environment)
+    row = locking.locked_environment(environment)
+    why = locking.readable(reason, "reason")
     for field, moment in (("starts_at", starts_at), ("ends_at", ends_at)):
         if timezone.is_naive(moment):
             raise InvalidInput(f"{field} needs a time zone.", field=field)
@@ -279,15 +272,15 @@ def add_freeze(*, environment: str, by: Actor, starts_at: datetime, ends_at: dat
         raise InvalidInput("This freeze has already ended.", field="ends_at")
     record(by=by, why=f"freeze {environment}: {why}")
     return FreezeWindow.objects.create(
-        environment=row, starts_at=starts_at, ends_at=ends_at, reason=why, made_by_id=person(by)
+        environment=row, starts_at=starts_at, ends_at=ends_at, reason=why, made_by_id=locking.person(by)
     ).pk
 
 
 @transaction.atomic
 def remove_freeze(*, freeze_id: int, by: Actor) -> None:
     """End a freeze, or cancel a future one. Raises EnvironmentPartNotFound, NotAllowed, SecondPersonRequired."""
-    row = environment_part(FreezeWindow, freeze_id, "freeze", by)
-    require(by, MANAGE, registry=row.environment.registry.name)
+    row = locking.environment_part(FreezeWindow, freeze_id, "freeze", by)
+    require(by, locking.MANAGE, registry=row.environment.registry.name)
     record(by=by, why=f"end the freeze {row.pk} of {row.environment}")
     if row.environment.is_closed and row.ends_at > timezone.now():
         sentence = f"end the freeze of {row.environment} from {row.starts_at:%Y-%m-%d %H:%M} to {row.ends_at:%Y-%m-%d %H:%M} UTC"
@@ -314,14 +307,14 @@ def add_recurring_freeze(
     `weekly` takes two days (0 is Monday), `monthly` the number of a month's last days.
     Raises RegistryNotFound, NotAllowed, NotSignedIn, InvalidInput, and WrongState for too many of them.
     """
-    require(by, MANAGE, registry=environment)
-    row = locked_environment(environment)
+    require(by, locking.MANAGE, registry=environment)
+    row = locking.locked_environment(environment)
     values = {
-        "kind": one_of(kind, "kind", RecurringFreeze.KINDS),
+        "kind": locking.one_of(kind, "kind", RecurringFreeze.KINDS),
         "zone": _zone(zone),
         "from_time": _clock(from_time, "from_time"),
         "to_time": _clock(to_time, "to_time"),
-        "reason": readable(reason, "reason"),
+        "reason": locking.readable(reason, "reason"),
         **(_monthly(last_days) if kind == RecurringFreeze.MONTHLY else _weekly(from_day, to_day)),
     }
     if kind == RecurringFreeze.WEEKLY and (from_day, values["from_time"]) == (to_day, values["to_time"]):
@@ -334,14 +327,14 @@ def add_recurring_freeze(
             f"{environment} has {MAX_RECURRING} recurring freezes, which is the maximum. Remove one first."
         )
     record(by=by, why=f"freeze {environment} {kind}: {values['reason']}")
-    return RecurringFreeze.objects.create(environment=row, made_by_id=person(by), **values).pk
+    return RecurringFreeze.objects.create(environment=row, made_by_id=locking.person(by), **values).pk
 
 
 @transaction.atomic
 def remove_recurring_freeze(*, freeze_id: int, by: Actor) -> None:
     """Remove a recurring freeze. Raises EnvironmentPartNotFound, NotAllowed, SecondPersonRequired."""
-    row = environment_part(RecurringFreeze, freeze_id, "recurring freeze", by)
-    require(by, MANAGE, registry=row.environment.registry.name)
+    row = locking.environment_part(RecurringFreeze, freeze_id, "recurring freeze", by)
+    require(by, locking.MANAGE, registry=row.environment.registry.name)
     record(by=by, why=f"end the recurring freeze {row.pk} of {row.environment}")
     if row.environment.is_closed:
         sentence = f"end the recurring freeze of {row.environment} ({row.kind}, {row.zone}: {row.reason})"

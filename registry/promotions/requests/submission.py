@@ -24,20 +24,9 @@ from registry.promotions.models.requests import clean_labels
 from registry.promotions.plan import builder
 from registry.promotions.plan.target_state import went_back
 from registry.promotions.plan.types import CONFIG, ItemText, Plan, PromotionSpec, SpecItem
+from registry.promotions.requests import state_machine
 from registry.promotions.requests.linked_requests import finding_behind
 from registry.promotions.requests.selectors import require_earlier
-from registry.promotions.requests.state_machine import (
-    ALREADY_REQUESTED,
-    HOLDING,
-    checked_text,
-    locked_for,
-    move,
-    person,
-    refresh,
-    refuse_unstorable,
-    requested_subjects,
-    subject_of,
-)
 from registry.promotions.reviews.eligibility import needed_for
 from registry.promotions.selectors import get_environment, get_environments
 from registry.subjects.models import Registry, SchemaVersion
@@ -124,7 +113,7 @@ def propose_version(
     require_requester(goal, [subject], by)
     if len(references) > MAX_REFERENCES:
         raise InvalidInput(f"The schema has {len(references)} references. The maximum is {MAX_REFERENCES}.")
-    refuse_unstorable(text)
+    state_machine.refuse_unstorable(text)
     draft = None if draft_id is None else Draft.objects.filter(pk=draft_id, author_id=by.user_id).first()
     begun_with = draft.finding if draft else None
     if finding is not None and finding != begun_with:
@@ -175,7 +164,11 @@ def add_request(
     Raises WrongState if there is nothing to do or a schema is requested already, InvalidInput, and what
     `require_earlier` raises.
     """
-    user_id, remark, named = person(by), checked_text(reason, "reason"), clean_labels(labels)
+    user_id, remark, named = (
+        state_machine.person(by),
+        state_machine.checked_text(reason, "reason"),
+        clean_labels(labels),
+    )
     if again_of is not None:
         require_earlier(again_of, target=str(spec.target), subjects=[item.subject for item in spec.items], by=by)
     plan = builder.make_plan(replace(spec, answers=finding))
@@ -211,14 +204,14 @@ def add_request(
 @retried
 def submit(*, request_id: int, by: Actor) -> str:
     """Submit a draft for review, with a new plan; returns the state. Raises WrongState, NotAllowed."""
-    request = locked_for(request_id, by)
+    request = state_machine.locked_for(request_id, by)
     _require_own(request, by)
     if request.state != PromotionRequest.DRAFT:
         raise WrongState(f"Request {request.pk} is {request.state}. Only a draft can be submitted.")
     require_requester(request.target, [SubjectName(*name) for name in _names(request)], by)
     record(by=by, why=f"submit request {request.pk}")
-    refresh(request, by)
-    move(request, PromotionRequest.IN_REVIEW, moved="", requested_at=timezone.now())
+    state_machine.refresh(request, by)
+    state_machine.move(request, PromotionRequest.IN_REVIEW, moved="", requested_at=timezone.now())
     ask_for_reviews(request, by=by)
     return request.state
 
@@ -231,13 +224,13 @@ def recheck(*, request_id: int, by: Actor) -> str:
     """
     _refresh_mirror(request_id)
     with transaction.atomic():
-        request = locked_for(request_id, by)
-        for subject in requested_subjects(request):
+        request = state_machine.locked_for(request_id, by)
+        for subject in state_machine.requested_subjects(request):
             require(by, "promotion.request", registry=request.target.registry.name, subject=subject)
         if request.state not in WITHDRAWABLE:
             raise WrongState(f"Request {request.pk} is {request.state}, so its checks can no longer be run.")
         record(by=by, why=f"run the checks of request {request.pk}")
-        refresh(request, by)
+        state_machine.refresh(request, by)
         count_reviews(request, by)
         return request.state
 
@@ -245,13 +238,13 @@ def recheck(*, request_id: int, by: Actor) -> str:
 def withdraw(*, request_id: int, by: Actor) -> str:
     """Withdraw a request, as its requester or an administrator; returns the state. Raises WrongState, NotAllowed."""
     with transaction.atomic():
-        request = locked_for(request_id, by)
+        request = state_machine.locked_for(request_id, by)
         _require_own(request, by)
         if request.state not in WITHDRAWABLE:
             raise WrongState(f"Request {request.pk} is {request.state}, so it can't be withdrawn.")
         was_draft = request.state == PromotionRequest.DRAFT
         record(by=by, why=f"withdraw request {request.pk}")
-        move(request, PromotionRequest.WITHDRAWN, apply_at=None)
+        state_machine.move(request, PromotionRequest.WITHDRAWN, apply_at=None)
         if not was_draft:
             tell(request, "promotion.withdrawn", f"{by.name} withdrew it.", by=by)
         return request.state
@@ -260,7 +253,7 @@ def withdraw(*, request_id: int, by: Actor) -> str:
 def count_reviews(request: PromotionRequest, by: Actor) -> None:
     """Move a request in review to approved if it has all approvals that it needs."""
     if request.state == PromotionRequest.IN_REVIEW and needed_for(request).is_met:
-        move(request, PromotionRequest.APPROVED, moved="")
+        state_machine.move(request, PromotionRequest.APPROVED, moved="")
 
 
 def count_reviews_in(environment: Environment, by: Actor) -> None:
@@ -279,7 +272,7 @@ def require_requester(target: Environment, subjects: Sequence[SubjectName], by: 
     registry = target.registry.name
     for subject in subjects:
         require(by, "promotion.request", registry=registry, subject=subject.qualified)
-    user_id = person(by)
+    user_id = state_machine.person(by)
     if not target.owners_only:
         return
     for name, owners in owners_of_many(registry, [subject.qualified for subject in subjects]).items():
@@ -365,7 +358,7 @@ def _items_of(
             RequestItem(
                 request=request,
                 position=position,
-                open_in=spec.target if request.state in HOLDING else None,
+                open_in=spec.target if request.state in state_machine.HOLDING else None,
                 context_name=item.subject.context,
                 subject_name=item.subject.subject,
                 version_number=item.version,
@@ -385,7 +378,7 @@ def _add_items(items: Sequence[RequestItem], target: Environment) -> None:
         with transaction.atomic():
             RequestItem.objects.bulk_create(ordered)
     except IntegrityError as error:
-        raise WrongState(ALREADY_REQUESTED.format(target=target)) from error
+        raise WrongState(state_machine.ALREADY_REQUESTED.format(target=target)) from error
 
 
 def _names(request: PromotionRequest) -> list[tuple[str, str]]:
@@ -394,7 +387,7 @@ def _names(request: PromotionRequest) -> list[tuple[str, str]]:
 
 def _require_own(request: PromotionRequest, by: Actor) -> None:
     """Raise NotAllowed or NotSignedIn unless the actor is the requester, within their token, or an administrator."""
-    registry, subject = request.target.registry.name, subject_of(request).qualified
+    registry, subject = request.target.registry.name, state_machine.subject_of(request).qualified
     if by.user_id is not None and by.user_id == request.requested_by_id:
         require(by, "promotion.request", registry=registry, subject=subject)
     else:

@@ -22,15 +22,8 @@ from registry.formats.suggested_edits import FindingRepairs
 from registry.subjects.engine import schema_engine
 from registry.subjects.lifecycle.notes import note_of
 from registry.subjects.models import Registry, Schema, SchemaVersion, Subject
+from registry.subjects.policy import effective_policy
 from registry.subjects.policy.data_contracts import Contract, property_of
-from registry.subjects.policy.effective_policy import (
-    NO_POLICY,
-    EffectiveConfig,
-    OwnConfig,
-    config_and_settings,
-    effective_config,
-    effective_mode,
-)
 from registry.subjects.references.reference_graph import dependants_of
 from registry.subjects.usage.clients import clients_against
 from registry.subjects.versions.lookup import columns_of, get_subject, row_of, width_of
@@ -69,7 +62,7 @@ class Proposal:
 
     subject: SubjectName
     schema: ParsedSchema
-    config: EffectiveConfig
+    config: effective_policy.EffectiveConfig
     assessment: Assessment
     policy: PolicyReport | None
     equal_version: int | None
@@ -166,7 +159,9 @@ def report_proposal(
             clients=clients_against(registry, subject, schema),
             dependants=dependants_of(registry, subject, schema, resolved, by=by),
         ),
-        policy=None if config.policy == NO_POLICY else schema_engine.check_policy(config.policy, schema, versions),
+        policy=None
+        if config.policy == effective_policy.NO_POLICY
+        else schema_engine.check_policy(config.policy, schema, versions),
         equal_version=next((number for number, other in versions if schema.is_stored_as(other.text)), None),
     )
 
@@ -179,7 +174,7 @@ class TextCheck:
     newest live version; 0 if it has no live version.
     """
 
-    config: EffectiveConfig
+    config: effective_policy.EffectiveConfig
     levels: LevelOverview
     lint: tuple[LintFinding, ...]
     assessment: Assessment | None = None
@@ -212,7 +207,7 @@ def check_text(
 class TextProblems:
     """The findings of a text under a level, all seven levels, advice, and the repairs of each decisive finding."""
 
-    config: EffectiveConfig
+    config: effective_policy.EffectiveConfig
     levels: LevelOverview
     lint: tuple[LintFinding, ...]
     repairs: tuple[FindingRepairs, ...]
@@ -256,11 +251,11 @@ def _read(
     references: Sequence[Reference],
     profile: Profile | None = None,
     level: str | None = None,
-) -> tuple[tuple[ResolvedReference, ...], ParsedSchema, EffectiveConfig]:
+) -> tuple[tuple[ResolvedReference, ...], ParsedSchema, effective_policy.EffectiveConfig]:
     """Return the resolved references, the schema, and the config in force with the given profile and level instead."""
     resolved = tuple(reference for reference, _ in resolve_references(registry, references, context=subject.context))
     schema = parse_schema(schema_type, text, resolved)
-    config = effective_config(registry, subject)
+    config = effective_policy.effective_config(registry, subject)
     if profile is not None:
         config = replace(config, profile=profile)
     if level is not None:
@@ -302,7 +297,7 @@ def check_proposal(
     """
     number = None if version is None else parse_version(version)
     resolved = resolve_references(registry, references, context=subject.context)
-    config, settings = config_and_settings(registry, subject)
+    config, settings = effective_policy.config_and_settings(registry, subject)
     references_in = tuple(reference for reference, _ in resolved)
     schema = parse_schema(schema_type, text, references_in, is_new=settings.validate_new_schemas is not False)
     every, refer = _live_rows(registry, subject)
@@ -321,7 +316,7 @@ def check_proposal(
 
 
 def check_fields(
-    schema: ParsedSchema, settings: OwnConfig, metadata: Contract | None, previous: Contract | None
+    schema: ParsedSchema, settings: effective_policy.OwnConfig, metadata: Contract | None, previous: Contract | None
 ) -> ReservedReport:
     """Return what the schema does to reserved fields, if the config checks them. Raises InvalidSchema."""
     if not settings.validate_fields:
@@ -331,7 +326,7 @@ def check_fields(
     return check_reserved(metadata, previous, lambda name: schema_engine.has_top_level_field(schema, name))
 
 
-def refusals(report: Report, reserved: ReservedReport, settings: OwnConfig) -> list[str]:
+def refusals(report: Report, reserved: ReservedReport, settings: effective_policy.OwnConfig) -> list[str]:
     """Return why a schema can't be registered, in Confluent's shape; empty if it can."""
     if report.is_compatible and reserved.is_accepted():
         return []
@@ -385,10 +380,10 @@ def state_of_subject(registry: Registry, subject: SubjectName) -> SubjectState:
     except SubjectNotFound:
         row = None
     newest = row.versions.order_by("-version").values_list("version", flat=True).first() if row else None
-    config = effective_config(registry, subject)
+    config = effective_policy.effective_config(registry, subject)
     return SubjectState(
         level=config.level,
-        mode=effective_mode(registry, subject).mode,
+        mode=effective_policy.effective_mode(registry, subject).mode,
         history=tuple(history(row)) if row else (),
         next_version=(newest or 0) + 1,
         profile=config.profile,
