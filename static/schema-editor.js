@@ -109,6 +109,7 @@
     const { strip, state, list, levels } = Object.fromEntries(
       [...box.querySelectorAll("[data-part]")].map((part) => [part.dataset.part, part]),
     );
+    const result = document.querySelector("[data-result]"); // the page's own report, of the text as it was sent
     let timer = 0;
     let changes = 0;
     let running = false;
@@ -158,6 +159,7 @@
       list.replaceChildren(...told.problems.slice(0, SHOWN).map(item));
       if (state.textContent !== told.summary) state.textContent = told.summary;
       strip.dataset.verdict = told.checked ? (told.passes ? "ok" : "breaks") : "unknown";
+      levels.hidden = result?.dataset.result === "current"; // the report has them
       // as the server rendered it, every name escaped
       levels.replaceChildren(...new DOMParser().parseFromString(told.levels ?? "", "text/html").body.childNodes);
     };
@@ -192,6 +194,10 @@
     area.form.addEventListener("input", (event) => {
       if (event.target !== area && event.target !== area.form && !CHECKED.test(event.target.name)) return;
       changes += 1;
+      if (result) {
+        result.dataset.result = "earlier";
+        result.querySelector("[data-earlier]").hidden = false;
+      }
       if (!strip.hidden) unknown(box.dataset.waiting);
       later(PAUSE);
     });

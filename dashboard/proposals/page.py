@@ -1,4 +1,4 @@
-"""Proposed schemas: the reader's drafts, the editor, and the report of a text, on request or while typing."""
+"""Proposed schemas: the reader's drafts, the editor, and the report of a text."""
 
 from __future__ import annotations
 
@@ -75,14 +75,13 @@ class Fix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposalReport:
-    """The report of a check; `summary` is one sentence, for screen readers.
+    """The report of a check.
 
     `syntax` or `problem` says why there is nothing else. `equal` is a version with the same meaning, so that nothing
     would be registered. `levels` are all seven. `comparison` is with the newest version, None if there is none, and
     `changes` are its first changes. `fixes` are edits that the editor can apply.
     """
 
-    summary: str
     registry: str = ""
     subject: str = ""
     schema_type: str = ""
@@ -102,20 +101,12 @@ class ProposalReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedText:
-    """The report beside and below the editor, and the display of its comparison."""
-
-    report: ProposalReport | None = None
-    view: str = "unified"
-    is_whole: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposalPage(CheckedText):
+class ProposalPage:
     """The editor; `problem` is the error of saving or submitting, and `refused` says why the reader may do neither.
 
     `finding` is the finding that it answers, as far as the reader may see it, `again_of` the resubmitted request,
-    `draft_id` the draft. Each environment in `starts` has a newest version to start from.
+    `draft_id` the draft. Each environment in `starts` has a newest version to start from. `view` and `is_whole` are the
+    display of the report's comparison.
     """
 
     frame: Frame
@@ -126,6 +117,9 @@ class ProposalPage(CheckedText):
     finding: FindingOrigin | None = None
     problem: Problem | None = None
     starts: tuple[str, ...] = ()
+    report: ProposalReport | None = None
+    view: str = "unified"
+    is_whole: bool = False
 
 
 def draft_list(request: HttpRequest) -> DraftList:
@@ -158,7 +152,7 @@ def proposal_page(request: HttpRequest, form: ProposalForm, *, check: bool = Fal
     names = [name for name in order if readable.has(name)]
     report = check_proposal(request, form, actor, order) if check else None
     if not check and form.syntax:
-        report = _syntax_report(form.syntax)
+        report = ProposalReport(syntax=form.syntax)
     fill_choices([form], registry=names)
     return ProposalPage(
         frame=make_frame(
@@ -174,12 +168,6 @@ def proposal_page(request: HttpRequest, form: ProposalForm, *, check: bool = Fal
         report=report,
         **_drawing(request),
     )
-
-
-def checked_text(request: HttpRequest, form: ProposalForm, actor: Actor) -> CheckedText:
-    """Return the report while somebody types; none for an empty text or subject."""
-    is_there = form["text"].value().strip() and form["subject"].value().strip()
-    return CheckedText(report=check_proposal(request, form, actor) if is_there else None, **_drawing(request))
 
 
 def _drawing(request: HttpRequest) -> dict[str, Any]:
@@ -204,13 +192,8 @@ def check_proposal(
     if report:
         return report
     if form.syntax:
-        return _syntax_report(form.syntax)
-    problem = form.problem or Problem(what="")
-    return ProposalReport(summary=problem.what, problem=problem)
-
-
-def _syntax_report(syntax: SyntaxProblem) -> ProposalReport:
-    return ProposalReport(summary=f"{syntax.title}. {syntax.message}", syntax=syntax)
+        return ProposalReport(syntax=form.syntax)
+    return ProposalReport(problem=form.problem or Problem(what=""))
 
 
 def _report(form: ProposalForm, actor: Actor, order: list[str] | None, *, is_whole: bool) -> ProposalReport:
@@ -222,10 +205,8 @@ def _report(form: ProposalForm, actor: Actor, order: list[str] | None, *, is_who
     comparison = against_latest(registry, name, by=actor, **form.schema, **drawn)
     cards = [card for group in comparison.groups for card in group.cards] if comparison else []
     result = _result(plan, registry.name)
-    tally = comparison.tally if comparison else ""
     assessment = report.assessment if plan.has_work else None
     return ProposalReport(
-        summary=f"{result['headline']}. {result['sentence']} {tally}".strip(),
         registry=registry.name,
         subject=name.qualified,
         schema_type=form.cleaned_data["schema_type"],
@@ -285,7 +266,7 @@ def drafts(request: HttpRequest) -> HttpResponse:
 def propose(request: HttpRequest) -> HttpResponse:
     """Show the editor; on POST, check the text, save it as a draft, or request its review.
 
-    The editor's scripts post too: the response to `live` is only the report of a check.
+    The editor's script posts `autosave`.
     """
     actor = page_actor(request)
     if actor.user_id is None:
@@ -293,8 +274,6 @@ def propose(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _editor(request, ProposalForm(initial=first_values(request, actor)))
     form, do = ProposalForm.sent(request), request.POST.get("do", "check")
-    if do == "live":
-        return render(request, "proposals/live.html", {"page": checked_text(request, form, actor)})
     if do == "autosave":
         return _autosaved(form, actor)
     if do == "check" or not form.run(actor):

@@ -28,7 +28,6 @@ PACKED = (
     SPRITE_TARGET,
     ROOT / "static" / "app.js",
     ROOT / "static" / "editor.js",
-    ROOT / "static" / "live.js",
     ROOT / "static" / "schema-editor.js",
     ROOT / "static" / "vendor" / "codemirror" / "codemirror.min.js",
     ROOT / "static" / "map.js",

@@ -97,12 +97,9 @@ SHOWN: Final = """() => {
 
 #: that the editor has put in place what it says of the text that it began with
 CHECKED = """() => {
-  const live = document.querySelector("[data-live-state]");
-  const text = document.querySelector("[data-live] textarea");
   const editor = document.querySelector("[data-schema-editor]"), strip = editor?.querySelector("[data-part=strip]");
-  const judged = !editor?.querySelector("textarea").value
+  return !editor?.querySelector("textarea").value
     || !strip.hidden && strip.querySelector("[data-part=state]").textContent !== editor.dataset.waiting;
-  return judged && (!live || !text?.value || live.textContent === live.dataset.done);
 }"""
 
 

@@ -102,7 +102,6 @@ def test_dagre_is_the_file_that_is_written_down() -> None:
         ("app.css", 72_000),
         ("app.js", 9_100),
         ("editor.js", 4_000),
-        ("live.js", 4_000),
         ("schema-editor.js", 18_000),
         ("map.js", 10_000),
         ("icons.svg", 24_000),

@@ -168,7 +168,7 @@ EDITOR_RESULT = replace(
     EDITOR, draft_id=3, again_of=7, finding=ORIGIN, form=editor(draft_id="3", finding="12", again_of="7", origin="after finding 12"),
     report=ProposalReport(
         registry="prod", subject="orders-value", schema_type="AVRO",
-        summary=f"Breaks BACKWARD at prod: {HOSTILE}", levels=LEVELS_TOLD, lint=LINT, comparison=COMPARISON,
+        levels=LEVELS_TOLD, lint=LINT, comparison=COMPARISON,
         changes=tuple(card for group in COMPARISON.groups for card in group.cards)[:6],
         verdict=Verdict.BREAKS, headline="Breaks BACKWARD at prod", sentence="1 version would be written to prod.",
         checks=(check("fail", "compatibility of orders-value", f"Breaks in 1 place: {HOSTILE}", cure="Give it a default."),),
@@ -176,14 +176,14 @@ EDITOR_RESULT = replace(
 )  # fmt: skip
 EDITOR_SYNTAX = replace(
     EDITOR, report=ProposalReport(
-        summary="", syntax=SyntaxProblem(message=f"Expecting property name: {HOSTILE}", line=2, column=3, snippet=snippet(f"{{\n  {HOSTILE}\n}}", 2, 3))
+        syntax=SyntaxProblem(message=f"Expecting property name: {HOSTILE}", line=2, column=3, snippet=snippet(f"{{\n  {HOSTILE}\n}}", 2, 3))
     ),
 )  # fmt: skip
 REFUSED_DRAFT = editor(InvalidInput(HOSTILE, field="reason"), SaveForm, subject=HOSTILE, reason=HOSTILE)
 EDITOR_EQUAL = replace(
     EDITOR, form=REFUSED_DRAFT, problem=REFUSED_DRAFT.problem, refused=REFUSED,
     report=ProposalReport(
-        registry="prod", subject=HOSTILE, schema_type="AVRO", summary="", equal=4,
+        registry="prod", subject=HOSTILE, schema_type="AVRO", equal=4,
         verdict=Verdict.OK, headline="prod already has it", sentence="0 versions would be registered.",
     ),
 )  # fmt: skip
