@@ -110,7 +110,8 @@
 
   // On a phone the table comes first.
   const narrow = matchMedia("(max-width: 40rem)");
-  const order = () => (narrow.matches ? table.after(map) : table.before(map));
+  const below = map.nextElementSibling;
+  const order = () => (narrow.matches ? table.after(map) : below.before(map));
   narrow.addEventListener("change", order);
   order();
 

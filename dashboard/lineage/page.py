@@ -20,17 +20,24 @@ from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import chosen_value, form_text, map_url, subject_url, with_query
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
-from dashboard.components.widgets import ActiveFilter, Choice, Field, Filter, Frame, SearchBox, Section, readable
+from dashboard.components.widgets import ActiveFilter, Choice, Field, Filter, Frame, Link, SearchBox, Section, readable
+from dashboard.lineage.field_impact import ImpactPanel, impact_panel, page_of
 from dashboard.lineage.nodes import HEALTH, MapFlow, MapNode, MapRow
 from dashboard.subjects.descriptions import owner_choices
-from registry.lineage.graph import ALL, MAX_DISTANCE, Lineage, LineageEdge, LineageNode, folded, narrowed
+from registry.access.roles import Actor
+from registry.errors import SchemadeskError
+from registry.lineage.graph import ALL, MAX_DISTANCE, Lineage, LineageEdge, LineageNode, folded, narrowed, part_of
 from registry.lineage.selectors import read_lineage
 from registry.promotions.selectors import list_environments
-from registry.subjects.selectors import registry_names
+from registry.subjects.selectors import outline_of, registry_names
+from registry.subjects.versions.lookup import get_registry
+from registry.subjects.versions.qualified_names import parse_subject
 
 #: nodes that are drawn even if opened groups have more
 MAX_DRAWN: Final = 600
 LONGEST_FILTER: Final = 2_000
+#: fields of a subject that are links
+MAX_FIELDS: Final = 60
 COLUMNS: Final = (
     _("Tables"),
     _("Connectors, producers"),
@@ -48,14 +55,34 @@ LINES: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MapFields:
+    """The fields of the subject that the map is around: the first ones, each with the URL of its path.
+
+    `chosen` is the one whose path is shown, `all_url` the subject's page, `whole_url` the map without a chosen field.
+    """
+
+    subject: str
+    links: tuple[Link, ...]
+    all_url: str
+    whole_url: str
+    chosen: str = ""
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MapPage:
-    """The map and its table. `total` are all nodes that the reader may see, `left_out` those beyond the limit."""
+    """The map and its table. `total` are all nodes that the reader may see, `left_out` those beyond the limit.
+
+    `impact` is of the chosen field.
+    """
 
     frame: Frame
     search: SearchBox
     rows: tuple[MapRow, ...]
     total: int = 0
     left_out: int = 0
+    fields: MapFields | None = None
+    impact: ImpactPanel | None = None
 
     @property
     def is_folded(self) -> bool:
@@ -101,21 +128,51 @@ def lineage_map(request: HttpRequest) -> HttpResponse:
 def map_page(request: HttpRequest) -> MapPage:
     """Return the part of the map that the URL's filters choose. Raises NotSignedIn, NotAllowed, InvalidInput."""
     actor = page_actor(request)
-    chosen = {name: form_text(request.GET, name)[:LONGEST_FILTER] for name in ("registry", "owner", "q", "focus")}
+    chosen = {
+        name: form_text(request.GET, name)[:LONGEST_FILTER] for name in ("registry", "owner", "q", "focus", "field")
+    }
     distance = chosen_value(request.GET, "distance", [str(steps) for steps in range(1, MAX_DISTANCE + 1)])
     opened = [value[:LONGEST_FILTER] for value in request.GET.getlist("open")]
     whole = read_lineage(actor, registry=chosen["registry"])
     steps = int(distance) if distance else ALL
     part = narrowed(whole, text=chosen["q"], owner=chosen["owner"], focus=chosen["focus"], distance=steps)
+    subject = next((node for node in whole.nodes if node.id == chosen["focus"] and node.kind == "subject"), None)
+    impact = _impact(subject, chosen["field"], actor) if subject and chosen["field"] else None
+    if impact is not None:
+        part = part_of(part, impact.nodes)
     graph = folded(part, opened=opened, keep=chosen["focus"])
     drawn = graph.nodes[:MAX_DRAWN]
     query, order = {**chosen, "distance": distance}, list_environments()
     return MapPage(
         frame=make_frame(request, title=gettext("Map"), section=Section.MAP, order=order),
         search=_search(query, whole, registry_names(actor)),
+        impact=impact,
+        fields=_fields(subject, chosen["field"]) if subject else None,
         rows=tuple(_rows(drawn, graph.edges, order, query, opened)),
         total=whole.total,
         left_out=len(graph.nodes) - len(drawn),
+    )
+
+
+def _impact(subject: LineageNode, path: str, actor: Actor) -> ImpactPanel | None:
+    return impact_panel(get_registry(subject.registry), parse_subject(subject.name), path, by=actor)
+
+
+def _fields(subject: LineageNode, chosen: str) -> MapFields | None:
+    """Return the fields of a subject's newest version; None if it can't be read."""
+    try:
+        outline = outline_of(get_registry(subject.registry), parse_subject(subject.name), None)
+    except SchemadeskError:
+        return None
+    focus = map_url(subject.id)
+    paths = list(dict.fromkeys(row.path for row in outline))
+    return MapFields(
+        subject=subject.name,
+        links=tuple(Link(label=path, url=f"{focus}&{urlencode({'field': path})}") for path in paths[:MAX_FIELDS]),
+        all_url=subject_url(subject.registry, subject.name),
+        whole_url=focus,
+        chosen=chosen,
+        more=max(0, len(paths) - MAX_FIELDS),
     )
 
 
@@ -153,24 +210,13 @@ def _node(
     return MapNode(
         info=info,
         environment=environment_of(info.registry, order),
-        url=f"{reverse('ui:map')}?{urlencode([*filters, *opening])}" if opening else _page_of(info),
+        url=f"{reverse('ui:map')}?{urlencode([*filters, *opening])}"
+        if opening
+        else page_of(info.kind, info.registry, info.key, info.id),
         focus_url="" if info.members else map_url(info.id),
         # a reader of one subject was built with its version
         versions=inflows[0].versions if info.kind == "consumer" and len(inflows) == 1 else info.versions,
     )
-
-
-def _page_of(info: LineageNode) -> str:
-    """Return the URL of a node's page; of one without a page, of the map around it."""
-    if info.kind == "subject":
-        return subject_url(info.registry, info.key)
-    if info.kind in ("producer", "consumer"):
-        return subject_url(info.registry, info.key, "usage")
-    if info.kind == "state":
-        return reverse("ui:state_variable", args=info.key.split("/"))
-    if info.kind == "query":
-        return reverse("ui:query", args=[info.key])
-    return reverse("ui:source", args=[info.key]) if info.key else map_url(info.id)
 
 
 def _search(query: Mapping[str, str], whole: Lineage, registries: Sequence[str]) -> SearchBox:
@@ -222,6 +268,7 @@ def _active(query: Mapping[str, str]) -> Iterable[ActiveFilter]:
         "registry": gettext("environment: %(what)s"),
         "owner": gettext("owner: %(what)s"),
         "focus": gettext("around: %(what)s"),
+        "field": gettext("field: %(what)s"),
         "distance": gettext("steps: %(what)s"),
     }
     for name, label in labels.items():

@@ -18,8 +18,7 @@ from dashboard.components.frame import page_actor, subject_frame
 from dashboard.components.links import subject_url
 from dashboard.components.translation import counted
 from dashboard.components.widgets import Fact, Frame, Link
-from dashboard.sources.labels import listed
-from dashboard.subjects.structure import is_of
+from dashboard.lineage.field_impact import ImpactPanel, impact_panel
 from registry.drift.replay.field_evidence import MAX_DAYS, FieldOnDay, field_on_days
 from registry.search.selectors.similar_names import Namesake, OtherType, namesakes_of_other_types
 from registry.subjects.history.field_history import (
@@ -34,7 +33,6 @@ from registry.subjects.history.field_history import (
     field_history,
 )
 from registry.subjects.policy.registries import mirror_of
-from registry.subjects.usage.clients import ClientInfo, clients_of
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 
@@ -59,7 +57,7 @@ ICONS: Final = {INTRODUCED: "plus", THERE: "circle-dashed", REMOVED: "minus", RE
 class FieldPage:
     """The page of a field; `others` are fields with this name and another type elsewhere.
 
-    `in_data`, `others_said` and `needed` are empty in the past, which has neither field counts nor an index of fields.
+    `in_data`, `others_said` and `impact` are empty in the past, which has neither field counts nor an index of fields.
     """
 
     frame: Frame
@@ -70,7 +68,7 @@ class FieldPage:
     others: tuple[OtherType, ...] = ()
     in_data: str = ""
     others_said: str = ""
-    needed: str = ""
+    impact: ImpactPanel | None = None
 
     @property
     def qualified(self) -> str:
@@ -144,7 +142,7 @@ def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> 
         days=days,
         in_data="" if actor.past else _data_sentence(days),
         others=others,
-        needed=_needed(clients_of(registry_row, name), path) if history.chapters and not actor.past else "",
+        impact=impact_panel(registry_row, name, path, by=actor) if history.field and not actor.past else None,
         others_said="" if actor.past else _others_said(history, others),
     )
 
@@ -191,23 +189,6 @@ def _now(history: FieldHistory) -> tuple[Fact, ...]:
     if item.aliases:
         facts.append(Fact(label=gettext("Also known as"), value=", ".join(item.aliases), code=True))
     return tuple(facts)
-
-
-def _needed(clients: Sequence[ClientInfo], path: str) -> str:
-    """Say which declared clients need the field, a part of it, or a parent of it."""
-    if not clients:
-        return gettext("No clients are declared, so it is unknown who uses this field.")
-    need = [client.name for client in clients if any(is_of(path, field) for field in client.fields)]
-    silent = sum(not client.fields for client in clients)
-    sentence = (
-        gettext("Declared users: %(clients)s.") % {"clients": listed(need)}
-        if need
-        else gettext("No client declares that it uses this field.")
-    )
-    if not silent:
-        return sentence
-    rest = counted(silent, "%(n)s more client doesn’t list its fields.", "%(n)s more clients don’t list their fields.")
-    return f"{sentence} {rest}"
 
 
 def _data_sentence(days: Sequence[FieldOnDay]) -> str:

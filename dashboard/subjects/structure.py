@@ -33,7 +33,7 @@ from registry.subjects.engine import schema_engine
 from registry.subjects.lifecycle.notes import Note
 from registry.subjects.models import Registry
 from registry.subjects.references.reference_graph import count_referrers
-from registry.subjects.usage.clients import ClientInfo, clients_of
+from registry.subjects.usage.clients import ClientInfo, clients_of, is_part_of_field
 from registry.subjects.versions.qualified_names import SubjectName
 
 #: rule of an open finding → label beside the field
@@ -150,15 +150,6 @@ def field_url(registry: str, subject: str, version: int, position: int) -> str:
     return subject_url(registry, subject, version=version, open=position) + f"#field-{position}"
 
 
-def is_of(path: str, other: str) -> bool:
-    """Return whether a client's field is this one, a part of it or a parent of it; the record's name may be omitted."""
-    return any(
-        mine == other or mine.startswith(f"{other}.") or other.startswith(f"{mine}.")
-        for mine in (path, path.partition(".")[2])
-        if mine
-    )
-
-
 def read_structure(
     request: HttpRequest,
     registry: Registry,
@@ -221,7 +212,9 @@ class _Rows:
         inside = chosen.inside.get(number, 0)
         is_open = number in chosen.opened
         others = sorted(chosen.opened - {number} if is_open else chosen.opened | {number})
-        used_by = [client.name for client in self.clients if any(is_of(item.path, path) for path in client.fields)]
+        used_by = [
+            client.name for client in self.clients if any(is_part_of_field(item.path, path) for path in client.fields)
+        ]
         return FieldRow(
             item=item,
             anchor=f"field-{number + 1}",

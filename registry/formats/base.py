@@ -19,6 +19,8 @@ Severity = Literal["break", "value loss", "warning"]
 DifferenceKind = Literal["added", "removed", "changed", "renamed", "moved"]
 Answer = Literal["yes", "no", "unknown", "differs"]
 Outcome = Literal["kept", "filled", "dropped", "converted"]
+#: a change of one field; a new type is one that no reader converts to or from the old one
+FieldEdit = Literal["remove", "rename", "rename with alias", "change type"]
 #: a character that PostgreSQL can't store in text: NUL, or half of a surrogate pair
 UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 #: the most bytes of a message body that are read, because bodies are untrusted

@@ -21,6 +21,7 @@ from registry.formats.base import (
     DecodedBody,
     Difference,
     Edit,
+    FieldEdit,
     Incompatibility,
     Judgement,
     OutlineField,
@@ -82,6 +83,8 @@ class SchemaFormat(ABC):
     #: Confluent's sentences by `kind` of a finding, and the shape of its registry's messages
     confluent_sentences: Mapping[str, str] = {}
     confluent_shape: str = ""
+    #: the changes that `edit_field` makes
+    field_edits: tuple[FieldEdit, ...] = ()
     #: limits for processing a text in this process, in a child process, or not at all
     cost_limits: tuple[cost.CostLimit, ...] = cost.PLAIN_LIMITS
 
@@ -230,6 +233,13 @@ class SchemaFormat(ABC):
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
         """Return the edit of `new` that declares a suspected rename (alias, reserved number); None if not possible."""
         return None
+
+    def edit_field(self, schema: ParsedSchema, path: str, edit: FieldEdit) -> Edit:
+        """Return the schema with a change of the field at a path of its outline, wherever that declaration is used.
+
+        Raises InvalidSchema, with the reason why the field can't be changed so. The text may not parse.
+        """
+        raise InvalidSchema(self.unavailable)
 
     # -- data -------------------------------------------------------------------------------------------------------------
 

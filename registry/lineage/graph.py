@@ -123,6 +123,12 @@ def around(graph: Lineage, chosen: Collection[str], distance: int = ALL) -> Line
     return _only(graph, _reached(there, forward, distance) | _reached(there, backward, distance))
 
 
+def part_of(graph: Lineage, ids: Collection[str]) -> Lineage:
+    """Return the nodes with these ids alone; a topic's id also means topics of its name in other clusters."""
+    named = {node.id for node in graph.nodes if node.kind == "topic" and topic_node(node.registry, node.name) in ids}
+    return _only(graph, named.union(ids))
+
+
 def _reached(start: Collection[str], links: Mapping[str, Collection[str]], distance: int) -> set[str]:
     reached, edge, steps = set(start), set(start), 0
     while edge and (distance == ALL or steps < distance):

@@ -47,6 +47,7 @@ ENGINE_VERBS: Final = frozenset(
         "resolve",
         "repair",
         "accept_rename",
+        "edit_field",
         "position",
         "tags",
         "with_tags",

@@ -46,8 +46,10 @@ class QueryReader:
         return PurePosixPath(self.path).name or self.path
 
 
-def readers_of(registry: Registry, subject: SubjectName | None, *, topic: str = "") -> list[QueryReader]:
-    """Return queries that read the topic or the subject, or whose state carries it, by path, 20 at most.
+def readers_of(
+    registry: Registry, subject: SubjectName | None, *, topic: str = "", most: int | None = MOST
+) -> list[QueryReader]:
+    """Return queries that read the topic or the subject, or whose state carries it, by path, 20 at most by default.
 
     Two queries of the database.
     """
@@ -72,7 +74,7 @@ def readers_of(registry: Registry, subject: SubjectName | None, *, topic: str = 
         QueryReader(
             number, path, tuple(sorted(topics.get((path, number), ()))), tuple(sorted(versions.get((path, number), ())))
         )
-        for path, number in sorted({*topics, *versions})[:MOST]
+        for path, number in sorted({*topics, *versions})[:most]
     ]
 
 
@@ -126,6 +128,7 @@ def _evidence(row: CarriedVersion, *, is_current: bool) -> Evidence:
 
 CODE: Final = "evidence.state"
 MAX_NAMED_STATES: Final = 5
+NOT_CHECKED: Final = "not checked"
 
 
 def state_checks(target: Registry, steps: Sequence[PlanStep], answers: int | None = None) -> list[Check]:
@@ -136,7 +139,7 @@ def state_checks(target: Registry, steps: Sequence[PlanStep], answers: int | Non
     only warns; it also warns if they can't be compared.
     """
     steps_by_subject = {parse_subject(step.subject): step for step in steps if step.adds}
-    rows = _carriers(target, list(steps_by_subject))
+    rows = state_carriers(target, list(steps_by_subject))
     checks = []
     for name, step in steps_by_subject.items():
         mine = [row for row in rows if (row.context, row.subject) == (name.context, name.subject)]
@@ -147,7 +150,8 @@ def state_checks(target: Registry, steps: Sequence[PlanStep], answers: int | Non
     return checks
 
 
-def _carriers(target: Registry, names: Sequence[SubjectName]) -> list[CarriedVersion]:
+def state_carriers(target: Registry, names: Sequence[SubjectName]) -> list[CarriedVersion]:
+    """Return the structs with the subjects' fields in the newest schema of each state variable; one query."""
     if not names:
         return []
     condition = Q()
@@ -167,7 +171,7 @@ def _carriers(target: Registry, names: Sequence[SubjectName]) -> list[CarriedVer
 def _check(name: SubjectName, shape: StructType | None, rows: Sequence[CarriedVersion]) -> Check:
     label = f"Spark state that carries {name.qualified}"
     subject = name.qualified
-    sentences = [sentence for row in rows if (sentence := _cannot_follow(row, shape))]
+    sentences = [sentence for row in rows if (sentence := restart_effect(row, shape)[1])]
     if not sentences:
         text = f"Queries with its fields in their state: {len(rows)}. All can be restarted with the new version."
         return Check(CODE, label, PASS, text, subject=subject)
@@ -176,25 +180,30 @@ def _check(name: SubjectName, shape: StructType | None, rows: Sequence[CarriedVe
     return Check(CODE, label, WARN, " ".join(sentences[:MAX_NAMED_STATES]) + more, cure, subject=subject)
 
 
-def _cannot_follow(row: CarriedVersion, shape: StructType | None) -> str:
-    """Return why the variable can't follow, or that this isn't checked, as a sentence; "" if it can."""
+def restart_effect(row: CarriedVersion, shape: StructType | None) -> tuple[str, str]:
+    """Return the worst effect of a restart with the version's fields, with a sentence; ("", "") if it can follow.
+
+    The effect is one of EFFECTS, or NOT_CHECKED.
+    """
     variable = row.schema.variable
     where = f"State variable {variable.label} ({variable.query.path})"
     operator: dict[str, Any] = next(
         (item for item in variable.query.operators if item["number"] == variable.operator), {}
     )
     if operator.get("name") not in EVOLVING:
-        return f"{where} is not checked: only transformWithState state is checked."
+        return NOT_CHECKED, f"{where} is not checked: only transformWithState state is checked."
     changes = changes_to_follow(row, shape) if shape is not None else None
     if changes is None:
-        return f"{where} is not checked: Spark's types of the promoted version are not known."
+        return NOT_CHECKED, f"{where} is not checked: Spark's types of the new version are not known."
     effects = [item for item in changes if item.effect != "note"]
     if not effects:
-        return ""
+        return "", ""
     worst = max(effects, key=lambda item: EFFECTS.index(item.effect))
     if worst.effect == "refused":
-        return f"{where} can't change to the new version: {worst.message}. Spark refuses the restart ({worst.error})."
-    return f"{where} can change to the new version but {worst.effect}: {worst.message}."
+        sentence = f"can't change to the new version: {worst.message}. Spark refuses the restart ({worst.error})."
+    else:
+        sentence = f"can change to the new version but {worst.effect}: {worst.message}."
+    return worst.effect, f"{where} {sentence}"
 
 
 def changes_to_follow(row: CarriedVersion, shape: StructType) -> tuple[StateChange, ...] | None:

@@ -21,7 +21,7 @@ ABSENT = {
     "registry": "no-such", "subject": "absent-value", "context": ".absent", "guid": "0" * 8 + "-0000-0000-0000-" + "0" * 12,
     "schema_format": "avro", "schema": "999999",
     "name": "absent", "username": "absent", "namespace": "absent", "resource_id": "absent", "operation": "absent",
-    "project": "absent", "location": "absent", "webhook": "999999", "version": "99", "decision": "",
+    "path": "Absent.path", "project": "absent", "location": "absent", "webhook": "999999", "version": "99", "decision": "",
 }  # fmt: skip
 #: a body that has what any call asks for; what a call doesn't know it leaves, or refuses after the right was asked
 BODY: dict[str, Any] = {"schema": '"string"'}

@@ -85,7 +85,7 @@ def present(content: dict[str, int], person: Callable[[str], Actor]) -> dict[str
         "name": "orders", "username": "steward", "namespace": "n", "resource_id": "r", "guid": "0" * 8,
         "schema_format": "avro", "schema": "1", "operation": "o", "decision": "approve",
         "webhook": "1", "token": "1", "number": "1", "delivery_id": "1", "subscription_id": "1", "mute_id": "1", "check_id": "1", "query_id": "1",
-        "variable_id": "1",
+        "variable_id": "1", "path": "Order.id",
         **{name: str(number) for name, number in numbers.items()},
     }  # fmt: skip
 

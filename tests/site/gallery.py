@@ -289,6 +289,8 @@ SAMPLES: dict[str, Sample] = {
     "tokens-made": Sample("tokens/tokens.html", accounts.TOKENS_MADE),
     "tokens-refused": Sample("tokens/tokens.html", accounts.TOKENS_REFUSED),
     "map": Sample("lineage/map.html", lineage.MAP),
+    "map-field": Sample("lineage/map.html", lineage.MAP_FIELD),
+    "map-fields": Sample("lineage/map.html", lineage.MAP_FIELDS),
     "map-folded": Sample("lineage/map.html", lineage.MAP_FOLDED),
     "map-empty": Sample("lineage/map.html", lineage.MAP_EMPTY),
     "map-no-match": Sample("lineage/map.html", lineage.MAP_NO_MATCH),

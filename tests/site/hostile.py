@@ -72,6 +72,8 @@ NAMES: Final = frozenset(
         "ClientAnswer.answer",
         "ClientAnswer.does",
         "Dependant.answer",
+        "EditEffect.answer",
+        "EditEffect.edit",
         "EffectiveConfig.level",
         "EffectiveMode.mode",
         "WhatIf.level",

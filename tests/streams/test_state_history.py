@@ -261,7 +261,7 @@ def test_a_promotion_says_whether_the_targets_state_can_follow(
     [
         ("stateStoreSave", "AVRO", "is not checked: only transformWithState state is checked"),
         ("", "AVRO", "is not checked: only transformWithState state is checked"),
-        ("transformWithStateExec", "JSON", "is not checked: Spark's types of the promoted version are not known"),
+        ("transformWithStateExec", "JSON", "is not checked: Spark's types of the new version are not known"),
     ],
 )
 def test_state_that_is_not_checked_never_passes(

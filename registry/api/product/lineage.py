@@ -12,6 +12,8 @@ from rest_framework.response import Response
 
 from registry.api.product.base import ProductView
 from registry.api.product.description import many, shape
+from registry.api.product.lifecycle import SubjectView
+from registry.lineage.field_impact import FieldImpact, field_impact
 from registry.lineage.graph import ALL, MAX_DISTANCE, Lineage, LineageEdge, LineageNode, narrowed
 from registry.lineage.selectors import read_lineage
 
@@ -53,3 +55,18 @@ class LineageView(ProductView):
         graph = read_lineage(self.actor, registry=chosen["registry"])
         narrow = {name: chosen[name] for name in ("text", "owner", "focus")}
         return Response(asdict(narrowed(graph, **narrow, distance=DISTANCES[chosen["distance"]])))
+
+
+class FieldImpactView(SubjectView):
+    """`/api/v1/registries/{registry}/subjects/{subject}/fields/{path}/impact`."""
+
+    @extend_schema(responses=FieldImpact)
+    def get(self, request: Request, registry: str, subject: str, path: str) -> Response:
+        """Get what breaks if a field of the newest version is removed, renamed or changed in type.
+
+        Each edit is made in the schema and checked. A row has an effect for each edit: `breaks`, `care`, `fine`, or
+        `unknown` if it wasn't checked; rows without effects are where the field comes from. `hidden` counts what the
+        caller can't read.
+        """
+        registry_row, name = self.registry_and_subject(registry, subject)
+        return Response(asdict(field_impact(registry_row, name, path, by=self.actor)))

@@ -77,6 +77,10 @@ urlpatterns = [
     path("registries/<segment:registry>/subjects/<segment:subject>/clients/<segment:name>", usage.ClientOne.as_view()),
     path("registries/<segment:registry>/subjects/<segment:subject>/least-version", usage.MinimumVersionOne.as_view()),
     path("registries/<segment:registry>/tags", subjects.SubjectTags.as_view()),
+    path(
+        "registries/<segment:registry>/subjects/<segment:subject>/fields/<segment:path>/impact",
+        lineage.FieldImpactView.as_view(),
+    ),
     path("registries/<segment:registry>/subjects/<segment:subject>/life", lifecycle.Life.as_view()),
     path("registries", registries.Registries.as_view()),
     path("registries/<segment:registry>", registries.RegistryOne.as_view()),

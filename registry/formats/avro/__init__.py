@@ -22,6 +22,7 @@ from registry.formats.base import (
     DecodedBody,
     Difference,
     Edit,
+    FieldEdit,
     Incompatibility,
     Judgement,
     OutlineField,
@@ -46,6 +47,7 @@ class AvroFormat(SchemaFormat):
     title = "Avro"
     file_extensions = (".avsc", ".avro", ".json")
     is_json = has_references = has_named_branches = has_spark_rows = True
+    field_edits = ("remove", "rename", "rename with alias", "change type")
     name_pattern = re.compile(r'"name"\s*:\s*"([^"\\]{1,80})"')
     confluent_sentences = rules.DESCRIPTIONS
     confluent_shape = "{{errorType:'{kind}', description:'{said}', additionalInfo:'{detail}'}}"
@@ -134,6 +136,10 @@ class AvroFormat(SchemaFormat):
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
         """Return the edit of `new` that adds the old name as an alias; None if the difference isn't a rename."""
         return accept_rename(old, new, suspected)
+
+    def edit_field(self, schema: ParsedSchema, path: str, edit: FieldEdit) -> Edit:
+        """Return the canonical text with the field changed in its record. Raises InvalidSchema."""
+        return schema_outline.edit_field(_model(schema), path, edit)
 
     def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
         """Return advice on the schema alone, warnings first; it affects no verdict."""

@@ -8,7 +8,7 @@ registry compares. Types that references define are written by name.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from registry.formats.avro.model import (
@@ -37,6 +37,11 @@ _ESCAPES: Final = {ord(c): s for c, s in _SHORT_ESCAPES.items()} | {
 def canonical_text(schema: AvroSchema) -> str:
     """Return the text that is equal for schemas that differ only in whitespace, comments and redundant namespaces."""
     return "".join(_CanonicalWriter(schema.external).type(schema.root, ""))
+
+
+def edited_text(schema: AvroSchema, replaced: Mapping[RecordField, RecordField | None]) -> str:
+    """Return the canonical text with some fields replaced or (None) left out; types stay defined at their first use."""
+    return "".join(_EditedWriter(schema.external, replaced).type(schema.root, ""))
 
 
 def document_text(schema: AvroSchema, document: Document) -> str:
@@ -169,7 +174,7 @@ class _CanonicalWriter(_SchemaWriter):
             parts.append(f',"doc":{quoted(doc)}')
         if isinstance(named, Record):
             parts.append(',"fields":[')
-            for position, field in enumerate(named.fields):
+            for position, field in enumerate(self.fields(named)):
                 if position:
                     parts.append(",")
                 parts.extend(self.field(field, named.namespace))
@@ -186,6 +191,10 @@ class _CanonicalWriter(_SchemaWriter):
             parts.append(f',"aliases":[{",".join(aliases)}]')
         parts.append("}")
         return parts
+
+    def fields(self, record: Record) -> Sequence[RecordField]:
+        """Return the fields that are written of a record."""
+        return record.fields
 
     def field(self, field: RecordField, namespace: str) -> list[str]:
         """Return the parts of the text of a record's field."""
@@ -231,6 +240,18 @@ class _CanonicalWriter(_SchemaWriter):
 
     def properties(self, props: Mapping[str, Any]) -> str:
         return "".join(f",{quoted(key)}:{json_text(value)}" for key, value in props.items()) if props else ""
+
+
+class _EditedWriter(_CanonicalWriter):
+    """The canonical form with some fields replaced, or (None) left out."""
+
+    def __init__(self, defined: frozenset[str], replaced: Mapping[RecordField, RecordField | None]) -> None:
+        super().__init__(defined)
+        self._replaced = replaced
+
+    def fields(self, record: Record) -> Sequence[RecordField]:
+        fields = (self._replaced.get(field, field) for field in record.fields)
+        return [field for field in fields if field is not None]
 
 
 class _NormalizedWriter(_CanonicalWriter):

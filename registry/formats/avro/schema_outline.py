@@ -1,12 +1,14 @@
-"""A schema's fields as a flat list, the tags of its records and fields, and advice on its types."""
+"""A schema's fields as a flat list, the tags of its records and fields, advice on its types, and changes of one field."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from typing import Final
 
+from registry.errors import InvalidSchema
 from registry.formats import lint
-from registry.formats.avro.canonical import json_text
+from registry.formats.avro.canonical import edited_text, json_text
 from registry.formats.avro.defaults import why_invalid
 from registry.formats.avro.findings import root_path
 from registry.formats.avro.model import (
@@ -16,12 +18,13 @@ from registry.formats.avro.model import (
     Enum,
     Map,
     Named,
+    Primitive,
     Record,
     RecordField,
     Union,
     type_label,
 )
-from registry.formats.base import OutlineField
+from registry.formats.base import Edit, FieldEdit, OutlineField
 from registry.formats.tags import (
     FIELD,
     RECORD,
@@ -238,3 +241,63 @@ def _field_lint(field: RecordField, path: str, tagged: bool) -> Iterator[lint.Li
         yield place("MONEY_AS_FLOAT")
     if lint.looks_personal(field.name) and not tagged and not tags_in(field.props):
         yield place("PERSONAL_WITHOUT_TAG")
+
+
+#: a type that readers don't convert to or from any other, the kinds that exclude it, and a value of it
+_OTHER_TYPES: Final = (
+    ("boolean", {"boolean"}, False),
+    ("string", {"string", "bytes"}, ""),
+    ("long", {"int", "long", "float", "double"}, 0),
+)
+
+
+def edit_field(schema: AvroSchema, path: str, edit: FieldEdit) -> Edit:
+    """Return the text with the field at a path changed, and a title. Raises InvalidSchema."""
+    entities = {row.entity for row in outline(schema.root) if row.path == path}
+    replaced: dict[RecordField, RecordField | None] = {}
+    titles = []
+    for entity in sorted(entities):
+        record_name, _, name = entity.rpartition(".")
+        record = schema.named[record_name]
+        if not isinstance(record, Record) or record.source is not None:
+            raise InvalidSchema(f"{name} is declared in the referenced schema {record.source}: change it there.")
+        field = record.by_name[name]
+        replaced[field], title = _edited(record, field, edit)
+        titles.append(title)
+    if not replaced:
+        raise InvalidSchema(f"The schema has no field {path}.")
+    return Edit("; ".join(dict.fromkeys(titles)), edited_text(schema, replaced))
+
+
+def _edited(record: Record, field: RecordField, edit: FieldEdit) -> tuple[RecordField | None, str]:
+    """Return the changed field, or None without it, and a title."""
+    if edit == "remove":
+        return None, f'remove "{field.name}"'
+    edited = copy(field)
+    if edit == "change type":
+        return edited, f'make "{field.name}" a {_change_type(edited)}'
+    while edited.name in record.by_name:
+        edited.name += "_renamed"
+    title = f'rename "{field.name}" to "{edited.name}"'
+    if edit == "rename with alias":
+        edited.aliases = (*field.aliases, field.name)
+        title += ", with the old name as an alias"
+    return edited, title
+
+
+def _change_type(field: RecordField) -> str:
+    """Give the field another type and a default of it if it had one; a nullable field stays nullable."""
+    branches = field.type.branches if isinstance(field.type, Union) else (field.type,)
+    kinds = {branch.kind for branch in branches}
+    others = ((kind, value) for kind, near, value in _OTHER_TYPES if not near & kinds)
+    kind, value = next(others, ("", None))
+    if not kind:
+        raise InvalidSchema(f"{field.name} accepts every type that could replace its own.")
+    other = Primitive(kind, field.type.pointer, None)
+    nulls = tuple(branch for branch in branches if branch.kind == "null")
+    is_null_first = branches[0].kind == "null"
+    both = (*nulls, other) if is_null_first else (other, *nulls)
+    field.type = Union(both, field.type.pointer, None) if nulls and len(branches) > 1 else other
+    if field.has_default and not (is_null_first and isinstance(field.type, Union)):
+        field.default = value
+    return kind

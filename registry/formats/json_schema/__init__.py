@@ -14,6 +14,7 @@ from registry.formats.base import (
     DecodedBody,
     Difference,
     Edit,
+    FieldEdit,
     Incompatibility,
     Judgement,
     OutlineField,
@@ -28,6 +29,7 @@ from registry.formats.json_schema import data, empirical_check, findings, repair
 from registry.formats.json_schema.diff import diff_models
 from registry.formats.json_schema.model import Model
 from registry.formats.json_schema.parser import fingerprint, parse_schema, self_contained_text
+from registry.formats.json_schema.repair_edits import edit_property
 from registry.formats.json_schema.schema_outline import lint_violations
 from registry.formats.json_schema.text import compact, normalized
 from registry.formats.json_schema.value_facts import DEFAULT_COST_LIMIT
@@ -45,6 +47,7 @@ class JsonSchemaFormat(SchemaFormat):
     title = "JSON Schema"
     file_extensions = (".json",)
     is_json = has_references = has_value_rules = has_properties = True
+    field_edits = ("remove", "rename", "change type")
     name_pattern = re.compile(r'"(?:title|\$id)"\s*:\s*"([^"\\]{1,80})"')
     confluent_sentences = rules.DESCRIPTIONS
     confluent_shape = '{{errorType:"{kind}", description:"{said}\'}}'
@@ -130,6 +133,10 @@ class JsonSchemaFormat(SchemaFormat):
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
         """Return the new schema that keeps the old property as deprecated, because JSON Schema has no aliases."""
         return repair.deprecated_beside(new, model_of(new), model_of(old), suspected)
+
+    def edit_field(self, schema: ParsedSchema, path: str, edit: FieldEdit) -> Edit:
+        """Return the text with the property changed in its object. Raises InvalidSchema."""
+        return edit_property(schema.text, model_of(schema), path, edit)
 
     def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
         """Return advice on the schema alone, warnings first; it affects no verdict."""

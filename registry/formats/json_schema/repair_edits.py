@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from registry.formats.base import Incompatibility, ResolvedReference
-from registry.formats.json_edit import NoSuchPlace, TextEdit
-from registry.formats.json_pointer import join, parent
+from registry.errors import InvalidSchema
+from registry.formats.base import Edit, FieldEdit, Incompatibility, ResolvedReference
+from registry.formats.json_edit import NoSuchPlace, TextEdit, json_source
+from registry.formats.json_pointer import join, parent, unescape
 from registry.formats.json_schema.data import instance_location
-from registry.formats.json_schema.model import MISSING, Model, root_path, value_at
-from registry.formats.json_schema.schema_outline import behind
+from registry.formats.json_schema.model import MISSING, Model, SchemaLocation, root_path, value_at
+from registry.formats.json_schema.schema_outline import behind, declarations_of
 from registry.formats.json_schema.text import Interning, compact, spaced
 
 _TOKEN: Final = re.compile(r'\.(?P<name>[^.\[]+)|\[(?P<quoted>"(?:[^"\\]|\\.)*")?\]')
@@ -319,3 +320,63 @@ def drop_values(case: Case, edit: TextEdit) -> str:
     values = [value for value in case.own_value["enum"] if interning.number(value) in numbers]
     edit.set_member(case.own_pointer, "enum", spaced(values))
     return f"list only values that the reader knows{case.where}"
+
+
+# -- a change of one property, wherever it leads -----------------------------------------------------------------------
+
+#: a type that may replace a property's own
+_OTHER_TYPES: Final = ("boolean", "string", "number", "array")
+
+
+def edit_property(text: str, model: Model, path: str, edit: FieldEdit) -> Edit:
+    """Return the text with the property at a path changed, and a title. Raises InvalidSchema."""
+    editor, titles = TextEdit(text), []
+    for location in declarations_of(model, path):
+        if location.document:
+            name = model.source(location)
+            raise InvalidSchema(f"{path} is declared in the referenced schema {name}: change it there.")
+        try:
+            titles.append(_edit_declaration(editor, model, location, edit))
+        except NoSuchPlace as error:
+            raise InvalidSchema(f"The place {error} can't be edited.") from error
+    if not titles:
+        raise InvalidSchema(f"The schema has no property {path}.")
+    return Edit("; ".join(dict.fromkeys(titles)), editor.text)
+
+
+def _edit_declaration(editor: TextEdit, model: Model, location: SchemaLocation, edit: FieldEdit) -> str:
+    """Change one declaration, and return a title. Raises NoSuchPlace."""
+    properties, name = parent(location.pointer), unescape(location.pointer.rpartition("/")[2])
+    if edit == "change type":
+        kind = _other_type(model, location)
+        editor.replace(location.pointer, json_source({"type": kind}))
+        return f'make "{name}" {"an" if kind == "array" else "a"} {kind}'
+    source = editor.source(location.pointer)
+    editor.remove_member(properties, name)
+    if edit == "remove":
+        _require(editor, model, parent(properties), lambda names: [other for other in names if other != name])
+        return f'remove "{name}"'
+    renamed, declared = name, value_at(model.root, properties)
+    while renamed in declared:
+        renamed += "_renamed"
+    editor.set_member(properties, renamed, source)
+    _require(editor, model, parent(properties), lambda names: [renamed if other == name else other for other in names])
+    return f'rename "{name}" to "{renamed}"'
+
+
+def _require(editor: TextEdit, model: Model, pointer: str, change: Callable[[list[Any]], list[Any]]) -> None:
+    """Change the required names of an object that has any."""
+    required = value_at(model.root, join(pointer, "required"))
+    if isinstance(required, list):
+        editor.replace(join(pointer, "required"), json_source(change(required)))
+
+
+def _other_type(model: Model, location: SchemaLocation) -> str:
+    """Return a type that the property's schema doesn't name."""
+    schema = model.at(behind(model, location))
+    named = schema.get("type") if isinstance(schema, dict) else None
+    kinds = {named} if isinstance(named, str) else set(named or ())
+    other = next((kind for kind in _OTHER_TYPES if kind not in kinds), "")
+    if not other:
+        raise InvalidSchema("The property accepts every type that could replace its own.")
+    return other

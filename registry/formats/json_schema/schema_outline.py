@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import count
+from itertools import count, islice
 from typing import Any, Final, NamedTuple
 
 from registry.errors import SchemaTooCostly
@@ -33,12 +33,16 @@ _OF_VALUES: Final = ("items", "prefixItems", "additionalProperties")
 
 def outline(model: Model) -> tuple[OutlineField, ...]:
     """Return at most MAX_ROWS rows, MAX_DEPTH deep; a schema inside itself isn't expanded again."""
-    rows: list[OutlineField] = []
-    for row in _outline_schema(model, ROOT, root_path(model), 0, frozenset(), count(), ()):
-        rows.append(row)
-        if len(rows) == MAX_ROWS:
-            break
-    return tuple(rows)
+    return tuple(row for _, row in _located_rows(model))
+
+
+def declarations_of(model: Model, path: str) -> list[SchemaLocation]:
+    """Return where the properties at a path of the outline are declared."""
+    return list(dict.fromkeys(location for location, row in _located_rows(model) if row.path == path))
+
+
+def _located_rows(model: Model) -> Iterable[tuple[SchemaLocation, OutlineField]]:
+    return islice(_outline_schema(model, ROOT, root_path(model), 0, frozenset(), count(), ()), MAX_ROWS)
 
 
 def behind(model: Model, location: SchemaLocation) -> SchemaLocation:
@@ -61,7 +65,7 @@ def _outline_schema(
     around: frozenset[SchemaLocation],
     steps: Iterator[int],
     outer: tuple[str, ...],
-) -> Iterator[OutlineField]:
+) -> Iterator[tuple[SchemaLocation, OutlineField]]:
     location = behind(model, location)
     schema = model.at(location)
     if (
@@ -79,7 +83,7 @@ def _outline_schema(
         there = SchemaLocation(location.document, join(location.pointer, "properties", name))
         here = f"{path}.{name}"
         own = joined(tags, _value_tags(model, there, steps))
-        yield _row(model, there, name, property_schema, here, depth, name in names, own)
+        yield there, _row(model, there, name, property_schema, here, depth, name in names, own)
         yield from _outline_schema(model, there, here, depth + 1, inner, steps, own)
     for keyword in _IN_PLACE:
         members = schema.get(keyword)

@@ -15,6 +15,7 @@ from registry.formats.base import (
     DecodedBody,
     Difference,
     Edit,
+    FieldEdit,
     Incompatibility,
     Judgement,
     OutlineField,
@@ -39,6 +40,7 @@ from registry.formats.protobuf import (
 from registry.formats.protobuf.compiler import MAIN
 from registry.formats.protobuf.diff import diff_schemas
 from registry.formats.protobuf.empirical_check import find_witness
+from registry.formats.protobuf.field_edits import edit_field
 from registry.formats.protobuf.file_descriptors import descriptor_set, fingerprint, is_encoded, serialized
 from registry.formats.protobuf.model import Schema
 from registry.formats.protobuf.options import Options
@@ -65,6 +67,7 @@ class ProtobufFormat(SchemaFormat):
     why_not_proposed = "a person must assign its field numbers"
     file_extensions = (".proto",)
     has_references = has_message_indexes = has_descriptors = has_many_roots = True
+    field_edits = ("remove", "rename", "change type")
     forms = {"serialized": "serialized", "ignore_extensions": "without_extensions"}
     name_pattern = re.compile(r"\bmessage\s+(\w{1,80})")
     confluent_sentences = rules.DESCRIPTIONS
@@ -155,6 +158,10 @@ class ProtobufFormat(SchemaFormat):
     def accept_rename(self, old: ParsedSchema, new: ParsedSchema, suspected: Difference) -> Edit | None:
         """Return the edit of `new` that restores a renamed field's number and JSON name; None if not possible."""
         return repair.accept_rename(_model(old), _model(new), suspected)
+
+    def edit_field(self, schema: ParsedSchema, path: str, edit: FieldEdit) -> Edit:
+        """Return the text with the field changed in its message. Raises InvalidSchema."""
+        return edit_field(_model(schema), path, edit)
 
     def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
         """Return advice on the schema alone, warnings first; it affects no verdict."""

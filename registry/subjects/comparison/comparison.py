@@ -392,7 +392,7 @@ def state_of_subject(registry: Registry, subject: SubjectName) -> SubjectState:
 
 
 def stored_version(
-    registry: Registry, subject: SubjectName, version: int, *, deleted: bool = False
+    registry: Registry, subject: SubjectName, version: int | None, *, deleted: bool = False
 ) -> tuple[VersionInfo, ParsedSchema]:
     """Return a version with its parsed schema, by default a live one. Raises SubjectNotFound, VersionNotFound."""
     row = version_row(get_subject(registry, subject, deleted=deleted), version, deleted=deleted)

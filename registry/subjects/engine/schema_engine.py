@@ -14,6 +14,7 @@ from registry.formats.base import (
     DecodedBody,
     Difference,
     Edit,
+    FieldEdit,
     Incompatibility,
     Judgement,
     OutlineField,
@@ -232,6 +233,12 @@ def accept_rename(old: ParsedSchema, new: ParsedSchema, suspected: Difference) -
     """Return the edit of `new` that turns a suspected rename into a declared one."""
     key = (_content(old), _content(new), suspected.rule, suspected.pointer_old, suspected.pointer_new)
     return _edits.get(key, lambda: _verb("accept_rename", old, new, suspected))
+
+
+def edit_field(schema: ParsedSchema, path: str, edit: FieldEdit) -> Edit:
+    """Return the schema with one field changed. Raises InvalidSchema."""
+    edited: Edit = _verb("edit_field", schema, path, edit)
+    return edited
 
 
 def check(

@@ -247,10 +247,10 @@ def _sentence(differences: tuple[Difference, ...]) -> str:
     return ", ".join(phrase.format(counts[kind]) for kind, phrase in KIND_WORDS.items() if counts[kind]) or "no change"
 
 
-def outline_of(registry: Registry, subject: SubjectName, version: int) -> tuple[OutlineField, ...]:
-    """Return the fields of a version, nested ones after their parent.
+def outline_of(registry: Registry, subject: SubjectName, version: int | None) -> tuple[OutlineField, ...]:
+    """Return the fields of a version or (None) of the newest live one, nested ones after their parent.
 
     Raises SubjectNotFound, VersionNotFound, and InvalidSchema, InvalidReference or Unavailable if it can't be read.
     """
-    _, schema = stored_version(registry, subject, version, deleted=True)
+    _, schema = stored_version(registry, subject, version, deleted=version is not None)
     return schema_engine.outline(schema)

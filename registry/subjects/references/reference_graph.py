@@ -40,14 +40,38 @@ def dependants_of(
     At most 50 subjects, a constant number of queries. With `by`, only subjects that they may read: a dependant's
     message reveals parts of its schema.
     """
-    rows = _latest_referrers(registry, subject)
-    if by is not None:
-        rows = [row for row in rows if may(by, "schema.read", registry=registry.name, subject=_name(row).qualified)]
-    if not rows:
-        return ()
-    configs = effective_configs(registry, {_name(row) for row in rows})
-    parsed = zip(rows, parse_stored([row.schema for row in rows]), strict=True)
-    return tuple(_dependant(row, old, subject, new, references, configs[_name(row)]) for row, old in parsed)
+    return referrers_of(registry, subject, by=by).against(new, references)
+
+
+@dataclass(frozen=True)
+class Referrers:
+    """The latest versions that refer to a subject, at most MAX_DEPENDANTS, with their schemas and configs.
+
+    `hidden` counts those that the reader may not read, `more` those beyond the limit.
+    """
+
+    subject: SubjectName
+    rows: tuple[tuple[SchemaVersion, ParsedSchema, EffectiveConfig], ...] = ()
+    hidden: int = 0
+    more: int = 0
+
+    def against(self, new: ParsedSchema, references: tuple[ResolvedReference, ...]) -> tuple[Dependant, ...]:
+        """Return what each becomes if it refers to `new`."""
+        return tuple(_dependant(row, old, self.subject, new, references, config) for row, old, config in self.rows)
+
+
+def referrers_of(registry: Registry, subject: SubjectName, *, by: Actor | None = None) -> Referrers:
+    """Return the subjects that refer to this one; with `by`, those that they may read. A constant number of queries."""
+    every, count = _latest_referrers(registry, subject)
+    rows = [
+        row
+        for row in every
+        if by is None or may(by, "schema.read", registry=registry.name, subject=_name(row).qualified)
+    ]
+    configs = effective_configs(registry, {_name(row) for row in rows}) if rows else {}
+    parsed = parse_stored([row.schema for row in rows]) if rows else []
+    read = tuple((row, old, configs[_name(row)]) for row, old in zip(rows, parsed, strict=True))
+    return Referrers(subject, read, len(every) - len(rows), count - len(every))
 
 
 def count_referrers(registry: Registry, subject: SubjectName, version: int) -> int:
@@ -64,8 +88,8 @@ def count_referrers(registry: Registry, subject: SubjectName, version: int) -> i
     return rows.exclude(**itself).values("subject").distinct().count()
 
 
-def _latest_referrers(registry: Registry, subject: SubjectName) -> list[SchemaVersion]:
-    """Return the latest live version of each other subject, if it refers to a version of this one.
+def _latest_referrers(registry: Registry, subject: SubjectName) -> tuple[list[SchemaVersion], int]:
+    """Return the latest live version of each other subject, if it refers to a version of this one, and their number.
 
     Step by step, because most subjects have none: for a single statement, PostgreSQL starts parallel workers.
     """
@@ -83,7 +107,7 @@ def _latest_referrers(registry: Registry, subject: SubjectName) -> list[SchemaVe
         .values_list("subject", flat=True)
     )
     if not subjects:
-        return []
+        return [], 0
     latest = dict(
         SchemaVersion.objects.filter(subject__in=subjects, deleted_at=None)
         .order_by("subject_id", "-version")
@@ -91,9 +115,11 @@ def _latest_referrers(registry: Registry, subject: SubjectName) -> list[SchemaVe
         .values_list("pk", "schema_id")
     )
     using = set(referring.filter(schema__in=latest.values()).values_list("schema", flat=True))
-    version_pks = [pk for pk, schema in latest.items() if schema in using][:MAX_DEPENDANTS]
-    rows = SchemaVersion.objects.filter(pk__in=version_pks).select_related("schema", "subject__context")
-    return list(rows.order_by("subject_id"))
+    version_pks = [pk for pk, schema in latest.items() if schema in using]
+    rows = SchemaVersion.objects.filter(pk__in=version_pks[:MAX_DEPENDANTS]).select_related(
+        "schema", "subject__context"
+    )
+    return list(rows.order_by("subject_id")), len(version_pks)
 
 
 def _name(row: SchemaVersion) -> SubjectName:

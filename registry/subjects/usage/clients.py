@@ -240,6 +240,16 @@ class _SchemaField:
         )
 
 
+def is_part_of_field(path: str, declared: str) -> bool:
+    """Return whether a client's path is this field, a part of it or a parent of it; the record's name may be omitted."""
+    sought = _plain(declared)
+    return any(
+        mine == sought or mine.startswith(f"{sought}.") or sought.startswith(f"{mine}.")
+        for mine in (_plain(path), _plain(path.partition(".")[2]))
+        if mine
+    )
+
+
 def _plain(path: str) -> str:
     """Return a path without the marks of arrays and maps, which people omit."""
     return path.replace("[]", "").replace("{}", "")
@@ -295,18 +305,21 @@ def clients_against(registry: Registry, subject: SubjectName, schema: ParsedSche
     One query if there are no clients, otherwise a constant number.
     """
     clients = clients_of(registry, subject)
-    if not clients:
-        return ()
-    versions = versions_of_clients(registry, {subject: clients}).get(subject, {})
+    versions = versions_of_clients(registry, {subject: clients}).get(subject, {}) if clients else {}
+    return client_answers(clients, versions, schema)[:MAX_CLIENTS]
+
+
+def client_answers(clients: Sequence[ClientInfo], versions: Versions, schema: ParsedSchema) -> tuple[ClientAnswer, ...]:
+    """Return whether each client is compatible with the schema, incompatible ones first."""
     try:
         harms = breaks_for([client for client in clients if not client.has_lapsed], schema, versions)
     except SchemaTooCostly as error:
-        return tuple(_client_answer(client, "unknown", error.message) for client in clients[:MAX_CLIENTS])
+        return tuple(_client_answer(client, "unknown", error.message) for client in clients)
     met: dict[str, list[str]] = {}
     for harm in harms:
         met.setdefault(harm.client.name, []).append(harm.sentence)
     answers = [_judged(client, met.get(client.name, []), versions) for client in clients]
-    return tuple(sorted(answers, key=lambda item: _WORST_FIRST.index(item.answer))[:MAX_CLIENTS])
+    return tuple(sorted(answers, key=lambda item: _WORST_FIRST.index(item.answer)))
 
 
 def _judged(client: ClientInfo, met: Sequence[str], versions: Versions) -> ClientAnswer:

@@ -112,6 +112,61 @@ def test_pages_about_a_node_lead_to_the_map_around_it(look: Callable[[str], Clie
     assert 'href="/ui/map?registry=dev"' in client.get(f"/ui/sources/{flow['kafka']}").content.decode()
 
 
+def test_a_field_narrows_the_map_to_its_path_and_says_what_breaks(
+    look: Callable[[str], Client], flow: dict[str, Any]
+) -> None:
+    client = look("reader")
+    page = client.get(f"/ui/map?focus={FOCUS}").content.decode()
+    assert f"{urlencode({'focus': FOCUS})}&amp;field=Order.a" in page
+    assert "What breaks if it changes" not in page
+    chosen = f"?focus={FOCUS}&field=Order.a"
+    assert set(drawn(client, chosen)) == set(drawn(client, f"?focus={FOCUS}")) - {f"state:{flow['state']}"}
+    page = client.get(f"/ui/map{chosen}").content.decode()
+    words = [
+        "Path of",
+        "What breaks if it changes",
+        "They read the default null instead of data.",
+        "Not checked",
+        "in force",
+    ]
+    assert [word for word in words if word not in page] == []
+    assert "has no field" in client.get(f"/ui/map?focus={FOCUS}&field=Order.z%3Cb%3E").content.decode()
+
+
+def test_the_fields_page_has_the_same_panel_and_hides_what_one_may_not_see(
+    look: Callable[[str], Client], flow: dict[str, Any], django_assert_max_num_queries
+) -> None:
+    client = look("reader")
+    url = "/ui/fields?registry=dev&subject=orders-value&path=Order.a"
+    with django_assert_max_num_queries(QUERIES["field"]):
+        page = client.get(url).content.decode()
+    assert f'/ui/queries/{flow["query"]}"' in page and "shop.public.orders" in page
+    RoleGrant.objects.filter(user__username="reader").update(registry="dev", subject_pattern="orders-*")
+    page = client.get(url).content.decode()
+    assert "2 more things that you may not see may be affected." in page
+    assert not re.search(f"totals|shop|/ui/queries/{flow['query']}|/ui/sources/", page.split("<main")[1])
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_two_clicks_lead_from_a_subject_or_the_map_to_what_breaks(
+    window: Callable[..., Page], flow: dict[str, Any]
+) -> None:
+    page, answer = window(), "They read the default null instead of data."
+    page.goto("/ui/registries/dev/subjects/orders-value/")
+    page.locator("#version").get_by_role("link", name="a", exact=True).click()
+    expect(page.locator("#impact-title")).to_be_visible()
+    expect(page.get_by_text(answer).first).to_be_visible()
+    page.goto("/ui/map")
+    page.locator("tr").filter(has=page.locator("th", has_text="orders-value")).get_by_role(
+        "link", name=re.compile("^around it")
+    ).click()
+    page.get_by_role("link", name="Order.a", exact=True).click()
+    expect(page.get_by_text(answer).first).to_be_visible()
+    expect(page.get_by_role("link", name=re.compile("^State variable totals"))).to_have_count(0)
+
+
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)

@@ -314,7 +314,7 @@ def test_from_the_structure_to_a_life_by_keyboard(
     add(*LIFE)
     page = window(viewport={"width": width, "height": 900})
     page.goto("/ui/registries/dev/subjects/orders-value/")
-    page.get_by_role("link", name="history of mail").focus()
+    page.get_by_role("link", name="mail", exact=True).focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="History")).to_be_visible()
     expect(page.get_by_text("Its type changed from string to string?.")).to_be_visible()

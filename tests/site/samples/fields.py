@@ -9,6 +9,7 @@ from typing import Any
 from django.http import QueryDict
 
 from dashboard.components.widgets import Crumb, Section
+from dashboard.lineage.field_impact import ImpactLine, ImpactPanel
 from dashboard.subjects.bulk import BulkPage, BulkRow, ChangeSeveralForm, DeprecateSeveralForm, SeveralPage, SeveralRow
 from dashboard.subjects.descriptions import OwnerChip, TagChip
 from dashboard.subjects.field_history import FieldPage
@@ -21,7 +22,8 @@ from dashboard.subjects.references import (
     ReferencesPage,
 )
 from registry.drift.replay.field_evidence import FieldOnDay
-from registry.formats.base import OutlineField
+from registry.formats.base import FieldEdit, OutlineField
+from registry.lineage.field_edits import EditEffect, ImpactRow
 from registry.search.selectors.similar_names import Namesake, OtherType
 from registry.subjects.history.field_history import Chapter, FieldChange, FieldHistory
 from registry.subjects.versions.qualified_names import SubjectName
@@ -29,6 +31,43 @@ from tests.site.samples.cast import ARABIC, HOSTILE, LONG, ago, frame, subject_c
 
 ORDERS = subject_url("dev", "orders-value")
 HERE = (*subject_crumbs(), Crumb(label="orders-value", url=ORDERS, code=True))
+
+EDITS: tuple[FieldEdit, ...] = ("remove", "rename", "rename with alias", "change type")
+
+
+def line(kind: str, name: str, *effects: str, evidence: str = "", marked: bool = False) -> ImpactLine:
+    """A row of the table of effects, each as its answer and a sentence; without effects, one of what comes before."""
+    each = tuple(
+        EditEffect(edit, *effect.partition(": ")[::2])
+        for edit, effect in zip(EDITS, effects, strict=bool(effects))  # type: ignore[arg-type]
+    )
+    return ImpactLine(
+        ImpactRow(kind, name, each, evidence), "" if kind in ("readers", "writers", "level") else ORDERS, marked
+    )  # type: ignore[arg-type]
+
+
+IMPACT = ImpactPanel(
+    version=7, map_url="/gallery/map-field", check_url=ORDERS, hidden=2, also=("Order.billing.email", LONG),
+    columns=(("Removed", 'remove "email"'), ("Renamed", 'rename "email" to "email_renamed"'), ("Renamed with an alias", f'rename "{HOSTILE}"'), ("Another type", 'make "email" a boolean')),
+    groups=(
+        ("Data", (
+            line("readers", "", *["care: They read the default null instead of data."] * 3, "breaks: Version 7: Order.email: the type boolean can't be read as string."),
+            line("writers", "", "fine", "care: They don’t read the values under the old name.", "fine", "breaks: Version 7: the type string can't be read as boolean."),
+        )),
+        ("Uses it", (
+            line("consumer", "billing", "breaks: It reads email, which is removed: it will always read the default null.", "breaks", "fine", "breaks", evidence="reads, uses email"),
+            line("query", LONG, *["unknown: Whether its code uses the field is not known."] * 4, evidence="reads orders"),
+            line("state", "totals", *["unknown: The state can follow."] * 3, f"breaks: {HOSTILE}", evidence="its value has the fields of version 7"),
+            line("subject", HOSTILE, "fine", "fine", "fine", "breaks: Incompatible under FULL.", evidence="version 3 refers to this subject"),
+        )),
+        ("Registration", (
+            line("level", "BACKWARD", "fine", "fine", "fine", "breaks", marked=True),
+            line("level", "FULL_TRANSITIVE", "unknown: Not all versions were checked.", "breaks", "breaks", "breaks"),
+        )),
+    ),
+    sources=(line("table", "shop.public.orders", evidence="Column email, as of the last scan."), line("topic", "orders", evidence="value, a scan found the subject in its messages")),
+    requests=(line("request", "12"),), unchecked=("Versions that were not checked: 1, 2.",),
+)  # fmt: skip
 
 # -- a field --------------------------------------------------------------------------------------------------------------
 
@@ -52,7 +91,7 @@ HISTORY = FieldHistory(
 FIELD = FieldPage(
     frame=frame("Order.customer.email", Section.SUBJECTS, *HERE, code=True), registry="dev", subject=SubjectName(".", "orders-value"),
     history=HISTORY, in_data="4,096 messages of two topics were looked at since 2026-11-01.",
-    needed=f"Declared users: billing and {HOSTILE}. 2 more clients don’t list their fields.",
+    impact=IMPACT,
     days=(FieldOnDay(date(2026, 11, 21), 4_000, 4_000, 128), FieldOnDay(date(2026, 11, 20), 96, 95, 0)),
     others=(
         OtherType("string", 14, (Namesake("dev", "customers-value", 1, "Customer"), Namesake("dev", ARABIC, 1, ""))),
@@ -61,11 +100,11 @@ FIELD = FieldPage(
     others_said="14 fields of 9 subjects are called email, with 2 types.",
 )  # fmt: skip
 FIELD_UNSEEN = replace(
-    FIELD, days=(), others=(), in_data="No scan has looked at this field.", others_said="No other field is called email.",
+    FIELD, days=(), others=(), impact=None, in_data="No scan has looked at this field.", others_said="No other field is called email.",
     history=replace(HISTORY, chapters=HISTORY.chapters[:1], field=None, versions=200),
 )  # fmt: skip
 FIELD_UNKNOWN = replace(
-    FIELD, days=(), others=(), others_said="",
+    FIELD, days=(), others=(), impact=None, others_said="",
     history=replace(HISTORY, path="Order.customer.mial", chapters=(), field=None, versions=200, nearest=("Order.customer.mail", HOSTILE)),
 )  # fmt: skip
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import chain
 
-from dashboard.components.widgets import ActiveFilter, Choice, Environment, Field, Filter, SearchBox, Section
+from dashboard.components.widgets import ActiveFilter, Choice, Environment, Field, Filter, Link, SearchBox, Section
 from dashboard.lineage.nodes import MapFlow, MapNode, MapRow
-from dashboard.lineage.page import MapPage
+from dashboard.lineage.page import MapFields, MapPage
 from registry.lineage.graph import LineageEdge, LineageNode
 from tests.site.samples.cast import ARABIC, DEV, HOSTILE, LONG, PROD, ago, frame
+from tests.site.samples.fields import IMPACT
 
 PLACES = {"dev": DEV, "prod": PROD}
 
@@ -84,6 +85,22 @@ MAP = MapPage(frame=frame("Map", Section.MAP, current=None), search=SEARCH, rows
 NARROWED = replace(
     SEARCH, query="nothing", active=(ActiveFilter(label="around: subject:dev:orders", url="/gallery/map"),)
 )
+FIELD_LINKS = tuple(
+    Link(label=path, url="/gallery/map-field") for path in ("Order.id", "Order.email", f"Order.{LONG}", HOSTILE)
+)
+MAP_FIELD = replace(
+    MAP,
+    fields=MapFields(
+        subject="orders-value",
+        links=FIELD_LINKS,
+        all_url="/gallery/subject",
+        whole_url="/gallery/map",
+        chosen="Order.email",
+        more=40,
+    ),
+    impact=IMPACT,
+)
+MAP_FIELDS = replace(MAP, fields=replace(MAP_FIELD.fields, chosen=HOSTILE))
 MAP_EMPTY = replace(MAP, rows=(), total=0)
 MAP_NO_MATCH = replace(MAP, search=NARROWED, rows=())
 GROUPS = {
