@@ -42,6 +42,19 @@ def test_what_a_judge_makes_comes_back_whole_from_the_database(rule: str) -> Non
     assert read_evidence(rule, stored) == stored
 
 
+@pytest.mark.django_db
+def test_what_further_scans_add_comes_back_whole_from_the_database(registries: None, system: Actor) -> None:
+    source, by_rule = make_source(), findings_by_rule()
+    names = (topic(finding.topic) for finding in by_rule.values() if finding.topic)
+    topics = tuple({each.name: each for each in names}.values())
+    for _ in range(2):
+        scan(source, system, *by_rule.values(), topics=topics)
+    rows = Finding.objects.all()
+    assert {row.rule for row in rows} == set(RULES)
+    lost = {row.rule: read_evidence(row.rule, row.evidence).get(UNREADABLE) for row in rows}
+    assert {rule: fields for rule, fields in lost.items() if fields} == {}
+
+
 def test_changes_of_a_state_variable_are_rows() -> None:
     evidence = findings_by_rule()["STATE_EVOLVED_UNRELEASED"].evidence
     assert evidence["changes"]

@@ -139,7 +139,11 @@ class ContractRuleBroken(ContractRuleMessages):
 
 
 class ContractRuleNotChecked(ContractRuleMessages):
+    """Storing the finding adds the reasons of earlier scans, which its count includes."""
+
     by_reason: dict[str, int]
+    by_reason_before: NotRequired[dict[str, int]]
+    other_reasons_before: NotRequired[int]
 
 
 class NotRead(BadMessages):
