@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from registry.access.roles import Actor, RightsChange, ScopeCatalog
     from registry.audit.time_travel import DerivedTable
-    from registry.promotions.hook_points import CheckProvider, OriginFinding
+    from registry.promotions.hook_points import CheckProvider, OriginFinding, ReleaseChecks
     from registry.subjects.models import Registry
     from registry.subjects.policy.change_guard import ChangeGuard
     from registry.subjects.usage.evidence import EvidenceProvider
@@ -65,6 +65,8 @@ unrequested_versions: Final[HookPoint[Callable[[Registry], Q | None]]] = HookPoi
 version_evidence: Final[HookPoint[EvidenceProvider]] = HookPoint("version_evidence")
 #: the checks that other apps add to a promotion's plan
 promotion_checks: Final[HookPoint[CheckProvider]] = HookPoint("promotion_checks")
+#: the checks of the jobs that are released together with a version
+release_checks: Final[HookPoint[ReleaseChecks]] = HookPoint("release_checks")
 #: the numbers of the open break findings by subject, for a registry and subjects; one query
 open_breaks: Final[HookPoint[Callable[[Registry, Collection[str]], Mapping[str, Sequence[int]]]]] = HookPoint(
     "open_breaks"

@@ -24,6 +24,7 @@ REGISTERED = {
     "unrequested_versions": ["closed environments"],
     "version_evidence": ["declared clients", "state", "topic scans"],
     "promotion_checks": ["drift", "state"],
+    "release_checks": ["state"],
     "open_breaks": ["drift"],
     "origin_findings": ["drift"],
 }

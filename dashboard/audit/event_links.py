@@ -15,7 +15,7 @@ from registry.audit.selectors import AuditEntry, columns_of_rows
 from registry.drift.models import Cluster, Finding, Source
 from registry.notifications.models import Webhook
 from registry.promotions.models import Environment, PromotionRequest, Thread
-from registry.streams.models import StateCheck
+from registry.streams.models import StateCheck, StreamQuery
 from registry.subjects.models import Context, Registry, SchemaVersion, Subject
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -54,6 +54,7 @@ _ABOUT: Final[Mapping[str, tuple[str, str]]] = {
     "drift_leastversion": ("subject", "subject_id"),
     "drift_cluster": ("cluster", ""),
     "streams_statecheck": ("check", ""),
+    "streams_runningdescription": ("query", "query_id"),
     "notifications_webhook": ("webhook", ""),
 }
 #: tables whose rows share one page
@@ -139,6 +140,7 @@ _ONE_PAGE: Final = (
     ("finding", Finding, "finding"),
     ("cluster", Cluster, "cluster_edit"),
     ("check", StateCheck, "state_check"),
+    ("query", StreamQuery, "query"),
 )
 
 

@@ -136,6 +136,7 @@ TABLES: Final = {
     "drift_leastversion": _("minimum version"),
     "drift_mute": _("mute"),
     "streams_statecheck": _("state check"),
+    "streams_runningdescription": _("description of a query"),
     "streams_checkpointstore": _("checkpoint store"),
     "notifications_subscription": _("subscription"),
     "notifications_webhook": _("webhook"),

@@ -51,7 +51,7 @@ BESIDE: Final = _tables(
     ),
     search="indexedfield indexedsubject searchterm stalesubject",
     socialaccount="socialaccount socialapp socialtoken",
-    streams="carriedversion checkpointstore progresspoint queryinput queryrun statecheck stateschema statevariable streamquery",
+    streams="carriedversion checkpointstore progresspoint queryinput queryrun runningdescription statecheck stateschema statevariable streamquery",
     subjects="client keptcopy subjectactivity subjectnote",
 )
 

@@ -44,13 +44,16 @@ from dashboard.promotions.summary import (
     title_of,
     verdict_of,
 )
-from registry.access.roles import Actor
+from dashboard.streams.queries import check_action
+from registry.access.roles import Actor, may
 from registry.promotions import selectors
 from registry.promotions.hook_points import source_findings
 from registry.promotions.models import PromotionRequest
 from registry.promotions.plan.types import SOURCE_DRIFT, PlanStep
 from registry.promotions.requests.selectors import readable_request
 from registry.promotions.selectors import EnvironmentInfo, RequestInfo
+from registry.streams.subject_usage import readers_of
+from registry.subjects.models import Registry
 
 #: query parameters that change the display, with their values
 _DRAWN: Final = {"view": "split", "words": "business", "text": "submitted", "unchanged": "1", "all": "1"}
@@ -105,6 +108,7 @@ def promotion(
         source_findings=_source_findings(info, actor),
         checks=tuple(check for check in info.checks if check.get("code") not in IMPACT),
         impact=tuple(impact_of(info.checks)),
+        restarts=_restarts(info, actor, registries[info.target]),
         consumers=consumer_rows(info, actor, sent),
         **_plan(info),
         policy=policy_of(environment),
@@ -208,6 +212,20 @@ def _source_findings(info: RequestInfo, actor: Actor) -> tuple[Link, ...]:
     return tuple(
         Link(label=finding.sentence, url=reverse("ui:finding", args=[finding.id]))
         for finding in source_findings(info, actor)[:MAX_SOURCE_FINDINGS]
+    )
+
+
+def _restarts(info: RequestInfo, actor: Actor, target: Registry) -> tuple[Link, ...]:
+    """Return links to the restart check of the queries in the target that use the subject."""
+    check = check_action(actor)
+    if not check.allowed or not may(actor, "schema.read", registry=info.target):
+        return ()
+    return tuple(
+        Link(
+            label=gettext("Check the restart of %(query)s") % {"query": query.name},
+            url=check_action(actor, query.path).url,
+        )
+        for query in readers_of(target, info.subject)
     )
 
 

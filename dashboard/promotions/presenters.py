@@ -196,6 +196,7 @@ class PromotionPage:
     checks: tuple[Mapping[str, Any], ...] = ()
     recheck: Action | None = None
     impact: tuple[Mapping[str, Any], ...] = ()
+    restarts: tuple[Link, ...] = ()
     consumers: tuple[ConsumerRow, ...] = ()
     plan: tuple[StepRow, ...] = ()
     ids: IdPlan | None = None

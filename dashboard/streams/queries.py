@@ -19,6 +19,7 @@ from dashboard.components.widgets import Action, Crumb, Frame, Link, Paging, Pro
 from dashboard.streams.progress import ProgressPanel, progress_panel
 from registry.access.permission_filters import require_extent
 from registry.access.roles import Actor, refusal
+from registry.streams.descriptions import RunningInfo, list_descriptions
 from registry.streams.selectors import (
     PAGE,
     BudgetInfo,
@@ -154,6 +155,8 @@ class QueryPage:
     operators: tuple[OperatorPanel, ...]
     actions: tuple[Action, ...]
     progress: ProgressPanel
+    running: RunningInfo | None = None
+    earlier: tuple[RunningInfo, ...] = ()
 
 
 def query_list(request: HttpRequest) -> QueryList:
@@ -213,6 +216,7 @@ def query_page(request: HttpRequest, query_id: int) -> QueryPage:
     actor = page_actor(request)
     query = get_query(query_id, by=actor)
     variables = list_variables(query_id)
+    descriptions = tuple(list_descriptions(query_id))
     findings = f"{reverse('ui:findings')}?{urlencode({'source': query.source_id})}"
     return QueryPage(
         frame=make_frame(request, title=query.name, section=Section.QUERIES, code=True, crumbs=crumbs()),
@@ -227,6 +231,8 @@ def query_page(request: HttpRequest, query_id: int) -> QueryPage:
             check_action(actor, query.path),
         ),
         progress=progress_panel(request, query_id),
+        running=descriptions[0] if descriptions else None,
+        earlier=descriptions[1:],
     )
 
 

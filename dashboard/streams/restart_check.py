@@ -25,12 +25,13 @@ from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.translation import lazy_format
 from dashboard.components.widgets import Crumb, Frame, Link, Section
 from dashboard.sources.forms import StoreForm
-from registry.access.roles import refusal
+from registry.access.roles import Actor, may, refusal
 from registry.drift.selectors import list_sources
 from registry.drift.sources import kind_of
 from registry.drift.sources.state_store import checkpoint_places
 from registry.errors import InvalidInput, SchemadeskError
 from registry.formats.policies.spark_state.rules import NO_ACTIONS
+from registry.streams.descriptions import RunningInfo, running_description
 from registry.streams.selectors import StateCheckInfo, get_state_check, list_state_checks
 from registry.streams.services import check_document, start_plan
 
@@ -254,6 +255,7 @@ class StateCheckPage(FormPage):
     """The form of a restart check, and the last checks."""
 
     recent: tuple[Link, ...] = ()
+    running: RunningInfo | None = None
 
 
 def known_checkpoints() -> list[str]:
@@ -269,7 +271,15 @@ def check_page(request: HttpRequest, form: CheckForm) -> StateCheckPage:
         back_url="",
         refused=refusal(page_actor(request), "state.check").replace("start scans", "check planned state"),
         recent=tuple(_recent(info) for info in list_state_checks(limit=SHOWN_RECENT)),
+        running=_running(form, page_actor(request)),
     )
+
+
+def _running(form: CheckForm, actor: Actor) -> RunningInfo | None:
+    """Return what the query of the chosen checkpoint sent of itself, for readers who may check it."""
+    checkpoint = str(form["path"].value() or "") or ("checkpoint" in form.fields and form["checkpoint"].value()) or ""
+    is_name = bool(checkpoint) and "\0" not in checkpoint
+    return running_description(checkpoint) if is_name and may(actor, "state.check") else None
 
 
 def _recent(info: StateCheckInfo) -> Link:

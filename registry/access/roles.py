@@ -27,10 +27,10 @@ SCOPES: dict[str, frozenset[str] | None] = {
     "register": _REGISTER,
     "write": _REGISTER | {"version.delete", "version.standing", "subject.describe", "client.change", "config.change"},
     "scan": _READ
-    | {"cluster.manage", "source.manage", "source.scan", "state.check"}
+    | {"cluster.manage", "source.manage", "source.scan", "state.check", "query.describe"}
     | {"finding.decide", "finding.mute", "sample.read"},
-    "promote": _READ | {"promotion.request", "promotion.apply", "deployment.tell"},
-    "report": frozenset({"query.report"}),
+    "promote": _READ | {"promotion.request", "promotion.apply", "deployment.tell", "state.check", "query.describe"},
+    "report": frozenset({"query.report", "query.describe"}),
     ALL: None,
 }
 
@@ -45,8 +45,11 @@ SCOPE_WORDS = {
         " change compatibility settings."
     ),
     "scan": "Read, including masked samples, manage clusters and sources, start scans and decide on findings.",
-    "promote": "Read, request promotions, apply approved ones and report deployments: for pipelines.",
-    "report": "Report how streaming queries run, and nothing else: for Spark jobs.",
+    "promote": (
+        "Read, request promotions, apply approved ones, check restarts, report deployments and describe queries: for"
+        " pipelines."
+    ),
+    "report": "Report how streaming queries run and describe them, and nothing else: for Spark jobs.",
     ALL: "Everything that the token’s owner can do.",
 }
 
@@ -114,6 +117,7 @@ ACTIONS: dict[str, frozenset[str]] = {
     "source.manage": _STEWARDS,
     "source.scan": _STEWARDS,
     "state.check": _STEWARDS,
+    "query.describe": _STEWARDS,
     "finding.decide": frozenset({STEWARD, APPROVER, ADMIN}),
     "finding.mute": frozenset({STEWARD, APPROVER, ADMIN}),
     "sample.read": frozenset({STEWARD, APPROVER, ADMIN}),
@@ -153,6 +157,7 @@ ACTION_WORDS = {
     "source.manage": "add and edit scan sources",
     "source.scan": "start scans",
     "state.check": "check planned state schemas",
+    "query.describe": "describe running queries",
     "finding.decide": "decide on findings",
     "finding.mute": "mute findings",
     "sample.read": "see samples of messages",

@@ -37,6 +37,23 @@ Facts = Callable[[Collection[Registry], Collection[str] | None], Mapping[int, Ma
 
 
 @dataclass(frozen=True)
+class JobRelease:
+    """The next release of a streaming query: its name, and its description by `schemadesk_spark`, as JSON values."""
+
+    query: str
+    description: Any
+
+
+#: another app's checks of such releases in the target; it raises if a query is unknown or a description is invalid
+ReleaseChecks = Callable[[Registry, Sequence[JobRelease], Actor], Sequence[Check]]
+
+
+def checks_of_releases(target: Registry, releases: Sequence[JobRelease], by: Actor) -> tuple[Check, ...]:
+    """Return the checks of all apps; a release that is only in part checked has one that neither passes nor fails."""
+    return tuple(check for ask in hooks.release_checks for check in ask(target, releases, by)) if releases else ()
+
+
+@dataclass(frozen=True)
 class CheckProvider:
     """Another app's checks, and the facts that they depend on, which tell when stored answers are stale.
 

@@ -15,8 +15,10 @@ class StreamsConfig(AppConfig):
         """Register Spark state as evidence for versions and as a check of promotions."""
         from registry import hooks
         from registry.promotions.hook_points import CheckProvider
+        from registry.streams.release_checks import restart_checks
         from registry.streams.subject_usage import state_checks, state_evidence
         from registry.subjects.usage.evidence import EvidenceProvider
 
         hooks.version_evidence.register("state", EvidenceProvider("state", state_evidence))
         hooks.promotion_checks.register("state", CheckProvider(state_checks))
+        hooks.release_checks.register("state", restart_checks)

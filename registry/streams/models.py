@@ -110,6 +110,21 @@ class QueryInput(models.Model):
         return f"{self.topic}: {self.subject}"
 
 
+class RunningDescription(models.Model):
+    """What a query says of itself after a start, as `schemadesk_spark.describe` writes it. Never changed."""
+
+    query = models.ForeignKey(StreamQuery, on_delete=models.CASCADE, related_name="descriptions")
+    sent_at = models.DateTimeField(auto_now_add=True)
+    sent_by = models.TextField()
+    text = models.TextField(help_text="the description as laid out JSON in ASCII, its keys in order")
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"description {self.pk} of {self.query_id}"
+
+
 class StateVariable(models.Model):
     """A state variable, or the state of a built-in operator. `rows` and `fields` are from the last scan of its rows."""
 

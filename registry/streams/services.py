@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from django.conf import settings
@@ -44,7 +44,9 @@ from registry.checkpoints.plans import (
     read_plan,
 )
 from registry.checkpoints.plans.model import StateCheck as Report
+from registry.checkpoints.plans.operators import UNKNOWN_MEANING
 from registry.errors import InvalidCheckpoint, InvalidInput
+from registry.streams.descriptions import running_description
 from registry.streams.models import CheckpointStore, StateCheck
 from registry.streams.selectors import non_null_counts
 from registry.subjects.versions.lookup import get_registry
@@ -187,6 +189,10 @@ def _secret(connection: Connection) -> str:
     return secret.value
 
 
+NEVER_SENT: Final = (
+    "No running query of this checkpoint has sent its description, and the checkpoint alone doesn't say what the state "
+    "means. Send it after the next start, or add it to the plan as `running`."
+)
 MAX_REPORT: Final = 16 * 1024 * 1024  # characters of JSON
 #: bounds of a search that somebody waits for
 SEARCH: Final = Bounds(checkpoints=200, folders=2_000, depth=6, seconds=20.0)
@@ -202,16 +208,7 @@ def check_planned_state(
     Nothing is started, and the checkpoint is only read. Raises InvalidCheckpoint, InvalidInput, InvalidSchema,
     InvalidSecret, AddressRefused, RemoteUnavailable, NotSignedIn, NotAllowed.
     """
-    location = _place(checkpoint, store, by)
-    address = location.resolved
-    report = check_state(
-        location.path,
-        location.roots,
-        plan,
-        filled=non_null_counts(address),
-        unread=why_rows_are_not_readable(address),
-        store=location.store,
-    )
+    report = checked_restart(_place(checkpoint, store, by), plan)
     values = report.to_dict() | {"texts": _texts(report)}
     if len(json.dumps(values)) > MAX_REPORT:
         raise InvalidInput("The report of this plan is too large to save. Check fewer variables at a time.")
@@ -226,6 +223,29 @@ def check_planned_state(
             report=values,
         )
     return row.pk
+
+
+def checked_restart(location: CheckpointLocation, plan: StatePlan) -> Report:
+    """Return what a restart with the plan would do, compared with what the running query last sent of itself.
+
+    A plan that has a description of the running query keeps its own. Raises InvalidCheckpoint, InvalidInput,
+    InvalidSchema, RemoteUnavailable.
+    """
+    address = location.resolved
+    needs_running = plan.query is not None and plan.running is None
+    sent = running_description(address) if needs_running else None
+    report = check_state(
+        location.path,
+        location.roots,
+        plan if sent is None or sent.is_stale else replace(plan, running=sent.description),
+        filled=non_null_counts(address),
+        unread=why_rows_are_not_readable(address),
+        store=location.store,
+    )
+    if sent is not None:
+        return replace(report, notes=(sent.sentence, *report.notes))
+    is_unknown = needs_running and any(UNKNOWN_MEANING in doubt for doubt in report.not_checked)
+    return replace(report, notes=(NEVER_SENT, *report.notes)) if is_unknown else report
 
 
 def check_document(*, checkpoint: str, plan: Any, by: Actor, store: Mapping[str, Any] | None = None) -> int:

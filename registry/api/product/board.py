@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from html import escape
 from typing import Any, Final
@@ -22,6 +23,7 @@ from registry.formats import DEFAULT_FORMAT
 from registry.promotions import selectors, services
 from registry.promotions.board.readiness import NEEDS_APPROVAL, NO, YES, Readiness, can_promote
 from registry.promotions.board.rows import FILTERS, MAX_ROWS, MAX_TEXT, BoardCell, BoardPlace, board_rows
+from registry.promotions.hook_points import JobRelease
 from registry.promotions.requests.drafts import MAX_ORIGIN, require_author
 from registry.promotions.requests.submission import MAX_REFERENCES
 from registry.subjects.versions.qualified_names import parse_subject
@@ -75,6 +77,7 @@ class Board(ProductView):
 
 
 BADGE: Final = "badge"
+MAX_RELEASES: Final = 50
 #: answer → colour of the badge; each is readable under white letters
 _COLOURS: Final = {YES: "#1a7f37", NEEDS_APPROVAL: "#7d4e00", NO: "#b42318"}
 _LETTER: Final = 6.6
@@ -82,17 +85,39 @@ _MAX_LABEL: Final = 60
 _PADDING: Final = 12
 
 
-class CanPromoteSerializer(serializers.Serializer[Any]):
+class PromotedVersionSerializer(serializers.Serializer[Any]):
     """The version, and the environments to promote it from and to."""
 
     subject = serializers.CharField(max_length=1300)
     to = serializers.CharField(max_length=255)
     version = VersionField(required=False, default="latest")
-    format = serializers.ChoiceField(choices=["json", BADGE], required=False, default="json")
 
     def get_fields(self) -> dict[str, Any]:
         """The fields, with the one whose name is a word of Python."""
         return {**super().get_fields(), "from": serializers.CharField(max_length=255)}
+
+
+class CanPromoteSerializer(PromotedVersionSerializer):
+    """The version and its environments, and the form of the answer."""
+
+    format = serializers.ChoiceField(choices=["json", BADGE], required=False, default="json")
+
+
+class JobReleaseSerializer(serializers.Serializer[Any]):
+    """A streaming query of the target that is released too.
+
+    `query` is its checkpoint's folder name or path, or Spark's id; `description` is what `schemadesk_spark` says of its
+    next release, or a plan of its state.
+    """
+
+    query = serializers.CharField(max_length=4096)
+    description = serializers.JSONField()
+
+
+class CanReleaseSerializer(PromotedVersionSerializer):
+    """The version, its environments, and the streaming queries that are released with it."""
+
+    queries = serializers.ListField(child=JobReleaseSerializer(), max_length=MAX_RELEASES, allow_empty=False)
 
 
 class CanPromote(ProductView):
@@ -105,13 +130,7 @@ class CanPromote(ProductView):
         `format=badge` gives an SVG image.
         """
         parameters = self.filters_of(CanPromoteSerializer, request.query_params.dict())
-        readiness = can_promote(
-            subject=parse_subject(parameters["subject"]),
-            source=parameters["from"],
-            target=parameters["to"],
-            version=parameters["version"],
-            by=self.actor,
-        )
+        readiness = self._readiness(parameters)
         if parameters["format"] != BADGE:
             return Response(readiness.to_dict())
         return HttpResponse(
@@ -121,6 +140,26 @@ class CanPromote(ProductView):
                 "Cache-Control": "no-cache",
                 "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
             },
+        )
+
+    @extend_schema(request=CanReleaseSerializer, responses=Readiness)
+    def post(self, request: Request) -> Response:
+        """Check the same together with the next releases of streaming queries: also whether each can be restarted.
+
+        Nothing is stored or started. State that isn't checked is never a yes.
+        """
+        values = self.valid(CanReleaseSerializer)
+        releases = [JobRelease(**release) for release in values["queries"]]
+        return Response(self._readiness(values, releases).to_dict())
+
+    def _readiness(self, values: dict[str, Any], releases: Sequence[JobRelease] = ()) -> Readiness:
+        return can_promote(
+            subject=parse_subject(values["subject"]),
+            source=values["from"],
+            target=values["to"],
+            version=values["version"],
+            by=self.actor,
+            releases=releases,
         )
 
 

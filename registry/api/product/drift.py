@@ -23,6 +23,7 @@ from registry.drift.selectors import ScanInfo, checkpoint_sources
 from registry.drift.sources import CONFIG, SOURCES, SourceField, SourceKind
 from registry.drift.tasks import interrupt_scan, run_scan
 from registry.streams import selectors as streams
+from registry.streams.descriptions import KeptDescription, RunningInfo, find_query, keep_description, list_descriptions
 from registry.streams.services import check_document, discover, discovery_dict
 
 
@@ -107,6 +108,8 @@ _SCHEMA: Final = shape(
     "StateSchema", streams.SchemaInfo, carried=many(shape("Carried", streams.CarriedInfo, subject=str))
 )
 VARIABLE: Final = shape("StateVariable", streams.VariableInfo, budget=either(BUDGET, None), schemas=many(_SCHEMA))
+DESCRIPTION: Final = shape("QueryDescription", RunningInfo, without=("text",), description=dict[str, Any])
+KEPT: Final = shape("KeptDescription", KeptDescription, url=str)
 SCAN: Final = shape("Scan", ScanInfo, "verdict")
 REPORTED: Final = shape("ReportedDeployment", deployment=int, note=str)
 
@@ -182,6 +185,43 @@ class Queries(ProductView):
         require_extent(self.actor, "schema.read")
         page = self.filters_of(QueryPageSerializer, request.query_params.dict())
         return Response([query_body(query) for query in streams.list_queries(by=self.actor, **page)])
+
+
+class DescribedQuerySerializer(serializers.Serializer[Any]):
+    """A query: its checkpoint's path or folder name, or Spark's id."""
+
+    query = serializers.CharField(max_length=4096)
+    registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
+
+
+class DescriptionSerializer(DescribedQuerySerializer):
+    """What `schemadesk_spark.describe` says of a query after its start.
+
+    `query` can be left out if a StreamingQuery was described: the description has its id.
+    """
+
+    query = serializers.CharField(max_length=4096, required=False, default="", allow_blank=True)
+    description = serializers.JSONField()
+
+
+class QueryDescriptions(ProductView):
+    """`/api/v1/query-descriptions`."""
+
+    @extend_schema(parameters=[DescribedQuerySerializer], responses=many(DESCRIPTION))
+    def get(self, request: Request) -> Response:
+        """List the descriptions that a running query sent, newest first."""
+        row = find_query(by=self.actor, **self.filters_of(DescribedQuerySerializer, request.query_params.dict()))
+        return Response([body_of(DESCRIPTION, info, description=info.values) for info in list_descriptions(row.pk)])
+
+    @extend_schema(request=DescriptionSerializer, responses={200: KEPT, 201: KEPT})
+    def post(self, request: Request) -> Response:
+        """Keep the description of a running query: 201 for a new one, 200 if it was sent before.
+
+        Restart checks compare the next version with the newest one. The call is idempotent.
+        """
+        kept = keep_description(by=self.actor, **self.valid(DescriptionSerializer))
+        body = body_of(KEPT, kept, url=f"/ui/queries/{kept.query}")
+        return Response(body, status=201 if kept.is_new else 200)
 
 
 class QueryVariables(ProductView):

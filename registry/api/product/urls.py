@@ -52,6 +52,7 @@ urlpatterns = [
     path("queries", drift.Queries.as_view()),
     path("queries/<int:query_id>/progress", query_progress.Progress.as_view()),
     path("queries/<int:query_id>/variables", drift.QueryVariables.as_view()),
+    path("query-descriptions", drift.QueryDescriptions.as_view()),
     path("query-progress", query_progress.ProgressReports.as_view()),
     path("state-checks", drift.StateChecks.as_view()),
     path("state-checks/<int:check_id>", drift.StateCheckOne.as_view()),

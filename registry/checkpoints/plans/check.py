@@ -26,7 +26,7 @@ from registry.checkpoints.plans.model import (
     to_ddl,
 )
 from registry.checkpoints.plans.operators import SCHEMA_CHECK
-from registry.checkpoints.plans.query_check import as_described, with_operators, without_state
+from registry.checkpoints.plans.query_check import as_described, of_other_query, with_operators, without_state
 from registry.checkpoints.plans.rules import (
     RESTART_RULES,
     damage_changes,
@@ -120,10 +120,14 @@ def check_state(
             *state_stops(files, checkpoint),
         ),
     )
+    note = of_other_query(plan, checkpoint)
+    plan = replace(plan, running=None) if note else plan
     if plan.query is not None and not checkpoint.operators and not checkpoint.is_starting:
-        return without_state(checkpoint, plan.query, plan.running)
-    state = read_state(files, checkpoint, plan.operator)
-    return check_plan(checkpoint, state, plan, filled=filled, unread=unread)
+        report = without_state(checkpoint, plan.query, plan.running)
+    else:
+        state = read_state(files, checkpoint, plan.operator)
+        report = check_plan(checkpoint, state, plan, filled=filled, unread=unread)
+    return replace(report, notes=(*report.notes, note)) if note else report
 
 
 def check_plan(

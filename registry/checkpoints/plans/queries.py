@@ -59,7 +59,7 @@ class Description:
     """A streaming query: its stateful operators by number, its sources, output mode, settings and sink.
 
     `columns` is the DDL of its result; `refused` is why Spark starts no such query, whatever the checkpoint, and empty
-    if it does.
+    if it does. `query_id` is Spark's, which the checkpoint has too; empty if the query wasn't started.
     """
 
     operators: tuple[DescribedOperator, ...]
@@ -72,6 +72,7 @@ class Description:
     columns: str = ""
     is_continuous: bool = False
     refused: str = ""
+    query_id: str = ""
 
 
 def read_description(document: Any, pointer: str = "") -> Description:
@@ -96,6 +97,7 @@ def read_description(document: Any, pointer: str = "") -> Description:
         columns=_text(document, "columns"),
         is_continuous=document.get("is_continuous") is True,
         refused=_text(document, "refused"),
+        query_id=_text(document, "query_id"),
     )
 
 

@@ -77,6 +77,17 @@ def as_described(plan: StatePlan, checkpoint: Checkpoint, defaults: Sequence[str
     )
 
 
+def of_other_query(plan: StatePlan, checkpoint: Checkpoint) -> str:
+    """Return why the description of the running version doesn't apply to the checkpoint; "" if it does."""
+    number = plan.running.query_id if plan.running else ""
+    if not number or not checkpoint.query_id or number == checkpoint.query_id:
+        return ""
+    return (
+        f"The description of the running query isn't used: it is of query {number[:100]}, and the checkpoint is of "
+        f"query {checkpoint.query_id}."
+    )
+
+
 def with_operators(report: StateCheck, checkpoint: Checkpoint, query: Description, plan: StatePlan) -> StateCheck:
     """Return the report with the results of the operators that the description determines.
 

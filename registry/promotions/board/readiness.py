@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
 from django.db import connection
@@ -21,10 +21,11 @@ from registry.promotions.board.board_index import refresh_marks
 from registry.promotions.board.readiness_fingerprint import EnvironmentPair, basis_query, pairs_of
 from registry.promotions.checks.consumers import check_of as consumers_check_of
 from registry.promotions.checks.context import threads_check, too_old
+from registry.promotions.hook_points import JobRelease, checks_of_releases
 from registry.promotions.models import Environment, PromotionOutlook, PromotionRequest, Review, ReviewRule
 from registry.promotions.plan.builder import make_plan, spec_of, stale
 from registry.promotions.plan.target_state import WentBack, went_back
-from registry.promotions.plan.types import ADVICE, STOPPING, WARN, Check, Plan, PromotionSpec, SpecItem
+from registry.promotions.plan.types import ADVICE, PASS, SKIPPED, STOPPING, WARN, Check, Plan, PromotionSpec, SpecItem
 from registry.promotions.reviews.eligibility import overridden
 from registry.promotions.selectors import get_environment
 from registry.subjects.models import SchemaVersion, VersionStanding
@@ -43,7 +44,8 @@ _APPROVED: Final = (PromotionRequest.APPROVED, PromotionRequest.SCHEDULED)
 class Reason:
     """One reason for the verdict.
 
-    `code` is that of a check, or `already-there`, `rolled-back`, `approval`, `approved`, `rights` or `order`.
+    `code` is that of a check (`restart` is the restart of a released query), or `already-there`, `rolled-back`,
+    `approval`, `approved`, `rights` or `order`.
     `rolled-back`: the target went back from this schema to an earlier one; `order`: the target doesn't come after the
     source. `cure` says what would change the verdict.
     """
@@ -71,17 +73,43 @@ class Readiness:
 
 
 def can_promote(
-    *, subject: SubjectName, source: str, target: str, by: Actor, version: int | str = "latest"
+    *,
+    subject: SubjectName,
+    source: str,
+    target: str,
+    by: Actor,
+    version: int | str = "latest",
+    releases: Sequence[JobRelease] = (),
 ) -> Readiness:
     """Return whether the version could be promoted; `latest` is the newest that isn't quarantined.
 
-    Raises NotSignedIn, NotAllowed, RegistryNotFound, SubjectNotFound, VersionNotFound, InvalidVersion, InvalidInput.
+    With `releases` of streaming queries in the target, the answer is yes only if they could also be restarted. Raises
+    NotSignedIn, NotAllowed, RegistryNotFound, SubjectNotFound, VersionNotFound, InvalidVersion, InvalidInput,
+    InvalidSchema, NotFound.
     """
     if not subject.subject:
         raise InvalidInput("Name a subject.")
     for registry in (source, target):
         require(by, "schema.read", registry=registry, subject=subject.qualified)
     origin, goal = _environments(source, target)
+    checks = checks_of_releases(goal.registry, releases, by)
+    return _with_releases(_of_subject(subject, origin, goal, by, version), checks)
+
+
+def _with_releases(readiness: Readiness, checks: Sequence[Check]) -> Readiness:
+    """Return the answer for the subject and the releases at once: the worse of the two."""
+    failing = [_reason(check) for check in checks if check.verdict in STOPPING]
+    unsure = [_reason(check) for check in checks if check.verdict in (WARN, SKIPPED)]
+    passing = [_reason(check) for check in checks if check.verdict == PASS]
+    verdict = NO if failing else NEEDS_APPROVAL if unsure and readiness.verdict == YES else readiness.verdict
+    first, later = (unsure, []) if verdict != readiness.verdict and not failing else ([], unsure)
+    return replace(readiness, verdict=verdict, reasons=(*failing, *first, *readiness.reasons, *later, *passing))
+
+
+def _of_subject(
+    subject: SubjectName, origin: Environment, goal: Environment, by: Actor, version: int | str
+) -> Readiness:
+    source, target = origin.registry.name, goal.registry.name
     number = latest_number(origin, subject, version)
     if goal.position <= origin.position:
         sentence = f"{target} doesn't come after {source} in the environment order."

@@ -21,6 +21,7 @@ from dashboard.streams.restart_check import (
 )
 from dashboard.streams.variables import FieldRow, SchemaRow, StateComparePage, VariablePage
 from registry.errors import InvalidInput
+from registry.streams.descriptions import RunningInfo
 from registry.streams.progress_history import OperatorProgress, PointInfo, QueryProgress, RunInfo
 from registry.streams.selectors import (
     BudgetInfo,
@@ -109,6 +110,7 @@ SILENT = replace(
     PROGRESS, look=LOOKS["silent"], status="silent", since=ago(hours=2), charts=(), run=replace(RUN, dropped=1_200)
 )
 FAILED = replace(SILENT, look=LOOKS["failed"], status="failed", run=replace(RUN, error=HOSTILE))
+SENT = RunningInfo(2, ago(hours=5), "pipeline", '{"schemadesk_spark": 1, "sink": "a file", "operators": []}')
 QUERY = QueryPage(
     frame=frame("order-totals", Section.QUERIES, QUERIES_CRUMB, code=True), query=QueryRow(replace(INFO, inputs=INPUTS)),
     operators=(
@@ -116,10 +118,10 @@ QUERY = QueryPage(
         OperatorPanel(info=OPERATORS[1], variables=(), budget=None),
     ),
     actions=(Action(label="Source and scans", url="/gallery/source", icon="scan-search"), Action(label="Findings", url="/gallery/findings", icon="triangle-alert")),
-    progress=PROGRESS,
+    progress=PROGRESS, running=SENT, earlier=(replace(SENT, sent_by=HOSTILE),),
 )  # fmt: skip
 NO_STATE = replace(INFO, operators=(), runs=(), inputs=())
-QUERY_NO_STATE = replace(QUERY, operators=(), query=QueryRow(NO_STATE), progress=SILENT)
+QUERY_NO_STATE = replace(QUERY, operators=(), running=None, earlier=(), query=QueryRow(NO_STATE), progress=SILENT)
 QUERY_STARTING = replace(
     QUERY_NO_STATE, query=QueryRow(replace(NO_STATE, last_committed_batch=None)), progress=NOT_REPORTED
 )
@@ -201,6 +203,7 @@ CHECK_FORM = StateCheckPage(
     form=CheckForm(known=[HOSTILE], initial={"endpoint": HOSTILE, "path": "s3://bucket/checkpoints/order_totals", "plan": '{"variables": []}'}),
     back_url="",
     recent=(Link(label=f"{HOSTILE} 3 min ago", url="/gallery/state-check"),),
+    running=replace(SENT, sent_by=HOSTILE),
 )  # fmt: skip
 
 
@@ -213,4 +216,4 @@ def refused_check() -> CheckForm:
 
 
 CHECK_FORM_REFUSED = replace(CHECK_FORM, form=refused_check())
-CHECK_FORM_READER = replace(CHECK_FORM, refused="Checking a restart takes the role steward.", recent=())
+CHECK_FORM_READER = replace(CHECK_FORM, refused="Checking a restart takes the role steward.", recent=(), running=None)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -13,6 +14,7 @@ from django.db import DatabaseError
 from registry.access.roles import system_actor
 from registry.errors import SchemadeskError
 from registry.promotions.board.readiness import NEEDS_APPROVAL, NO, YES, Readiness, can_promote
+from registry.promotions.hook_points import JobRelease
 from registry.subjects.versions.qualified_names import parse_subject
 
 EXIT: Final[Mapping[str, int]] = {YES: 0, NEEDS_APPROVAL: 1, NO: 2}
@@ -41,6 +43,22 @@ class Command(BaseCommand):
         parser.add_argument("source", metavar="FROM", help="the source environment")
         parser.add_argument("target", metavar="TO", help="the target environment")
         parser.add_argument("--version", dest="number", metavar="NUMBER", default="latest", help="default: the latest")
+        parser.add_argument(
+            "--query",
+            dest="queries",
+            metavar="NAME",
+            action="append",
+            default=[],
+            help="a streaming query in TO that is released too: its checkpoint's folder name or path, or Spark's id",
+        )
+        parser.add_argument(
+            "--description",
+            dest="descriptions",
+            metavar="FILE",
+            action="append",
+            default=[],
+            help="what schemadesk_spark describes of the next release of that query, or a plan; one for each --query",
+        )
         parser.add_argument("--json", action="store_true")
 
     def run_from_argv(self, argv: list[str]) -> None:
@@ -56,6 +74,7 @@ class Command(BaseCommand):
         """Print the readiness, and exit with the code of the verdict."""
         try:
             readiness = can_promote(
+                releases=_releases(options["queries"], options["descriptions"]),
                 subject=parse_subject(options["subject"]),
                 source=options["source"],
                 target=options["target"],
@@ -76,6 +95,19 @@ class Command(BaseCommand):
                 self.stdout.write(line)
         if EXIT[readiness.verdict]:
             raise SystemExit(EXIT[readiness.verdict])
+
+
+def _releases(queries: Sequence[str], files: Sequence[str]) -> list[JobRelease]:
+    if len(queries) != len(files):
+        raise CommandError("Give one --description FILE for each --query NAME.", returncode=USAGE)
+    return [JobRelease(query, _read(file)) for query, file in zip(queries, files, strict=True)]
+
+
+def _read(file: str) -> Any:
+    try:
+        return json.loads(Path(file).read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CommandError(f"{file} can't be read as a description: {error}", returncode=FAILED) from error
 
 
 def lines_of(readiness: Readiness) -> Iterator[str]:

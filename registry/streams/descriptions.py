@@ -1,0 +1,151 @@
+"""Descriptions that running queries sent of themselves: what a restart is compared with.
+
+A checkpoint says which state there is, not what it means: `sum(v)` and `sum(w)` look alike. So a job or its pipeline
+sends what `schemadesk_spark.describe` says after a start, and the newest ones are kept with the query.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django.db import transaction
+from django.db.models import Q
+
+from registry.access.permission_filters import READ, require_extent
+from registry.access.roles import Actor
+from registry.audit.context import record
+from registry.checkpoints.plans.queries import Description, read_description
+from registry.errors import InvalidInput, NotFound, first_few
+from registry.frozen_rows import row_info
+from registry.streams.models import QueryRun, RunningDescription, StreamQuery
+from registry.streams.selectors import LARGEST
+
+DESCRIBE: Final = "query.describe"
+#: descriptions that are kept of a query
+KEPT: Final = 10
+MAX_DESCRIPTION: Final = 2 * 1024 * 1024  # characters of the JSON as it is kept: laid out, in ASCII
+
+
+@dataclass(frozen=True)
+class RunningInfo:
+    """A description as it was sent; `later_start` is when a run began of which a listener reported, but no description."""
+
+    id: int
+    sent_at: datetime
+    sent_by: str
+    text: str
+    later_start: datetime | None = None
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        values: dict[str, Any] = json.loads(self.text)
+        return values
+
+    @property
+    def description(self) -> Description:
+        """Return it for a check."""
+        return read_description(self.values)
+
+    @property
+    def is_stale(self) -> bool:
+        """Return whether a later run isn't described, although runs describe themselves."""
+        return self.later_start is not None and "run_id" in self.values
+
+    @property
+    def sentence(self) -> str:
+        """Say whose description is compared, or why it isn't."""
+        whose = f"the description of the running query that {self.sent_by} sent at {_moment(self.sent_at)}"
+        text = f"Not compared with {whose}." if self.is_stale else f"Compared with {whose}."
+        if self.later_start is None:
+            return text
+        return f"{text} The query was started again at {_moment(self.later_start)}, and that run sent none."
+
+
+def _moment(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+@dataclass(frozen=True)
+class KeptDescription:
+    """What was sent, and the query that it belongs to; not `is_new` if it was there already."""
+
+    query: int
+    id: int
+    is_new: bool
+
+
+def find_query(query: str, *, by: Actor, registry: str = "", action: str = READ) -> StreamQuery:
+    """Return a query by its checkpoint's path or folder name, by Spark's id, or by its number in a link.
+
+    One for which the actor may not do the action counts as missing. Raises NotSignedIn, NotAllowed, NotFound, and InvalidInput if several have the name.
+    """
+    require_extent(by, action, registry=registry)
+    path = query.strip().rstrip("/")
+    condition = Q(path=path) | Q(path__endswith=f"/{path}") | Q(query_id=path)
+    if path.isascii() and path.isdigit() and int(path) <= LARGEST:
+        condition |= Q(pk=int(path))
+    rows = (
+        StreamQuery.objects.visible_to(by, action).filter(condition).select_related("registry").order_by("path", "id")
+    )
+    found = list(rows.filter(registry__name=registry) if registry else rows) if path else []
+    found = [row for row in found if row.path == path] or found
+    if not found:
+        where = f" in {registry}" if registry else ""
+        raise NotFound(
+            f"There is no streaming query {query[:200]!r}{where}. Scan its checkpoint first.", query=query[:200]
+        )
+    if len(found) > 1:
+        paths = first_few([f"{row.path} (number {row.pk}, {row.registry.name})" for row in found])
+        raise InvalidInput(f"Several queries are named {query[:200]!r}: {paths}. Give the path or the number.")
+    return found[0]
+
+
+def keep_description(*, description: Any, by: Actor, query: str = "", registry: str = "") -> KeptDescription:
+    """Keep what a query says of itself after a start. A second delivery of the same changes nothing.
+
+    Without `query`, the description has Spark's id of it. Raises InvalidSchema, InvalidInput, NotSignedIn, NotAllowed,
+    NotFound.
+    """
+    require_extent(by, DESCRIBE, registry=registry)
+    name = query or read_description(description).query_id
+    text = json.dumps(description, sort_keys=True, indent=2)
+    if len(text) > MAX_DESCRIPTION:
+        raise InvalidInput(f"A description may have up to {MAX_DESCRIPTION:,} characters; this has {len(text):,}.")
+    read_description(description)
+    if not name:
+        raise InvalidInput(
+            "Name the query: this description is of a DataFrame, which has no checkpoint.", field="query"
+        )
+    row = find_query(name, by=by, registry=registry, action=DESCRIBE)
+    with transaction.atomic():
+        StreamQuery.objects.select_for_update().get(pk=row.pk)
+        stored = list(row.descriptions.all())
+        # One of a run that ended may arrive again, late; one without a run can only repeat the newest.
+        known = stored if description.get("run_id") else stored[:1]
+        same = next((each for each in known if each.text == text), None)
+        if same is not None:
+            return KeptDescription(row.pk, same.pk, is_new=False)
+        record(by=by, why=f"describe the running query at {row.path[:200]}")
+        made = row.descriptions.create(sent_by=by.name, text=text)
+        row.descriptions.filter(pk__in=[each.pk for each in stored[KEPT - 1 :]]).delete()
+    return KeptDescription(row.pk, made.pk, is_new=True)
+
+
+def list_descriptions(query_id: int) -> list[RunningInfo]:
+    """List what is kept of a query, newest first; one query."""
+    return [
+        row_info(RunningInfo, row, later_start=None) for row in RunningDescription.objects.filter(query_id=query_id)
+    ]
+
+
+def running_description(checkpoint: str) -> RunningInfo | None:
+    """Return the newest description of the query with this checkpoint; two queries."""
+    row = RunningDescription.objects.filter(query__path=checkpoint.strip().rstrip("/")).first()
+    if row is None:
+        return None
+    run = QueryRun.objects.filter(query_id=row.query_id, started_at__gt=row.sent_at).first()
+    return row_info(RunningInfo, row, later_start=run.started_at if run else None)
