@@ -28,9 +28,13 @@ OUTCOMES: Final = {
     "fails later": {"fails at start", "fails later"},
     "refused": {"fails at start"},
 }
-#: rows about what neither descriptions nor the kept files of a checkpoint have: damaged rows of state, a checkpoint that
-# the restart doesn't use, topics without their ids
-BEYOND: Final = ("checkpoint: ", "sink: a new checkpoint", "kafka: the topic was deleted")
+#: rows that the check can't judge: nothing beside these state files says what they should hold, and without the operators'
+# metadata Spark stops later, with another error
+BEYOND: Final = (
+    "checkpoint: a byte of a state file is another",
+    "checkpoint: a byte of a state file is another, without checksums of files",
+    "checkpoint: the operators' metadata is gone and deduplication becomes an aggregation",
+)
 #: rows whose checkpoints are recorded with all their files
 DAMAGED: Final = {row["name"] for row in rows_of(MATRIX) if "changes" in row}
 #: rows whose queries are described
@@ -38,7 +42,7 @@ ROWS: Final[list[dict[str, Any]]] = [
     row
     for row in RECORD["rows"]
     if row["outcome"]
-    and not row["name"].startswith(BEYOND)
+    and row["name"] not in BEYOND
     and all(DESCRIPTIONS.get(row.get(side)) for side in ("before", "after"))
 ]
 
@@ -80,4 +84,4 @@ def test_a_recorded_restart_ends_as_the_check_says(row: dict[str, Any], tmp_path
 def test_most_recorded_restarts_are_predicted(tmp_path: Path) -> None:
     verdicts = [verdict_of(row, tmp_path / str(number))[0] for number, row in enumerate(ROWS)]
     assert len(ROWS) >= 100
-    assert verdicts.count("not checked") <= 0.16 * len(ROWS)
+    assert verdicts.count("not checked") <= 0.15 * len(ROWS)

@@ -18,7 +18,7 @@ from dashboard.management.third_party import third_party_notices
 from registry.access.roles import ACTION_WORDS, ACTIONS, ROLES
 from registry.api.confluent.http import CODES, status_of
 from registry.checkpoints.plans.operator_rules import OPERATOR_RULES
-from registry.checkpoints.plans.source_rules import SOURCE_RULES
+from registry.checkpoints.plans.rules import RESTART_RULES
 from registry.drift.judge.registry_advice import ADVICE
 from registry.drift.rules import TABLES as DRIFT_TABLES
 from registry.drift.rules.detector import DETECTOR
@@ -31,7 +31,7 @@ from registry.formats.json_schema import rules as json_rules
 from registry.formats.lint import LINT_RULES, MAX_PLACES
 from registry.formats.policies import POLICIES, PolicyRule
 from registry.formats.policies.spark_state import STATE_RULES
-from registry.formats.policies.spark_state.rules import StateRule
+from registry.formats.policies.spark_state.rules import SPARK_FILES, StateRule
 from registry.formats.protobuf import rules as protobuf_differences
 from registry.formats.protobuf import rules as protobuf_rules
 from registry.promotions.environments.services import MAX_MINUTES
@@ -169,21 +169,27 @@ def _policies() -> str:
         "# Policies: rules in addition to the levels\n\n"
         + "\n".join(parts)
         + "\n## Spark's state store at a restart\n\n"
-        + _states((*head, "effect", "Spark's error"), STATE_RULES)
-        + "\n## Operators, sources and sinks at a restart\n\n"
-        "The last column has the source file of Spark that decides, below "
+        + "The last column has the source file of Spark that decides, below "
         "`sql/core/src/main/scala/org/apache/spark/sql/` where it begins with `execution` or `catalyst`. Real restarts "
         "showed these rules with the versions of Spark that are named.\n\n"
-        + _states((*head, "effect", "Spark's error", "Spark", "source file"), {**OPERATOR_RULES, **SOURCE_RULES})
+        + _states(head, STATE_RULES)
+        + "\n## Operators, variables, sources and sinks at a restart\n\n"
+        + _states(head, {**RESTART_RULES, **OPERATOR_RULES})
     )
 
 
 def _states(head: Sequence[str], rules: Mapping[str, StateRule]) -> str:
     rows = [
-        (*_policy_row(rule), rule.effect, _code(rule.error), rule.versions, _code(rule.spark_file))[: len(head)]
+        (
+            *_policy_row(rule),
+            rule.effect,
+            _code(rule.error),
+            rule.versions,
+            _code(rule.spark_file or SPARK_FILES.get(rule.error, "")),
+        )
         for rule in rules.values()
     ]
-    return _table(head, rows)
+    return _table((*head, "effect", "Spark's error", "Spark", "source file"), rows)
 
 
 def _code(text: str) -> str:

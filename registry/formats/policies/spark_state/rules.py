@@ -28,6 +28,28 @@ NO_ACTION: Final = "no action needed"
 #: NO_ACTION, and its text in stored reports of earlier releases
 NO_ACTIONS: Final = frozenset({NO_ACTION, "nothing is to be done"})
 NULLABLE_ERROR: Final = "TRANSFORM_WITH_STATE_SCHEMA_MUST_BE_NULLABLE"
+_SCHEMAS: Final = "execution/streaming/state/StateSchemaCompatibilityChecker.scala"
+_TRANSFORM: Final = "execution/streaming/operators/stateful/transformwithstate/"
+#: Spark's error → the source file of Spark 4.2 that raises it, for rules that don't name one
+SPARK_FILES: Final[Mapping[str, str]] = {
+    KEY_ERROR: _SCHEMAS,
+    VALUE_ERROR: _SCHEMAS,
+    EVOLUTION_ERROR: _SCHEMAS,
+    THRESHOLD_ERROR: _SCHEMAS,
+    FILES_ERROR: _SCHEMAS,
+    NULLABLE_ERROR: f"{_TRANSFORM}statefulprocessor/StatefulProcessorHandleImpl.scala",
+    "STATEFUL_PROCESSOR_INCORRECT_TIME_MODE_TO_ASSIGN_TTL": (
+        f"{_TRANSFORM}statefulprocessor/StatefulProcessorHandleImpl.scala"
+    ),
+    "STATE_STORE_INVALID_CONFIG_AFTER_RESTART": f"{_TRANSFORM}TransformWithStateVariableUtils.scala",
+    "STATE_STORE_INVALID_VARIABLE_TYPE_CHANGE": f"{_TRANSFORM}TransformWithStateVariableUtils.scala",
+    "STATE_STORE_CANNOT_USE_COLUMN_FAMILY_WITH_INVALID_NAME": (
+        "execution/streaming/state/RocksDBStateStoreProvider.scala"
+    ),
+    "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA": (
+        "execution/streaming/runtime/IncrementalExecution.scala"
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +63,7 @@ class StateRule(PolicyRule):
     document: Opinion = ""
     error: str = ""
     spark_file: str = ""
-    versions: str = "4.0 to 4.2"
+    versions: str = "4.2"
 
 
 def _row(
@@ -54,7 +76,7 @@ def _row(
     remedy: str,
     error: str = "",
 ) -> StateRule:
-    return StateRule(id, sentence, why, remedy, requirement, effect, document, error)
+    return StateRule(id, sentence, why, remedy, requirement, effect, document, error, versions="4.0 to 4.2")
 
 
 _NEW_NAME: Final = "add a field with the new type under a new name, and fill it from {path}"
