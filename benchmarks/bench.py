@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
-from benchmarks import board, dataset, endurance, engines, growth, pages, registry, scan, search, stale, state
+from benchmarks import board, dataset, endurance, engines, growth, mixed, pages, registry, scan, search, stale, state
 from benchmarks.measurement import machine, write_section
 from registry.errors import SchemadeskError
 
@@ -209,6 +209,19 @@ def _stale(options: Mapping[str, Any], out: OutputWrapper) -> str:
     return stale.section(rows, options["note"])
 
 
+def _mixed(options: Mapping[str, Any], out: OutputWrapper) -> str:
+    rows = []
+    try:
+        size = mixed.size_of(options)
+        for row in mixed.measure(size, out.write):
+            out.write("{:24} {:20} {:>9} {:>9} {:>9}  {}".format(*mixed.cells(row)).rstrip())
+            out.flush()
+            rows.append(row)
+    except SchemadeskError as error:
+        raise CommandError(error.message) from error
+    return mixed.section(rows, size, options["note"])
+
+
 _WIDTHS: Final = (16, 20, 11, 11, 9, 10, 10, 9, 10, 15)
 
 
@@ -243,6 +256,9 @@ SUBJECTS: Final[Mapping[str, Measurement]] = {
     "search": Measurement("the search over 100,000 subjects", "Search", _search_arguments, _search),
     "registry": Measurement(
         "a registry's API under load, Schemadesk's or another's", "Registry", registry.add_arguments, _registry
+    ),
+    "mixed": Measurement(
+        "the API under a mixed load, alone and beside pages", "Mixed load", mixed.add_arguments, _mixed
     ),
     "state": Measurement(
         "checkpoints: their metadata without Spark, their rows with it", "State stores", _state_arguments, _state

@@ -23,6 +23,8 @@ from typing import Any, Final
 #: stand in a request for a number that is another one in each request sent, and for one that 64 of them share
 SERIAL: Final = b"000000000000"
 GROUP: Final = b"111111111111"
+#: stands for a number in a request that registers nothing, so that no cache knows it
+FRESH: Final = b"222222222222"
 IN_TURN: Final = 32  # groups that are filled at a time
 OF_A_GROUP: Final = 64
 LATE: Final = 1.0
@@ -53,6 +55,7 @@ class Stream:
         self.idle: list[Lane] = []
         self.issued = 0
         self.turn = 0
+        self.fresh = time.time_ns()  # a number that no earlier run had
         self.forget()
         count = len(run.servers)
         self.lanes = [Lane(self, number % count) for number in range(job["lanes"])]
@@ -68,6 +71,9 @@ class Stream:
         """The kind, the request, and its number (0 where it has none)."""
         kind, request = self.requests[self.turn % len(self.requests)]
         self.turn += 1
+        if FRESH in request:
+            self.fresh += 1
+            return kind, request.replace(FRESH, b"%d" % self.fresh), 0
         if SERIAL not in request:
             return kind, request, 0
         self.run.serial += 1

@@ -17,22 +17,19 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import psycopg
-from django.conf import settings
-from django.test import Client, override_settings
 
 from benchmarks import dataset
 from benchmarks.registry_client import Target, bearer
-from benchmarks.site import Say, closed_web_command, connected, issued_token, product
+from benchmarks.site import Say, closed_web_command, connected, issued_token, product, signed_in
 from dashboard.runtime import PartFailed, postgres
 from dashboard.runtime.layout import LOOPBACK, Layout, free_port
 from dashboard.runtime.parts import BEAT, POSTGRES, VALKEY, WEB, WORKERS, Part, running
 from dashboard.runtime.process import Command, Watchdog, end_children, run
 from dashboard.runtime.programs import migrate_command, prepare_command
 from dashboard.runtime.supervisor import PartSupervisor
-from registry.access.models import User
 from registry.errors import InvalidInput
 from registry.promotions.board.board_index import refresh_marks
 
@@ -215,16 +212,6 @@ def running_site() -> Iterator[Site]:
             parts.end()
             watchdog.close()
             shutil.rmtree(first.sockets, ignore_errors=True)
-
-
-def signed_in(layout: Layout, person: str) -> str:
-    """The cookie of a session of theirs, as the layout's web servers take it."""
-    secret: Any = layout.secret("django")
-    with connected(postgres.url(layout, postgres.OWNER)), override_settings(SECRET_KEY=secret):
-        client = Client()
-        client.force_login(User.objects.get(username=person))
-        name = settings.SESSION_COOKIE_NAME
-        return f"{name}={client.cookies[name].value}"
 
 
 #: for this run alone: `up` starts PostgreSQL without them

@@ -47,7 +47,8 @@ class Target:
     """A registry: its name in the table, its base URL, and the header that says who asks.
 
     `pids` are the roots of its process tree, None where nobody knows them; `database_pids` those of its database.
-    `has_goals` where the goals are meant for it; `is_scratch` for one that is thrown away with all that is in it.
+    `has_goals` where the goals are meant for it; `is_scratch` for one that is thrown away with all that is in it;
+    `cookie` is the session of somebody who reads its pages.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Target:
     database_pids: tuple[int, ...] = ()
     has_goals: bool = False
     is_scratch: bool = False
+    cookie: str = ""
 
     @property
     def address(self) -> tuple[str, int, bool]:

@@ -57,6 +57,7 @@ def own_server(role: str = "steward") -> Iterator[Target]:
                         database_pids=tuple(child.pid for child in services),
                         has_goals=True,
                         is_scratch=True,
+                        cookie=signed_in(layout, role),
                     )
         finally:
             watchdog.close()
@@ -90,6 +91,23 @@ def issued_token(layout: Layout, role: str) -> str:
     """A token of the role. Raises PartFailed."""
     log = layout.log("token")
     run(manage(layout, "issue_token", role, "bench"), log, layout.watchdog)
+    return log.read_text(encoding="utf-8").split()[-1]
+
+
+_SIGN_IN: Final = """
+from django.conf import settings
+from django.test import Client
+from registry.access.models import User
+client = Client()
+client.force_login(User.objects.get(username={person!r}))
+print(f"{{settings.SESSION_COOKIE_NAME}}={{client.cookies[settings.SESSION_COOKIE_NAME].value}}")
+"""
+
+
+def signed_in(layout: Layout, person: str) -> str:
+    """The cookie of a session of theirs, as the layout's web servers take it. Raises PartFailed."""
+    log = layout.log("session")
+    run(manage(layout, "shell", "-v", "0", "-c", _SIGN_IN.format(person=person)), log, layout.watchdog)
     return log.read_text(encoding="utf-8").split()[-1]
 
 

@@ -24,8 +24,8 @@ from typing import Any, Final
 
 import psutil
 
-from benchmarks.endurance_site import SETUP, Keepers, signed_in
-from benchmarks.site import issued_token, product
+from benchmarks.endurance_site import SETUP, Keepers
+from benchmarks.site import issued_token, product, signed_in
 from dashboard.runtime.layout import Layout, free_port
 from dashboard.runtime.parts import POSTGRES, VALKEY, WEB, Part
 from dashboard.runtime.process import Command, Watchdog, run

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,7 +18,7 @@ import psutil
 import pytest
 from django.core.management import CommandError, call_command
 
-from benchmarks import measurement, registry, site
+from benchmarks import measurement, mixed, registry, site
 from benchmarks.bench import Command as Bench
 from benchmarks.registry_client import Call, Target, ask, ask_all, basic, cpu_seconds, load, server_pids
 from benchmarks.registry_load import unchunked
@@ -116,6 +116,25 @@ def test_without_an_address_our_own_server_is_measured_and_its_section_written(
     assert [bool(re.search(r"\(× [0-9.]+\)", cell)) for cell in cells["look-up"]] == [True, True, False, True]
     assert [cell.strip(" |") != "" for cell in cells["register new"]] == [False, True, False, False]
     assert "(×" not in "".join(cells["list of 3"]), "the goal of a list is for 1,000"
+
+
+@pytest.mark.requirement("GOO-2")
+def test_a_mixed_load_is_measured_alone_and_beside_pages(
+    ours: Target, written: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(site, "own_server", lambda: nullcontext(ours))
+    call_command(Bench(), "mixed", "--seconds=1.5", "--subjects=3", "--write", "--note=A note.")
+    text = written.read_text()
+    assert "3 subjects of ten fields" in text and "A note." in text
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith(("| cached", "| uncached"))]
+    programs = [name for name in READS if not name.startswith("list")] + ["register new", mixed.TOGETHER]
+    for condition in mixed.CONDITIONS:
+        counts = {row[1]: int(row[2].replace(",", "")) for row in rows if row[0] == condition.name}
+        assert list(counts) == programs + ["page"] * condition.has_pages
+        assert min(counts.values()) > 0
+        assert counts[mixed.TOGETHER] == sum(counts[name] for name in programs[:-1])
+    with pytest.raises(CommandError, match=r"--seconds 0\.0: a number from 1"):
+        call_command(Bench(), "mixed", "--seconds=0")
 
 
 def test_who_listens_is_found_and_nobody_comes_in_without_a_token(ours: Target) -> None:
