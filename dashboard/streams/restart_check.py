@@ -64,6 +64,15 @@ EFFECT_LOOKS: Final = {
     "fails later": Look("breaks", "octagon-x", _("Fails later")),
     "refused": Look("breaks", "octagon-x", _("Fails at start")),
 }
+#: way out → label
+WAY_LABELS: Final = {
+    "undo": _("Undo the change"),
+    "two-step release": _("Release in two steps"),
+    "state migration": _("Migrate the state"),
+    "initial state": _("Start with an initial state"),
+    "new checkpoint": _("Start on a new checkpoint"),
+    "check again": _("Check again"),
+}
 #: displayed changes of a variable
 DRAWN_CHANGES: Final = 100
 UNKNOWN: Final = Look("unknown", "circle-dashed", _("Unknown"))
@@ -172,6 +181,11 @@ class StateReport:
         """The reason why the state can't evolve, if a plan could change any of it."""
         is_kept = all(variable.is_kept for variable in self.variables)
         return "" if is_kept else self.info.report["operator"]["why_fixed"] or ""
+
+    @property
+    def ways_out(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """What to do, best first, each with its label; reports of earlier releases have none."""
+        return [(WAY_LABELS.get(item["way"], item["label"]), item) for item in self.info.report.get("ways_out", ())]
 
     @property
     def changes(self) -> list[ReportedChange]:

@@ -56,6 +56,7 @@ _TYPES: Final = {
     "json": ("application/json", "json"),
     "markdown": ("text/markdown; charset=utf-8", "md"),
     "text": ("text/plain; charset=utf-8", "txt"),
+    "script": ("text/x-python; charset=utf-8", "py"),
 }
 
 
@@ -102,7 +103,7 @@ def check_page(request: HttpRequest, check_id: int) -> HttpResponse:
 
 @require_safe
 def check_export(request: HttpRequest, check_id: int) -> HttpResponse:
-    """Download the report as JSON, Markdown or text."""
+    """Download the report as JSON, Markdown or text, or the script that carries the state over."""
     require(page_actor(request), "schema.read")
     kind = request.GET.get("format", "json")
     if kind not in _TYPES:
@@ -111,7 +112,10 @@ def check_export(request: HttpRequest, check_id: int) -> HttpResponse:
             % {"types": ", ".join(_TYPES), "kind": repr(kind[:40])}
         )
     content_type, suffix = _TYPES[kind]
-    response = HttpResponse(_content(get_state_check(check_id), kind), content_type=content_type)
+    content = _content(get_state_check(check_id), kind)
+    if not content:
+        raise InvalidInput(gettext("This check has no script: see what to do in its report."))
+    response = HttpResponse(content, content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="state-check-{check_id}.{suffix}"'
     return response
 
@@ -119,4 +123,4 @@ def check_export(request: HttpRequest, check_id: int) -> HttpResponse:
 def _content(info: StateCheckInfo, kind: str) -> str:
     if kind == "json":
         return json.dumps(info.report, indent=2, ensure_ascii=False)
-    return info.markdown if kind == "markdown" else info.text
+    return {"markdown": info.markdown, "script": info.script}.get(kind, info.text)

@@ -20,7 +20,10 @@ from registry.subjects.versions.qualified_names import SubjectName
 
 @dataclass(frozen=True)
 class StateCheckInfo:
-    """A check; `report` conforms to docs/reference/state-check.schema.json, `text` and `markdown` say the same."""
+    """A check; `report` conforms to docs/reference/state-check.schema.json, `text` and `markdown` say the same.
+
+    `script` is the Python file that carries the state over to a new checkpoint, empty if there is none.
+    """
 
     id: int
     created_at: datetime
@@ -32,6 +35,7 @@ class StateCheckInfo:
     report: dict[str, Any]
     text: str
     markdown: str
+    script: str
 
 
 def get_state_check(check_id: int) -> StateCheckInfo:
@@ -50,7 +54,9 @@ def list_state_checks(*, limit: int = 20) -> list[StateCheckInfo]:
 def _info(row: StateCheck) -> StateCheckInfo:
     report = dict(row.report)
     texts = report.pop("texts", {})
-    return row_info(StateCheckInfo, row, report=report, text=texts.get("text", ""), markdown=texts.get("markdown", ""))
+    return row_info(
+        StateCheckInfo, row, report=report, **{name: texts.get(name, "") for name in ("text", "markdown", "script")}
+    )
 
 
 @dataclass(frozen=True)

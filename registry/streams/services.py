@@ -257,7 +257,7 @@ def check_document(*, checkpoint: str, plan: Any, by: Actor, store: Mapping[str,
 
 
 def _texts(report: Report) -> dict[str, str]:
-    return {"text": check_text(report), "markdown": check_markdown(report)}
+    return {"text": check_text(report), "markdown": check_markdown(report), "script": report.script}
 
 
 def start_plan(*, checkpoint: str, by: Actor, store: Mapping[str, Any] | None = None) -> str:

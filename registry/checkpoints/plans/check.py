@@ -13,6 +13,7 @@ from registry.checkpoints.log_checks import checksum_stops, source_stops
 from registry.checkpoints.logs import CHECKPOINT_FORMAT, SCHEMA_FILES, VALUE_SCHEMAS
 from registry.checkpoints.model import EVOLVING, UNUSED_DEFAULT, Checkpoint, StateVariable, internal_meaning
 from registry.checkpoints.object_store import ObjectStore
+from registry.checkpoints.plans.migration import Migration, make_migration
 from registry.checkpoints.plans.model import (
     KINDS,
     CheckStatus,
@@ -27,6 +28,7 @@ from registry.checkpoints.plans.model import (
 )
 from registry.checkpoints.plans.operators import SCHEMA_CHECK
 from registry.checkpoints.plans.query_check import as_described, of_other_query, with_operators, without_state
+from registry.checkpoints.plans.remedies import bad_changes, ways_out
 from registry.checkpoints.plans.rules import (
     RESTART_RULES,
     damage_changes,
@@ -124,6 +126,8 @@ def check_state(
     plan = replace(plan, running=None) if note else plan
     if plan.query is not None and not checkpoint.operators and not checkpoint.is_starting:
         report = without_state(checkpoint, plan.query, plan.running)
+        migration = Migration(why_not="the checkpoint has no state")
+        report = replace(report, ways_out=ways_out(report, checkpoint, migration))
     else:
         state = read_state(files, checkpoint, plan.operator)
         report = check_plan(checkpoint, state, plan, filled=filled, unread=unread)
@@ -134,9 +138,17 @@ def check_plan(
     checkpoint: Checkpoint, state: StoredState, plan: StatePlan, *, filled: Filled | None = None, unread: str = ""
 ) -> StateCheck:
     """Check a plan against a checkpoint that is already read."""
-    operator = state.operator
     plan = as_described(plan, checkpoint, tuple(_DEFAULTS))
-    plan = replace(plan, language=plan.language or language_of(operator))
+    plan = replace(plan, language=plan.language or language_of(state.operator))
+    report = _report(checkpoint, state, plan, filled=filled, unread=unread)
+    migration = make_migration(checkpoint, state, plan, report) if bad_changes(report) else Migration()
+    return replace(report, ways_out=ways_out(report, checkpoint, migration), script=migration.script)
+
+
+def _report(
+    checkpoint: Checkpoint, state: StoredState, plan: StatePlan, *, filled: Filled | None, unread: str
+) -> StateCheck:
+    operator = state.operator
     settings = _settings(checkpoint, plan)
     others = [item for item in checkpoint.operators if item.number != operator.number]
     is_modelled = operator.name in EVOLVING and bool(plan.query is None or plan.variables or plan.removed)

@@ -190,13 +190,39 @@ class OperatorCheck:
         return asdict(self)
 
 
+Way = Literal["undo", "two-step release", "state migration", "initial state", "new checkpoint", "check again"]
+#: each way as pages, reports and commands show it
+WAYS: Final[dict[Way, str]] = {
+    "undo": "Undo the change",
+    "two-step release": "Release in two steps",
+    "state migration": "Migrate the state",
+    "initial state": "Start with an initial state",
+    "new checkpoint": "Start on a new checkpoint",
+    "check again": "Check again",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WayOut:
+    """Something that can be done instead of the restart; `has_script` if the report comes with a script for it."""
+
+    way: Way
+    text: str
+    has_script: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {"way": self.way, "label": WAYS[self.way], "text": self.text, "has_script": self.has_script}
+
+
 @dataclass(frozen=True, slots=True)
 class StateCheck:
     """The report of a check; variables worst first, then by name.
 
     `error` is the class of the error that stops Spark at start, empty if it starts. `files` counts schema files, None
     if the format keeps only one. `notes` have further information. `not_checked` describes the query's operators that
-    the check doesn't cover, and files whose effect on Spark is unknown.
+    the check doesn't cover, and files whose effect on Spark is unknown. `ways_out` say what to do, best first; `script`
+    is the Python file that carries the state over, empty if there is none.
     """
 
     path: str
@@ -213,6 +239,8 @@ class StateCheck:
     settings: tuple[Setting, ...] = ()
     notes: tuple[str, ...] = ()
     not_checked: tuple[str, ...] = ()
+    ways_out: tuple[WayOut, ...] = ()
+    script: str = ""
 
     @property
     def sentence(self) -> str:
@@ -251,6 +279,7 @@ class StateCheck:
             "settings": [{"name": e.name, "value": e.value, "said_by": e.said_by} for e in self.settings],
             "notes": list(self.notes),
             "not_checked": list(self.not_checked),
+            "ways_out": [item.to_dict() for item in self.ways_out],
         }
 
 
@@ -269,7 +298,8 @@ def check_text(check: StateCheck) -> str:
             lines += _change_text(item)
         if variable.budget:
             lines.append(f"  value schemas: {budget_words(variable.budget)}")
-    lines += ["", *([f"schema files: {budget_words(check.files)}"] if check.files else [])]
+    lines += ["", *(f"what to do: {WAYS[item.way]}. {item.text}" for item in check.ways_out)]
+    lines += [f"schema files: {budget_words(check.files)}"] if check.files else []
     lines += [f"note: {item}" for item in check.notes]
     return "\n".join(lines).rstrip("\n")
 
@@ -299,6 +329,9 @@ def check_markdown(check: StateCheck, *, title: str = "State check") -> str:
         if variable.changes:
             listed = "\n".join(_change_markdown(item) for item in variable.changes)
             parts.append(f"## {code(variable.name)}: {variable.status}\n\n{listed}")
+    if check.ways_out:
+        listed = "\n".join(f"- **{WAYS[item.way]}**: {plain(item.text)}" for item in check.ways_out)
+        parts.append(f"## What to do\n\n{listed}")
     if check.files:
         parts.append(f"Schema files: {budget_words(check.files)}")
     parts += ["\n".join(f"- {plain(item)}" for item in check.notes)] if check.notes else []

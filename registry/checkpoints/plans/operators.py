@@ -183,7 +183,7 @@ def _meanings(
         ("KEY_MEANING_CHANGED", before.keys, planned.keys),
         ("VALUE_MEANING_CHANGED", before.values, planned.values),
     ):
-        for one, other in zip_longest(_by_field(old), _by_field(new), fillvalue="nothing"):
+        for one, other in zip_longest(by_field(old), by_field(new), fillvalue="nothing"):
             if one == other:
                 continue
             if _keep_the_same(one, other):
@@ -194,7 +194,7 @@ def _meanings(
                 changes.append(change(OPERATOR_RULES[rule], "", one[:300], other[:300], detail=name))
     # In complete mode all groups are written, in append mode those that end: also the filtered ones that are kept.
     keeps_silent = mode == "Update" or planned.name in _DEDUPLICATIONS
-    changes += _row_changes(_rows(before), _rows(planned), name, can_filter_keys=keeps_silent)
+    changes += _row_changes(changes_of_rows(before), changes_of_rows(planned), name, can_filter_keys=keeps_silent)
     for property_ in sorted(before.properties.keys() | planned.properties.keys()):
         one, other = (each.properties.get(property_, "") for each in (before, planned))
         if one == other or (property_ == "functions" and not (one and other)):  # of a describe before it had them
@@ -245,7 +245,7 @@ def _keep_the_same(one: str, other: str) -> bool:
     return {before["name"], after["name"]} <= _VARIANCES and before["rest"] == after["rest"]
 
 
-def _by_field(meanings: Sequence[Meaning]) -> Iterator[str]:
+def by_field(meanings: Sequence[Meaning]) -> Iterator[str]:
     """Yield the expression of every field."""
     for meaning in meanings:
         yield from [meaning.expression] * meaning.fields
@@ -258,7 +258,7 @@ def _uncast(text: str) -> str:
     return text
 
 
-def _rows(operator: DescribedOperator) -> list[str]:
+def changes_of_rows(operator: DescribedOperator) -> list[str]:
     """Return what changes the rows; filters as conditions, without those of nulls that Spark adds by itself.
 
     Spark adds them for columns that another condition, a key or a window needs.

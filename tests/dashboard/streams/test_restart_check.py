@@ -204,6 +204,31 @@ def test_a_query_that_is_starting_can_not_be_checked_yet(
     assert ended.value.returncode == 2
 
 
+@pytest.mark.requirement("DBX-4")
+def test_the_script_comes_through_page_api_and_command(
+    look: Callable[[str], Client], api: Callable[[str], Client], tmp_path: Path
+) -> None:
+    renamed = json.loads(json.dumps(SAME).replace('"totals"', '"sums"'))
+    made = ask(api("steward"), renamed).json()
+    assert made["verdict"] == "loses data"
+    assert "migrate(" in made["script"]
+    page = look("steward").get(made["url"])
+    assert "Release in two steps" in seen(page)
+    assert "Download the script" in seen(page)
+    exported = look("steward").get(f"{made['url']}/export?format=script")
+    assert exported.content.decode() == made["script"]
+    assert exported["Content-Disposition"].endswith('.py"')
+    (tmp_path / "plan.json").write_text(json.dumps(renamed))
+    code, text = run(TOTALS, str(tmp_path / "plan.json"), "--script", str(tmp_path / "migrate.py"))
+    assert (code, "what to do: Migrate the state. " in text) == (1, True)
+    assert (tmp_path / "migrate.py").read_text() == made["script"]
+    assert run(TOTALS, str(tmp_path / "plan.json"), "--script", str(tmp_path / "migrate.py"))[0] == 2
+    safe = ask(api("steward"), SAME).json()
+    assert (safe["script"], safe["report"]["ways_out"]) == ("", [])
+    assert "What to do" not in seen(look("steward").get(safe["url"]))
+    assert look("steward").get(f"{safe['url']}/export?format=script").status_code == 422
+
+
 def test_hostile_names_stay_text_in_the_report(look: Callable[[str], Client]) -> None:
     client = look("steward")
     plan = {"variables": [{"name": NASTY, "value_schema": f"`{NASTY}\u202e` INT"}]}

@@ -177,12 +177,16 @@ def entry(name: str, kind: str, status: str, **more: Any) -> dict[str, Any]:
 
 FINISHED = {
     "verdict": "loses data", "sentence": "The restart goes through and values of status are lost.", "error": "", "error_message": "", "last_batch": 41, "language": "scala",
-    "operator": {"why_fixed": "", "number": 0, "description": "transformWithState", "encoding": "avro"}, "changes": [CHANGED], "notes": ["The query was running while it was read.", HOSTILE],
+    "operator": {"why_fixed": "", "number": 0, "description": "transformWithState", "encoding": "avro"}, "changes": [CHANGED],
+    "ways_out": [
+        {"way": "undo", "label": "Undo the change", "text": HOSTILE, "has_script": False},
+        {"way": "state migration", "label": "Migrate the state", "text": "Stop the query and run the generated script.", "has_script": True},
+    ], "notes": ["The query was running while it was read.", HOSTILE],
     "settings": [{"name": "spark.sql.streaming.stateStore.maxNumStateSchemaFiles", "value": "128", "said_by": "by default"}, {"name": "spark.x", "value": HOSTILE, "said_by": "by the plan"}],
 }  # fmt: skip
 CHECKED = StateCheckInfo(
     id=4, created_at=ago(minutes=1), created_by=HOSTILE, checkpoint="/checkpoints/order_totals", query_id="6f1a2b3c", verdict="loses data",
-    plan='{"variables": []}', report=FINISHED, text="", markdown="",
+    plan='{"variables": []}', report=FINISHED, text="", markdown="", script="",
 )  # fmt: skip
 REPORT = StateReport(
     frame=frame("Check 4 of order-totals", Section.QUERIES, QUERIES_CRUMB, QUERY_CRUMB), info=CHECKED,

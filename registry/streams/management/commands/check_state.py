@@ -62,6 +62,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--secret", default="", help="the name of the secret that holds the key, never the key itself"
         )
+        parser.add_argument(
+            "--script", metavar="FILE", help="write the script that carries the state over to a new file"
+        )
         parser.add_argument("--format", choices=list(FORMS), default="text", help="output format")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -74,8 +77,20 @@ class Command(BaseCommand):
             message = error.placed if isinstance(error, SchemadeskError) else str(error)
             raise CommandError(message, returncode=UNUSABLE) from error
         self.stdout.write(FORMS[options["format"]](report))
+        if options["script"] and report.script:
+            _write_script(report.script, options["script"])
+        elif options["script"]:
+            self.stderr.write("No script is written: see what to do in the report.")
         if not report.is_fine:
             sys.exit(UNUSABLE if report.verdict == "not checked" else NOT_FINE)
+
+
+def _write_script(script: str, file_name: str) -> None:
+    try:
+        with Path(file_name).open("x", encoding="utf-8") as file:
+            file.write(script)
+    except OSError as error:
+        raise CommandError(f"The script can't be written: {error}", returncode=UNUSABLE) from error
 
 
 def _place(options: dict[str, Any]) -> CheckpointLocation:

@@ -1,0 +1,214 @@
+"""The generated way out of restarts that fail or lose state, with the real Spark; and what it says where there is none."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from registry.checkpoints.plans import StateCheck, check_state, check_text, read_plan
+from registry.checkpoints.plans.migration import STARTS_NOWHERE
+from registry.errors import InvalidCheckpoint
+from tests.state.migrations import migrations
+from tests.state.test_operators_predicted import DESCRIPTIONS, RECORD, write
+from tests.state.test_operators_predicted import ROWS as PREDICTED
+from tests.toolchains import require_tools
+
+ROOT: Final = Path(__file__).parents[2]
+FIXTURES: Final = ROOT / "tests" / "checkpoints" / "fixtures"
+ROWS: Final = migrations()
+RECORDED: Final = {row["name"]: row for row in RECORD["rows"]}
+NASTY: Final = 'x\'"""\n\\\nimport os; os._exit(3)  #\u202e{0}'
+
+
+def checked(name: str, folder: Path) -> StateCheck | None:
+    """The check before a recorded restart; None for a checkpoint that can't be read."""
+    row = RECORDED[name]
+    write(RECORD["checkpoints"][row["checkpoint"]], folder)
+    plan = {"query": DESCRIPTIONS[row["after"]], "running": DESCRIPTIONS[row["before"]]}
+    try:
+        return check_state(str(folder), [folder], read_plan(plan))
+    except InvalidCheckpoint:
+        return None
+
+
+def halves(half: str, folder: Path) -> dict[int, dict[str, Any]]:
+    """What one half of all rows printed."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TZ": "UTC"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.state.migrations", half, str(folder)],
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
+    answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert len(answers) == len(ROWS), done.stderr[-3000:]
+    return {answer["number"]: answer for answer in answers}
+
+
+def ran(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """A Python process with Spark, as a person starts a generated script."""
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "TZ": "UTC"}
+    settings = "--master local[1] --conf spark.ui.enabled=false pyspark-shell"
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env=environment | {"PYSPARK_SUBMIT_ARGS": settings}, capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str, dict[int, dict[str, Any]]]]:
+    """The folder, what the scripts of all rows printed in one process, and what the next releases wrote."""
+    require_tools("restarts of Spark's state", ("java",))
+    folder = tmp_path_factory.mktemp("migrations")
+    scripts = []
+    for number, answer in halves("known", folder).items():
+        row, place = ROWS[number], folder / str(number)
+        assert not answer["error"], answer["text"]
+        plan = {"query": answer["after"], "running": answer["before"]}
+        plan |= {"variables": row["variables"]} if "variables" in row else {}
+        report = check_state(str(place / "checkpoint"), [place], read_plan(plan))
+        assert not report.is_fine
+        assert report.script, report.ways_out
+        scripts.append(place / "migrate.py")
+        scripts[-1].write_text(filled_in(report.script, row.get("ttl")))
+    before = [files_of(script.parent / "checkpoint") for script in scripts]
+    every = "import runpy, sys\nfor path in sys.argv[1:]: runpy.run_path(path, run_name='__main__')"
+    done = ran("-c", every, *map(str, scripts))
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
+    assert [files_of(script.parent / "checkpoint") for script in scripts] == before
+    yield folder, done.stdout, halves("after", folder)
+
+
+def filled_in(script: str, ttl: int | None) -> str:
+    """A script with the times to live that the check can't know."""
+    constant = re.search(r"(?m)^TTL_MS = \{[^}]*\}", script)
+    assert constant
+    return script.replace(constant[0], constant[0].replace("None", str(ttl)))
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Every file of a folder with its content."""
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.requirement("DBX-4")
+@pytest.mark.parametrize("number", range(len(ROWS)), ids=lambda number: str(ROWS[number]["name"]))
+def test_the_next_release_goes_on_as_if_it_had_run_from_the_first_row(
+    number: int, migrated: tuple[Path, str, dict[int, dict[str, Any]]]
+) -> None:
+    folder, printed, answers = migrated
+    place = folder / str(number)
+    assert f"before: {place / 'checkpoint'}, batch 0: " in printed
+    assert f"after: {place / 'checkpoint-migrated' / 'checkpoint'}" in printed
+    answer, anew = answers[number], ROWS[number].get("anew", [])
+    assert not answer["error"], answer["text"]
+    assert answer["written"]
+    written, right = ([without(row, anew) for row in answer[side]] for side in ("written", "right"))
+    assert sorted(written) == sorted(right)
+    assert bool(anew) is (answer["written"] != answer["right"])
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+def test_a_script_overwrites_nothing(migrated: tuple[Path, str, dict[int, dict[str, Any]]]) -> None:
+    folder = migrated[0] / "0"
+    before = files_of(folder)
+    done = ran(str(folder / "migrate.py"))
+    assert done.returncode == 1
+    assert "isn't empty. Nothing was written." in done.stderr
+    assert files_of(folder) == before
+
+
+def without(row: str, columns: list[int]) -> str:
+    """A row of output without some of its columns."""
+    return json.dumps([value for at, value in enumerate(json.loads(row)) if at not in columns])
+
+
+@pytest.mark.requirement("DBX-4")
+def test_every_restart_that_is_not_safe_has_a_way_out_or_says_what_is_lost(tmp_path: Path) -> None:
+    ways, scripts = set(), 0
+    for number, row in enumerate(PREDICTED):
+        report = checked(row["name"], tmp_path / str(number))
+        if report is None or report.is_fine:
+            assert report is None or not (report.ways_out or report.script)
+            continue
+        by_way = {item.way: item for item in report.ways_out}
+        assert len(by_way) == len({item.way for item in report.ways_out})
+        starts_nowhere = any(change.rule in STARTS_NOWHERE for change in report.changes)
+        assert ("new checkpoint" in by_way) is not starts_nowhere, row["name"]
+        assert any(item.has_script for item in report.ways_out) is bool(report.script)
+        if report.script:
+            ast.parse(report.script)
+        ways |= set(by_way)
+        scripts += bool(report.script)
+    assert ways == {"undo", "state migration", "new checkpoint", "check again"}
+    assert scripts >= 30
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("aggregation: max becomes min", "the old state has none of min(v)"),
+        ("aggregation: a grouping key added", "the key j isn't in the old state"),
+        ("aggregation: a filter added before it", "the state was made of other rows"),
+        ("deduplication: a column added", "the key j isn't in the old state"),
+        ("join: a column added on the left", "a script can't write the state of stream-stream join"),
+        ("source: a second one added by a union", "the offsets belong to other sources"),
+    ],
+)
+def test_the_report_says_why_there_is_no_script(name: str, says: str, tmp_path: Path) -> None:
+    report = checked(name, tmp_path)
+    assert report
+    assert not report.script
+    assert [item.text for item in report.ways_out if item.way == "state migration"] == [
+        f"The state can't be carried over by a script: {says}."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("aggregation: an aggregate added at the end", "max(w)"),
+        ("deduplication: the watermark's column removed", "the keys that the watermark has removed"),
+    ],
+)
+def test_the_report_says_what_a_script_can_not_carry_over(name: str, says: str, tmp_path: Path) -> None:
+    report = checked(name, tmp_path)
+    assert report
+    assert f"The old state doesn't determine {says}: lost before the restart, begun anew." in check_text(report)
+    assert f"STARTS_EMPTY = {[says]!r}" in report.script
+
+
+def test_hostile_names_are_literals_in_a_script(tmp_path: Path) -> None:
+    """Of a variable, of a setting and of the folder; the variable takes the place of another."""
+    folder = Path(shutil.copytree(FIXTURES / "customer_totals", tmp_path / NASTY.replace("/", "")))
+    plan = {
+        "variables": [{"name": NASTY, "value_schema": "orders INT"}],
+        "settings": {f"spark.sql.{NASTY}": NASTY, "k": "x"},
+    }
+    script = check_state(str(folder), [folder], read_plan(plan)).script
+    tree = ast.parse(script)
+    values = {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper()
+    }
+    assert values["CHECKPOINT"] == str(folder)
+    assert values["PLAN"]["variables"][0]["name"] == NASTY
+    assert values["PLAN"]["variables"][0]["from"] == "totals"
+    assert values["PLAN"]["settings"][f"spark.sql.{NASTY}"] == NASTY
+    assert "k" not in values["PLAN"]["settings"]
+    kinds = {type(node) for node in tree.body}
+    assert kinds == {ast.Expr, ast.ImportFrom, ast.Import, ast.Assign, ast.FunctionDef, ast.If}
+    assert NASTY not in script
+    assert "\u202e" not in script
