@@ -24,7 +24,7 @@ from registry.promotions.models import Environment
 from registry.promotions.plan.builder import make_plan
 from registry.promotions.plan.types import PlanStep, PromotionSpec, SpecItem
 from registry.streams import selectors
-from registry.streams.models import CarriedVersion, StateCheck, StateSchema, StateVariable, StreamQuery
+from registry.streams.models import VERDICTS, CarriedVersion, StateCheck, StateSchema, StateVariable, StreamQuery
 from registry.streams.scan_result import ScannedInput, ScannedRows, scanned_query
 from registry.streams.selectors import get_state_check
 from registry.streams.state_history import keep_query
@@ -306,9 +306,9 @@ def test_reports_of_other_operators_become_not_checked() -> None:
         row = StateCheck.objects.create(checkpoint="/c", query_id="q", verdict=OLD["verdict"], plan="{}", report=OLD)
         cursor.execute(module.RENAME)
         cursor.execute(module.COMPLETE)
+        known = ", ".join(f"'{verdict}'" for verdict in VERDICTS)
         cursor.execute(
-            "ALTER TABLE streams_statecheck ADD CONSTRAINT known_state_verdict CHECK (verdict IN"
-            " ('fine', 'loses data', 'fails later', 'refused', 'not checked'))"
+            f"ALTER TABLE streams_statecheck ADD CONSTRAINT known_state_verdict CHECK (verdict IN ({known}))"
         )
     info = get_state_check(row.pk)
     DOCUMENTED.validate(info.report)
