@@ -11,6 +11,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
+from schemadesk_spark.connect import describe_remote
 from schemadesk_spark.expressions import items
 from schemadesk_spark.plan import Plan, children, name_of, walk
 from schemadesk_spark.planning import physical_plan
@@ -64,32 +65,76 @@ def describe(
     """Return the description of a streaming DataFrame or of a running StreamingQuery; reads no data, starts nothing.
 
     `settings` are those of the query's start that the session doesn't have yet; `options` those of its sink, and
-    `trigger` what the writer's `trigger` is given. A query knows its output mode and its sink; for a DataFrame, give them here. With `topic_ids`, Kafka is asked for the ids of
-    the topics: a topic that is deleted and created again has another. Raises ValueError for anything else, and for
-    Spark Connect, whose client has no plan with types.
+    `trigger` what the writer's `trigger` is given. A query knows its output mode and its sink; for a DataFrame, give
+    them here. With `topic_ids`, Kafka is asked for the ids of the topics: a topic that is deleted and created again has
+    another. A DataFrame of Spark Connect is analysed by a local Spark. Raises ValueError for anything else.
     """
-    session, logical = _logical(query)
-    plan = Plan(session, physical_plan(session, logical))
-    running = getattr(query, "_jsq", None)
-    if running is not None:
-        stream = running.streamingQuery()
-        output_mode, sink = output_mode or stream.outputMode().toString(), sink or _sink(stream.sink().toString())
-    known = {name: _setting(session, name) for name in SETTINGS}
-    changed = {name: str(value) for name, value in (settings or {}).items()}
+    given: dict[str, Any] = {
+        "output_mode": output_mode,
+        "sink": sink,
+        "settings": {name: str(value) for name, value in (settings or {}).items()},
+        "options": {name: str(value) for name, value in (options or {}).items() if name in SINK_OPTIONS},
+        "is_continuous": "continuous" in (trigger or {}),
+        "topic_ids": topic_ids,
+    }
+    own = getattr(query, "__dict__", {})  # a DataFrame also has its columns as attributes
+    if "_jsq" in own:
+        return _of_running(query, given)
+    if "_jdf" not in own and "_plan" not in own:
+        raise ValueError(
+            "describe needs a DataFrame or a StreamingQuery; with Spark Connect, describe the DataFrame before its start"
+        )
+    if not query.isStreaming:
+        raise ValueError("the DataFrame isn't streaming: it has no source that was read with readStream")
+    if "_jdf" in own:
+        return described(query.sparkSession, query._jdf.queryExecution().analyzed(), **given)
+    return describe_remote(query, _settings(query.sparkSession), given)
+
+
+def _of_running(query: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the description of a StreamingQuery, with Spark's ids of it."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+    stream = query._jsq.streamingQuery()
+    mode = given["output_mode"] or stream.outputMode().toString()
+    sink = given["sink"] or _sink(stream.sink().toString())
+    values = described(session, stream.analyzedPlan(), **{**given, "output_mode": mode, "sink": sink})
+    return {**values, "query_id": str(query.id), "run_id": str(query.runId)}
+
+
+def described(
+    session: Any,
+    logical: Any,
+    *,
+    output_mode: str | None,
+    sink: str | None,
+    settings: Mapping[str, str],
+    options: Mapping[str, str],
+    is_continuous: bool,
+    topic_ids: bool,
+) -> dict[str, Any]:
+    """Return the description of an analysed plan of a classic session."""
     return {
         "schemadesk_spark": FORMAT,
         "spark": session.version,
         "output_mode": output_mode.capitalize() if output_mode else None,
-        "operators": plan.operators(),
+        "operators": Plan(session, physical_plan(session, logical)).operators(),
         "watermarks": list(_watermarks(logical)),
         "sources": list(_sources(session if topic_ids else None, logical)),
         "sink": sink,
-        "sink_options": {name: str(value) for name, value in (options or {}).items() if name in SINK_OPTIONS},
+        "sink_options": dict(options),
         "columns": str(logical.schema().toDDL()),
-        "is_continuous": "continuous" in (trigger or {}),
-        "refused": _refused(session, logical, output_mode, is_continuous="continuous" in (trigger or {})),
-        "settings": {name: value for name, value in {**known, **changed}.items() if value is not None},
+        "is_continuous": is_continuous,
+        "refused": _refused(session, logical, output_mode, is_continuous=is_continuous),
+        "settings": {**_settings(session), **settings},
     }
+
+
+def _settings(session: Any) -> dict[str, str]:
+    """Return the described settings, with their defaults, that this version of Spark has."""
+    values = {name: _setting(session, name) for name in SETTINGS}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _setting(session: Any, name: str) -> str | None:
@@ -104,23 +149,6 @@ def _sink(text: str) -> str:
     """Return a sink's text; its class alone if it has no text of its own."""
     name, sign, _ = text.partition("@")
     return name.rpartition(".")[2].rstrip("$") if sign else text
-
-
-def _logical(query: Any) -> tuple[Any, Any]:
-    """Return the session and the analysed plan."""
-    if hasattr(query, "_jsq"):
-        from pyspark.sql import SparkSession
-
-        session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
-        return session, query._jsq.streamingQuery().analyzedPlan()
-    if not hasattr(query, "_jdf"):
-        raise ValueError(
-            "describe needs a DataFrame or a StreamingQuery of a classic Spark session; with Spark Connect, run it "
-            "where the session is (spark.api.mode=classic)"
-        )
-    if not query.isStreaming:
-        raise ValueError("the DataFrame isn't streaming: it has no source that was read with readStream")
-    return query.sparkSession, query._jdf.queryExecution().analyzed()
 
 
 def _watermarks(logical: Any) -> Iterator[dict[str, str]]:

@@ -16,11 +16,16 @@ _PACKAGES: Final = (f"{_STREAMING}runtime.", f"{_STREAMING}checkpointing.", _STR
 
 def physical_plan(session: Any, logical: Any) -> Any:
     """Return the physical plan of an analysed streaming plan. Nothing is run."""
-    mode = _module(session, "org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
-    execution = session._jsparkSession.sessionState().executePlan(logical, mode)
+    execution = executed(session, logical)
     has_method = any(method.getName() == "queryExecutionForExplain" for method in execution.getClass().getMethods())
     streaming = execution.queryExecutionForExplain() if has_method else _incremental(session, logical)
     return streaming.executedPlan()
+
+
+def executed(session: Any, logical: Any) -> Any:
+    """Return the QueryExecution of a logical plan. Nothing is run."""
+    mode = _module(session, "org.apache.spark.sql.execution.CommandExecutionMode").SKIP()
+    return session._jsparkSession.sessionState().executePlan(logical, mode)
 
 
 def _class(session: Any, name: str) -> Any:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dashboard.runtime.parts import spark_connect
 from registry.checkpoints import read_checkpoint
 from schemadesk_spark.expressions import Columns, shorten
 from schemadesk_spark.functions import parts_of
@@ -61,9 +63,12 @@ PROGRAM = """
 import json, sys
 from pyspark.sql import SparkSession, functions as F
 from schemadesk_spark import describe
-folder, queries = sys.argv[1], json.loads(sys.argv[2])
-spark = (SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-         .config("spark.sql.shuffle.partitions", "1").getOrCreate())
+folder, queries, server = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
+builder = (SparkSession.builder.remote(server) if server else
+           SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false"))
+spark = builder.getOrCreate()
+spark.conf.set("spark.sql.shuffle.partitions", "1")
+spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
 s = spark.readStream.schema("k STRING, v INT, w INT, t TIMESTAMP").json(folder)
 w = s.withWatermark("t", "1 minute")
 def f(key, frames, state):
@@ -135,17 +140,44 @@ def test_a_digest_of_a_function_depends_on_what_it_does_alone() -> None:
         assert digest(parts_of(calls(times(2)))) != digest(parts_of(calls(other)))
 
 
+def descriptions(folder: Path, names: Sequence[str], server: str = "") -> dict[str, Any]:
+    """What a process of its own describes; with a server, as its client of Spark Connect."""
+    asked = json.dumps({name: QUERIES[name][0] for name in names})
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(folder), asked, server],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    described: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return described
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.requirement("DBX-4")
+def test_spark_connect_gives_the_same_description(tmp_path: Path) -> None:
+    require_tools("plans of Spark", ("java",))
+    names = ("aggregation", "join", "in pandas")
+    (tmp_path / "server").mkdir()
+    with spark_connect(tmp_path / "server") as server:
+        remote = descriptions(tmp_path, names, server)
+    classic = descriptions(tmp_path, names)
+    for name in names:
+        settings = remote[name].pop("settings")
+        assert settings["spark.sql.session.timeZone"] == "Asia/Tokyo"
+        assert settings.keys() == classic[name].pop("settings").keys()
+        assert remote[name] == classic[name]
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.requirement("DBX-4")
 def test_a_description_has_what_the_plan_of_spark_has(tmp_path: Path) -> None:
     require_tools("plans of Spark", ("java",))
-    asked = json.dumps({name: query for name, (query, _) in QUERIES.items()})
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path), asked], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    described = json.loads(done.stdout.strip().splitlines()[-1])
+    described = descriptions(tmp_path, list(QUERIES))
     for name, (_, expected) in QUERIES.items():
         (operator,) = described[name]["operators"]
         found = {
