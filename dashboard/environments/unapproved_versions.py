@@ -22,20 +22,14 @@ from dashboard.subjects.lifecycle import REQUEST, STANDING, AdoptForm, LifeMark,
 from registry.access.roles import Actor, may_in, may_somewhere, refusal, require
 from registry.drift.usage.subject_topics import last_seen
 from registry.promotions import selectors
-from registry.promotions.requests.timeline import (
-    ASKED,
-    QUARANTINED,
-    UNDECIDED,
-    UnapprovedVersion,
-    unapproved_version_page,
-)
+from registry.promotions.requests import timeline
 
 
 class QuarantineForm(StandingForm):
     """A form that quarantines a version in the list of unapproved ones."""
 
     label = _("Quarantine")
-    standing = forms.CharField(widget=forms.HiddenInput, initial=QUARANTINED)  # type: ignore[assignment]
+    standing = forms.CharField(widget=forms.HiddenInput, initial=timeline.QUARANTINED)  # type: ignore[assignment]
     ends_at = None  # type: ignore[assignment]
     message = forms.CharField(  # type: ignore[assignment]
         label=_("Reason for the quarantine"),
@@ -53,7 +47,7 @@ class UnapprovedVersionRow:
     says why the reader may not.
     """
 
-    info: UnapprovedVersion
+    info: timeline.UnapprovedVersion
     seen_at: datetime | None = None
     mark: LifeMark | None = None
     adopt: AdoptForm | None = None
@@ -90,9 +84,9 @@ FILTERS: Final = (
         label=_("Decided"),
         values={
             "": _("Any decision"),
-            UNDECIDED: _("Undecided"),
-            ASKED: _("Adoption requested"),
-            QUARANTINED: _("Quarantined"),
+            timeline.UNDECIDED: _("Undecided"),
+            timeline.ASKED: _("Adoption requested"),
+            timeline.QUARANTINED: _("Quarantined"),
         },
     ),
 )
@@ -110,7 +104,7 @@ def unapproved_versions_page(request: HttpRequest) -> UnapprovedVersionsPage:
     if chosen["environment"]:
         selectors.get_environment(chosen["environment"])
     before = whole_number(request.GET.get("before", ""), digits=18)
-    page = unapproved_version_page(
+    page = timeline.unapproved_version_page(
         by=actor,
         environment=chosen["environment"],
         text=chosen["q"],
@@ -144,9 +138,9 @@ def _search(chosen: Mapping[str, str], order: list[str]) -> SearchBox:
     )
 
 
-def _row(ghost: UnapprovedVersion, actor: Actor, seen_at: datetime | None) -> UnapprovedVersionRow:
+def _row(ghost: timeline.UnapprovedVersion, actor: Actor, seen_at: datetime | None) -> UnapprovedVersionRow:
     of = {"registry": ghost.environment, "subject": ghost.subject.qualified}
-    is_quarantined = ghost.standing is not None and ghost.standing.standing == QUARANTINED
+    is_quarantined = ghost.standing is not None and ghost.standing.standing == timeline.QUARANTINED
     return UnapprovedVersionRow(
         info=ghost,
         seen_at=seen_at,

@@ -15,12 +15,7 @@ from dashboard.components.forms import EndOfDayField, LongTextField, ServiceForm
 from dashboard.components.translation import gettext_lazy as _
 from registry.access.roles import Actor, refusal
 from registry.audit.time_travel import moment
-from registry.drift.services.minimum_version import (
-    MinimumVersionInfo,
-    clear_minimum_version,
-    minimum_version_of,
-    set_minimum_version,
-)
+from registry.drift.services import minimum_version
 from registry.promotions.models import PromotionRequest
 from registry.promotions.selectors import VersionTimeline
 from registry.promotions.services import request_adoption, request_roll_back
@@ -148,7 +143,7 @@ class MinimumForm(SubjectForm):
     """A form that sets the minimum version for producers."""
 
     anchor = "#least"
-    service: ClassVar[Callable[..., object]] = staticmethod(set_minimum_version)
+    service: ClassVar[Callable[..., object]] = staticmethod(minimum_version.set_minimum_version)
     label = _("Set minimum version")
     success = _("From now on, scans report producers that write versions older than %(version)s.")
     permission = STANDING
@@ -165,7 +160,7 @@ class ClearMinimumForm(SubjectForm):
     """A form that lets producers write any version again."""
 
     anchor, place = MinimumForm.anchor, MinimumForm.place
-    service = staticmethod(clear_minimum_version)
+    service = staticmethod(minimum_version.clear_minimum_version)
     label = _("Remove minimum version")
     success = _("Producers may write any version again.")
     permission = STANDING
@@ -198,7 +193,7 @@ class LeastPart:
     no minimum can be set, `refused` why the reader may not set one.
     """
 
-    info: MinimumVersionInfo | None
+    info: minimum_version.MinimumVersionInfo | None
     is_over: bool
     form: MinimumForm
     refused: str = ""
@@ -307,7 +302,7 @@ def least_part(registry: Registry, name: SubjectName, newest: int, actor: Actor)
     """
     if moment() is not None:
         return None
-    info = minimum_version_of(registry, name)
+    info = minimum_version.minimum_version_of(registry, name)
     refused = refusal(actor, STANDING, registry=registry.name, subject=name.qualified)
     form = MinimumForm(initial={"version": info.version, "reason": info.reason} if info else {})
     form.fields["version"].help_text = gettext("From 2 to %(newest)s.") % {"newest": newest}

@@ -20,6 +20,7 @@ from registry.promotions.requests.linked_requests import pending_subjects
 from registry.promotions.selectors import list_environments
 from registry.search.list_query import ListQuery, list_query_of
 from registry.search.selectors.conditions import TookTooLong, in_time
+from registry.subjects.listing import ranked_list
 from registry.subjects.listing.filters import (
     Condition,
     SubjectNarrowing,
@@ -30,13 +31,6 @@ from registry.subjects.listing.filters import (
     of_mode,
     readable,
     refers,
-)
-from registry.subjects.listing.ranked_list import (
-    CHANGED_AT,
-    LIVE_VERSIONS,
-    few_subject_keys,
-    subject_rows_by_name,
-    subject_rows_in_tiers,
 )
 from registry.subjects.models import MODES, SubjectActivity, VersionStanding
 from registry.subjects.selectors import SubjectRow, SubjectRows, subject_rows
@@ -128,7 +122,7 @@ UNUSED: Final = "unused"
 #: limits of looking for subjects without an owner: subjects, last changed first, and matches with patterns in all
 MAX_SCANNED: Final = 10_000
 MAX_PATTERN_MATCHES: Final = 100_000
-_COLUMNS: Final = {BY_CHANGE: CHANGED_AT, BY_VERSIONS: LIVE_VERSIONS}
+_COLUMNS: Final = {BY_CHANGE: ranked_list.CHANGED_AT, BY_VERSIONS: ranked_list.LIVE_VERSIONS}
 #: the database's time for each statement of a list if each subject's fields must be checked
 _SECONDS: Final = 1.0
 #: filter → its values
@@ -228,19 +222,19 @@ def _read(
     edges: dict[str, Any] = {"after": page.after, "before": page.before, "limit": page.limit}
     if deleted or chosen.sort == BY_NAME:
         edges |= {"total": total, "is_counted": not query.is_wide}
-        return subject_rows_by_name(registry, narrowing, deleted=deleted, **edges)
+        return ranked_list.subject_rows_by_name(registry, narrowing, deleted=deleted, **edges)
     if chosen.sort == BY_CHANGE and not query.is_indexed:
         return subject_rows(registry, narrowing, **edges)
-    few_keys = few_subject_keys(registry, narrowing)
+    few_keys = ranked_list.few_subject_keys(registry, narrowing)
     if few_keys is not None:
         narrowing, total = SubjectNarrowing(keys=few_keys), len(few_keys)
     edges |= {"total": total, "is_counted": not query.is_wide}
     if chosen.sort in _COLUMNS:
-        return subject_rows_in_tiers(registry, narrowing, column=_COLUMNS[chosen.sort], **edges)
+        return ranked_list.subject_rows_in_tiers(registry, narrowing, column=_COLUMNS[chosen.sort], **edges)
     signs = signs or read_health(registry)
     looked = min(MAX_SCANNED, MAX_PATTERN_MATCHES // max(1, len(signs.owned)))
     since = _newest(registry, looked) if signs.owned and few_keys is None else None
-    rows = subject_rows_in_tiers(registry, narrowing, tiers=signs.tiers(since=since), **edges)
+    rows = ranked_list.subject_rows_in_tiers(registry, narrowing, tiers=signs.tiers(since=since), **edges)
     return replace(rows, looked=looked if since else None)
 
 

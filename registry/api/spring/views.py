@@ -25,14 +25,8 @@ from registry.errors import SchemaNotFound, VersionNotFound
 from registry.subjects.lifecycle.deletion import remove_subject, remove_version
 from registry.subjects.permissions import require_visible
 from registry.subjects.services import register_version
+from registry.subjects.versions import parsed_schemas
 from registry.subjects.versions.lookup import Registry, get_registry, resolve_alias
-from registry.subjects.versions.parsed_schemas import (
-    canonical_texts,
-    parse_schema,
-    standalone_texts,
-    version_by_id,
-    versions_of_format,
-)
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
 from registry.subjects.versions.versions import VersionInfo
 
@@ -153,7 +147,7 @@ class Root(SpringView):
                 by=self.actor,
                 schema_type=submitted.schema_type,
             ).version
-        versions = versions_of_format(self.registry, subject, submitted.schema_type, version=number)
+        versions = parsed_schemas.versions_of_format(self.registry, subject, submitted.schema_type, version=number)
         if not versions:
             raise VersionNotFound(f"Version {number} was deleted just now.", version=number)
         body = answers(versions)[0]
@@ -162,8 +156,8 @@ class Root(SpringView):
 
     def _registered_version(self, subject: SubjectName, submitted: serializers.Registration) -> int | None:
         """Return the first version that Spring's server would treat as the same schema. Raises InvalidSchema."""
-        schema = parse_schema(submitted.schema_type, submitted.definition)
-        canonical = canonical_texts(self.registry, subject, submitted.schema_type)
+        schema = parsed_schemas.parse_schema(submitted.schema_type, submitted.definition)
+        canonical = parsed_schemas.canonical_texts(self.registry, subject, submitted.schema_type)
         if submitted.schema_type != "AVRO":
             return next((number for number, text in canonical if schema.is_stored_as(text)), None)
         key = serializers.equality_key(schema.canonical)
@@ -195,7 +189,7 @@ class SchemaOfId(SpringView):
         if number is None:
             raise SchemaNotFound("Schema not found")
         visible = require_visible(self.registry, self.actor)
-        info = version_by_id(self.registry, number)
+        info = parsed_schemas.version_by_id(self.registry, number)
         if not visible.has_subject(info.subject):
             raise SchemaNotFound(f"Schema {number} not found", schema_id=number)  # as if it didn't exist
         return info
@@ -206,7 +200,9 @@ class SpringVersions(SpringView):
 
     def get(self, request: Request, schema_format: str, **address: Any) -> Response:
         """Return the versions in that format, ascending; 404 if there are none."""
-        versions = versions_of_format(self.registry, self.named_subject, serializers.formats().get(schema_format, ""))
+        versions = parsed_schemas.versions_of_format(
+            self.registry, self.named_subject, serializers.formats().get(schema_format, "")
+        )
         if not versions:
             raise SchemaNotFound(f"No schemas found for subject {self.named_subject.qualified} in that format")
         return Response(answers(versions))
@@ -231,7 +227,7 @@ class SpringVersion(SpringView):
     def _version(self, schema_format: str, text: str) -> VersionInfo:
         number = serializers.version_number(text)
         versions = (
-            versions_of_format(
+            parsed_schemas.versions_of_format(
                 self.registry, self.named_subject, serializers.formats().get(schema_format, ""), version=number
             )
             if number is not None and number > 0
@@ -268,7 +264,7 @@ def refuse_deletion() -> None:
 
 def answers(versions: list[VersionInfo]) -> list[dict[str, Any]]:
     """Return the versions as the released server writes them, with a constant number of queries."""
-    texts = standalone_texts(versions)
+    texts = parsed_schemas.standalone_texts(versions)
     return [
         {
             "id": info.id,

@@ -12,14 +12,8 @@ from functools import lru_cache
 from typing import Final
 
 from registry.errors import InvalidSchema
+from registry.formats.avro import value_hazards
 from registry.formats.avro.model import PRIMITIVES, Array, AvroType, Enum, Fixed, Map, Named, Record, RecordField, Union
-from registry.formats.avro.value_hazards import (
-    field_alias_hazards,
-    has_unsure_order,
-    is_changed_by_order,
-    is_filled_differently,
-    pair_hazards,
-)
 
 MAX_PAIRS: Final = 50_000
 
@@ -131,7 +125,7 @@ class Resolution:
             self._note_hazard(pair)
 
     def _note_hazard(self, pair: Pair) -> None:
-        hazards = pair_hazards(pair.reader, pair.writer)
+        hazards = value_hazards.pair_hazards(pair.reader, pair.writer)
         if hazards:
             pair.hazards.extend(hazards)
             self.has_hazards = True
@@ -169,13 +163,13 @@ class Resolution:
             if match is None:
                 if not field.has_default:
                     pair.reasons.append(_missing_field(field))
-                elif is_filled_differently(field):
+                elif value_hazards.is_filled_differently(field):
                     pair.hazards.append(("DEFAULT_FILLED_DIFFERENTLY", "", field, ()))
                     self.has_hazards = True
             elif not _is_plainly_equal(field.type, match.type):
                 self._edge(pair, Edge(self._pair(field.type, match.type), field, match))
         if uses_alias:
-            pair.hazards.extend(field_alias_hazards(reader, writer))
+            pair.hazards.extend(value_hazards.field_alias_hazards(reader, writer))
             self.has_hazards = self.has_hazards or bool(pair.hazards)
 
     def _expand_writer_union(self, pair: Pair) -> None:
@@ -198,7 +192,7 @@ class Resolution:
         if len(pair.options) > 1 and isinstance(writer, Named):
             pair.hazards.append(("UNION_BRANCH_AMBIGUOUS", "", None, ()))
             self.has_hazards = True
-        elif len(pair.options) > 1 and is_changed_by_order([branch for _, branch in candidates], writer):
+        elif len(pair.options) > 1 and value_hazards.is_changed_by_order([branch for _, branch in candidates], writer):
             pair.hazards.append(("UNION_BRANCH_ORDER", "", None, ()))
             self.has_hazards = True
 
@@ -289,7 +283,7 @@ def _is_plainly_equal(reader: AvroType, writer: AvroType) -> bool:
     if isinstance(reader, Union) and isinstance(writer, Union):
         # Plain primitives are shared objects, so this compares identities.
         is_equal = reader.branches == writer.branches and all(branch.kind in PRIMITIVES for branch in reader.branches)
-        return is_equal and not has_unsure_order(reader.branches)
+        return is_equal and not value_hazards.has_unsure_order(reader.branches)
     if isinstance(reader, Array) and isinstance(writer, Array):
         return reader.items is writer.items and reader.items.kind in PRIMITIVES
     if isinstance(reader, Map) and isinstance(writer, Map):

@@ -11,13 +11,7 @@ from django.db.models import CharField, Count, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from registry.subjects.models import Config, Context, Mode, Registry, Subject, SubjectActivity
-from registry.subjects.policy.effective_policy import (
-    EffectiveConfig,
-    EffectiveMode,
-    OwnConfig,
-    ScopeSettings,
-    scope_settings_for_many,
-)
+from registry.subjects.policy import effective_policy
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, check_context, parse_subject
 
 #: the most nodes in an answer
@@ -37,11 +31,11 @@ class PolicyNode:
 
     kind: str
     scope: SubjectName | None
-    own: OwnConfig | None
+    own: effective_policy.OwnConfig | None
     own_mode: str | None
-    config: EffectiveConfig
-    settings: OwnConfig
-    mode: EffectiveMode
+    config: effective_policy.EffectiveConfig
+    settings: effective_policy.OwnConfig
+    mode: effective_policy.EffectiveMode
     subjects: int = 0
     inheriting: int = 0
     exists: bool = True
@@ -139,14 +133,14 @@ class _Reading:
 
     registry: Registry
     scopes: Sequence[SubjectName]
-    spoken: dict[SubjectName, ScopeSettings] = field(init=False)
+    spoken: dict[SubjectName, effective_policy.ScopeSettings] = field(init=False)
     subjects: dict[str, int] = field(init=False)
     setting: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         contexts = {scope.context for scope in self.scopes}
         names = {*self.scopes, *(SubjectName(context, "") for context in contexts), _WHOLE, _DEFAULT}
-        self.spoken = scope_settings_for_many(self.registry, names)
+        self.spoken = effective_policy.scope_settings_for_many(self.registry, names)
         live = _live(self.registry)
         self.subjects = _by_context(self.registry)
         self.setting = _setting_by_context(self.registry)
