@@ -34,9 +34,9 @@ from dashboard.subjects.header import (
     topic_links,
 )
 from dashboard.subjects.lifecycle import least_part, standing_part
-from dashboard.subjects.presenters import ReferenceRow, SelectedVersion, SubjectPage
+from dashboard.subjects.presenters import ReferenceRow, SelectedVersion, Structure, SubjectPage
 from dashboard.subjects.references import reference_lists
-from dashboard.subjects.structure import Structure, field_url, read_structure
+from dashboard.subjects.structure import field_url, read_structure
 from dashboard.subjects.versions import Window, lane_strip, version_rows, window_of
 from registry.access.roles import may
 from registry.drift.models import Topic
@@ -232,18 +232,11 @@ def _selected(
     if tab == "source" or error:
         source, source_hidden = _cut(info.schema.text if error else for_people(info))
     return SelectedVersion(
-        version=info.version,
-        schema_id=info.schema.schema_id,
-        format=format_name(info.schema.schema_type),
-        fingerprint=info.schema.fingerprint,
+        info=info,
         tab=tab,
         tab_urls=tuple((code, label, f"{url}&tab={code}") for code, label in TABS),
-        fields=structure.fields,
+        structure=structure,
         no_fields=missing_words(info.schema.schema_type, "outline"),
-        fields_paging=structure.paging,
-        tree=structure.tree,
-        in_data=structure.in_data,
-        words_url=structure.words_url,
         in_business_words=request.GET.get("words") == "business",
         problem=_unreadable(info, error) if error else None,
         snippet=_snippet(info, error) if error else (),

@@ -14,7 +14,9 @@ from dashboard.subjects.bulk import BulkForm
 from dashboard.subjects.descriptions import NotePart, TagChip
 from dashboard.subjects.lifecycle import LeastPart, LifeMark, StandingPart
 from dashboard.subjects.references import ReferenceLists
+from registry.errors import SchemadeskError
 from registry.formats.base import OutlineField
+from registry.formats.personal_data import SchemaTags
 from registry.promotions.board.readiness import Reason
 from registry.subjects.versions.versions import VersionInfo
 
@@ -250,6 +252,22 @@ class Tree:
     example: ExamplePanel | None = None
 
 
+@dataclass(frozen=True)
+class Structure:
+    """The fields that the URL requests, their counts in data, and links to others.
+
+    `error` is the error of reading the version, which then has no fields. `tags` are those of all fields, if read.
+    """
+
+    tags: SchemaTags | None = None
+    fields: tuple[FieldRow, ...] = ()
+    paging: Paging | None = None
+    tree: Tree | None = None
+    in_data: InData | None = None
+    words_url: str = ""
+    error: SchemadeskError | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceRow:
     """A reference: its name in the schema, its subject and version; `url` is "" if the reader may not see these."""
@@ -288,17 +306,11 @@ class SelectedVersion:
     follows below. `words_url` switches business words on and off.
     """
 
-    version: int
-    schema_id: int
-    format: str
+    info: VersionInfo
     tab: str
     tab_urls: tuple[tuple[str, str, str], ...]
-    fields: tuple[FieldRow, ...] = ()
+    structure: Structure = Structure()
     no_fields: str = ""
-    fields_paging: Paging | None = None
-    tree: Tree | None = None
-    in_data: InData | None = None
-    words_url: str = ""
     in_business_words: bool = False
     source: str = ""
     source_hidden: int = 0
@@ -309,7 +321,6 @@ class SelectedVersion:
     least: LeastPart | None = None
     reference_lists: ReferenceLists | None = None
     graph_url: str = ""
-    fingerprint: str = ""
     problem: Problem | None = None
     snippet: tuple[SnippetLine, ...] = ()
 

@@ -17,16 +17,15 @@ from dashboard.components.badges import Severity
 from dashboard.components.links import offset_paging, subject_url
 from dashboard.components.translation import counted
 from dashboard.components.translation import gettext_lazy as _
-from dashboard.components.widgets import Paging
 from dashboard.subjects.descriptions import tag_chips
 from dashboard.subjects.field_filter import FIELD_ROWS, DrawnFields, TreeQuery, asked_of, begin_of, chosen_of
-from dashboard.subjects.presenters import ExamplePanel, FieldMarkLink, FieldRow, InData, SeenField, Tree
+from dashboard.subjects.presenters import ExamplePanel, FieldMarkLink, FieldRow, InData, SeenField, Structure, Tree
 from registry.drift.models import Topic
 from registry.drift.replay.evidence import FieldTotals
 from registry.drift.replay.field_evidence import MAX_DAYS, FieldMark, ObservedFields, fields_in_data
 from registry.errors import SchemadeskError
 from registry.formats.base import OutlineField
-from registry.formats.personal_data import FieldTags, SchemaTags
+from registry.formats.personal_data import FieldTags
 from registry.subjects import selectors
 from registry.subjects.comparison.parsed_versions import UNREADABLE, example_of, tags_of_outline
 from registry.subjects.engine import schema_engine
@@ -127,22 +126,6 @@ EXAMPLE_LINES, EXAMPLE_CHARACTERS = 400, 40_000
 NAMED: Final = 2
 #: builds the page's URL with changed parameters
 _Url = Callable[..., str]
-
-
-@dataclass(frozen=True)
-class Structure:
-    """The fields that the URL requests, their counts in data, and links to others.
-
-    `error` is the error of reading the version, which then has no fields. `tags` are those of all fields, if read.
-    """
-
-    tags: SchemaTags | None = None
-    fields: tuple[FieldRow, ...] = ()
-    paging: Paging | None = None
-    tree: Tree | None = None
-    in_data: InData | None = None
-    words_url: str = ""
-    error: SchemadeskError | None = None
 
 
 def field_url(registry: str, subject: str, version: int, position: int) -> str:

@@ -89,7 +89,7 @@ def test_the_page_shows_what_is_written(owners: None, look: Callable[[str], Clie
 def test_the_structure_shows_the_tags_of_fields(subjects: None, look: Callable[[str], Client]) -> None:
     page = look("reader").get(PAGE)
     fields = {field.item.name: ([tag.word for tag in field.tags], field.personal)
-              for field in page.context["page"].selected.fields}  # fmt: skip
+              for field in page.context["page"].selected.structure.fields}  # fmt: skip
     assert fields == {"id": (["Gold"], False), "email": (["Gold", "PII"], True)}
     assert "Values are masked." in page.content.decode()
 

@@ -192,12 +192,12 @@ def test_as_many_queries_for_many_fields_as_for_few(topic: Topic, look: Callable
 def test_the_structure_in_business_words(topic: Topic, look: Callable[[str], Client]) -> None:
     client = look("reader")
     page = client.get(PAGE)
-    url = page.context["page"].selected.words_url
+    url = page.context["page"].selected.structure.words_url
     assert "words=business" in url
     response = client.get(url)
     texts = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", response.content.decode())))
     assert "Order customer mail Order.customerMail Where <b>bills</b> go." in texts
-    assert response.context["page"].selected.words_url == url.replace("&words=business", "")
+    assert response.context["page"].selected.structure.words_url == url.replace("&words=business", "")
     assert "no description" in texts
 
 

@@ -41,11 +41,11 @@ def deep(registries: None, system: Actor) -> None:
 
 def rows(client: Client, query: str = "") -> list[str]:
     page = client.get(PAGE + query).context["page"]
-    return [field.item.name for field in page.selected.fields]
+    return [field.item.name for field in page.selected.structure.fields]
 
 
 def tree(client: Client, query: str = "") -> Any:
-    return client.get(PAGE + query).context["page"].selected.tree
+    return client.get(PAGE + query).context["page"].selected.structure.tree
 
 
 CLOSED = ["n0", "r0", "n1", "r1", "n2", "r2", "mail"]
@@ -73,16 +73,18 @@ def test_which_fields_are_drawn(deep: None, look: Callable[[str], Client], query
 
 def test_a_closed_field_says_how_much_is_in_it_and_leads_there(deep: None, look: Callable[[str], Client]) -> None:
     client = look("reader")
-    fields = {field.item.name: field for field in client.get(PAGE).context["page"].selected.fields}
+    fields = {field.item.name: field for field in client.get(PAGE).context["page"].selected.structure.fields}
     assert (fields["r2"].inside, fields["r2"].is_open) == (2, False)
     assert fields["r0"].inside == 0
     opened = client.get(fields["r2"].toggle_url)
-    fields = {field.item.name: field for field in opened.context["page"].selected.fields}
+    fields = {field.item.name: field for field in opened.context["page"].selected.structure.fields}
     assert fields["r2"].is_open
     assert rows(client, "?" + fields["r2"].toggle_url.partition("?")[2].partition("#")[0]) == CLOSED
     closed = tree(client)
     assert closed.hidden == 5
-    assert [field.item.name for field in client.get(closed.open_all_url).context["page"].selected.fields] == EVERY
+    assert [
+        field.item.name for field in client.get(closed.open_all_url).context["page"].selected.structure.fields
+    ] == EVERY
 
 
 def test_a_link_to_a_field_deep_inside_shows_it(deep: None, look: Callable[[str], Client]) -> None:
@@ -93,7 +95,7 @@ def test_a_link_to_a_field_deep_inside_shows_it(deep: None, look: Callable[[str]
 
 def test_what_was_found_is_distinguished_from_what_is_around_it(deep: None, look: Callable[[str], Client]) -> None:
     response = look("reader").get(PAGE + "?filter=n1")
-    page = response.context["page"].selected
+    page = response.context["page"].selected.structure
     assert [(field.item.name, field.is_around) for field in page.fields] == [("r0", True), ("n1", False)]
     assert page.tree.summary == "1 of 12 fields matches."
     assert 'name="filter" value="n1"' in compact(response.content.decode())
@@ -105,11 +107,11 @@ def test_what_was_found_is_paged(registries: None, system: Actor, look: Callable
     fields = [{"name": f"{'even' if number % 2 else 'odd'}_{number}", "type": "long"} for number in range(500)]
     text = json.dumps({"type": "record", "name": "W", "fields": fields})
     register_version(registry="dev", subject=DEEP, text=text, by=system)
-    page = look("reader").get(PAGE + "?filter=even").context["page"].selected
-    assert (page.fields_paging.total, len(page.fields)) == (250, 100)
-    following = look("reader").get(page.fields_paging.next_url).context["page"].selected
-    assert (following.fields[0].item.name, following.fields_paging.first) == ("even_201", 101)
-    back = look("reader").get(following.fields_paging.previous_url).context["page"].selected
+    page = look("reader").get(PAGE + "?filter=even").context["page"].selected.structure
+    assert (page.paging.total, len(page.fields)) == (250, 100)
+    following = look("reader").get(page.paging.next_url).context["page"].selected.structure
+    assert (following.fields[0].item.name, following.paging.first) == ("even_201", 101)
+    back = look("reader").get(following.paging.previous_url).context["page"].selected.structure
     assert back.fields[0].item.name == "even_1"
 
 
@@ -120,7 +122,7 @@ def test_who_uses_a_field(deep: None, system: Actor, look: Callable[[str], Clien
             registry="dev", subject=DEEP, name=name, reads=True, writes=False, version=None, fields=fields, by=system
         )
     response = look("reader").get(PAGE)
-    page = response.context["page"].selected
+    page = response.context["page"].selected.structure
     assert {field.item.name: field.used_by for field in page.fields if field.used_by} == {
         "mail": ("billing",), "n1": ("audit",), "r0": ("audit",),
     }  # fmt: skip
@@ -144,19 +146,19 @@ def test_the_example_comes_when_asked_for_with_placeholders(deep: None, look: Ca
     closed = tree(client)
     assert closed.example is None
     response = client.get(closed.example_url)
-    example = response.context["page"].selected.tree.example
+    example = response.context["page"].selected.structure.tree.example
     assert json.loads(example.text)["mail"] == {"string": MASK}
     assert (example.refused, example.problem, example.is_cut) == ("", "", False)
     assert example.note == "1 value is a placeholder because its field is tagged as personal data."
     assert 'data-copy="#example-text"' in response.content.decode()
-    assert client.get(closed.example_url).context["page"].selected.tree.example == example
+    assert client.get(closed.example_url).context["page"].selected.structure.tree.example == example
 
 
 def test_a_schema_without_data_says_so(registries: None, system: Actor, look: Callable[[str], Client]) -> None:
     text = '{"type":"record","name":"N","fields":[{"name":"next","type":"N"}]}'
     register_version(registry="dev", subject=DEEP, text=text, by=system)
     response = look("reader").get(PAGE + "?example=shown")
-    assert "no finite value" in response.context["page"].selected.tree.example.problem
+    assert "no finite value" in response.context["page"].selected.structure.tree.example.problem
     assert re.search(r"no finite value", response.content.decode())
 
 

@@ -407,7 +407,7 @@ def test_a_damaged_version_shows_its_text_and_the_place(damaged: None, look: Cal
 def test_the_other_versions_are_as_they_were(damaged: None, system: Actor, look: Callable[[str], Client]) -> None:
     level(system, "BACKWARD")
     page = page_of(look("reader").get(f"{PAGE}?version=3"))
-    assert [field.item.name for field in page.selected.fields] == ["a", "c"]
+    assert [field.item.name for field in page.selected.structure.fields] == ["a", "c"]
     rows = {row.info.version: row for row in page.versions}
     assert all(rows[number].verdict.code == "unknown" for number in (2, 3))
     assert all("Version 2 can't be read" in rows[number].problem for number in (2, 3))

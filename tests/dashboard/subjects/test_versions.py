@@ -64,7 +64,7 @@ def test_versions_are_drawn_in_parts(
 ) -> None:
     page = page_of(look("reader").get(f"{PAGE}{query}"))
     assert [row.info.version for row in page.versions] == rows
-    assert page.selected.version == selected
+    assert page.selected.info.version == selected
     assert [row.summary for row in page.versions] == sentence
     assert page.versions_paging.total == 7
 
@@ -74,7 +74,7 @@ def test_pages_lead_to_each_other(look: Look, steward: Actor) -> None:
     while url:
         page = page_of(browser.get(url))
         pages.append([row.info.version for row in page.versions])
-        assert page.selected.version == 7
+        assert page.selected.info.version == 7
         url = page.versions_paging.next_url
     assert pages == [[7, 6], [5, 4], [3, 2], [1]]
     assert page.versions_paging.previous_url.startswith(f"{PAGE}?version=7&before=4")
@@ -100,7 +100,10 @@ def test_no_more_is_parsed_than_is_drawn(look: Look, steward: Actor, monkeypatch
 def test_the_version_that_brought_a_field_is_reported_where_it_is_known(
     look: Look, steward: Actor, query: str, origins: dict[str, int | None]
 ) -> None:
-    fields = {field.item.path: field.since for field in page_of(look("reader").get(f"{PAGE}{query}")).selected.fields}
+    fields = {
+        field.item.path: field.since
+        for field in page_of(look("reader").get(f"{PAGE}{query}")).selected.structure.fields
+    }
     assert {path: fields[path] for path in origins} == origins
 
 

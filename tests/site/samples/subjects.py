@@ -49,6 +49,7 @@ from dashboard.subjects.presenters import (
     ReferenceRow,
     SeenField,
     SelectedVersion,
+    Structure,
     SubjectList,
     SubjectNumbers,
     SubjectPage,
@@ -497,33 +498,32 @@ TREE = Tree(
 )
 USERS = {"Order.id": ("billing", HOSTILE), "Order.email": ("newsletter",)}
 SELECTED = SelectedVersion(
-    version=3,
-    schema_id=14,
-    format="Avro",
+    info=version(3, 14, "9f", ago(minutes=4), "orders-producer"),
     tab="structure",
     tab_urls=tabs(3),
-    fields=tuple(
-        replace(
-            row,
-            data=SEEN.get(row.item.path),
-            fact=f"Order {row.item.name}",
-            used_by=USERS.get(row.item.path, ()),
-            used_by_more=3 if row.item.path == "Order.id" else 0,
-            inside=2 if row.item.name == "percent" else 0,
-            toggle_url="/gallery/subject?open=11#f-percent" if row.item.name == "percent" else "",
-        )
-        for row in FIELDS
+    structure=Structure(
+        fields=tuple(
+            replace(
+                row,
+                data=SEEN.get(row.item.path),
+                fact=f"Order {row.item.name}",
+                used_by=USERS.get(row.item.path, ()),
+                used_by_more=3 if row.item.path == "Order.id" else 0,
+                inside=2 if row.item.name == "percent" else 0,
+                toggle_url="/gallery/subject?open=11#f-percent" if row.item.name == "percent" else "",
+            )
+            for row in FIELDS
+        ),
+        in_data=InData(
+            is_scanned=True,
+            days=30,
+            undeclared=(replace(EMPTIER, word="not declared", path="loyalty.tier"), replace(EMPTIER, path=HOSTILE)),
+            more_undeclared=2,
+        ),
+        words_url="/gallery/subject-words",
+        tree=TREE,
+        paging=Paging(first=1, last=8, total=2_000, next_url="/gallery/subject?fields=100"),
     ),
-    in_data=InData(
-        is_scanned=True,
-        days=30,
-        undeclared=(replace(EMPTIER, word="not declared", path="loyalty.tier"), replace(EMPTIER, path=HOSTILE)),
-        more_undeclared=2,
-    ),
-    words_url="/gallery/subject-words",
-    tree=TREE,
-    fields_paging=Paging(first=1, last=8, total=2_000, next_url="/gallery/subject?fields=100"),
-    fingerprint="9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     source=NEW,
     raw_url="/schemas/ids/14/schema",
     references=(ReferenceRow(name="com.example.shop.Item", subject="items-value", version=4, url="/gallery/subject"),),
@@ -643,24 +643,27 @@ SUBJECT_WORDS = replace(
     selected=replace(
         SELECTED,
         in_business_words=True,
-        words_url="/gallery/subject",
-        tree=replace(
-            TREE,
-            filter=HOSTILE,
-            kept_parameters=(("words", "business"),),
-            summary="12 of 2,000 fields match.",
-            clear_url="/gallery/subject",
-            open_all_url="",
-            example=ExamplePanel(
-                text=json.dumps({"id": "(personal data)", HOSTILE: 1}, indent=2),
-                note="1 value is a placeholder because its field is tagged as personal data.",
-                refused=f"The placeholders don’t match the schema. Replace them with real values: {HOSTILE}",
+        structure=replace(
+            SELECTED.structure,
+            words_url="/gallery/subject",
+            tree=replace(
+                TREE,
+                filter=HOSTILE,
+                kept_parameters=(("words", "business"),),
+                summary="12 of 2,000 fields match.",
+                clear_url="/gallery/subject",
+                open_all_url="",
+                example=ExamplePanel(
+                    text=json.dumps({"id": "(personal data)", HOSTILE: 1}, indent=2),
+                    note="1 value is a placeholder because its field is tagged as personal data.",
+                    refused=f"The placeholders don’t match the schema. Replace them with real values: {HOSTILE}",
+                ),
             ),
-        ),
-        in_data=InData(),
-        fields=(
-            replace(SELECTED.fields[0], tags=(TagChip(word="PII", personal=True),), personal=True),
-            *SELECTED.fields[1:],
+            in_data=InData(),
+            fields=(
+                replace(SELECTED.structure.fields[0], tags=(TagChip(word="PII", personal=True),), personal=True),
+                *SELECTED.structure.fields[1:],
+            ),
         ),
     ),
 )
@@ -709,7 +712,7 @@ SUBJECT_BROKEN = replace(
     lanes=None,
     selected=replace(
         SELECTED,
-        fields=(),
+        structure=replace(SELECTED.structure, fields=()),
         references=(),
         problem=Problem(
             what="Version 3 can’t be read as Avro.",
