@@ -19,7 +19,7 @@ from dashboard.components.links import subject_url
 from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Link
 from dashboard.promotions.plan import failure_word, steps_of_plan, worst
-from dashboard.promotions.presenters import ItemLink, NewSchemaView
+from dashboard.promotions.presenters import Changes, ItemLink, NewSchemaView
 from registry.access.roles import Actor, may
 from registry.errors import NotFound, SchemadeskError
 from registry.formats.base import Reference
@@ -41,18 +41,6 @@ MAX_ITEMS: Final = 50
 MAX_FIELDS: Final = 200
 #: label of a change without a field
 WHOLE: Final = _("the whole schema")
-
-
-@dataclass(frozen=True)
-class Changes:
-    """The schemas that would be written, the selected one, and its comparison or the reason why there is none."""
-
-    items: tuple[ItemLink, ...]
-    hidden: int
-    chosen: PlanStep | None
-    comparison: VersionComparison | None
-    note: str
-    new: NewSchemaView | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +66,7 @@ def changes_of(
     """
     steps, chosen = _bringing(info), chosen_step(info, subject)
     if chosen is None:
-        return Changes((), 0, None, None, _nothing_written(info))
+        return Changes(note=_nothing_written(info))
     comparison, note = compared(info, actor, chosen, registries, drawing)
     if comparison and drawing.in_business_words:
         comparison = in_business_words_of(comparison, _facts(info, chosen), comparison.new.format)

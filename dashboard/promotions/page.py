@@ -19,7 +19,7 @@ from dashboard.components.translation import gettext_lazy as _
 from dashboard.components.widgets import Fact, Link, Problem
 from dashboard.findings.finding_list import finding_origin
 from dashboard.promotions import decision
-from dashboard.promotions.changes import Changes, Drawing, changes_of, page_url, place_of
+from dashboard.promotions.changes import Drawing, changes_of, page_url, place_of
 from dashboard.promotions.history import consumer_rows, events_of, states_of, thread_form, thread_row, timeline
 from dashboard.promotions.plan import (
     IMPACT,
@@ -31,7 +31,7 @@ from dashboard.promotions.plan import (
     promotion_frame,
     steps_of_plan,
 )
-from dashboard.promotions.presenters import PromotionPage
+from dashboard.promotions.presenters import Changes, PromotionPage
 from dashboard.promotions.replay import replay_action, replay_topics
 from dashboard.promotions.request_form import again_action, again_rows
 from dashboard.promotions.summary import (
@@ -128,13 +128,8 @@ def _changes(
 ) -> dict[str, Any]:
     """Return the changes, and the URLs of other display options."""
     return {
-        "items": changes.items,
+        "changes": changes,
         "items_title": items_title(info, len(changes.items) + changes.hidden),
-        "items_hidden": changes.hidden,
-        "comparison": changes.comparison,
-        "comparison_note": changes.note,
-        "comparison_of": changes.chosen.subject if changes.chosen else "",
-        "new_schema": changes.new,
         "view": drawn["view"] or "unified",
         "unified_url": url(view=None),
         "split_url": url(view="split"),

@@ -15,6 +15,7 @@ from dashboard.promotions.forms import AcknowledgeForm, LabelsForm, ReplyForm, R
 from dashboard.promotions.plan import IdPlan, StepRow
 from dashboard.registries.policy_forms import WhyNot
 from registry.formats.base import Reference
+from registry.promotions.plan.types import PlanStep
 from registry.promotions.requests.linked_requests import LinkedRequest
 from registry.promotions.requests.resubmit import RequestSummary
 from registry.promotions.requests.schema_changes import NewSchema
@@ -147,15 +148,25 @@ class NewSchemaView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """The schemas that would be written, the selected one, and its comparison or the reason why there is none."""
+
+    items: tuple[ItemLink, ...] = ()
+    hidden: int = 0
+    chosen: PlanStep | None = None
+    comparison: VersionComparison | None = None
+    note: str = ""
+    new: NewSchemaView | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PromotionPage:
     """The page of a request. `headline` and `sentence` are the decision in words; `facts` its figures.
 
-    `voided` says what voided earlier approvals or the plan. `items` are the schemas that would be written; the selected
-    one is compared with the target's: `comparison` is None if there is nothing to compare with, and `comparison_note`
-    says why. `finding` is the finding that it answers, if the reader may see it. Actions and forms that don't apply are
-    None; `apply_why` and `schedule_why` are failing conditions; `again` resubmits the request; `glass` says that
-    break-glass can bypass a blocked request. `is_past` says that the page shows the past; `here_url` is its URL with
-    the display options. `refused` is the reason why a sent form was refused.
+    `voided` says what voided earlier approvals or the plan. `finding` is the finding that it answers, if the reader may
+    see it. Actions and forms that don't apply are None; `apply_why` and `schedule_why` are failing conditions; `again`
+    resubmits the request; `glass` says that break-glass can bypass a blocked request. `is_past` says that the page shows
+    the past; `here_url` is its URL with the display options. `refused` is the reason why a sent form was refused.
     """
 
     frame: Frame
@@ -173,17 +184,12 @@ class PromotionPage:
     voided_title: str = ""
     facts: tuple[Fact, ...] = ()
     states: tuple[StateMark, ...] = ()
-    items: tuple[ItemLink, ...] = ()
+    changes: Changes = Changes()
     items_title: str = ""
-    items_hidden: int = 0
-    comparison: VersionComparison | None = None
-    comparison_note: str = ""
-    new_schema: NewSchemaView | None = None
     source_findings: tuple[Link, ...] = ()
     source_note: str = ""
     replay: Action | None = None
     replay_topics: tuple[Choice, ...] = ()
-    comparison_of: str = ""
     view: str = "unified"
     unified_url: str = ""
     split_url: str = ""

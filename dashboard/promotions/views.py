@@ -66,7 +66,8 @@ def plan(request: HttpRequest) -> HttpResponse:
 def promotion(request: HttpRequest, request_id: int) -> HttpResponse:
     """Show the page of a request."""
     page = promotions.promotion(request, request_id)
-    parts = {"text": "text"} if page.comparison and page.comparison.text else {}
+    comparison = page.changes.comparison
+    parts = {"text": "text"} if comparison and comparison.text else {}
     return render_page(request, PAGE, page, parts)
 
 

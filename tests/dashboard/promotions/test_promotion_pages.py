@@ -251,7 +251,7 @@ def test_the_changes_of_a_request_in_business_words(look: Browser, cast: Cast, v
     client = look("approver")
     plain = client.get(f"/ui/promotions/{number}").context["page"]
     told = client.get(plain.words_url).context["page"]
-    cards = [[card for group in page.comparison.groups for card in group.cards] for page in (plain, told)]
+    cards = [[card for group in page.changes.comparison.groups for card in group.cards] for page in (plain, told)]
     assert [card.path for card in cards[0]] == [card.path for card in cards[1]]
     assert not any(card.business for card in cards[0])
     assert all(card.business for card in cards[1])

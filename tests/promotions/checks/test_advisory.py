@@ -98,7 +98,7 @@ def test_the_first_release_shows_its_whole_schema_everywhere(cast: Cast, api: Ca
     register(PRICED, cast["steward"], references=[Reference("Money", "money-value", 1)])
     number = ask(cast)
     page = signed_in("approver").get(f"/ui/promotions/{number}?item=orders-value")
-    new = page.context["page"].new_schema
+    new = page.context["page"].changes.new
     assert json.loads(new.schema.text) == PRICED
     assert [(row.path, row.type) for row in new.schema.fields][:1] == [("Order.id", "long")]
     assert [(row.name, row.subject, row.version) for row in new.schema.references] == [("Money", "money-value", 1)]
@@ -141,11 +141,11 @@ def test_a_proposed_first_schema_is_shown_and_a_later_one_compared(cast: Cast) -
         target="prod", subject=ORDERS, text=json.dumps(V1), schema_type="AVRO", reason="new", by=cast["steward"]
     )
     page = signed_in("approver").get(f"/ui/promotions/{number}").context["page"]
-    assert json.loads(page.new_schema.schema.text) == V1
+    assert json.loads(page.changes.new.schema.text) == V1
     register(V1, cast["admin"], registry="staging")
     register(V2, cast["steward"])
     later = signed_in("approver").get(f"/ui/promotions/{ask(cast, target='staging')}").context["page"]
-    assert later.comparison is not None and later.new_schema is None
+    assert later.changes.comparison is not None and later.changes.new is None
 
 
 # -- the source -------------------------------------------------------------------------------------------------------

@@ -45,6 +45,7 @@ from dashboard.promotions.plan import (
     StepRow,
 )
 from dashboard.promotions.presenters import (
+    Changes,
     ConsumerRow,
     FindingOrigin,
     ItemLink,
@@ -62,6 +63,7 @@ from registry.access.selectors import ContactPerson
 from registry.audit.selectors import AuditEntry
 from registry.formats.base import OutlineField, Reference
 from registry.promotions.checks.consumers import AffectedClient
+from registry.promotions.plan.types import PlanStep
 from registry.promotions.requests.infos import CommentInfo, ItemInfo, ReviewInfo
 from registry.promotions.requests.linked_requests import LinkedRequest
 from registry.promotions.requests.resubmit import RequestSummary
@@ -322,12 +324,13 @@ def review(who: str, verdict: str, comment: str = "", *, counts: bool = True, ov
     return ReviewInfo(who, verdict, comment, ago(hours=1), counts, override)
 
 
+STEP = PlanStep("register", "customers-value", 2, 2)
 PROMOTION = PromotionPage(
     frame=frame("#13 Promote customers-value version 2 to prod", Section.PROMOTIONS, Crumb(label="Promotions", url="/ui/promotions"), current="prod"),
     info=INFO, source=STAGING, target=PROD, here_url="/gallery/promotion", verdict=Verdict.OK, headline="Can be promoted",
     sentence="customers-value version 2 becomes version 2 of prod. 2 changes against what prod has, none breaking.", finding=ORIGIN,
     facts=(Fact(label="Level at prod", value="BACKWARD", code=True), Fact(label="Becomes", value="version 2 of prod"), Fact(label="Evidence", value="12 min old")),
-    comparison=CHANGED, comparison_of="customers-value", states=STATES, replay=REPLAY,
+    changes=Changes(comparison=CHANGED, chosen=STEP), states=STATES, replay=REPLAY,
     unified_url="/gallery/promotion", split_url="/gallery/promotion?view=split", checks=CHECKS,
     recheck=Action(label="Run checks again", url="/ui/promotions/13/recheck", method="post", icon="refresh-cw"), impact=IMPACT, plan=PLAN, ids=IDS,
     policy=("Closed: only releases can change it.", "Open drift findings for a subject fail its requests.", "Frozen from 24 Dec to 2 Jan."),
@@ -372,10 +375,10 @@ BREAKS_SENT = breaks_form({"comment": ""})
 PROMOTION_BREAKS = replace(
     PROMOTION, verdict=Verdict.BREAKS, headline="It would break consumers of prod", sentence="2 checks fail. One of them can be overridden with a reason.",
     info=replace(INFO, items=(ITEM,) * 4, reason=HOSTILE, labels=LABELS, needed=replace(NEEDED, nobody_can="Nobody with the right to review is left: name an owner of orders-value, or give somebody the role approver.")),
-    checks=FAILING, comparison=replace(COMPARISON, hidden_changes=12), comparison_of="orders-value", all_url="/gallery/promotion-breaks?all=1",
+    checks=FAILING, changes=Changes(items=SET, hidden=3, comparison=replace(COMPARISON, hidden_changes=12), chosen=replace(STEP, subject="orders-value")), all_url="/gallery/promotion-breaks?all=1",
     unchanged_url="/gallery/promotion-breaks?unchanged=1", text_switch=TextSwitch(as_submitted=False, laid_out_url="/gallery/promotion-breaks", submitted_url="/gallery/promotion-breaks?text=submitted"),
     glass=True,
-    facts=(*PROMOTION.facts, Fact(label="Affected clients", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, labels_refused="Only the requester and reviewers can change the labels.", items=SET, items_title="7 schemas would be written", items_hidden=3, words_url="/gallery/promotion", ids=IDS_MANY, finding=ORIGIN_HOSTILE,
+    facts=(*PROMOTION.facts, Fact(label="Affected clients", value="2 of 5: billing and ledger", url="#impact")), consumers=CONSUMERS, labels_refused="Only the requester and reviewers can change the labels.", items_title="7 schemas would be written", words_url="/gallery/promotion", ids=IDS_MANY, finding=ORIGIN_HOSTILE,
     voided_title="Earlier approvals no longer count", voided="prod moved at 10:02: customers-value got version 3, registered by release 12. 1 approval no longer counts.",
     review=replace(REVIEW, why=WHY_OWN[1:], approve=replace(APPROVE, reason=WHY_OWN[1].sentence), form=breaks_form()),
     comment=ThreadForm(initial={"subject": "orders-value", "path": "Order.customer.email"}),
@@ -390,7 +393,7 @@ PROMOTION_REJECTED = replace(
 )  # fmt: skip
 NEW = NewSchema(HOSTILE, "AVRO", (Reference(HOSTILE, LONG, 1), Reference("Money", "money-value", 2)), (OutlineField("id", "Order.id", "long", 0, True, None, HOSTILE), OutlineField("currency", LONG, "string", 0, False, '"EUR"', "")))  # fmt: skip
 PROMOTION_APPROVED = replace(
-    PROMOTION, review=None, comparison=None, comparison_note="prod has no version of this subject yet: there is nothing to compare with.",
+    PROMOTION, review=None,
     info=replace(
         INFO, state="approved", reviews=(
             review("approver", "approve", "Consumers are on 2.4, fine.", override="The two findings are of a test topic."),
@@ -398,7 +401,10 @@ PROMOTION_APPROVED = replace(
         ),
     ),
     source_note="1 open break finding for orders-value in dev.", source_findings=(Link(label=HOSTILE, url="/gallery/finding"),),
-    new_schema=NewSchemaView(schema=NEW, references=((NEW.references[0], "/gallery/subject"), (NEW.references[1], "")), fields_hidden=3),
+    changes=Changes(
+        note="prod has no version of this subject yet: there is nothing to compare with.",
+        new=NewSchemaView(schema=NEW, references=((NEW.references[0], "/gallery/subject"), (NEW.references[1], "")), fields_hidden=3),
+    ),
     states=(*(replace(mark, mood="done") for mark in STATES[:2]), replace(STATES[2], mood="now", at=ago(hours=1), who="approver"), *STATES[3:]),
     apply=Action(label="Apply to prod", url="/ui/promotions/13/apply", method="post", tone="primary", icon="rocket"),
     schedule=ScheduleForm(initial={"at": ago(hours=-9)}), withdraw=WITHDRAW,
