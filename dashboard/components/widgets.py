@@ -270,23 +270,13 @@ class Paging:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A form field: name, value, errors, choices of a select.
-
-    `optional` is False if some buttons or values of the form require it, as its help says.
-    """
+    """A text filter of a list; `kind` is the type of its input."""
 
     name: str
     label: str
     value: str = ""
-    help: str = ""
-    errors: tuple[str, ...] = ()
-    choices: tuple[Choice, ...] = ()
-    required: bool = False
-    optional: bool = True
     kind: str = "text"
-    rows: int = 4
     placeholder: str = ""
-    code: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -16,10 +17,11 @@ from django.views.decorators.http import require_http_methods
 
 from dashboard.components import translation
 from dashboard.components.badges import RequestKind, RequestState, format_name, missing_words
+from dashboard.components.forms import LongTextField, StyledField
 from dashboard.components.frame import environment_of, make_frame, page_actor
 from dashboard.components.links import subject_url
 from dashboard.components.translation import gettext_lazy as _
-from dashboard.components.widgets import Action, ActiveFilter, Environment, Field, Frame, Link, Problem, Section
+from dashboard.components.widgets import ActiveFilter, Environment, Frame, Link, Problem, Section
 from dashboard.search.suggestions import exact_url
 from dashboard.subjects.page import field_url
 from registry.errors import InvalidInput
@@ -108,6 +110,22 @@ class PastedPart:
     message: str = ""
 
 
+class PasteForm(forms.Form):
+    """The form of a schema or a message to recognise."""
+
+    bound_field_class = StyledField
+
+    pasted = LongTextField(
+        label=_("A schema or a message"),
+        rows=6,
+        code=True,
+        help_text=_(
+            "A schema finds the subjects that have it and the most similar subjects. A message (hexadecimal or "
+            "base64) finds the version that wrote it. The pasted text is not stored."
+        ),
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchPage:
     """The search with its results. `query` is as typed, `chips` are its parts, each of which can be removed.
@@ -126,8 +144,7 @@ class SearchPage:
     indexing: bool = False
     operators: tuple[OperatorRow, ...] = ()
     pasted: PastedPart | None = None
-    paste: Field | None = None
-    submit: Action | None = None
+    paste: PasteForm | None = None
     is_asked: bool = False
 
 
@@ -184,20 +201,7 @@ def search_page(request: HttpRequest) -> SearchPage:
             for row in OPERATORS.values()
         ),
         pasted=pasted,
-        paste=Field(
-            name="pasted",
-            label=gettext("A schema or a message"),
-            kind="textarea",
-            rows=6,
-            code=True,
-            required=True,
-            value=pasted_text[:10_000] if request.method == "POST" else "",
-            help=gettext(
-                "A schema finds the subjects that have it and the most similar subjects. A message (hexadecimal or "
-                "base64) finds the version that wrote it. The pasted text is not stored."
-            ),
-        ),
-        submit=Action(label=gettext("Find"), url=reverse("ui:search"), method="post"),
+        paste=PasteForm(initial={"pasted": pasted_text[:10_000] if request.method == "POST" else ""}),
         is_asked=bool(text or pasted_text),
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from dashboard.compatibility.presenters import SnippetLine
-from dashboard.components.badges import ChangeKind, Severity, Verdict
+from dashboard.components.badges import Severity, Verdict
 from dashboard.components.tables import ListTable
 from dashboard.components.widgets import Action, Choice, Environment, Export, Frame, Link, Paging, Problem, SearchBox
 from dashboard.registries.policy_forms import WhatIfForm
@@ -200,7 +200,6 @@ class FieldRow:
     anchor: str
     since: int | None = None
     history_url: str = ""
-    change: ChangeKind | None = None
     tags: tuple[TagChip, ...] = ()
     personal: bool = False
     fact: str = ""

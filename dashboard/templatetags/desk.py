@@ -13,7 +13,6 @@ from django import template
 from django.conf import settings
 from django.forms import BoundField
 from django.template.context import Context
-from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import timezone
@@ -367,14 +366,10 @@ def problem(context: Context, what: Any) -> dict[str, Any]:
     return {"problem": what, "page": context.get("page")}
 
 
-@register.simple_tag
-def field(what: Any, form: object = "") -> str:
-    """Render a form field with label, help and errors; `form` makes ids unique if forms share fields."""
-    if isinstance(what, BoundField):
-        return render_to_string("components/form_field.html", {"field": what})
-    return render_to_string(
-        "components/field.html", {"field": what, "id": f"{form}_{what.name}" if form else what.name}
-    )
+@register.inclusion_tag("components/form_field.html")
+def field(what: BoundField) -> dict[str, Any]:
+    """Render a form field with label, help and errors."""
+    return {"field": what}
 
 
 @register.inclusion_tag("components/action.html", takes_context=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dashboard.components.widgets import Action, ActiveFilter, Field, Link, Problem, Section
-from dashboard.search.views import OperatorRow, PastedPart, ResultGroup, ResultRow, SearchPage
+from dashboard.components.widgets import ActiveFilter, Link, Problem, Section
+from dashboard.search.views import OperatorRow, PastedPart, PasteForm, ResultGroup, ResultRow, SearchPage
 from registry.search.query import OPERATORS
 from tests.site.samples.cast import ARABIC, DEV, HOSTILE, LONG, PROD, frame, subject_url
 
@@ -30,16 +30,7 @@ START = SearchPage(
         OperatorRow(name=row.name, finds=row.finds, example=Link(label=row.example, url="/ui/search?q=field%3Aemail"))
         for row in OPERATORS.values()
     ),
-    paste=Field(
-        name="pasted",
-        label="A schema or a message",
-        kind="textarea",
-        rows=6,
-        code=True,
-        required=True,
-        help="Nothing of it is kept.",
-    ),
-    submit=Action(label="Find", url="/ui/search", method="post"),
+    paste=PasteForm(),
 )
 FOUND = replace(
     START,
