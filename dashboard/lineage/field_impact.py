@@ -169,6 +169,6 @@ def page_of(kind: str, registry: str, key: str, node: str) -> str:
         return subject_url(registry, key, "usage")
     if kind == "state":
         return reverse("ui:state_variable", args=key.split("/"))
-    if kind == "query":
+    if kind in ("query", "sink"):
         return reverse("ui:query", args=[key])
     return reverse("ui:source", args=[key]) if key else map_url(node)

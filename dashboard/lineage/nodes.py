@@ -26,6 +26,7 @@ KINDS: Final = {
     "query": (_("Streaming query"), 4),
     "consumer": (_("Consumer"), 4),
     "state": (_("State variable"), 5),
+    "sink": (_("Sink"), 5),
 }
 HEALTH: Final = {
     "break": Look("breaks", "octagon-x", _("Break")),
@@ -38,6 +39,7 @@ EVIDENCE: Final = {
     "connector": _("from the connector"),
     "checkpoint": _("from the checkpoint"),
     "state": _("from the checkpoint"),
+    "description": _("from the query’s description"),
     "declared": _("declared"),
     "name": _("by name only"),
 }
@@ -48,7 +50,7 @@ UNKNOWN_IN: Final = {
     "tables": _("Its tables are not known."),
 }
 UNKNOWN_OUT: Final = {
-    "sink": _("Its sink is not known: a checkpoint doesn’t name it."),
+    "sink": _("Its sink is not known: a checkpoint doesn’t name it, and no description does."),
     "subject": _("Its subject is not known."),
 }
 

@@ -44,7 +44,7 @@ COLUMNS: Final = (
     _("Topics"),
     _("Subjects"),
     _("Queries, consumers"),
-    _("State"),
+    _("State, sinks"),
 )
 #: the lines of the drawing: class, meaning
 LINES: Final = (

@@ -40,7 +40,8 @@ class FieldImpact:
     def nodes(self) -> frozenset[str]:
         """The nodes of the lineage on the field's path."""
         both = {f"{side}:{self.registry}:{row.name}" for row in self.rows if row.kind in _SIDES for side in _SIDES}
-        return frozenset({row.node for row in self.rows if row.node} | both)
+        sinks = {f"sink:{row.key}" for row in self.rows if row.kind == "query"}
+        return frozenset({row.node for row in self.rows if row.node} | both | sinks)
 
 
 def field_impact(registry: Registry, subject: SubjectName, path: str, *, by: Actor) -> FieldImpact:

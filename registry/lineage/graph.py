@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import Final
 
 #: the kinds of node in the direction of the flow
-KINDS: Final = ("table", "connector", "producer", "topic", "subject", "query", "consumer", "state")
+KINDS: Final = ("table", "connector", "producer", "topic", "subject", "query", "consumer", "state", "sink")
 #: worst first; "" for a kind that no scan judges
 HEALTH: Final = ("break", "risk", "ok", "not scanned", "")
 #: how an edge is known, the best evidence first
-EVIDENCE: Final = ("messages", "connector", "checkpoint", "state", "declared", "name")
+EVIDENCE: Final = ("messages", "connector", "checkpoint", "state", "description", "declared", "name")
 #: what a node's rows don't say
 UNKNOWNS: Final = ("sources", "sink", "topic", "subject", "tables", "not in the registry")
 ALL: Final = 0

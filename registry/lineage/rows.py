@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from django.db.models import Exists, Max, OuterRef
+from django.db.models import Exists, F, Func, Max, OuterRef, TextField, Value
+from django.db.models.functions import Cast
 
 from registry.access.models import Ownership
 from registry.access.name_patterns import name_pattern
 from registry.access.permission_filters import Extent
 from registry.drift.models import SEVERITIES, SIDES, Finding, Scan, SchemaUse, Source, Topic
 from registry.drift.usage.unused_subjects import context_name
-from registry.streams.models import QueryInput, StateVariable, StreamQuery
+from registry.streams.models import QueryInput, RunningDescription, StateVariable, StreamQuery
 from registry.subjects.models import Client, SchemaVersion, Subject
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName
 
@@ -195,6 +197,22 @@ def variables(extent: Extent) -> Iterator[tuple[int, str, str, int, datetime]]:
     """Return the state variables of these queries: number, label, registry, query, and when it was scanned."""
     rows = StateVariable.objects.filter(removed_at=None, query__in=StreamQuery.objects.covered_by(extent))
     yield from rows.values_list("pk", "label", "query__registry__name", "query_id", "query__scanned_at")
+
+
+#: the sink of a description, as JSON: `keep_description` lays its keys out, and a text within has no line breaks
+_SINK: Final = r'\n  "sink": ("[^\n]*")'
+#: characters of a sink that are shown
+MAX_SINK: Final = 500
+
+
+def sinks(extent: Extent) -> Iterator[tuple[int, str, str, datetime]]:
+    """Return the sinks that the newest descriptions of these queries name: query, registry, sink, time of the description."""
+    rows = RunningDescription.objects.filter(query__in=StreamQuery.objects.covered_by(extent))
+    newest = rows.order_by("query_id", "-id").distinct("query_id")
+    sink = Func(F("text"), Cast(Value(_SINK), TextField()), function="substring", output_field=TextField())
+    for query, registry, text, at in newest.values_list("query_id", "query__registry__name", sink, "sent_at"):
+        if text:
+            yield query, registry, json.loads(text)[:MAX_SINK].encode("utf-8", "replace").decode(), at
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ IN_USE: Final = timedelta(days=1)
 
 
 def read_lineage(by: Actor, *, registry: str = "") -> Lineage:
-    """Return everything that the actor may read, in a registry or in all; eleven queries for any number of rows.
+    """Return everything that the actor may read, in a registry or in all; twelve queries for any number of rows.
 
     Raises NotSignedIn, NotAllowed.
     """
@@ -50,6 +50,7 @@ def read_lineage(by: Actor, *, registry: str = "") -> Lineage:
         key = f"{query}/{number}"
         builder.add(LineageNode(f"state:{number}", "state", label, place, key, seen_at=scanned_at))
         builder.link(f"query:{query}", f"state:{number}", "state", scanned_at)
+    builder.add_sinks(rows.sinks(extent))
     builder.add_clients(clients)
     return builder.graph()
 
@@ -175,6 +176,16 @@ class _LineageBuilder:
         self.link(subject_node(*name), query, "checkpoint", scanned_at)
         if len(topics) == 1:
             self.link(topics[0], subject_node(*name), "checkpoint", scanned_at)
+
+    def add_sinks(self, sinks: Iterable[tuple[int, str, str, datetime]]) -> None:
+        """Add what the queries' descriptions name as their sink."""
+        for query, registry, name, sent_at in sinks:
+            number = f"query:{query}"
+            if name.strip() and number in self.nodes:
+                known = self.nodes[number]
+                self.nodes[number] = replace(known, unknowns=tuple(code for code in known.unknowns if code != "sink"))
+                self.add(LineageNode(f"sink:{query}", "sink", name, registry, str(query), seen_at=sent_at))
+                self.link(number, f"sink:{query}", "description", sent_at)
 
     def add_clients(self, clients: Iterable[LineageClient]) -> None:
         """Add declared clients: one that writes as a producer, one that reads as a consumer, one that does as both."""

@@ -19,6 +19,7 @@ from registry.drift.models import Source, Topic
 from registry.errors import NotAllowed
 from registry.lineage.graph import Lineage, LineageEdge, LineageNode, around, folded, lineage_of, narrowed
 from registry.lineage.selectors import read_lineage
+from registry.streams.models import StreamQuery
 from registry.subjects.models import Registry
 from tests.lineage.rows import make_flow
 
@@ -86,6 +87,23 @@ def test_a_query_without_inputs_says_that_its_sources_are_unknown(flow: dict[str
     assert node(read_lineage(EVERYTHING), f"query:{flow['query']}").unknowns == ("sources", "sink")
 
 
+def test_the_newest_description_of_a_query_names_its_sink(flow: dict[str, Any], system: Actor) -> None:
+    query = StreamQuery.objects.get(pk=flow["query"])
+    for sink in ("old", None, 'parquet[/data/\ud800"totals\n  \\'):
+        description = {"schemadesk_spark": 1, "operators": [], "sink": sink, "columns": '\n  "sink": "false"'}
+        query.descriptions.create(sent_by="tests", text=json.dumps(description, sort_keys=True, indent=2))
+    graph = read_lineage(EVERYTHING)
+    sink_node = node(graph, f"sink:{query.pk}")
+    assert (sink_node.name, sink_node.unknowns) == ('parquet[/data/?"totals\n  \\', ())
+    assert edges(graph)[f"query:{query.pk}", sink_node.id] == ("description", ())
+    assert node(graph, f"query:{query.pk}").unknowns == ()
+    query.descriptions.create(
+        sent_by="tests", text=json.dumps({"sink": None, "operators": []}, sort_keys=True, indent=2)
+    )
+    assert node(read_lineage(EVERYTHING), f"query:{query.pk}").unknowns == ("sink",)
+    assert not any(item.kind in ("query", "sink") for item in read_lineage(NARROW).nodes)
+
+
 def test_a_topic_of_a_name_in_another_cluster_is_another_node(flow: dict[str, Any]) -> None:
     from registry.drift.models import Cluster
 
@@ -129,7 +147,7 @@ def test_the_number_of_queries_is_the_same_for_5000_nodes(flow: dict[str, Any]) 
     with CaptureQueriesContext(connection) as many:
         graph = read_lineage(EVERYTHING)
     assert len(graph.nodes) > 5_000
-    assert len(few) == len(many) == 11
+    assert len(few) == len(many) == 12
 
 
 def chain(*names: str) -> Lineage:

@@ -60,7 +60,8 @@ NODES = {
     "sk": node("subject", "shop.public.orders-key", 1, health="ok"),
     "su": node("subject", "shop.public.customers-value", 2, 4, health="risk"),
     "sh": node("subject", ARABIC, health="not scanned", place="prod"),
-    "q": node("query", "order-totals", health="ok", unknowns=("sink",)),
+    "q": node("query", "order-totals", health="ok"),
+    "x": node("sink", "parquet[/data/order-totals]"),
     "b": node("consumer", "billing", 3),
     "l": node("consumer", LONG),
     "v": node("state", "totals"),
@@ -68,7 +69,7 @@ NODES = {
 }
 FLOWS = (
     "t1>c:connector t2>c:connector c>o:connector c>u:connector p>so:declared o>so:messages o>sk:messages u>su:messages "
-    "h>sh:name so>q:checkpoint su>q:checkpoint k>q:checkpoint so>b:declared su>b:declared su>l:declared q>v:state q>w:state"
+    "h>sh:name so>q:checkpoint su>q:checkpoint k>q:checkpoint so>b:declared su>b:declared su>l:declared q>v:state q>w:state q>x:description"
 )
 SEARCH = SearchBox(
     url="/gallery/map",
