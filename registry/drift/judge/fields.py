@@ -116,14 +116,12 @@ def _of_subjects(where: SideOfTopic, bodies: Sequence[Bodies]) -> Iterator[tuple
     registered, side = where.registered, where.side or "value"
     groups: dict[str, list[Bodies]] = {}
     for versions in bodies:
-        name = (
-            registered.subject_of_mark.get((versions.framing, versions.mark), versions.mark) if versions.framing else ""
-        )
+        name = _subject_of(where, (versions.framing, versions.mark)) if versions.framing else ""
         groups.setdefault(name, []).append(versions)
     for name, group in sorted(groups.items()):
         marks = {(versions.framing, versions.mark) for versions in group}
         if name:
-            marks |= registered.marks_of_subject.get(name, set())
+            marks |= {mark for mark in registered.marks_of_subject.get(name, ()) if _subject_of(where, mark) == name}
         whole = _together(group, name)
         days = field_history.baselines_of(where.memory, (where.reading.topic, side), marks)
         if not name and whole.lacks_fields:
@@ -133,6 +131,12 @@ def _of_subjects(where: SideOfTopic, bodies: Sequence[Bodies]) -> Iterator[tuple
             profiles = {path: versions for path, versions in whole.profiles.items() if versions.messages >= most}
             whole, days = replace(whole, profiles=profiles), {path: days.get(path, []) for path in profiles}
         yield whole, days
+
+
+def _subject_of(where: SideOfTopic, mark: tuple[str, str]) -> str:
+    """Return the subject of a mark; of several with the same schema, the topic's own."""
+    subjects = where.registered.subjects_of_mark.get(mark, [mark[1]])
+    return next((subject for subject in where.subjects if subject in subjects), subjects[-1])
 
 
 def _together(group: Sequence[Bodies], name: str) -> Bodies:

@@ -95,25 +95,26 @@ class Registered:
     events: tuple[Event, ...] = ()
 
     @cached_property
-    def subject_of_mark(self) -> dict[tuple[str, str], str]:
-        """Return the subject of every known mark, including versions that this scan didn't see."""
-        subjects: dict[tuple[str, str], str] = {}
+    def subjects_of_mark(self) -> dict[tuple[str, str], list[str]]:
+        """Return the subjects of every known mark, including versions that this scan didn't see."""
+        subjects: dict[tuple[str, str], list[str]] = {}
         for subject, history in self.histories.items():
             for version in history:
-                subjects["id", str(version.schema_id)] = subject
+                subjects.setdefault(("id", str(version.schema_id)), []).append(subject)
                 if version.guid:
-                    subjects["guid", version.guid] = subject
+                    subjects.setdefault(("guid", version.guid), []).append(subject)
         for mark, versions in self.versions.items():
             if versions:
-                subjects.setdefault(mark, versions[0].subject)
+                subjects.setdefault(mark, [versions[0].subject])
         return subjects
 
     @cached_property
     def marks_of_subject(self) -> dict[str, set[tuple[str, str]]]:
-        """Return the inverse of `subject_of_mark`."""
+        """Return the inverse of `subjects_of_mark`."""
         marks: dict[str, set[tuple[str, str]]] = {}
-        for mark, subject in self.subject_of_mark.items():
-            marks.setdefault(subject, set()).add(mark)
+        for mark, subjects in self.subjects_of_mark.items():
+            for subject in subjects:
+                marks.setdefault(subject, set()).add(mark)
         return marks
 
 

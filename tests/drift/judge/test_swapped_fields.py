@@ -143,6 +143,24 @@ def test_messages_of_one_id_are_found_between_the_others(name: str) -> None:
     assert not found(observed(m1=mixed), registered("ab", "abc")), "without a reason it may be what the data is like"
 
 
+def test_a_subject_that_shares_a_schema_with_another_keeps_its_versions_together() -> None:
+    own = registered("abx", "bax")
+    shared = replace(own.histories["orders-value"][0], subject="sales-value")
+    here = replace(
+        own,
+        versions={**own.versions, ("id", "1"): (own.histories["orders-value"][0], shared)},
+        subjects={**own.subjects, "sales-value": SubjectSummary("sales-value", 1)},
+        histories={**own.histories, "sales-value": (shared,)},
+        declared={**own.declared, ("sales-value", 1): own.declared["orders-value", 1]},
+    )
+    rows = drawn(PAIRS["quantity and cents"], 360)
+    (finding,) = found(observed(m2=rows[:300], m1=swap(rows[300:])), here)
+    assert (finding.evidence["mark"], finding.evidence["fits"]) == ("orders-value", ["orders-value version 2"])
+    moved = observed(m2=[(a * 1000, b) for a, b in rows])  # type: ignore[operator]  # numbers
+    rules = [item.rule for item in judge(moved, here, memory(rows, 8))]
+    assert "UNIT_CHANGED" in rules, "the days of the shared schema are those of the topic's subject"
+
+
 def test_the_sentence_says_what_is_usual_and_what_fits() -> None:
     rows = drawn(PAIRS["quantity and cents"], 360)
     (finding,) = found(observed(m2=rows[:300], m1=swap(rows[300:])), registered("ab", "ba"))
