@@ -74,7 +74,7 @@ def describe(
         "sink": sink,
         "settings": {name: str(value) for name, value in (settings or {}).items()},
         "options": {name: str(value) for name, value in (options or {}).items() if name in SINK_OPTIONS},
-        "is_continuous": "continuous" in (trigger or {}),
+        "trigger": next(iter(trigger or {}), None),
         "topic_ids": topic_ids,
     }
     own = getattr(query, "__dict__", {})  # a DataFrame also has its columns as attributes
@@ -111,7 +111,7 @@ def described(
     sink: str | None,
     settings: Mapping[str, str],
     options: Mapping[str, str],
-    is_continuous: bool,
+    trigger: str | None,
     topic_ids: bool,
 ) -> dict[str, Any]:
     """Return the description of an analysed plan of a classic session."""
@@ -125,8 +125,8 @@ def described(
         "sink": sink,
         "sink_options": dict(options),
         "columns": str(logical.schema().toDDL()),
-        "is_continuous": is_continuous,
-        "refused": _refused(session, logical, output_mode, is_continuous=is_continuous),
+        "trigger": trigger,
+        "refused": _refused(session, logical, output_mode, is_continuous=trigger == "continuous"),
         "settings": {**_settings(session), **settings},
     }
 

@@ -83,6 +83,7 @@ def test_a_folder_of_partitions_and_a_pattern_that_stays_are_the_same_source(rea
     assert (same.verdict, alone.verdict) == ("fine", "not checked")
 
 
+ASYNC = {"asyncProgressTrackingEnabled": "true"}
 KAFKA: dict[str, Any] = {"provider": "kafka", "topics": ["orders"], "options": {}, "topic_ids": {"orders": "one"}}
 
 
@@ -118,9 +119,11 @@ def test_described_topics(changed: dict[str, Any], verdict: str, rule: str | Non
         ({"sink": "FileSink[/data/a]"}, "fine", None),
         ({"sink": "json[/data/a]"}, "silently wrong", "SINK_FORMAT_CHANGED"),
         ({"columns": "k STRING,v INT"}, "not checked", None),
-        ({"is_continuous": True}, "not checked", None),
+        ({"trigger": "continuous"}, "not checked", None),
         ({"sink": "ForeachBatchSink"}, "not checked", None),
-        ({"sink_options": {"asyncProgressTrackingEnabled": "true"}}, "not checked", None),
+        ({"sink_options": ASYNC}, "refused", "ASYNC_PROGRESS_REFUSED"),
+        ({"sink_options": ASYNC, "sink": "KafkaTable", "trigger": "availableNow"}, "refused", "ASYNC_PROGRESS_REFUSED"),
+        ({"sink_options": ASYNC, "sink": "KafkaTable"}, "not checked", None),
         ({"refused": "[STREAMING_OUTPUT_MODE.INVALID] no"}, "refused", "QUERY_REFUSED"),
         ({"sources": [{"provider": "json", "path": "/data"}]}, "not checked", None),
         ({"sources": [{"provider": "csv", "path": "/data/orders"}]}, "not checked", None),
@@ -144,6 +147,17 @@ def test_described_sinks_and_formats(
         str(reads_files), [reads_files], read_plan({"query": {**running, **changed}, "running": running})
     )
     assert (check.verdict, [each.rule for each in check.changes]) == (verdict, [rule] if rule else [])
+
+
+@pytest.mark.requirement("DBX-4")
+def test_asynchronous_progress_repeats_batches(reads_files: Path) -> None:
+    shutil.rmtree(reads_files / "state")
+    files = [{"provider": "json", "path": "/data/orders"}]
+    query = {"schemadesk_spark": 1, "operators": [], "watermarks": [], "sources": files, "sink": "KafkaTable"}
+    for now in ({}, ASYNC):
+        plan = {"query": {**query, "sink_options": now}, "running": {**query, "sink_options": ASYNC}}
+        check = check_state(str(reads_files), [reads_files], read_plan(plan))
+        assert (check.verdict, [each.rule for each in check.changes]) == ("silently wrong", ["ASYNC_PROGRESS_REPEATS"])
 
 
 @pytest.mark.requirement("DBX-4")

@@ -70,7 +70,7 @@ class Description:
     sink: str = ""
     sink_options: Mapping[str, str] = field(default_factory=dict)
     columns: str = ""
-    is_continuous: bool = False
+    trigger: str = ""
     refused: str = ""
     query_id: str = ""
 
@@ -95,7 +95,7 @@ def read_description(document: Any, pointer: str = "") -> Description:
         sink=_text(document, "sink"),
         sink_options=_texts(document, "sink_options"),
         columns=_text(document, "columns"),
-        is_continuous=document.get("is_continuous") is True,
+        trigger=_text(document, "trigger"),
         refused=_text(document, "refused"),
         query_id=_text(document, "query_id"),
     )

@@ -38,6 +38,7 @@ from registry.formats.policies.spark_state.struct_types import spark_json
 _SINK: Final = re.compile(r"(?P<kind>[^\[]*)\[(?P<path>.*)\]", re.DOTALL)
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)*\]")
 _FILE_SINKS: Final = frozenset({"FileSink", "parquet", "json", "csv", "text", "orc", "avro", "xml"})
+_ONCE: Final = ("availableNow", "once")
 ASYNC_PROGRESS: Final = "asyncProgressTrackingEnabled"
 _STATUSES: Final[dict[str, CheckStatus]] = {
     "refused": "refused",
@@ -153,9 +154,9 @@ def _sink_changes(query: Description, running: Description | None) -> Iterable[S
 
 
 def _sink_doubts(query: Description, running: Description | None) -> Iterable[str]:
-    if query.sink_options.get(ASYNC_PROGRESS, "").lower() == "true":
-        yield "which rows are written twice (asynchronous progress tracking repeats batches after a restart)"
-    if query.is_continuous or (running is not None and running.is_continuous):
+    if _is_async(query) and not _is_async(running):
+        yield f"the sink with asynchronous progress tracking ({query.sink[:200] or 'no sink'})"
+    if "continuous" in (query.trigger, running.trigger if running else ""):
         yield "continuous processing"
     if running is not None and _sink_of(query.sink)[0] and "" != running.columns != query.columns != "":
         yield f"the files of the sink (its columns {running.columns[:200]} become {query.columns[:200]})"
@@ -173,7 +174,15 @@ def _query_changes(query: Description, running: Description | None) -> Iterable[
         condition = _CONDITION.match(query.refused)
         error = condition[1] if condition else None
         yield change(OPERATOR_RULES["QUERY_REFUSED"], "", detail=query.refused[:500], error=error)
+    if _is_async(query) and (query.operators or query.trigger in _ONCE or _sink_of(query.sink)[0]):
+        yield change(SOURCE_RULES["ASYNC_PROGRESS_REFUSED"], "")
+    if _is_async(running):
+        yield change(SOURCE_RULES["ASYNC_PROGRESS_REPEATS"], "")
     yield from _sink_changes(query, running)
+
+
+def _is_async(query: Description | None) -> bool:
+    return query is not None and query.sink_options.get(ASYNC_PROGRESS, "").lower() == "true"
 
 
 def _variables(operator: Operator, result: OperatorResult, query: Description) -> list[VariableCheck]:

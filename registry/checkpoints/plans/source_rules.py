@@ -15,6 +15,7 @@ _BATCHES: Final = "execution/streaming/runtime/MicroBatchExecution.scala"
 _OFFSETS: Final = "execution/streaming/checkpointing/OffsetSeq.scala"
 _FILES: Final = "execution/streaming/runtime/FileStreamSource.scala"
 _KAFKA: Final = "connector/kafka-0-10-sql/src/main/scala/org/apache/spark/sql/kafka010/KafkaMicroBatchStream.scala"
+_ASYNC: Final = "execution/streaming/runtime/AsyncProgressTrackingMicroBatchExecution.scala"
 _SINK_LOG: Final = "execution/streaming/sinks/FileStreamSink.scala"
 _NEW_CHECKPOINT: Final = "use a new checkpoint"
 
@@ -123,6 +124,29 @@ _ROWS: Final = (
         "",
         "",
         _SINK_LOG,
+    ),
+    StateRule(
+        "ASYNC_PROGRESS_REFUSED",
+        "asynchronous progress tracking isn't supported here",
+        "Spark supports it only without state, with a trigger that repeats, and for a few sinks; files aren't one.",
+        "leave asyncProgressTrackingEnabled out",
+        "DBX-4",
+        "refused",
+        "",
+        "IllegalArgumentException",
+        _ASYNC,
+    ),
+    StateRule(
+        "ASYNC_PROGRESS_REPEATS",
+        "the running query tracks its progress asynchronously",
+        "The checkpoint lacks its last batches. Spark processes them again at the restart, so that their rows are "
+        "written twice.",
+        "use a sink that ignores rows it already has",
+        "DBX-4",
+        "silently wrong",
+        "",
+        "",
+        _ASYNC,
     ),
 )
 SOURCE_RULES: Final[Mapping[str, StateRule]] = {rule.id: rule for rule in _ROWS}
