@@ -195,10 +195,12 @@ def test_a_first_slice_that_took_too_long_is_smaller_the_next_time(
     assert source.first_slice == 2_500
     for read, first in (
         ({"messages": 5, "seconds": 2.0}, 2_500),  # it had no more to read
-        ({"messages": 3_000, "seconds": 300.0, "bound_reached": "deadline"}, 300),
+        ({"messages": 3_000, "seconds": 300.0, "bound_reached": "deadline"}, 1_000),  # Spark's queries took the time
+        ({"messages": 1_000, "seconds": 300.0, "bound_reached": "deadline"}, 1_000),
         ({"messages": 9_000, "seconds": 30.0}, 9_000),
         ({"messages": 50_000, "seconds": 1.0}, 50_000),
         ({"messages": 2_000, "seconds": 300.0, "bound_reached": "deadline"}, 200),
+        ({"messages": 220, "seconds": 300.0, "bound_reached": "deadline"}, 200),
     ):
         scan(source, system, read=READ | read)
         source.refresh_from_db()

@@ -134,12 +134,15 @@ def keep_result(claim: ScanClaim, result: ScanResult) -> bool:
 def first_slice_after(before: int, read: Mapping[str, Any], deadline: float) -> int:
     """Return how many messages the next scan reads first: what this one would read in a tenth of its time.
 
-    A scan with fewer messages than its first slice says nothing about larger slices, unless it ran out of time.
+    A scan with fewer messages than its first slice says nothing about larger slices, unless it ran out of time. After
+    a first slice that was read in its time, slices of less than FIRST_SLICE save no time: Spark's queries take longer
+    than their messages, and a source would read ever less in each scan.
     """
     messages = int(read.get("messages") or 0)
     if not messages or (messages < before and read.get("bound_reached") != "deadline"):
         return before
-    return max(1, min(LARGEST_FIRST, int(messages / max(0.001, read["seconds"]) * deadline / 10)))
+    least = min(before, FIRST_SLICE) if messages >= before else 1
+    return max(least, min(LARGEST_FIRST, int(messages / max(0.001, read["seconds"]) * deadline / 10)))
 
 
 def _keep_first_slice(source: Source, read: Mapping[str, Any]) -> None:
