@@ -23,7 +23,7 @@ from dashboard.components.translation import lazy_format
 from registry.drift.selectors.messages import ENCODINGS, decode_message
 from registry.errors import InvalidInput, VersionNotFound
 from registry.subjects.lifecycle.retirement import DEPRECATE, HARD, RESTORE, SOFT, retire
-from registry.subjects.usage.clients import declare_client
+from registry.subjects.usage.clients import ACTION, declare_client
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, check_context
 
@@ -43,6 +43,7 @@ class DeclareClientForm(ServiceForm):
 
     service = staticmethod(declare_client)
     label = _("Declare client")
+    permission = ACTION
     refusals = (InvalidInput, VersionNotFound)
 
     name = forms.CharField(label=_("Name"), help_text=_("For example, the name of its consumer group or service."))

@@ -15,22 +15,23 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.components.chart import chart_csv
-from dashboard.components.forms import FormPage, FormPageView, ServiceForm, ServiceFormView
+from dashboard.components.forms import FormPage, FormPageView, ServiceForm
 from dashboard.components.frame import make_frame, page_actor, render_page
 from dashboard.components.links import form_text
 from dashboard.components.widgets import Section
 from dashboard.environments.views import loosening_response
+from dashboard.subjects.views import SubjectFormView
 from dashboard.usage import retirement as pages
 from dashboard.usage import retirement_result
 from dashboard.usage.forms import ENCODING_LABELS, DeclareClientForm, DecodeForm, RetireForm
 from dashboard.usage.page import FRAMINGS, usage_page
-from registry.access.roles import Actor, refusal, require
+from registry.access.roles import refusal, require
 from registry.drift.selectors.messages import DecodedMessage
 from registry.errors import ClientNotFound, SecondPersonRequired
 from registry.promotions.requests.state_machine import require_any_permission
 from registry.subjects.lifecycle.retirement import RIGHTS
 from registry.subjects.selectors import registry_names
-from registry.subjects.usage.clients import ACTION, withdraw_client
+from registry.subjects.usage.clients import withdraw_client
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, parse_subject
 
@@ -127,18 +128,10 @@ def usage(request: HttpRequest, registry: str, subject: str) -> HttpResponse:
     return render_page(request, "subjects/usage.html", page, {"usage": "usage"})
 
 
-class DeclareClientView(ServiceFormView):
+class DeclareClientView(SubjectFormView):
     """Declares or changes a client; a refused form keeps its input."""
 
     form_class = DeclareClientForm
-
-    def check(self, actor: Actor, **route: Any) -> None:
-        """Check that the actor may declare clients of the subject."""
-        require(actor, ACTION, registry=route["registry"], subject=parse_subject(route["subject"]).qualified)
-
-    def target(self, **route: Any) -> dict[str, Any]:
-        """Return the subject."""
-        return {"registry": route["registry"], "subject": parse_subject(route["subject"])}
 
     def post(self, request: HttpRequest, **route: Any) -> HttpResponse:
         """Declare the client, or redirect to the form that requests a second person's approval."""
@@ -153,7 +146,7 @@ class DeclareClientView(ServiceFormView):
         page = usage_page(self.request, route["registry"], route["subject"], form)
         return render(self.request, "subjects/usage.html", {"page": page}, status=422)
 
-    def after(self, **route: Any) -> HttpResponse:
+    def back(self, form: ServiceForm, **route: Any) -> HttpResponse:
         """Redirect to the clients."""
         return _to_clients(**route)
 
