@@ -280,7 +280,7 @@ def test_a_page_looks_at_so_many_events_and_leads_further_back(
     address, pages = "/ui/audit", 0
     while address:
         page = who.session.get(address).context["page"]
-        shown = [change.number for row in page.rows for change in (row, *row.others)]
+        shown = [change.entry.id for row in page.rows for change in (row, *row.others)]
         found, address, pages = [*found, *shown], page.paging.next_url, pages + 1
     assert (set(found), len(found)) == (wanted, len(wanted))
     assert pages > 2

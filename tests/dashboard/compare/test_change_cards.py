@@ -48,7 +48,9 @@ def cast(person: Callable[[str], Actor]) -> Cast:
 
 def cards_of(response: Any) -> list[Any]:
     """The cards of the comparison of a page."""
-    return [card for group in response.context["page"].comparison.groups for card in group.cards]
+    page = response.context["page"]
+    comparison = page.changes.comparison if hasattr(page, "changes") else page.comparison
+    return [card for group in comparison.groups for card in group.cards]
 
 
 def said(response: Any) -> str:
@@ -266,7 +268,7 @@ def test_a_request_tells_references_by_the_numbers_of_its_target(look: Browser, 
         register(order, cast["steward"], registry=registry, references=reference)
     register({**order, "doc": "d"}, cast["steward"], references=[Reference("Customer", "customers-value", 2)])
     number = ask(cast, version=2, target="staging")
-    comparison = look("reader").get(f"/ui/promotions/{number}").context["page"].comparison
+    comparison = look("reader").get(f"/ui/promotions/{number}").context["page"].changes.comparison
     assert comparison.extras == ()
 
 

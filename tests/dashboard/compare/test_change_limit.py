@@ -37,8 +37,8 @@ def paths(response: Any) -> list[str]:
     """The fields of the cards that a page has."""
     text_of(response)
     page = response.context["page"]
-    comparison = page.report.comparison if hasattr(page, "report") else page.comparison
-    return [card.path for group in comparison.groups for card in group.cards]
+    part = getattr(page, "report", None) or getattr(page, "changes", page)
+    return [card.path for group in part.comparison.groups for card in group.cards]
 
 
 def link(response: Any, label: str) -> str:
@@ -60,7 +60,7 @@ def test_all_changes_of_a_request_are_read_and_commented_on_by_field(
     page = everything.context["page"]
     assert page.view == "split" and "all=1" in page.unified_url
     hidden = next(path for path in PATHS if path not in paths(drawn))
-    card = next(card for group in page.comparison.groups for card in group.cards if card.path == hidden)
+    card = next(card for group in page.changes.comparison.groups for card in group.cards if card.path == hidden)
     assert f'name="path" value="{hidden}"' in compact(text_of(client.get(card.comment_url)))
     services.open_thread(request_id=wide, by=cast["approver"], text="why?", subject="orders-value", path=hidden)
     (thread,) = client.get(address).context["page"].threads
