@@ -40,7 +40,7 @@ from registry.access.roles import Actor, may, may_somewhere, refusal
 from registry.audit.selectors import AuditEntry, AuditFilter, list_events
 from registry.drift import selectors
 from registry.drift.proposals.observed_schema import can_propose
-from registry.drift.selectors import FindingInfo, SourceInfo
+from registry.drift.selectors import FindingInfo, FindingOffsets, SourceInfo
 from registry.lineage.graph import subject_node, topic_node
 from registry.promotions.models import PromotionRequest
 from registry.promotions.selectors import (
@@ -140,6 +140,7 @@ def finding_page(request: HttpRequest, finding_id: int, sent: ServiceForm | None
     order, answers = list_environments(), requests_for_finding(info.id, actor)
     is_whole = request.GET.get("all") == "1"
     comparison, observed_note = observed(info, actor, is_whole=is_whole)
+    offsets = selectors.offsets_of(info, request.GET.get("after", ""), SHOWN_ROWS)
     return FindingPage(
         frame=finding_frame(request, info.rule.replace("_", " ").capitalize(), order),
         finding=finding_row(info, order, (one.id for one in answers.requests if _is_under_way(one))),
@@ -151,8 +152,12 @@ def finding_page(request: HttpRequest, finding_id: int, sent: ServiceForm | None
         needed_scans=source.clean_scans,
         mute_url=_mute_url(info),
         problem=sent.problem if sent else None,
-        evidence=(*evidence_tables(info.rule, info.evidence), *_offsets(request, info)),
-        facts=(*evidence_facts(info.rule, info.evidence), *_hidden(actor, info)),
+        evidence=(*evidence_tables(info.rule, info.evidence), *_offsets(request, offsets)),
+        facts=(
+            *evidence_facts(info.rule, info.evidence),
+            *_hidden(actor, info),
+            *(_uncollected(offsets) if info.evidence else ()),
+        ),
         related=_related(info, source, actor, sees_source=sees_source, is_comparable=comparison is not None),
         suspected=suspected(info),
         commands=_commands(info, source) if sees_source else (),
@@ -170,11 +175,19 @@ def finding_page(request: HttpRequest, finding_id: int, sent: ServiceForm | None
     )
 
 
-def _offsets(request: HttpRequest, info: FindingInfo) -> tuple[EvidenceTable, ...]:
-    after = request.GET.get("after", "")
-    offsets = selectors.offsets_of(info, after, SHOWN_ROWS)
-    file_url = reverse("ui:finding_offsets", args=[info.id])
-    return (offset_table(offsets, reverse("ui:finding", args=[info.id]), file_url, after),) if offsets.listed else ()
+def _offsets(request: HttpRequest, offsets: FindingOffsets) -> tuple[EvidenceTable, ...]:
+    if not offsets.listed:
+        return ()
+    url, file_url = (reverse(f"ui:{name}", args=[offsets.finding]) for name in ("finding", "finding_offsets"))
+    return (offset_table(offsets, url, file_url, request.GET.get("after", "")),)
+
+
+def _uncollected(offsets: FindingOffsets) -> tuple[Fact, ...]:
+    """Say that a finding has messages although none is listed."""
+    if offsets.collected:
+        return ()
+    text = gettext("Not collected: scans count these messages without listing them.")
+    return (Fact(label=gettext("Messages by offset"), value=text),)
 
 
 def _is_under_way(request: RequestInfo) -> bool:

@@ -158,6 +158,10 @@ class FieldProfile:
 
     `first_of_kind` is the partition and the offset of a message with a value of the kind, `absent` of one whose object
     around the path lacks it: only for what is decoded in Python, as far as one task of Spark saw it.
+
+    `places` are partition, first and last offset of messages without others in between, as far as there is room: those
+    that are `absent`, have an `unlisted` value, or a value of a kind that wasn't the first one of its task, by kind;
+    `present` are those with an undeclared field, or of JSON one that earlier messages lacked.
     """
 
     topic: str
@@ -178,6 +182,7 @@ class FieldProfile:
     first_of_kind: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     absent: tuple[int, ...] = ()
     other_types: int = 0
+    places: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict, repr=False)
 
     @property
     def possible(self) -> int:

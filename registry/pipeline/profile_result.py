@@ -61,6 +61,7 @@ class FieldSum:
     declared: str = ""
     first_of_kind: dict[str, list[int]] = field(default_factory=dict)
     absent: list[int] | None = None
+    places: dict[str, list[tuple[int, ...]]] = field(default_factory=dict)
     message_types: set[str] = field(default_factory=set)  # the Protobuf message types in which the path was found
 
     def add(self, row: Mapping[str, Any]) -> None:
@@ -77,6 +78,8 @@ class FieldSum:
         self.absent = _earlier(self.absent, row.get("absent"))
         for kind, place in row.get("first_of_kind", {}).items():
             self.first_of_kind[kind] = min(self.first_of_kind.get(kind, place), place)
+        for what, ranges in row.get("places", {}).items():
+            self.places[what] = sorted([*self.places.get(what, ()), *map(tuple, ranges)])[:MOST_RANGES]
         self.declared = self.declared or row.get("declared", "")
         if row.get("low") is not None:
             self.low = row["low"] if self.low is None else _first(self.low, row["low"])
@@ -340,6 +343,7 @@ class Profiles:
                 first_of_kind={kind: tuple(place) for kind, place in counted.first_of_kind.items()},
                 absent=tuple(counted.absent or ()),
                 other_types=messages - of_types if counted.messages is None else 0,
+                places={what: tuple(ranges) for what, ranges in counted.places.items()},
             )
 
 

@@ -16,6 +16,8 @@ from registry.drift.judge.model import OffendingMessages
 from registry.drift.models import Finding, FindingRange
 from registry.drift.scan import offsets
 from registry.pipeline import profile
+from registry.subjects.services import register_version
+from registry.subjects.versions.qualified_names import SubjectName
 from tests.drift.scans import judged, make_source, scan, topic
 from tests.drift.test_faults import UNKNOWN, add, house, register
 from tests.drift.test_faults import scan as real_scan
@@ -51,6 +53,50 @@ def test_a_scan_lists_scattered_messages(few: int, house: str, system: Actor, mo
         assert finding.count == SCATTERED // 5
 
 
+@pytest.mark.slow
+@pytest.mark.broker
+@pytest.mark.spark
+@pytest.mark.django_db(transaction=True)
+def test_a_scan_lists_the_messages_in_which_a_field_is_wrong(house: str, system: Actor) -> None:
+    """Framed JSON, and JSON without a schema whose topic has a subject."""
+    schema = {
+        "type": "object",
+        "required": ["id"],
+        "properties": {"id": {"type": "integer"}, "state": {"type": "string", "enum": ["NEW", "PAID"]}},
+    }
+    names = [make_topic(house, [], partitions=1) for _ in range(2)]
+    numbers = [
+        register_version(
+            registry="dev",
+            subject=SubjectName(".", f"{name}-value"),
+            text=json.dumps(schema),
+            schema_type="JSON",
+            by=system,
+        ).schema_id
+        for name in names
+    ]
+    changes: dict[int, Any] = {0: {"extra": 1}, 1: {"id": "x"}, 2: {"state": "LOST"}, 3: {}}
+    for name, number in zip(names, numbers, strict=True):
+        values = []
+        for offset in range(400):
+            value = {"id": offset, "state": "PAID"} | (changes.get(offset % 50 - 10) or {})
+            if offset % 50 == 13:
+                del value["id"]
+            body = json.dumps(value).encode()
+            values.append((0, b"k", framed(number, body) if name == names[0] else body))
+        fill(house, name, values)
+        row = real_scan(add(system, name), system)
+        assert row.state == "done", row.error
+    expected = {"FIELD_UNDECLARED": 10, "FIELD_KIND_WRONG": 11, "ENUM_VALUE_UNDECLARED": 12, "FIELD_MISSING": 13}
+    for name in names:
+        for rule, first in (
+            expected.items() if name == names[0] else [*list(expected.items())[:2], ("FIELD_MISSING", 13)]
+        ):
+            finding = Finding.objects.get(topic__name=name, rule=rule)
+            assert kept(finding) == [(0, offset, offset) for offset in range(first, 400, 50)], (name, rule)
+            assert finding.count == 8
+
+
 def offending(*ranges: tuple[int, int]) -> tuple[OffendingMessages, ...]:
     return (OffendingMessages(0, ranges),)
 
@@ -69,6 +115,32 @@ def test_new_ranges_are_added_and_those_read_again_replaced(
     assert kept(row) == [(0, 7, 8), (0, 10, 10)], "the newest"
     scan(source, system, judged(count=1, offending=offending((4, 4))), topics=(topic(again=True),))
     assert kept(row) == [(0, 4, 4)]
+
+
+@pytest.mark.django_db
+def test_a_finding_whose_messages_are_only_counted_says_so(
+    registries: None,
+    person: Callable[[str], Actor],
+    look: Callable[[str], Client],
+    api: Callable[[str], Client],
+    system: Actor,
+) -> None:
+    person("reader")
+    scan(
+        make_source(),
+        system,
+        judged(rule="NULL_SHARE_ROSE", count=7),
+        judged("b", rule="TOPIC_SILENT", severity="risk"),
+    )
+    number, other = Finding.objects.order_by("rule").values_list("pk", flat=True)
+    body = api("reader").get(f"/api/v1/findings/{number}/offsets").json()
+    assert (body["collected"], body["listed"], body["messages"]) == (False, 0, 7)
+    assert api("reader").get(f"/api/v1/findings/{number}/offsets?as=csv").status_code == 422
+    assert (
+        "scans count these messages without listing them"
+        in look("reader").get(f"/ui/findings/{number}").content.decode()
+    )
+    assert api("reader").get(f"/api/v1/findings/{other}/offsets").json()["collected"], "it is about no messages"
 
 
 @pytest.mark.django_db

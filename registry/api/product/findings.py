@@ -137,8 +137,8 @@ class FindingOffsetsView(ProductView):
         """List a finding's messages as ranges of offsets, by partition. `as=csv` exports all of them.
 
         Every offset from `first_offset` to `last_offset` is a message of the finding. `listed` is how many of its
-        `messages` are listed: a finding keeps the 10,000 newest ranges. Of fields, only findings about all messages of a schema
-        have offsets; the evidence of the others has an example.
+        `messages` are listed: a finding keeps the 10,000 newest ranges. If `collected` is false, scans only count the
+        messages: shares and changes of a field's values have no offsets, and `as=csv` is a 422.
         """
         parameters = request.query_params.dict()
         form = parameters.pop("as", "json")

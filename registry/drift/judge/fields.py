@@ -16,6 +16,7 @@ from registry.drift.judge.finding_builder import (
     kind_words,
     limited,
     named,
+    offending_at,
     owners,
     share_of,
     side_of,
@@ -68,9 +69,17 @@ class Bodies:
         return at_most(MAX_FINDINGS, findings, self.place)
 
     def finding(
-        self, rule: str, path: str, count: int, names: Mapping[str, Any], evidence: Mapping[str, Any], **more: Any
+        self,
+        rule: str,
+        path: str,
+        count: int,
+        names: Mapping[str, Any],
+        evidence: Mapping[str, Any],
+        *,
+        places: Iterable[tuple[int, ...]] = (),
+        **more: Any,
     ) -> JudgedFinding:
-        """Return a finding about a field; `count` is the number of messages."""
+        """Return a finding about a field; `count` is the number of messages, `places` where they are, if known."""
         profile = self.profiles.get(path)
         details: dict[str, Any] = {"field": shortened(path), "framing": self.framing, "mark": self.mark}
         details |= {"owners": self.declared_by} if self.versions else {}
@@ -79,7 +88,7 @@ class Bodies:
             details |= {**counts, "kinds": dict(sorted(profile.kinds.items()))}
         verbs = _SEVERAL if len(named(self.versions)) > 1 else _ONE
         filled = {"path": shortened(path), "declared_by": self.declared_by, **verbs, **names}
-        return self.where.finding(
+        finding = self.where.finding(
             rule,
             self.parts,
             filled,
@@ -88,6 +97,7 @@ class Bodies:
             count=count,
             **more,
         )
+        return finding if finding.offending else replace(finding, offending=offending_at(places))
 
 
 def judge_fields(reading: TopicObservations, registered: Registered, memory: Memory) -> Iterator[JudgedFinding]:
@@ -247,7 +257,8 @@ def _by_object(bodies: Bodies, undeclared: Iterable[FieldProfile]) -> Iterator[J
             names = {"share": share_of(profile.present, profile.possible)}
             first = profile.undeclared or min(profile.first_of_kind.values(), default=())
             evidence = {**_encodings(profile), **_example_of(first)}
-            yield bodies.finding("FIELD_UNDECLARED", profile.path, profile.present, names, evidence, severity=severity)
+            more: dict[str, Any] = {"severity": severity, "places": profile.places.get("present", ())}
+            yield bodies.finding("FIELD_UNDECLARED", profile.path, profile.present, names, evidence, **more)
 
 
 def _is_undeclared(bodies: Bodies, path: str) -> bool:
@@ -278,7 +289,8 @@ def _missing(bodies: Bodies) -> Iterator[JudgedFinding]:
         if missing > 0:
             names = {"share": share_of(missing, bodies.messages)}
             evidence = {"missing": missing, **_example_of(_without(bodies, path))}
-            yield bodies.finding("FIELD_MISSING", path, missing, names, evidence)
+            places = profile.places.get("absent", ()) if profile is not None else ()
+            yield bodies.finding("FIELD_MISSING", path, missing, names, evidence, places=places)
 
 
 def _without(bodies: Bodies, path: str) -> tuple[int, ...]:
@@ -308,7 +320,8 @@ def _wrong_kinds(bodies: Bodies) -> Iterator[JudgedFinding]:
             }
             firsts = [profile.first_of_kind[kind] for kind in undeclared if kind in profile.first_of_kind]
             evidence = {"declared": sorted(allowed), **_example_of(min(firsts, default=()))}
-            yield bodies.finding("FIELD_KIND_WRONG", path, number, names, evidence)
+            places = [place for kind in undeclared for place in profile.places.get(kind, ())]
+            yield bodies.finding("FIELD_KIND_WRONG", path, number, names, evidence, places=places)
 
 
 def _wrong_symbols(bodies: Bodies) -> Iterator[JudgedFinding]:
@@ -325,7 +338,8 @@ def _wrong_symbols(bodies: Bodies) -> Iterator[JudgedFinding]:
             # The decoder may have merged all of them: then their number is unknown.
             evidence = _example(profile) | (values if UNLISTED.isdisjoint(undeclared) else {})
             names = {"share": share_of(number, profile.messages)}
-            yield bodies.finding("ENUM_VALUE_UNDECLARED", path, number, names, evidence)
+            places = profile.places.get("unlisted", ())
+            yield bodies.finding("ENUM_VALUE_UNDECLARED", path, number, names, evidence, places=places)
 
 
 # ---- what Protobuf's decoders ignore ------------------------------------------------------------------------------
@@ -359,7 +373,8 @@ def _wrong_encodings(bodies: Bodies, profiles: Iterable[FieldProfile]) -> Iterat
             **_encodings(profile),
             **_example(profile),
         }
-        yield bodies.finding("FIELD_KIND_WRONG", profile.path, profile.present, names, evidence)
+        places = profile.places.get("present", ())
+        yield bodies.finding("FIELD_KIND_WRONG", profile.path, profile.present, names, evidence, places=places)
 
 
 def _unlisted_numbers(bodies: Bodies) -> Iterator[JudgedFinding]:
@@ -367,7 +382,8 @@ def _unlisted_numbers(bodies: Bodies) -> Iterator[JudgedFinding]:
         number = min(sum(profile.values.get(value, 0) for value in UNLISTED), profile.present)
         if number:
             names = {"share": share_of(number, profile.possible)}
-            yield bodies.finding("ENUM_VALUE_UNDECLARED", path, number, names, _example(profile))
+            places = profile.places.get("unlisted", ())
+            yield bodies.finding("ENUM_VALUE_UNDECLARED", path, number, names, _example(profile), places=places)
 
 
 def _number_of(profile: FieldProfile) -> tuple[str, str]:

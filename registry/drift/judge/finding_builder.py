@@ -348,6 +348,18 @@ def _offending(topic: str, side: Side | None, part: PartitionSpan) -> OffendingM
     return OffendingMessages(part.partition, group=group)
 
 
+def offending_at(places: Iterable[tuple[int, ...]]) -> tuple[OffendingMessages, ...]:
+    """Return messages from (partition, first offset, last offset), neighbours as one range."""
+    by_partition: dict[int, list[tuple[int, int]]] = {}
+    for partition, first, last in sorted(places):
+        ranges = by_partition.setdefault(partition, [])
+        if ranges and first <= ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], max(last, ranges[-1][1]))
+        else:
+            ranges.append((first, last))
+    return tuple(OffendingMessages(partition, tuple(ranges)) for partition, ranges in by_partition.items())
+
+
 # ---- what a limit left out ----------------------------------------------------------------------------------------
 
 CHECK_LIMITED: Final = "CHECK_LIMITED"

@@ -25,8 +25,8 @@ from registry.drift.judge.field_values import (
     range_of,
     shown,
 )
-from registry.drift.judge.finding_builder import both, mark_words, named, owners, percent
-from registry.drift.judge.model import FieldDay, JudgedFinding, Mark, OffendingMessages, RegisteredVersion
+from registry.drift.judge.finding_builder import both, mark_words, named, offending_at, owners, percent
+from registry.drift.judge.model import FieldDay, JudgedFinding, Mark, RegisteredVersion
 from registry.formats import format_of
 from registry.observations import FieldProfile, RankedMessages
 
@@ -318,7 +318,7 @@ def _finding(bodies: Bodies, swap: Swap, others: Sequence[RegisteredVersion]) ->
     }
     count = max(len(places), round(len(places) / swap.compared * bodies.messages))
     finding = bodies.finding(RULE, swap.paths[0], count, names, evidence)
-    return replace(finding, offending=tuple(_ranges(places)))
+    return replace(finding, offending=offending_at((partition, offset, offset) for partition, offset in places))
 
 
 def _reason(bodies: Bodies, others: Sequence[RegisteredVersion]) -> str:
@@ -329,16 +329,3 @@ def _reason(bodies: Bodies, others: Sequence[RegisteredVersion]) -> str:
     if versions and not any(format_of(version.schema_type).has_value_rules for version in versions):
         return "No registered version has the two fields in each other's place."
     return "The messages name their fields, so their producer assigned the values to the wrong ones."
-
-
-def _ranges(places: Iterable[tuple[int, int]]) -> Iterator[OffendingMessages]:
-    """Yield the messages by partition, neighbours as one range."""
-    by_partition: dict[int, list[tuple[int, int]]] = {}
-    for partition, offset in places:
-        ranges = by_partition.setdefault(partition, [])
-        if ranges and ranges[-1][1] == offset - 1:
-            ranges[-1] = (ranges[-1][0], offset)
-        else:
-            ranges.append((offset, offset))
-    for partition, ranges in by_partition.items():
-        yield OffendingMessages(partition, tuple(ranges))

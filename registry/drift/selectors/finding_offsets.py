@@ -10,6 +10,7 @@ from typing import Final
 from django.db.models import F, Q, Sum
 
 from registry.access.roles import Actor
+from registry.drift.evidence import fields_of_rule
 from registry.drift.models import FindingRange
 from registry.drift.selectors.findings import FindingInfo, get_finding
 from registry.errors import InvalidInput
@@ -37,7 +38,8 @@ class OffsetRange:
 class FindingOffsets:
     """Ranges of a finding's messages, by partition and offset; together they have `listed` of its `messages`.
 
-    `next` is the place after which more ranges follow; empty at the end.
+    If not `collected`, scans only count these messages: that none is listed doesn't mean that there are none. `next` is
+    the place after which more ranges follow; empty at the end.
     """
 
     finding: int
@@ -46,6 +48,7 @@ class FindingOffsets:
     listed: int
     ranges: tuple[OffsetRange, ...]
     next: str = ""
+    collected: bool = True
 
 
 def finding_offsets(finding_id: int, *, by: Actor | None, after: str = "", limit: int | None = None) -> FindingOffsets:
@@ -67,14 +70,17 @@ def offsets_of(finding: FindingInfo, after: str = "", limit: int | None = None) 
     ranges = [row_info(OffsetRange, row) for row in rows[: limit + 1 if limit else None]] if listed else []
     shown = ranges if limit is None else ranges[:limit]
     next_ = f"{shown[-1].partition}@{shown[-1].first_offset}" if len(ranges) > len(shown) else ""
-    return FindingOffsets(finding.id, finding.topic, finding.count, listed, tuple(shown), next_)
+    collected = bool(listed) or "messages" not in fields_of_rule(finding.rule)
+    return FindingOffsets(finding.id, finding.topic, finding.count, listed, tuple(shown), next_, collected)
 
 
 def offsets_file(finding_id: int, form: str, *, by: Actor | None) -> str:
-    """Return all ranges of a finding as CSV or JSON. Raises as `finding_offsets`."""
+    """Return all ranges of a finding as CSV or JSON. Raises as `finding_offsets`, and InvalidInput if none are known."""
     if form not in MEDIA:
         raise InvalidInput(f"Offsets can be exported as {' or '.join(MEDIA)}, not as {form[:20]!r}.", field="as")
     offsets = finding_offsets(finding_id, by=by)
+    if not offsets.collected:
+        raise InvalidInput("Scans only count the messages of this finding, so there are no offsets to export.")
     if form == "json":
         return json.dumps(asdict(offsets))
     rows = (f"{item.partition},{item.first_offset},{item.last_offset},{item.messages}" for item in offsets.ranges)

@@ -121,6 +121,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
 MOST_PATHS = 500
 MOST_VALUES = 100
 LIMITS = {"fields": MOST_PATHS, "depth": DEEPEST, "symbols": MOST_VALUES}
+MOST_PLACES = 2_000  # ranges of offsets of one schema's messages, in all fields
 MOST_KEYS = 100  # per path, for field names that come from the data
 REMEMBERED = 512  # values that were seen, so that they aren't hashed again
 SKETCH = 512  # smallest hashes kept: the number of distinct values is estimated within about 4 %
@@ -138,6 +139,7 @@ class Tree:
         self.left_out: dict[str, int] = {}  # messages in which a limit left something out, by limit
         self._left_out_of: dict[str, int] = {}  # the last such message, by limit
         self.paths: dict[str, Node] = {}
+        self.places_left = MOST_PLACES
         self.ranked = RankedRows()
         self.row: dict[str, int] | None = None  # the ranks of this message's values, if it is one of the ranked rows
         self.root = Node(self, "", shape, 0)
@@ -172,18 +174,21 @@ class Node:
         "distinct_values",
         "first_of_kind",
         "hashes",
+        "is_late",
         "is_single",
         "kinds",
         "last",
         "last_null",
         "nulls",
         "path",
+        "places",
         "present",
         "ranges",
         "shape",
         "threshold",
         "tree",
         "undeclared",
+        "usual_kind",
         "values",
     )
 
@@ -200,7 +205,11 @@ class Node:
         # the first message with a value of each kind, and the first whose parent object lacks this field
         self.first_of_kind: dict[type, tuple[int, int]] = {}
         self.absent: tuple[int, int] | None = None
-        self.always: set[str] = set()  # fields that every object here has had so far
+        self.always: set[str] = set()  # fields that every object here has had so far, or whose absences are listed
+        self.is_late = False  # earlier objects of JSON lacked this field
+        self.usual_kind: type | None = None  # the first one
+        # partition, first and last offset of messages, by what is unusual in them: see observations.FieldProfile
+        self.places: dict[str | type, list[list[int]]] = {}
         self.distinct_values: set[Any] = set()
         self.hashes: set[int] = set()
         self.threshold = HASHES
@@ -211,8 +220,9 @@ class Node:
         if self.last != message:
             self.last = message
             self.present += 1
-            if self.shape.undeclared and self.undeclared is None:
-                self.undeclared = self.tree.place
+            if self.shape.undeclared or self.is_late:
+                self.undeclared = self.undeclared or (self.tree.place if self.shape.undeclared else None)
+                self._list_place("present")
         kind = type(value)
         if kind is float and self.shape.unites_numbers and value.is_integer():
             kind = int
@@ -221,6 +231,10 @@ class Node:
             self.first_of_kind[kind] = self.tree.place
             self.tree.firsts += 1
         self.kinds[kind] = count + 1
+        if self.usual_kind is None:
+            self.usual_kind = kind
+        elif kind is not self.usual_kind and self.shape.free:
+            self._list_place(kind)
         if value is None:
             if self.last_null != message:
                 self.last_null = message
@@ -248,14 +262,33 @@ class Node:
             return
         if not fields.keys() >= self.always:
             for name in self.always.difference(fields):
-                self.always.discard(name)
-                if (child := self.children[name]) is not None:
-                    child.absent = self.tree.place
-                    self.tree.firsts += 1
+                child = self.children[name]
+                if child is None or not child._miss(is_listed=self.shape.free):
+                    self.always.discard(name)
         for name, value in fields.items():
             child = self.children.get(name) or self._child(name)
             if child is not None:
                 child.visit(value, message)
+
+    def _miss(self, *, is_listed: bool) -> bool:
+        """Record an object without this field; return whether to record the next one too."""
+        if self.absent is None:
+            self.absent = self.tree.place
+            self.tree.firsts += 1
+        return is_listed and self._list_place("absent")
+
+    def _list_place(self, what: str | type) -> bool:
+        """List the message; return False if there is no room left."""
+        partition, offset = self.tree.place or (0, 0)
+        ranges = self.places.setdefault(what, [])
+        if ranges and ranges[-1][0] == partition and offset - 1 <= ranges[-1][2] <= offset:
+            ranges[-1][2] = offset
+        elif self.tree.places_left:
+            self.tree.places_left -= 1
+            ranges.append([partition, offset, offset])
+        else:
+            return False
+        return True
 
     def _child(self, name: str) -> Node | None:
         if self.shape.free:
@@ -279,14 +312,17 @@ class Node:
             child = self.children[step] = Node(self.tree, path, shape, self.depth + 1)
             if not inner and self.kinds[dict] > 1:
                 child.absent = self.first_of_kind.get(dict)  # earlier objects lacked this field
+                child.is_late = self.shape.free
             elif not inner:
                 self.always.add(step)
         return child
 
     def _count(self, value: str) -> None:
-        if value in UNLISTED and self.undeclared is None:
-            self.undeclared = self.tree.place
-            self.tree.firsts += 1
+        if value in UNLISTED:
+            if self.undeclared is None:
+                self.undeclared = self.tree.place
+                self.tree.firsts += 1
+            self._list_place("unlisted")
         if value not in self.values and value not in UNLISTED and len(self.values) >= MOST_VALUES:
             self.tree.leave_out("symbols")
         else:
@@ -337,6 +373,11 @@ class Node:
             row["absent"] = list(self.absent)
         firsts = sorted(self.first_of_kind.items(), key=lambda item: item[1], reverse=True)
         row["first_of_kind"] = {labels.get(kind) or Shape.labels.get(kind, "other"): place for kind, place in firsts}
+        if self.places:
+            row["places"] = {
+                what if isinstance(what, str) else labels.get(what) or Shape.labels.get(what, "other"): ranges
+                for what, ranges in self.places.items()
+            }
         if self.hashes:
             row["hashes"] = sorted(self.hashes)[:SKETCH]
         if self.ranges:
