@@ -7,6 +7,11 @@
     python -m tests.state.record_operators FOLDER --describe
     SPARK_PYTHON=/tmp/spark40/bin/python python -m tests.state.record_operators FOLDER --record tests/state/operators_recorded_4.0.json
 
+    /tmp/spark40/bin/python -m tests.state.operator_restarts known FOLDER "nothing changes"
+    python -m tests.state.record_operators FOLDER --rows "nothing changes" --record tests/state/operators_recorded_4.0_to_4.2.json
+
+The last two commands record what Spark does with checkpoints that an earlier one wrote: an upgrade.
+
 The record, `operators_recorded.json`, has the date, Spark's version, a row for each restart, the checkpoints that the
 restarts began with, without their rows of state, and what `schemadesk_spark` says of the queries before and after: a
 row names its own. `--rows` does only the rows whose names hold one of the texts, `--missing` those that the record

@@ -34,6 +34,7 @@ _SEEDED: Final = ("stateStoreSave", "dedupe", "dedupeWithinWatermark")
 #: rules of changes with which Spark doesn't start the query on any checkpoint
 STARTS_NOWHERE: Final = frozenset(
     {
+        "ASYNC_PROGRESS_REFUSED",
         "ENCODING_NOT_SUPPORTED",
         "MUST_BE_NULLABLE",
         "NAMES_DIFFER_IN_CASE",
@@ -57,7 +58,7 @@ _USELESS: Final[Mapping[str, str]] = {
         ("OTHER_GROUPS_KEPT", "WATERMARK_REMOVED"), "the old state lacks groups that the next release keeps"
     ),
     "ROWS_OF_STATE_CHANGED": "the state was made of other rows",
-    "SINK_FOLDER_CHANGED": "the output so far is in another place",
+    **dict.fromkeys(("SINK_FOLDER_CHANGED", "SINK_FORMAT_CHANGED"), "the output so far is in another place or form"),
     "STATE_ADDED": "the checkpoint has no state",
 }
 #: aggregate → of each of its fields: how two values become one, and the value without rows
