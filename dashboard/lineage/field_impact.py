@@ -95,12 +95,13 @@ class ImpactLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImpactPanel:
-    """The table of effects, and where the field comes from. `problem` says why there is none.
+    """The table of effects, and where the field comes from. `problem` says why there is none, `later_url` makes it.
 
     `columns` are the edits with what each did to the schema.
     """
 
     problem: str = ""
+    later_url: str = ""
     version: int = 0
     columns: tuple[tuple[str, str], ...] = ()
     groups: tuple[tuple[str, tuple[ImpactLine, ...]], ...] = ()

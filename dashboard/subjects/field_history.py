@@ -32,6 +32,7 @@ from registry.subjects.history.field_history import (
     FieldHistory,
     field_history,
 )
+from registry.subjects.models import Registry
 from registry.subjects.policy.registries import mirror_of
 from registry.subjects.versions.lookup import get_registry
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
@@ -51,6 +52,10 @@ class Sparkline:
 
 
 ICONS: Final = {INTRODUCED: "plus", THERE: "circle-dashed", REMOVED: "minus", RETURNED: "undo-2", CHANGED: "pencil"}
+
+
+#: characters of a schema whose changes are checked with each view of a field
+LONGEST_CHECKED: Final = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,9 +147,16 @@ def field_page(request: HttpRequest, registry: str, subject: str, path: str) -> 
         days=days,
         in_data="" if actor.past else _data_sentence(days),
         others=others,
-        impact=impact_panel(registry_row, name, path, by=actor) if history.field and not actor.past else None,
+        impact=_impact(request, registry_row, name, history) if history.field and not actor.past else None,
         others_said="" if actor.past else _others_said(history, others),
     )
+
+
+def _impact(request: HttpRequest, registry: Registry, name: SubjectName, history: FieldHistory) -> ImpactPanel | None:
+    """Return what breaks if the field changes; for a large schema only on request, because it takes seconds."""
+    if history.characters > LONGEST_CHECKED and "impact" not in request.GET:
+        return ImpactPanel(later_url=f"{field_url(registry.name, name, history.path)}&impact=1#impact-title")
+    return impact_panel(registry, name, history.path, by=page_actor(request))
 
 
 def field_url(registry: str, subject: SubjectName, path: str) -> str:

@@ -93,6 +93,7 @@ def test_what_feeds_and_uses_the_field_is_on_its_path(flow: dict[str, Any], stat
         "topic:dev:orders",
         "subject:dev:orders-value",
         f"query:{flow['query']}",
+        f"sink:{flow['query']}",
         f"state:{flow['state']}",
         *(f"{side}:dev:{name}" for side in ("producer", "consumer") for name in ("billing", "checkout")),
     }

@@ -59,7 +59,8 @@ class FieldHistory:
     """The chapters, oldest first; empty if no version that was read has the field.
 
     `field` is the field in the newest version, None if it isn't there. The newest `looked_at` of `versions` versions
-    were read; `unread` says why some couldn't be. `nearest` are similar paths if the field never existed.
+    were read; `unread` says why some couldn't be. `nearest` are similar paths if the field never existed. `characters`
+    is the length of the newest version's text.
     """
 
     path: str
@@ -70,6 +71,7 @@ class FieldHistory:
     versions: int
     unread: tuple[tuple[int, str], ...] = ()
     nearest: tuple[str, ...] = ()
+    characters: int = 0
 
 
 def field_history(registry: Registry, subject: SubjectName, path: str, *, seconds: float = SECONDS) -> FieldHistory:
@@ -92,6 +94,7 @@ def field_history(registry: Registry, subject: SubjectName, path: str, *, second
         versions=versions,
         unread=tuple(reader.unread),
         nearest=() if chapters else tuple(_nearest(path, newest)),
+        characters=len(rows[0].schema.canonical) if rows else 0,
     )
 
 

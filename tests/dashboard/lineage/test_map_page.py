@@ -147,6 +147,20 @@ def test_the_fields_page_has_the_same_panel_and_hides_what_one_may_not_see(
     assert not re.search(f"totals|shop|/ui/queries/{flow['query']}|/ui/sources/", page.split("<main")[1])
 
 
+def test_a_large_schema_is_checked_on_request(
+    look: Callable[[str], Client], flow: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dashboard.subjects.field_history.LONGEST_CHECKED", 10)
+    url, answer = (
+        "/ui/fields?registry=dev&subject=orders-value&path=Order.a",
+        "They read the default null instead of data.",
+    )
+    page = look("reader").get(url).content.decode()
+    assert answer not in page
+    assert f"{url.replace('&', '&amp;')}&amp;impact=1#impact-title" in page
+    assert answer in look("reader").get(f"{url}&impact=1").content.decode()
+
+
 @pytest.mark.browser
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)

@@ -100,7 +100,7 @@ FIELD = FieldPage(
     others_said="14 fields of 9 subjects are called email, with 2 types.",
 )  # fmt: skip
 FIELD_UNSEEN = replace(
-    FIELD, days=(), others=(), impact=None, in_data="No scan has looked at this field.", others_said="No other field is called email.",
+    FIELD, days=(), others=(), impact=ImpactPanel(later_url="/gallery/field"), in_data="No scan has looked at this field.", others_said="No other field is called email.",
     history=replace(HISTORY, chapters=HISTORY.chapters[:1], field=None, versions=200),
 )  # fmt: skip
 FIELD_UNKNOWN = replace(
