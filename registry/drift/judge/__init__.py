@@ -112,7 +112,7 @@ def judge(
     of the observations doesn't matter.
     """
     listed = list(observations)
-    findings = [*judge_expired(listed, registered), *judge_recreated(listed, registered, memory)]
+    findings = [*judge_expired(listed, registered, memory), *judge_recreated(listed, registered, memory)]
     findings += judge_volume(registered, memory)
     if nothing_read(listed):
         return in_order(findings)

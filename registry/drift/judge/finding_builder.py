@@ -21,6 +21,7 @@ from registry.drift.judge.model import (
     OffendingMessages,
     Registered,
     RegisteredVersion,
+    TopicMemory,
     fingerprint_of,
     make_finding,
 )
@@ -263,6 +264,12 @@ def mark_evidence(mark: Mark) -> dict[str, Any]:
     if framing == "id" and text.isdecimal():
         evidence["schema_id"] = int(text)
     return evidence
+
+
+def subject_of_topic(name: str, registered: Registered, topic: TopicMemory | None) -> str:
+    """Return the subject of a topic as a whole: one found in its messages, or that of its values; empty without one."""
+    own = registered.subjects.get(f"{name}-value")
+    return next(iter(topic.subjects if topic is not None else ()), own.name if own is not None else "")
 
 
 @dataclass(frozen=True)

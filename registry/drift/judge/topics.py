@@ -23,6 +23,7 @@ from registry.drift.judge.finding_builder import (
     moment,
     named,
     owners,
+    subject_of_topic,
 )
 from registry.drift.judge.model import JudgedFinding, Mark, Memory, Registered, RegisteredVersion, make_finding
 from registry.drift.judge.topic_observations import (
@@ -409,7 +410,9 @@ def _not_read(where: SideOfTopic) -> Iterator[JudgedFinding]:
             yield where.finding("MESSAGE_NOT_READ", parts_of(bad), names, key=mark or ("", ""), evidence=evidence)
 
 
-def judge_expired(observations: Iterable[Observation], registered: Registered) -> Iterator[JudgedFinding]:
+def judge_expired(
+    observations: Iterable[Observation], registered: Registered, memory: Memory
+) -> Iterator[JudgedFinding]:
     """Yield a finding per topic with offsets that were deleted before a scan read them."""
     by_topic: dict[str, list[OffsetsExpired]] = {}
     for gap in observations:
@@ -433,6 +436,7 @@ def judge_expired(observations: Iterable[Observation], registered: Registered) -
                 **({"expired_left_out": len(expired) - MOST_EXPIRED} if len(expired) > MOST_EXPIRED else {}),
             },
             topic=topic,
+            subject=subject_of_topic(topic, registered, memory.topics.get(topic)),
         )
 
 
@@ -460,6 +464,7 @@ def judge_recreated(
                 **{name: value for name, value in facts.items() if value not in ("", None)},
             },
             topic=remade.topic,
+            subject=subject_of_topic(remade.topic, registered, memory.topics.get(remade.topic)),
         )
 
 

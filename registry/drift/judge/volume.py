@@ -17,7 +17,7 @@ from statistics import median
 from typing import Any, Final
 
 from registry.drift.judge.field_values import confidence_of, confidence_of_new, distance
-from registry.drift.judge.finding_builder import counted, percent
+from registry.drift.judge.finding_builder import counted, percent, subject_of_topic
 from registry.drift.judge.model import (
     HOUR_MS,
     MOST_HOURS,
@@ -179,7 +179,6 @@ def _finding(
     **more: Any,
 ) -> JudgedFinding:
     name = period.topic
-    own = registered.subjects.get(f"{name}-value")
     names = {"topic": name, "change": change, "periods": len(period.before), "sure": percent(confidence)}
     evidence = {
         "topic": name,
@@ -188,7 +187,7 @@ def _finding(
         "periods": len(period.before),
         "by_day": list(_rows(period)),
     }
-    subject = next(iter(topic.subjects), own.name if own is not None else "")
+    subject = subject_of_topic(name, registered, topic)
     return make_finding(rule, names, (name,), location=name, evidence=evidence, topic=name, subject=subject, **more)
 
 
