@@ -46,7 +46,7 @@ MIN_TOPICS: Final = 5  # from which on they are compared with each other
 
 @dataclass(frozen=True)
 class _Period:
-    """Hours of a topic, and the messages of the same hours before."""
+    """Hours of a topic, and the messages of the same hours before: of weeks or of days."""
 
     topic: str
     volume: TopicVolume
@@ -54,6 +54,7 @@ class _Period:
     last: int
     messages: int
     before: tuple[int, ...]
+    of_weeks: bool
 
     @property
     def usual(self) -> float:
@@ -107,7 +108,7 @@ def _period(memory: Memory, rule: str, name: str, volume: TopicVolume, first: in
         ]
         known = [number for number in same if number is not None][:most]
         if len(known) >= least:
-            return _Period(name, volume, first, last, messages, tuple(known))
+            return _Period(name, volume, first, last, messages, tuple(known), step == WEEK)
     return None
 
 
@@ -179,7 +180,8 @@ def _finding(
     **more: Any,
 ) -> JudgedFinding:
     name = period.topic
-    names = {"topic": name, "change": change, "periods": len(period.before), "sure": percent(confidence)}
+    periods = counted(len(period.before), "week" if period.of_weeks else "day")
+    names = {"topic": name, "change": change, "periods": periods, "sure": percent(confidence)}
     evidence = {
         "topic": name,
         "change": change,

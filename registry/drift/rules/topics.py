@@ -259,7 +259,7 @@ TOPIC_RULES: Final = (
     Rule(
         "TOPIC_SILENT",
         "risk",
-        "{topic} has {change} in the {periods} weeks or days before. Confidence: {sure}.",
+        "{topic} has {change} in the {periods} before. Confidence: {sure}.",
         "Check that the producer runs and reaches the cluster, and that the job that writes the topic has started. The "
         "finding resolves after messages have come again. Acknowledge it without an end if the topic is no longer written.",
         "The same hours of the last weeks always had at least 10 messages. Also found where a batch is late.",
@@ -267,7 +267,7 @@ TOPIC_RULES: Final = (
     Rule(
         "VOLUME_CHANGED",
         "risk",
-        "The volume of {topic} changed: {change} in the {periods} weeks or days before. Confidence: {sure}.",
+        "The volume of {topic} changed: {change} in the {periods} before. Confidence: {sure}.",
         "Ask the producer's team whether the change was intended. A filter, a lost partition or a producer that is "
         "missing writes less; a loop, a replay or a second producer writes more. Acknowledge the finding without an end "
         "if the change is right.",
