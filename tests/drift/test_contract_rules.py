@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -100,6 +101,7 @@ def test_a_scan_finds_broken_rules_and_those_that_cannot_be_evaluated(
     system: Actor,
     person: Callable[[str], Actor],
     look: Callable[[str], Client],
+    api: Callable[[str], Client],
 ) -> None:
     settings.KAFKA_BOOTSTRAP, settings.SPARK_REMOTE = kafka_bootstrap, spark_remote
     topic = make_topic(kafka_bootstrap, [], partitions=1)
@@ -155,3 +157,9 @@ def test_a_scan_finds_broken_rules_and_those_that_cannot_be_evaluated(
     assert page.context["page"].result.paths == {"mail": 1}
     assert look("admin").post(url, sent | {"messages": "5001"}).status_code == 422
     assert look("reader").post(url, sent).status_code == 403
+    body = {"registry": "dev", "subject": f"{topic}-value", "expression": "message.age != 16", "messages": 10}
+    answer = api("admin").post("/api/v1/rule-trials", body, content_type="application/json")
+    assert (answer.status_code, answer.json()) == (200, json.loads(json.dumps(asdict(tried))))
+    for name, changed, status in (("reader", {}, 403), ("steward", {}, 403), ("admin", {"messages": 5001}, 422)):
+        refused = api(name).post("/api/v1/rule-trials", body | changed, content_type="application/json")
+        assert refused.status_code == status, name

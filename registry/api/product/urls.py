@@ -95,6 +95,7 @@ urlpatterns = [
     path("ghosts/adoptions", lifecycle.Adoptions.as_view()),
     path("messages/decode", usage.DecodedMessages.as_view()),
     path("replays", usage.Replays.as_view()),
+    path("rule-trials", usage.RuleTrials.as_view()),
     path("config", compatibility.Configs.as_view()),
     path("clusters", drift.Clusters.as_view()),
     path("clusters/<str:name>", drift.ClusterView.as_view()),

@@ -16,8 +16,10 @@ from registry.api.product.base import ProductView, SchemaTextField, WholeNumberF
 from registry.api.product.compatibility import ReferenceSerializer
 from registry.api.product.description import many, shape
 from registry.api.product.lifecycle import SubjectView
+from registry.drift.replay import rule_trial
 from registry.drift.replay.evidence import EvidenceLine, replay_and_weigh
 from registry.drift.replay.schema_replay import DEFAULT_MESSAGES, MOST_MESSAGES, ReplayReport
+from registry.drift.scan_context.contract_rules import TYPES
 from registry.drift.selectors.messages import ENCODINGS, MAX_HEADERS, MAX_TEXT, DecodedMessage, decode_message
 from registry.drift.services import minimum_version
 from registry.drift.usage.retirement import retirement_of
@@ -144,6 +146,37 @@ class Replays(ProductView):
         chosen: dict[str, Any] = {name: values[name] for name in ("version", "topic", "messages")}
         result = replay_and_weigh(registry_row, subject, by=self.actor, **sent, **chosen)
         return Response(result.to_dict())
+
+
+class RuleTrialSerializer(serializers.Serializer[Any]):
+    """A condition of a data contract in CEL. `tags` are those of the fields that a CEL_FIELD condition reads."""
+
+    registry = serializers.CharField(max_length=255, required=False, default="", allow_blank=True)
+    subject = serializers.CharField(max_length=1024)
+    expression = serializers.CharField(max_length=rule_trial.LONGEST)
+    type = serializers.ChoiceField(choices=TYPES, required=False, default=TYPES[0])
+    tags = serializers.ListField(
+        child=serializers.CharField(max_length=255), required=False, default=list, max_length=100
+    )
+    topic = serializers.CharField(max_length=249, required=False, default="", allow_blank=True)
+    messages = WholeNumberField(
+        min_value=1, max_value=rule_trial.MOST_MESSAGES, required=False, default=rule_trial.DEFAULT_MESSAGES
+    )
+
+
+class RuleTrials(ProductView):
+    """`/api/v1/rule-trials`."""
+
+    @extend_schema(request=RuleTrialSerializer, responses=rule_trial.RuleTrial)
+    def post(self, request: Request) -> Response:
+        """Evaluate a rule on the newest messages of the subject's topic, as a scan does.
+
+        Nothing is stored. `first` are some messages that break the rule, masked, without a value if the caller may not see
+        samples. `not_checked` counts messages by why the rule couldn't be evaluated on them.
+        """
+        values = self.valid(RuleTrialSerializer)
+        registry, subject = get_registry(values.pop("registry")).name, parse_subject(values.pop("subject"))
+        return Response(asdict(rule_trial.try_rule(registry, subject, by=self.actor, **values)))
 
 
 class ClientSerializer(serializers.Serializer[Any]):
