@@ -32,7 +32,7 @@ def migrate(spark: SparkSession, plan: Mapping[str, Any], source: str, target: s
     """
     batch = _check_places(spark, source, target)
     _ = spark.streams.active  # starts what the state data source needs from streaming
-    _set(spark, plan["old_settings"])
+    _set(spark, {**plan["old_settings"], "spark.sql.ansi.enabled": "true"})  # a value that doesn't fit is an error
     rows = _variables(spark, plan, source, batch) if "variables" in plan else _fields(spark, plan, source, batch)
     rows.write.parquet(f"{target}/rows")
     seed = spark.read.parquet(f"{target}/rows")

@@ -16,7 +16,9 @@ from typing import Any, Final
 import pytest
 
 from registry.checkpoints.plans import StateCheck, check_state, check_text, read_plan
-from registry.checkpoints.plans.migration import STARTS_NOWHERE
+from registry.checkpoints.plans.migration import STARTS_NOWHERE, USELESS
+from registry.checkpoints.plans.operator_rules import OPERATOR_RULES
+from registry.checkpoints.plans.source_rules import SOURCE_RULES
 from registry.errors import InvalidCheckpoint
 from tests.state.migrations import migrations
 from tests.state.test_operators_predicted import DESCRIPTIONS, RECORD, write
@@ -27,6 +29,14 @@ ROOT: Final = Path(__file__).parents[2]
 FIXTURES: Final = ROOT / "tests" / "checkpoints" / "fixtures"
 ROWS: Final = migrations()
 RECORDED: Final = {row["name"]: row for row in RECORD["rows"]}
+#: rules of changes that a migration carries the state over, if it has what the next release needs
+HELPS: Final = (
+    "STATE_KEY_CHANGED",
+    "STATE_VALUE_CHANGED",
+    "KEY_MEANING_CHANGED",
+    "VALUE_MEANING_CHANGED",
+    "SESSION_CHANGED",
+)
 NASTY: Final = 'x\'"""\n\\\nimport os; os._exit(3)  #\u202e{0}'
 
 
@@ -162,7 +172,7 @@ def test_every_restart_that_is_not_safe_has_a_way_out_or_says_what_is_lost(tmp_p
         ("aggregation: a grouping key added", "the key j isn't in the old state"),
         ("aggregation: a filter added before it", "the state was made of other rows"),
         ("deduplication: a column added", "the key j isn't in the old state"),
-        ("join: a column added on the left", "a script can't write the state of stream-stream join"),
+        ("join: a column added on the left", "no script can write the state of this operator (stream-stream join)"),
         ("source: a second one added by a union", "the offsets belong to other sources"),
     ],
 )
@@ -185,8 +195,18 @@ def test_the_report_says_why_there_is_no_script(name: str, says: str, tmp_path: 
 def test_the_report_says_what_a_script_can_not_carry_over(name: str, says: str, tmp_path: Path) -> None:
     report = checked(name, tmp_path)
     assert report
-    assert f"The old state doesn't determine {says}: lost before the restart, begun anew." in check_text(report)
+    assert f"The old state doesn't have {says}: there, rows from before the migration don't count." in check_text(
+        report
+    )
     assert f"STARTS_EMPTY = {[says]!r}" in report.script
+
+
+def test_for_each_rule_it_is_decided_whether_a_migration_helps() -> None:
+    """A new rule of operators or sources joins one of the two."""
+    rules = [*OPERATOR_RULES.values(), *SOURCE_RULES.values()]
+    assert {rule.id for rule in rules if rule.effect != "note"} == {
+        *(rule.id for rule in rules if rule.id in USELESS), *HELPS
+    }  # fmt: skip
 
 
 def test_hostile_names_are_literals_in_a_script(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ STARTS_NOWHERE: Final = frozenset(
     }
 )
 #: rules of changes after which old state or old offsets are of no use
-_USELESS: Final[Mapping[str, str]] = {
+USELESS: Final[Mapping[str, str]] = {
     **dict.fromkeys(STARTS_NOWHERE, "Spark doesn't start the next release on any checkpoint"),
     **dict.fromkeys(("CHECKPOINT_DAMAGED", "SCHEMA_FILE_MISSING"), "the checkpoint is damaged"),
     **dict.fromkeys(("SOURCES_ADDED_OR_REMOVED", "SOURCE_KIND_CHANGED"), "the offsets belong to other sources"),
@@ -57,6 +57,7 @@ _USELESS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("OTHER_GROUPS_KEPT", "WATERMARK_REMOVED"), "the old state lacks groups that the next release keeps"
     ),
+    "ASYNC_PROGRESS_REPEATS": "the offsets are older than the output",
     "ROWS_OF_STATE_CHANGED": "the state was made of other rows",
     **dict.fromkeys(("SINK_FOLDER_CHANGED", "SINK_FORMAT_CHANGED"), "the output so far is in another place or form"),
     "STATE_ADDED": "the checkpoint has no state",
@@ -73,6 +74,7 @@ _FIELDS: Final[Mapping[str, tuple[tuple[str, object], ...]]] = {
 }
 _CALL: Final = re.compile(r"(?P<name>\w+)\((?P<argument>.*)\)")
 _CAST: Final = re.compile(r"cast\((?P<inner>.*) as (?P<type>[a-z]+(?:\(\d+,\d+\))?)\)")
+_TIME_ZONE: Final = "spark.sql.session.timeZone"
 _WHOLE: Final = ("byte", "short", "integer", "long")
 
 
@@ -97,8 +99,11 @@ def make_migration(checkpoint: Checkpoint, state: StoredState, plan: StatePlan, 
         return Migration(why_not=str(reason))
     recorded = checkpoint.settings[-1].settings if checkpoint.settings else {}
     old = {**recorded, CHECKPOINT_FORMAT: str(checkpoint.format_version or 1)}
-    planned = {name: value for name, value in plan.settings.items() if name.startswith("spark.sql.")}
-    settings = {"old_settings": old, "settings": {**old, **planned}}
+    if plan.query and _TIME_ZONE in plan.query.settings:
+        old[_TIME_ZONE] = plan.query.settings[_TIME_ZONE]
+    new = {name: value for name, value in plan.settings.items() if name.startswith("spark.sql.")}
+    changed = {name: value for name, value in new.items() if old.get(name) != value}
+    settings = {"old_settings": old, "settings": changed}
     whole = {"operator": state.operator.number, **document, **settings}
     return Migration(_script(checkpoint.path, whole, lost), lost)
 
@@ -107,7 +112,7 @@ def _document(
     checkpoint: Checkpoint, state: StoredState, plan: StatePlan, report: StateCheck
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     rules = [item.rule for item in (*report.changes, *(each for one in report.variables for each in one.changes))]
-    useless = next((reason for rule, reason in _USELESS.items() if rule in rules), None)
+    useless = next((reason for rule, reason in USELESS.items() if rule in rules), None)
     if useless:
         raise _Impossible(useless)
     if len(checkpoint.operators) != 1 or len(plan.operators or (1,)) != 1:
@@ -135,7 +140,7 @@ def _of_operator(
         raise _Impossible("the checkpoint is damaged")
     for operator in (stored, planned):
         if operator.name not in _SEEDED:
-            raise _Impossible(f"a script can't write the state of {operator.description}")
+            raise _Impossible(f"no script can write the state of this operator ({operator.description})")
     if planned.name == "dedupeWithinWatermark" and stored.name != planned.name:
         raise _Impossible("the old state has no times at which keys expire")
     recorded = checkpoint.settings[-1].settings if checkpoint.settings else {}

@@ -194,4 +194,6 @@ def _migration_way(migration: Migration) -> WayOut:
 
 
 def _loss(lost: Sequence[str]) -> str:
-    return f" The old state doesn't determine {first_few(lost)}: lost before the restart, begun anew." if lost else ""
+    if not lost:
+        return ""
+    return f" The old state doesn't have {first_few(lost)}: there, rows from before the migration don't count."
