@@ -11,10 +11,9 @@ from typing import Any, Final
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from schemadesk_spark.connect import describe_remote
 from schemadesk_spark.expressions import items
 from schemadesk_spark.plan import Plan, children, name_of, walk
-from schemadesk_spark.planning import physical_plan
+from schemadesk_spark.planning import describe_remote, physical_plan
 
 #: the version of the document's form
 FORMAT: Final = 1
@@ -69,7 +68,7 @@ def describe(
     them here. With `topic_ids`, Kafka is asked for the ids of the topics: a topic that is deleted and created again has
     another. A DataFrame of Spark Connect is analysed by a local Spark. Raises ValueError for anything else.
     """
-    given: dict[str, Any] = {
+    start: dict[str, Any] = {
         "output_mode": output_mode,
         "sink": sink,
         "settings": {name: str(value) for name, value in (settings or {}).items()},
@@ -79,7 +78,7 @@ def describe(
     }
     own = getattr(query, "__dict__", {})  # a DataFrame also has its columns as attributes
     if "_jsq" in own:
-        return _of_running(query, given)
+        return _of_running(query, start)
     if "_jdf" not in own and "_plan" not in own:
         raise ValueError(
             "describe needs a DataFrame or a StreamingQuery; with Spark Connect, describe the DataFrame before its start"
@@ -87,19 +86,19 @@ def describe(
     if not query.isStreaming:
         raise ValueError("the DataFrame isn't streaming: it has no source that was read with readStream")
     if "_jdf" in own:
-        return described(query.sparkSession, query._jdf.queryExecution().analyzed(), **given)
-    return describe_remote(query, _settings(query.sparkSession), given)
+        return described(query.sparkSession, query._jdf.queryExecution().analyzed(), **start)
+    return describe_remote(query, _settings(query.sparkSession), start)
 
 
-def _of_running(query: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+def _of_running(query: Any, start: Mapping[str, Any]) -> dict[str, Any]:
     """Return the description of a StreamingQuery, with Spark's ids of it."""
     from pyspark.sql import SparkSession
 
     session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
     stream = query._jsq.streamingQuery()
-    mode = given["output_mode"] or stream.outputMode().toString()
-    sink = given["sink"] or _sink(stream.sink().toString())
-    values = described(session, stream.analyzedPlan(), **{**given, "output_mode": mode, "sink": sink})
+    mode = start["output_mode"] or stream.outputMode().toString()
+    sink = start["sink"] or _sink(stream.sink().toString())
+    values = described(session, stream.analyzedPlan(), **{**start, "output_mode": mode, "sink": sink})
     return {**values, "query_id": str(query.id), "run_id": str(query.runId)}
 
 

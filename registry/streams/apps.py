@@ -15,8 +15,7 @@ class StreamsConfig(AppConfig):
         """Register Spark state as evidence for versions and as a check of promotions."""
         from registry import hooks
         from registry.promotions.hook_points import CheckProvider
-        from registry.streams.release_checks import restart_checks
-        from registry.streams.subject_usage import state_checks, state_evidence
+        from registry.streams.subject_usage import restart_checks, state_checks, state_evidence
         from registry.subjects.usage.evidence import EvidenceProvider
 
         hooks.version_evidence.register("state", EvidenceProvider("state", state_evidence))

@@ -91,17 +91,17 @@ def find_query(query: str, *, by: Actor, registry: str = "", action: str = READ)
     rows = (
         StreamQuery.objects.visible_to(by, action).filter(condition).select_related("registry").order_by("path", "id")
     )
-    found = list(rows.filter(registry__name=registry) if registry else rows) if path else []
-    found = [row for row in found if row.path == path] or found
-    if not found:
+    queries = list(rows.filter(registry__name=registry) if registry else rows) if path else []
+    queries = [row for row in queries if row.path == path] or queries
+    if not queries:
         where = f" in {registry}" if registry else ""
         raise NotFound(
             f"There is no streaming query {query[:200]!r}{where}. Scan its checkpoint first.", query=query[:200]
         )
-    if len(found) > 1:
-        paths = first_few([f"{row.path} (number {row.pk}, {row.registry.name})" for row in found])
+    if len(queries) > 1:
+        paths = first_few([f"{row.path} (number {row.pk}, {row.registry.name})" for row in queries])
         raise InvalidInput(f"Several queries are named {query[:200]!r}: {paths}. Give the path or the number.")
-    return found[0]
+    return queries[0]
 
 
 def keep_description(*, description: Any, by: Actor, query: str = "", registry: str = "") -> KeptDescription:
@@ -125,13 +125,13 @@ def keep_description(*, description: Any, by: Actor, query: str = "", registry: 
         StreamQuery.objects.select_for_update().get(pk=row.pk)
         stored = list(row.descriptions.all())
         # One of a run that ended may arrive again, late; one without a run can only repeat the newest.
-        known = stored if description.get("run_id") else stored[:1]
-        same = next((each for each in known if each.text == text), None)
+        repeatable = stored if description.get("run_id") else stored[:1]
+        same = next((former for former in repeatable if former.text == text), None)
         if same is not None:
             return KeptDescription(row.pk, same.pk, is_new=False)
         record(by=by, why=f"describe the running query at {row.path[:200]}")
         made = row.descriptions.create(sent_by=by.name, text=text)
-        row.descriptions.filter(pk__in=[each.pk for each in stored[KEPT - 1 :]]).delete()
+        row.descriptions.filter(pk__in=[former.pk for former in stored[KEPT - 1 :]]).delete()
     return KeptDescription(row.pk, made.pk, is_new=True)
 
 

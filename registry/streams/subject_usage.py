@@ -1,12 +1,13 @@
 """Streaming queries that use a subject: those that read it, and those whose state carries one of its versions.
 
-A check of promotions says whether that state can follow: what a restart built on the new version meets.
+A check of promotions says whether that state can follow: what a restart built on the new version meets. Another says
+whether queries that are released with a version can be restarted.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -14,14 +15,20 @@ from typing import Any, Final
 
 from django.db.models import F, Max, Q
 
+from registry.access.roles import Actor, require
 from registry.checkpoints.model import EVOLVING
-from registry.errors import InvalidSchema
+from registry.checkpoints.plans import StateCheck, StatePlan, read_plan
+from registry.checkpoints.plans.model import LABELS, VERDICTS
+from registry.errors import InvalidSchema, SchemadeskError
 from registry.formats import format_of
 from registry.formats.policies.spark_state import StateChange, schema_changes
 from registry.formats.policies.spark_state.rules import EFFECTS
 from registry.formats.policies.spark_state.struct_types import StructType, spark_json
-from registry.promotions.plan.types import PASS, WARN, Check, PlanStep
-from registry.streams.models import CarriedVersion, QueryInput
+from registry.promotions.hook_points import JobRelease
+from registry.promotions.plan.types import FAIL, PASS, SKIPPED, WARN, Check, PlanStep
+from registry.streams.descriptions import find_query
+from registry.streams.models import CarriedVersion, QueryInput, StreamQuery
+from registry.streams.services import checked_restart, known_checkpoint_location
 from registry.streams.spark_shapes import spark_shape, structs_of
 from registry.subjects.models import Registry
 from registry.subjects.usage.evidence import Evidence
@@ -232,3 +239,60 @@ def changes_to_follow(row: CarriedVersion, shape: StructType) -> tuple[StateChan
         return schema_changes(before, {"type": "struct", "fields": fields}, has_evolution=is_avro)
     except InvalidSchema:
         return None  # a type that Spark itself has no name for
+
+
+RESTART: Final = "restart"
+#: changes that a sentence names, the worst ones
+MAX_CHANGES: Final = 3
+_UNSURE: Final = "Run the restart check for the whole report, and decide before the release."
+
+
+def restart_checks(target: Registry, releases: Sequence[JobRelease], by: Actor) -> list[Check]:
+    """Return a check for each release of a query of the target; its checkpoint is read.
+
+    One that can't be read isn't checked. Raises NotSignedIn, NotAllowed, NotFound, InvalidInput, InvalidSchema.
+    """
+    require(by, "state.check", registry=target.name)
+    planned = [(find_query(release.query, by=by, registry=target.name), _plan(release)) for release in releases]
+    return [_restart_check(query, plan) for query, plan in planned]
+
+
+def _plan(release: JobRelease) -> StatePlan:
+    try:
+        return read_plan(release.description)
+    except InvalidSchema as error:
+        raise InvalidSchema(f"The description of {release.query[:200]}: {error.placed}") from None
+
+
+def _restart_check(query: StreamQuery, plan: StatePlan) -> Check:
+    name = f"restart of {query.path}"
+    try:
+        report = checked_restart(known_checkpoint_location(query.path), plan)
+    except SchemadeskError as error:
+        return Check(RESTART, name, SKIPPED, f"{query.path}: Not checked. {error.placed}", _UNSURE)
+    compared = report.notes[:1] if plan.query and plan.running is None else ()
+    sentence = " ".join([f"{query.path}: {LABELS[report.verdict]}.", *_sentences(report), *compared])
+    if report.is_fine:
+        return Check(RESTART, name, PASS, sentence)
+    if report.verdict == "not checked":
+        return Check(RESTART, name, SKIPPED, sentence, _UNSURE)
+    cures = dict.fromkeys(_capital(item.remedy) for item in _worst(report))
+    return Check(RESTART, name, FAIL, sentence, " ".join(cures) or _UNSURE)
+
+
+def _sentences(report: StateCheck) -> Iterator[str]:
+    """Yield the verdict, the worst changes and the error class."""
+    yield report.sentence if report.verdict == "not checked" else VERDICTS[report.verdict]
+    yield from (_capital(item.message) for item in _worst(report))
+    if report.error:
+        yield f"Spark's error: {report.error}."
+
+
+def _worst(report: StateCheck) -> list[StateChange]:
+    """Return the changes that decide the verdict."""
+    changes = [*report.changes, *(item for variable in report.variables for item in variable.changes)]
+    return [item for item in changes if item.effect == report.verdict][:MAX_CHANGES]
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."

@@ -219,9 +219,9 @@ class QueryDescriptions(ProductView):
 
         Restart checks compare the next version with the newest one. The call is idempotent.
         """
-        kept = keep_description(by=self.actor, **self.valid(DescriptionSerializer))
-        body = body_of(KEPT, kept, url=f"/ui/queries/{kept.query}")
-        return Response(body, status=201 if kept.is_new else 200)
+        stored = keep_description(by=self.actor, **self.valid(DescriptionSerializer))
+        body = body_of(KEPT, stored, url=f"/ui/queries/{stored.query}")
+        return Response(body, status=201 if stored.is_new else 200)
 
 
 class QueryVariables(ProductView):
