@@ -117,13 +117,13 @@ def edited_field(registry: Registry, subject: SubjectName, path: str) -> EditedF
             unread.append(row.version)
     history.append((chosen[-1].version, newest))
     outline = schema_engine.outline(newest)
-    found, names = _found(outline, path)
+    outline_row, names = _row_at(outline, path)
     config = effective_config(registry, subject)
     edits = tuple(_edit(history, config, path, edit) for edit in format_of(newest.schema_type).field_edits)
-    return EditedField(path, found, names, outline, history, config, tuple(unread), edits)
+    return EditedField(path, outline_row, names, outline, history, config, tuple(unread), edits)
 
 
-def _found(outline: Sequence[OutlineField], path: str) -> tuple[OutlineField, tuple[str, ...]]:
+def _row_at(outline: Sequence[OutlineField], path: str) -> tuple[OutlineField, tuple[str, ...]]:
     """Return the field's row and the names from the root to it. Raises NotFound."""
     names: list[str] = []
     for row in outline:
@@ -181,14 +181,14 @@ def _direction(edited: EditedField, item: EditedSchema, direction: Direction) ->
     """Return the effect on one reading direction, by the rules for all versions and the data of the newest one."""
     if item.levels is None or item.schema is None:
         return item.unknown
-    found = [part for row in item.levels.matrix for part in (row.forward if direction == "FORWARD" else row.backward)]
-    breaks = _first(found, DECISIVE["confluent"])
+    items = [part for row in item.levels.matrix for part in (row.forward if direction == "FORWARD" else row.backward)]
+    breaks = _first(items, DECISIVE["confluent"])
     if breaks:
         return item.effect("breaks", f"Version {breaks.against_version}: {breaks.message}.")
     proved = _proved(edited, item, item.schema, direction)
     if proved is not None:
         return proved
-    lost = _first(found, {"value loss"}) or _first(found, {"warning"})
+    lost = _first(items, {"value loss"}) or _first(items, {"warning"})
     sentence = f"{lost.message[:1].upper()}{lost.message[1:]}." if lost else _lost(edited.row, item.edit, direction)
     return item.effect("care" if sentence else "fine", sentence)
 

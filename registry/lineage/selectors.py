@@ -182,8 +182,8 @@ class _LineageBuilder:
         for query, registry, name, sent_at in sinks:
             number = f"query:{query}"
             if name.strip() and number in self.nodes:
-                known = self.nodes[number]
-                self.nodes[number] = replace(known, unknowns=tuple(code for code in known.unknowns if code != "sink"))
+                unknowns = tuple(code for code in self.nodes[number].unknowns if code != "sink")
+                self.nodes[number] = replace(self.nodes[number], unknowns=unknowns)
                 self.add(LineageNode(f"sink:{query}", "sink", name, registry, str(query), seen_at=sent_at))
                 self.link(number, f"sink:{query}", "description", sent_at)
 

@@ -40,7 +40,6 @@ from registry.formats.protobuf import (
 from registry.formats.protobuf.compiler import MAIN
 from registry.formats.protobuf.diff import diff_schemas
 from registry.formats.protobuf.empirical_check import find_witness
-from registry.formats.protobuf.field_edits import edit_field
 from registry.formats.protobuf.file_descriptors import descriptor_set, fingerprint, is_encoded, serialized
 from registry.formats.protobuf.model import Schema
 from registry.formats.protobuf.options import Options
@@ -161,7 +160,7 @@ class ProtobufFormat(SchemaFormat):
 
     def edit_field(self, schema: ParsedSchema, path: str, edit: FieldEdit) -> Edit:
         """Return the text with the field changed in its message. Raises InvalidSchema."""
-        return edit_field(_model(schema), path, edit)
+        return schema_outline.edit_field(_model(schema), path, edit)
 
     def lint(self, parsed: ParsedSchema) -> tuple[LintFinding, ...]:
         """Return advice on the schema alone, warnings first; it affects no verdict."""

@@ -9,12 +9,13 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
 
 from registry.errors import InvalidSchema
-from registry.formats.base import OutlineField
+from registry.formats.base import Edit, FieldEdit, OutlineField
 from registry.formats.lint import LintViolation, in_style, is_lower_snake, is_pascal, looks_like_money, looks_personal
 from registry.formats.protobuf.compiler import KNOWN_NAMES
 from registry.formats.protobuf.findings import default_text
 from registry.formats.protobuf.model import Enum, Field, Message, Schema, full_label
 from registry.formats.protobuf.options import META, Options, meta_files, pool_of
+from registry.formats.protobuf.text.positions import Editor, NoPlace
 from registry.formats.protobuf.text.printer import print_file
 from registry.formats.tags import FIELD, RECORD, Entity, EntityTags, TagChange, joined
 
@@ -328,3 +329,51 @@ def _enum(enum: Enum) -> Iterator[LintViolation]:
     if zero is not None and not enum.is_closed and not zero.upper().endswith(("UNSPECIFIED", "UNKNOWN")):
         values = {"name": zero, "prefix": in_style(enum.name, "UPPER_CASE")}
         yield LintViolation("ZERO_NOT_UNSPECIFIED", f"{enum.local_name}.{zero}", f"{enum.pointer}/values/0", values)
+
+
+#: the path of a field's name within its descriptor
+_NAME: Final = 1
+
+
+def edit_field(schema: Schema, path: str, edit: FieldEdit) -> Edit:
+    """Return the text with the field at a path changed, and a title. Raises InvalidSchema."""
+    row = next((row for row in outline(schema) if row.path == path), None)
+    if row is None:
+        raise InvalidSchema(f"The schema has no field {path}.")
+    message, field = _declared(schema, row)
+    if field.source is not None:
+        raise InvalidSchema(f"{row.name} is declared in the referenced schema {field.source}: change it there.")
+    if field.kind == "group" and edit != "remove":
+        raise InvalidSchema(f"{row.name} is a group, whose type and name are one declaration.")
+    editor = Editor(schema)
+    try:
+        title = _edit(editor, message, field, edit)
+        return Edit(title, editor.text())
+    except NoPlace:
+        raise InvalidSchema(f"The declaration of {row.name} can't be edited.") from None
+
+
+def _declared(schema: Schema, row: OutlineField) -> tuple[Message, Field]:
+    """Return the message and the field of a row of the outline. Raises InvalidSchema."""
+    name = row.name.strip("[]")
+    message = schema.messages.get(row.entity.removesuffix(f".{name}"))
+    field = message.numbered(row.number) if message is not None and row.number is not None else None
+    if message is None or field is None:
+        raise InvalidSchema(f"The declaration of {row.name} can't be found.")
+    return message, field
+
+
+def _edit(editor: Editor, message: Message, field: Field, edit: FieldEdit) -> str:
+    """Change the declaration, and return a title. Raises NoPlace."""
+    if edit == "remove":
+        is_alone = field.oneof is not None and len(message.oneofs[field.oneof].numbers) == 1
+        editor.delete(message.oneofs[field.oneof].pointer if is_alone and field.oneof else field.pointer)
+        return f'remove "{field.name}"'
+    if edit == "rename":
+        editor.replace(*editor.place(field.pointer, _NAME), f"{field.name}_renamed")
+        return f'rename "{field.name}" to "{field.name}_renamed", with the same number'
+    kind = "string" if field.kind == "double" and not field.is_map else "double"
+    label = "repeated" if field.is_repeated else field.label
+    begin, end = editor.place(field.pointer)[0], editor.place(field.pointer, _NAME)[0]
+    editor.replace(begin, end, f"{label} {kind} ".lstrip())
+    return f'make "{field.name}" a {kind}'
