@@ -33,7 +33,7 @@ from registry.pipeline.workers.message_reader import MOST_RANGES
 from registry.pipeline.workers.value_ranks import lot_of, smallest
 
 MOST_OFFSETS: Final = 5
-MOST_BROKEN: Final = 20  # positions of messages that break a rule
+MOST_BROKEN: Final = 1_000  # positions of messages that break a rule
 MOST_SHAPES: Final = 200
 MOST_REASONS: Final = 20  # per place of bad bodies; more are counted without their reason
 LONGEST_REASON: Final = 700  # characters: a schema's names may have any length

@@ -17,6 +17,7 @@ from registry.drift.models import Finding, Source
 from registry.drift.replay.rule_trial import try_rule
 from registry.drift.scan_context.contract_rules import conditions_of
 from registry.drift.scan_context.versions import writers_for
+from registry.drift.selectors.finding_offsets import finding_offsets
 from registry.errors import NotAllowed
 from registry.formats.personal_data import MASK
 from registry.subjects.policy.data_contracts import read_rule_set
@@ -138,6 +139,8 @@ def test_a_scan_finds_broken_rules_and_those_that_cannot_be_evaluated(
     assert (adult.severity, adult.count, adult.subject_name) == ("break", 2, f"{topic}-value")
     assert adult.evidence["example"] == [{"partition": 0, "offset": 40}, {"partition": 0, "offset": 42}]
     assert adult.evidence["samples"][0]["offset"] == 40
+    offsets = finding_offsets(adult.pk, by=system)
+    assert (offsets.listed, [item.first_offset for item in offsets.ranges]) == (2, [40, 42])
     assert (address.severity, address.count, address.evidence["paths"]) == ("notice", 1, ["mail (1)"])
     assert "ada" not in json.dumps([adult.evidence, address.evidence]), "the fields are personal data"
     typo = found["CONTRACT_RULE_NOT_CHECKED", "typo"]

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from registry.drift.judge.finding_builder import SideOfTopic, mark_evidence, mark_words, owners, share_of
+from registry.drift.judge.finding_builder import (
+    SideOfTopic,
+    mark_evidence,
+    mark_words,
+    offending_at,
+    owners,
+    share_of,
+)
 from registry.drift.judge.model import JudgedFinding, Mark, Memory, Registered, RegisteredVersion
 from registry.drift.judge.topic_observations import (
     SIDES,
@@ -73,7 +81,7 @@ def _of_rule(
         shown: dict[str, Any] = {"example": _examples(result)}
         if result.paths:
             shown["paths"] = [f"{path} ({number:,})" for path, number in result.paths.items()]
-        yield where.finding(
+        finding = where.finding(
             "CONTRACT_RULE_BROKEN",
             parts,
             {**names, "share": share_of(result.broken, result.messages), "effect": _effect(rule)},
@@ -82,6 +90,8 @@ def _of_rule(
             count=result.broken,
             **about,
         )
+        places = [(partition, offset, offset) for partition, offset in result.first]
+        yield finding if finding.offending else replace(finding, offending=offending_at(places))
     if result.not_checked:
         number = sum(result.not_checked.values())
         most = dict(sorted(result.not_checked.items(), key=lambda item: (-item[1], item[0])))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 LARGEST = 65_536  # bytes of a message
 MOST_SECONDS = 30.0  # of a processor, per schema and task: its rules have equal shares
-FIRST = 5  # positions of broken messages
+FIRST = 200  # positions of broken messages
 MOST_KEPT = 20  # reasons, and paths of fields
 LONGEST_REASON = 300
 NO_LIBRARY = "the Spark workers' Python has no cel_expr_python; install it"
