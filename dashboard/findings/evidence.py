@@ -332,9 +332,7 @@ def _listed(
         notes.append(gettext("Of values only orders of magnitude, lengths and years are stored."))
     if is_of_more and key in ("partitions", "samples"):
         notes.append(
-            gettext(
-                "Covers all messages written with the same schema. Which of them the finding is about isn’t recorded."
-            )
+            gettext("Covers all messages written with the same schema, also those that the finding isn’t about.")
         )
     table = rows_table(title, drawn, tuple((str(label), name) for label, name in COLUMNS[kind]), note=" ".join(notes))
     if kind is value_types.PartitionRow:

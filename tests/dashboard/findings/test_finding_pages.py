@@ -556,7 +556,7 @@ def test_every_offset_is_shown_with_its_own_reason_and_that_of_others_is_not_kno
 
 def test_positions_of_more_messages_than_a_finding_is_about_say_so() -> None:
     rows = [{"partition": 0, "first_offset": 1, "last_offset": 9, "messages": 9}]
-    words = "Which of them the finding is about isn’t recorded"
+    words = "also those that the finding isn’t about"
     for rule, messages, is_said in (
         ("FIELD_MISSING", 3, True),
         ("FIELD_MISSING", 9, False),
