@@ -38,6 +38,10 @@ class WeighedCache(Generic[Value]):
                 self._entries[key] = value
         return value
 
+    def __contains__(self, key: Hashable) -> bool:
+        with self._lock:
+            return key in self._entries
+
     def clear(self) -> None:
         """Remove everything."""
         with self._lock:

@@ -10,6 +10,7 @@ from unittest import mock
 
 import pytest
 from django.db import DataError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from registry.access.roles import Actor
 from registry.errors import (
@@ -30,6 +31,7 @@ from registry.subjects.policy.effective_policy import (
     effective_mode,
     scope_settings_for_many,
 )
+from registry.subjects.registration import registration
 from registry.subjects.registration.locks import pipelined
 from registry.subjects.registration.submission import (
     RegistrationFacts,
@@ -497,6 +499,37 @@ def test_what_is_read_before_a_registration_has_as_many_schemas_whatever_its_sub
             cursor.execute(read)
             counts.append(cursor.fetchone()[0] - before)
     assert counts == [counts[0]] * len(counts)
+
+
+@pytest.mark.requirement("GOO-1")
+@pytest.mark.parametrize("normalize", [False, True])
+def test_a_text_that_is_likely_new_is_looked_for_under_the_locks_alone(
+    dev: Registry, register: Register, system: Actor, monkeypatch: pytest.MonkeyPatch, normalize: bool
+) -> None:
+    """It is if the last text that was never parsed here was new; one that isn't new all the same is found."""
+    monkeypatch.setattr(registration.UNSEEN_TEXTS, "are_new", False)
+    parsed_schemas.forget()
+    set_config(registry="dev", subject=ORDERS, by=system, normalize=normalize)
+    before = {**PLAIN, "b": 1, "a": 2}, {**WIDER, "b": 1, "a": 2}
+    again = tuple({**schema, "a": 2, "b": 1} for schema in (PLAIN, WIDER)) if normalize else before
+
+    def ways(schema: dict[str, Any]) -> tuple[int, bool, bool]:
+        """The version, and whether it was looked for without a lock, and under the locks."""
+        with CaptureQueriesContext(connection) as queries:
+            done = register("orders", schema)
+        told = " ".join(query["sql"] for query in queries)
+        return done.version, "AS twin" in told, "pg_advisory_xact_lock_shared" in told
+
+    assert ways(before[0]) == (1, True, True)
+    assert ways(before[1]) == (2, False, True)
+    parsed_schemas.forget()
+    assert ways(again[0]) == (1, False, True), "another process has registered it"
+    parsed_schemas.forget()
+    assert ways(again[1]) == (2, True, False)
+    assert ways({**PLAIN, "doc": "newer"}) == (3, True, True)
+    assert ways(again[1]) == (2, True, False), "it was parsed not long ago"
+    assert SchemaVersion.objects.count() == 3
+    assert Context.objects.get(registry=dev, name=".").next_schema_id == 4
 
 
 @pytest.mark.requirement("GOO-3")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from registry.access.roles import Actor, require
 from registry.errors import (
@@ -62,7 +62,7 @@ from registry.subjects.registration.submission import (
     with_tags,
 )
 from registry.subjects.versions.lookup import get_registry
-from registry.subjects.versions.parsed_schemas import keep_parsed, parse_stored
+from registry.subjects.versions.parsed_schemas import is_parsed, keep_parsed, parse_stored
 from registry.subjects.versions.qualified_names import SubjectName
 from registry.subjects.versions.versions import Standing, VersionInfo, info_of_new, joined_standing, parse_version
 
@@ -184,6 +184,19 @@ class RegisteredVersion:
     info: VersionInfo | None = field(default=None, compare=False)
 
 
+@dataclass
+class UnseenTexts:
+    """Whether texts that were never parsed here are likely new versions: as the last one was.
+
+    A client that adds versions goes on with that, and a fleet that starts repeats what is registered.
+    """
+
+    are_new: bool = False
+
+
+UNSEEN_TEXTS: Final = UnseenTexts()
+
+
 def register_version(
     *,
     registry: str | Registry,
@@ -204,6 +217,8 @@ def register_version(
     propagate_tags: bool = False,
 ) -> RegisteredVersion:
     """Add a version to a subject, or return the existing one with this schema, in any mode.
+
+    An existing one is looked for without a lock first, unless the text is likely new.
 
     `registry` is its name, or its row if the caller has read it. An empty text repeats the latest version's schema. If
     `metadata` or `rule_set` is None, the previous version's is used. `version` is the next one (0), the latest if it
@@ -227,7 +242,8 @@ def register_version(
     if not release:  # the references of a release were checked in its source
         require_references(Visible(registry_row, by), references, context=subject.context)
     contract = read_metadata(metadata), read_rule_set(rule_set)
-    submission = None
+    submission, is_direct = None, schema_id is None and not release
+    is_unseen = is_direct and not references and not is_parsed(schema_type, text)
     if text.strip():
         submission = _prepare(registry_row, subject, text, schema_type, references, *contract, is_new=schema_id is None)
     request = replace(request, propagate_tags=propagate_tags)
@@ -238,10 +254,15 @@ def register_version(
         request = replace(request, is_tagged=True, version=version or LATEST)
     if force and not release:  # the force of a release is the permission of its approver, who overrode the level
         require(by, "version.force", registry=registry_row.name, subject=subject.qualified)
-    canonical, there = _registered_before(registry_row, subject, submission, request) if submission else ("", None)
-    if there is not None:
-        return there
-    return _hold_and_register(registry_row, subject, submission, canonical, contract, request, by)
+    canonical, there = "", None
+    if submission and is_unseen and UNSEEN_TEXTS.are_new:
+        canonical = submission.canonical(normalize=bool(request.normalize))
+    elif submission:
+        canonical, there = _registered_before(registry_row, subject, submission, request)
+    done = there or _hold_and_register(registry_row, subject, submission, canonical, contract, request, by)
+    if is_unseen:
+        UNSEEN_TEXTS.are_new = done.created
+    return done
 
 
 @retried

@@ -61,6 +61,11 @@ def parse_measured(
     return _cache.get((schema_type, text, is_new), lambda: schema_engine.parse(schema_type, text, is_new=is_new))
 
 
+def is_parsed(schema_type: str, text: str) -> bool:
+    """Return whether a new text without references was parsed here not long ago."""
+    return (schema_type, text, True) in _cache
+
+
 @dataclass(frozen=True)
 class _Stored:
     """A stored definition as a cache key: its content and references are compared, not the graph itself.

@@ -12,6 +12,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from registry.subjects.registration.registration import UNSEEN_TEXTS
+from registry.subjects.versions import parsed_schemas
+
 CONTENT = "application/vnd.schemaregistry.v1+json"
 V1 = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
 V2 = {**V1, "fields": [*V1["fields"], {"name": "note", "type": ["null", "string"], "default": None}]}
@@ -421,7 +424,14 @@ def test_what_clients_ask_all_the_time_is_cheap(fill: Callable[[int], Client]) -
     assert {call: number for call, number in found.items() if number > HOT[call]} == {}
 
 
-def test_a_registration_takes_five_statements(fill: Callable[[int], Client]) -> None:
-    """It looks for the schema; locks the subject and reads its situation; locks the counter and adds the version."""
+@pytest.mark.parametrize(("is_likely_new", "statements"), [(False, 5), (True, 4)])
+def test_a_registration_takes_five_statements_at_most(
+    fill: Callable[[int], Client], monkeypatch: pytest.MonkeyPatch, is_likely_new: bool, statements: int
+) -> None:
+    """It looks for the schema, unless it is likely new; locks the subject and reads its situation; locks the counter
+    and adds the version.
+    """
     client = fill(2)
-    assert cost(client, "POST", "/subjects/s1/versions", json.dumps({"schema": order(9)})) == 5
+    parsed_schemas.forget()
+    monkeypatch.setattr(UNSEEN_TEXTS, "are_new", is_likely_new)
+    assert cost(client, "POST", "/subjects/s1/versions", json.dumps({"schema": order(9)})) == statements
