@@ -111,7 +111,7 @@ def make_migration(checkpoint: Checkpoint, state: StoredState, plan: StatePlan, 
 def _document(
     checkpoint: Checkpoint, state: StoredState, plan: StatePlan, report: StateCheck
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    rules = [item.rule for item in (*report.changes, *(each for one in report.variables for each in one.changes))]
+    rules = [item.rule for item in (*report.changes, *(change for one in report.variables for change in one.changes))]
     useless = next((reason for rule, reason in USELESS.items() if rule in rules), None)
     if useless:
         raise _Impossible(useless)
@@ -164,13 +164,13 @@ def _of_operator(
         {"from": _key(name, old_keys), "type": spark_json(field.type)}
         for name, field in zip(names, key.fields, strict=True)
     ]
-    kept = {each["from"] for each in keys}
+    kept = {key["from"] for key in keys}
     may_merge = len(kept) < len(old_keys) or any(
-        each["type"] != spark_json(old_key.fields[each["from"]].type) for each in keys
+        key["type"] != spark_json(old_key.fields[key["from"]].type) for key in keys
     )
     types = [spark_json(field.type) for field in value.fields]
     fields, lost = ([], []) if planned.name == "dedupe" else _state_fields(before, planned, types, stored)
-    merges = may_merge and all(each["merge"] for each in fields)
+    merges = may_merge and all(field["merge"] for field in fields)
     if len(kept) < len(old_keys) and not merges:
         raise _Impossible("keys fall together, and the state of several of them can't be added up")
     has_expired = running is None or bool(running.watermarks)
@@ -242,7 +242,7 @@ def _origin(value: Meaning, starts: Mapping[str, int], types: Sequence[Any]) -> 
         return None
     name, cast = call["name"], _CAST.fullmatch(call["argument"])
     for argument in (call["argument"], *([cast["inner"]] if cast else [])):
-        old = {each: starts[f"{each}({argument})"] for each in _FIELDS if f"{each}({argument})" in starts}
+        old = {name: starts[f"{name}({argument})"] for name in _FIELDS if f"{name}({argument})" in starts}
         wanted = _wanted(name, old)
         if wanted is None:
             continue
@@ -282,20 +282,20 @@ def _of_variables(state: StoredState, plan: StatePlan, report: StateCheck) -> tu
         raise _Impossible("a script in Python can't write the state of Scala's transformWithState")
     if state.operator.name != APIS["transformWithState"] or plan.api not in (None, "transformWithState"):
         raise _Impossible("it needs the row API (transformWithState), before and after")
-    live = {name: each for name, each in state.variables.items() if each.removed_at is None}
-    sources = {each.name: _source(each, plan, live) for each in plan.variables}
+    live = {name: variable for name, variable in state.variables.items() if variable.removed_at is None}
+    sources = {variable.name: _source(variable, plan, live) for variable in plan.variables}
     if not any(sources.values()):
         raise _Impossible("none of the planned variables is in the old state")
     time_mode = plan.time_mode or {spark: name for name, spark in SPARK_TIME_MODES.items()}.get(
         time_mode_of(state) or "", time_mode_of(state)
     )
-    variables = [_variable(each, sources[each.name], state, report) for each in plan.variables]
+    variables = [_variable(variable, sources[variable.name], state, report) for variable in plan.variables]
     used = {source.name for source in sources.values() if source}
-    lost = [each.name for each in plan.variables if sources[each.name] is None]
+    lost = [variable.name for variable in plan.variables if sources[variable.name] is None]
     lost += [name for name in live if name not in used and name not in plan.removed]
     document = {
         "variables": variables,
-        "key": next((each.key for each in plan.variables if each.key is not None), None),
+        "key": next((variable.key for variable in plan.variables if variable.key is not None), None),
         "time_mode": time_mode or "None",
         "output_mode": plan.output_mode or output_mode_of(state) or "Update",
     }
@@ -307,16 +307,16 @@ def _source(planned: PlannedState, plan: StatePlan, live: Mapping[str, StateVari
     same = live.get(planned.name)
     if same is not None:
         return same if same.kind == planned.kind else None
-    names = {each.name for each in plan.variables}
-    gone = [each for each in live.values() if each.kind == planned.kind and each.name not in names]
-    new = [each for each in plan.variables if each.kind == planned.kind and each.name not in live]
+    names = {variable.name for variable in plan.variables}
+    gone = [variable for variable in live.values() if variable.kind == planned.kind and variable.name not in names]
+    new = [variable for variable in plan.variables if variable.kind == planned.kind and variable.name not in live]
     return gone[0] if len(gone) == len(new) == 1 else None
 
 
 def _variable(
     planned: PlannedState, source: StateVariable | None, state: StoredState, report: StateCheck
 ) -> dict[str, Any]:
-    changes = next((each.changes for each in report.variables if each.name == planned.name), ())
+    changes = next((variable.changes for variable in report.variables if variable.name == planned.name), ())
     return {
         "name": planned.name,
         "from": source.name if source else None,
@@ -355,7 +355,7 @@ def _script(path: str, document: Mapping[str, Any], lost: Sequence[str]) -> str:
     """Return the script. Everything that comes from the checkpoint and the plan is a Python literal in it."""
     if path.startswith("s3://"):  # Hadoop's client has another name for it
         path = f"s3a{path[2:]}"
-    ttl = {each["name"]: None for each in document.get("variables", ()) if each["ttl"]}
+    ttl = {variable["name"]: None for variable in document.get("variables", ()) if variable["ttl"]}
     constants = {
         "CHECKPOINT": path,
         "TARGET": f"{path.rstrip('/')}-migrated",

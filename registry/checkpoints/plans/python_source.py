@@ -99,7 +99,9 @@ def _read(module: ast.Module, processor: str) -> StatePlan:
     targets.update((call, f"`{_verb(call)}`") for call in operators)
     problems = [*unreadable(module), *unreached(module, targets), *_class_problems(owner, outer), *reach.problems]
     attributes = _attributes(owner, outer)
-    scopes = {method: _scope(method, attributes, outer) for method in dict.fromkeys(each for _, each in reach.found)}
+    scopes = {
+        method: _scope(method, attributes, outer) for method in dict.fromkeys(method for _, method in reach.found)
+    }
     calls = [_Declared(node, _verb(node), scopes[method]) for node, method in reach.found]
     evaluator = Evaluator()
     plan = _plan(calls, evaluator, problems)
@@ -131,16 +133,20 @@ def _owner(module: ast.Module, processor: str, operators: list[ast.Call], bound:
     if processor and passed and not {processor, ""} & set(passed):
         raise Unresolved(operators[0], f"the call takes {', '.join(passed)[:80]}, not {processor[:80]}")
     chosen = processor or "".join(passed)
-    for each in module.body:
-        if isinstance(each, ast.ClassDef) and bound[each.name] > 1 and (_declaring(each) or each.name == chosen):
-            raise Unresolved(each, f"the file defines or assigns `{each.name}` more than once")
-    classes = {each.name: each for each in module.body if isinstance(each, ast.ClassDef)}
-    stray = [each for each in module.body if not isinstance(each, ast.ClassDef) and _declaring(each)]
+    for statement in module.body:
+        if (
+            isinstance(statement, ast.ClassDef)
+            and bound[statement.name] > 1
+            and (_declaring(statement) or statement.name == chosen)
+        ):
+            raise Unresolved(statement, f"the file defines or assigns `{statement.name}` more than once")
+    classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
+    stray = [node for node in module.body if not isinstance(node, ast.ClassDef) and _declaring(node)]
     if chosen not in classes and chosen and not processor:
         raise Unresolved(
             operators[0], f"`{chosen[:80]}` is not a class of this file, so the check can't tell what it declares"
         )
-    found = [each for name, each in classes.items() if _declaring(each) and chosen in ("", name)]
+    found = [node for name, node in classes.items() if _declaring(node) and chosen in ("", name)]
     if stray:
         raise Unresolved(_declaring(stray[0])[0], "this declares state outside of the classes at the file's top level")
     if not found and chosen in classes and classes[chosen].bases:
@@ -149,7 +155,7 @@ def _owner(module: ast.Module, processor: str, operators: list[ast.Call], bound:
         what = f"the class {chosen[:80]}" if chosen else "the file"
         raise InvalidSchema(f"{what} declares no state: it has no call of {', '.join(_GETTERS)} or {_DELETE}")
     if len(found) > 1:
-        listed = ", ".join(sorted(each.name for each in found))
+        listed = ", ".join(sorted(owner.name for owner in found))
         raise InvalidSchema(f"several classes declare state: {listed[:300]}; say which one you mean")
     for node in ast.walk(module):
         if not chosen and isinstance(node, ast.ClassDef) and found[0].name in {n for b in node.bases for n in roots(b)}:
@@ -159,7 +165,7 @@ def _owner(module: ast.Module, processor: str, operators: list[ast.Call], bound:
 
 def _declaring(root: ast.AST) -> list[ast.Attribute]:
     names = (*_GETTERS, _DELETE)
-    return [each for each in ast.walk(root) if isinstance(each, ast.Attribute) and each.attr in names]
+    return [node for node in ast.walk(root) if isinstance(node, ast.Attribute) and node.attr in names]
 
 
 def _passed(operators: list[ast.Call], module: ast.Module, bound: Counter[str]) -> dict[str, ast.Call]:
@@ -167,7 +173,7 @@ def _passed(operators: list[ast.Call], module: ast.Module, bound: Counter[str]) 
     values = {name: value for node in ast.walk(module) for name, value in bindings(node) if isinstance(value, ast.expr)}
     passed = {}
     for call in operators:
-        given = next((each.value for each in call.keywords if each.arg == "statefulProcessor"), None)
+        given = next((keyword.value for keyword in call.keywords if keyword.arg == "statefulProcessor"), None)
         if call.args and not isinstance(call.args[0], ast.Starred):
             given = call.args[0]
         if isinstance(given, ast.Name) and bound[given.id] == 1:
@@ -220,9 +226,9 @@ def _attributes(owner: ast.ClassDef, outer: Scope) -> dict[str, tuple[ast.expr, 
             continue
         scope = _scope(method, found, outer)
         plain = {
-            id(each.targets[0]): each.value
-            for each in method.body
-            if isinstance(each, ast.Assign) and len(each.targets) == 1 and method.name in ("__init__", "init")
+            id(node.targets[0]): node.value
+            for node in method.body
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and method.name in ("__init__", "init")
         }
         plain |= {id(e.target): e.value for e in method.body if isinstance(e, ast.AnnAssign) and e.value is not None}
         for node in ast.walk(method):
@@ -233,14 +239,14 @@ def _attributes(owner: ast.ClassDef, outer: Scope) -> dict[str, tuple[ast.expr, 
 
 
 def _scope(method: Method, attributes: Mapping[str, tuple[ast.expr, Scope] | None], outer: Scope) -> Scope:
-    names = [each.arg for each in ast.walk(method.args) if isinstance(each, ast.arg)]
+    names = [argument.arg for argument in ast.walk(method.args) if isinstance(argument, ast.arg)]
     replaced: dict[str, Bound] = {**assigned(method.body), **dict.fromkeys(names)}
     return Scope(replaced, attributes, outer, names[0] if names else "")
 
 
 def _with_operators(plan: StatePlan, outer: Scope, operators: list[ast.Call], bound: Counter[str]) -> StatePlan:
     """Add the values of the call that creates the operator; those that aren't constants raise Unresolved."""
-    made = [_with_operator(plan, each, outer, bound) for each in operators]
+    made = [_with_operator(plan, operator, outer, bound) for operator in operators]
     for other, call in zip(made[1:], operators[1:], strict=True):
         if other != made[0]:
             raise Unresolved(call, f"`{_verb(call)}` is called more than once, with different modes")
