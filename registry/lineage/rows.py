@@ -72,9 +72,9 @@ def topics(extent: Extent) -> Iterator[LineageTopic]:
         )
 
 
-def _subjects_of(registry: str, context: str, topic: str, found: Any) -> Iterator[tuple[Named, str, bool]]:
+def _subjects_of(registry: str, context: str, topic: str, by_side: Any) -> Iterator[tuple[Named, str, bool]]:
     for side in SIDES:
-        names = found.get(side) if isinstance(found, dict) else None
+        names = by_side.get(side) if isinstance(by_side, dict) else None
         for name in names or (f"{topic}-{side}",):
             qualified = name if name.startswith(":.") else SubjectName(context, name).qualified
             yield (registry, qualified), side, bool(names)
@@ -135,7 +135,7 @@ def _owners() -> list[tuple[str, str, str]]:
 def _owners_of(owners: Iterable[tuple[str, str, str]], named: Named) -> Iterable[str]:
     registry, subject = named
     return dict.fromkeys(
-        owner for place, pattern, owner in owners if place in ("", registry) and name_pattern(pattern).allows(subject)
+        owner for scope, pattern, owner in owners if scope in ("", registry) and name_pattern(pattern).allows(subject)
     )
 
 
@@ -231,8 +231,10 @@ class LineageClient:
 def clients(extent: Extent) -> Iterator[LineageClient]:
     """Return the declared clients of readable subjects, by name."""
     rows = Client.objects.filter(subject__in=Subject.objects.covered_by(extent)).order_by("name", "pk")
-    place = ("name", "subject__context__registry__name", "subject__context__name", "subject__name")
-    for name, registry, context, subject, *values in rows.values_list(*place, "reads", "writes", "version", "seen_at"):
+    columns = ("name", "subject__context__registry__name", "subject__context__name", "subject__name")
+    for name, registry, context, subject, *values in rows.values_list(
+        *columns, "reads", "writes", "version", "seen_at"
+    ):
         yield LineageClient(name, registry, SubjectName(context, subject).qualified, *values)
 
 

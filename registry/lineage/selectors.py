@@ -46,9 +46,9 @@ def read_lineage(by: Actor, *, registry: str = "") -> Lineage:
     builder.add_topics(topics)
     builder.add_connectors(rows.connectors(extent), topics)
     builder.add_queries(rows.queries(extent), inputs)
-    for number, label, place, query, scanned_at in rows.variables(extent):
+    for number, label, registry_name, query, scanned_at in rows.variables(extent):
         key = f"{query}/{number}"
-        builder.add(LineageNode(f"state:{number}", "state", label, place, key, seen_at=scanned_at))
+        builder.add(LineageNode(f"state:{number}", "state", label, registry_name, key, seen_at=scanned_at))
         builder.link(f"query:{query}", f"state:{number}", "state", scanned_at)
     builder.add_sinks(rows.sinks(extent))
     builder.add_clients(clients)
