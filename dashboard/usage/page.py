@@ -21,8 +21,15 @@ from dashboard.usage.forms import DeclareClientForm
 from registry.access.roles import refusal
 from registry.drift.usage.retirement import SubjectRetirement, retirement_of
 from registry.drift.usage.retirement_rules import Retirement
-from registry.drift.usage.traffic import traffic_by_day, versions_by_day
-from registry.drift.usage.version_usage import Coverage, PartitionUse, SubjectUse, TopicUse, VersionUse
+from registry.drift.usage.version_usage import (
+    Coverage,
+    PartitionUse,
+    SubjectUse,
+    TopicUse,
+    VersionUse,
+    traffic_by_day,
+    versions_by_day,
+)
 from registry.subjects.models import Registry
 from registry.subjects.usage.clients import ACTION, ClientInfo, clients_of
 from registry.subjects.usage.evidence import Evidence

@@ -14,7 +14,7 @@ from django.utils import timezone
 from registry.access.models import RoleGrant
 from registry.access.roles import Actor
 from registry.drift.models import FieldStatistic, Source, Topic
-from registry.drift.usage.traffic import traffic_by_day, versions_by_day
+from registry.drift.usage.version_usage import traffic_by_day, versions_by_day
 from registry.subjects.models import Registry
 from tests.drift.usage.test_version_usage import SUBJECT, dev, ids, source, topic, use, used  # noqa: F401
 
