@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import json
 import multiprocessing
 import random
+import subprocess
+import sys
 from collections.abc import Iterable
 from multiprocessing.connection import Connection
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import pyarrow  # type: ignore[import-untyped]
 import pytest
 from google.protobuf import descriptor_pb2
+from pyspark import cloudpickle
 
 from registry.observations import EXTENSION, UNKNOWN_KIND, UNLISTED, FieldProfile, RankedMessages
+from registry.pipeline import workers
 from registry.pipeline.profile_result import Owner, Profiles
 from registry.pipeline.workers import message_reader
 from registry.pipeline.workers.bodies import ProtobufBodies
@@ -403,3 +410,16 @@ def test_the_ranked_messages_are_the_same_however_tasks_share_them() -> None:
 )  # fmt: skip
 def test_a_rank_is_a_size_and_no_value(value: Any, rank: int | None) -> None:
     assert rank_of(value) == rank
+
+
+def test_workers_need_no_package_of_the_product(tmp_path: Path) -> None:
+    """A cluster's Python has none: what is sent there has to come by value, which a decorated function may not."""
+    importlib.import_module("registry.pipeline.body_decoding")  # makes cloudpickle send the workers by value
+    modules = [importlib.import_module(f"{workers.__name__}.{found.name}") for found in iter_modules(workers.__path__)]
+    sent = [item for module in modules for item in vars(module).values() if callable(item)]
+    assert len(sent) > 50
+    file = tmp_path / "sent"
+    file.write_bytes(cloudpickle.dumps(sent))
+    load = "import pickle, sys; print(len(pickle.load(open(sys.argv[1], 'rb'))), 'registry' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", load, str(file)], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.stdout.split(), done.stderr) == ([str(len(sent)), "False"], "")

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from typing import Any, NamedTuple
 
 LARGEST = 65_536  # bytes of a message
@@ -182,7 +181,6 @@ def _environment(decoded: Any, *, is_field: bool) -> Any:
     return cel.NewEnv(descriptor_pool=pool, variables=variables, extensions=extensions, functions=functions)
 
 
-@cache
 def _format_checks() -> dict[str, Callable[[str], bool]]:
     """Return a check for each of FORMATS; none, if the Spark workers lack jsonschema_rs."""
     try:
