@@ -74,18 +74,24 @@ def next_size(
 
 
 def cut(pieces: list[Piece], size: int) -> tuple[list[Piece], list[Piece]]:
-    """Take a slice of at most `size` offsets evenly from the front of every piece; return it and the rest."""
+    """Take a slice of at most `size` offsets from the front of the pieces, in even shares; return it and the rest."""
     slice_, rest = [], []
-    total, room = left(pieces), size
-    for piece in pieces:
+    for piece, take in zip(pieces, even_shares([piece.size for piece in pieces], size), strict=True):
         part = piece.range
-        take = piece.size if size >= total else min(piece.size, room, -(-size * piece.size // total))
-        room -= take
         if take:
             slice_.append(replace(piece, range=replace(part, end=part.start + take)))
         if take < piece.size:
             rest.append(replace(piece, range=replace(part, start=part.start + take)))
     return slice_, rest
+
+
+def even_shares(sizes: Sequence[int], room: int) -> list[int]:
+    """Share out the room: each gets its whole size, or about as much as the others, so no backlog crowds out the rest."""
+    shares = [0] * len(sizes)
+    for number, index in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
+        shares[index] = min(sizes[index], -(-room // (len(sizes) - number)))
+        room -= shares[index]
+    return shares
 
 
 _ADDRESS: Final = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]):(?P<port>\d{1,5})")

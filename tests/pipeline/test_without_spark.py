@@ -71,6 +71,20 @@ def test_slices_cover_everything_once_whatever_their_size() -> None:
         assert rounds == -(-1_003 // size)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "room", "shares"),
+    [
+        ([600_000, 450, 450], 3_000, [2_100, 450, 450]),
+        ([450, 600_000, 700_000], 3_000, [450, 1_275, 1_275]),
+        ([10, 10, 10], 100, [10, 10, 10]),
+        ([9, 9, 9], 2, [1, 1, 0]),
+        ([], 5, []),
+    ],
+)
+def test_a_backlog_leaves_the_others_their_share(sizes: list[int], room: int, shares: list[int]) -> None:
+    assert kafka_reader.even_shares(sizes, room) == shares
+
+
 def test_slices_stay_within_both_bounds() -> None:
     assert kafka_reader.next_size(0, 0, Bounds(1_000_000, 10**9)) == FIRST_SLICE
     assert kafka_reader.next_size(0, 0, Bounds(10, 10**9)) == 10
