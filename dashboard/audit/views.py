@@ -325,7 +325,7 @@ def _filter(chosen: AuditQuery, name: str, label: str, anything: str, values: Ma
 
 def changed(entry: AuditEntry) -> str:
     """Describe the kind of row and the operation."""
-    what = {"what": TABLES.get(entry.table, entry.table), "done": VERBS[entry.operation]}
+    what = {"what": TABLES.get(entry.table, entry.table), "done": VERBS.get(entry.operation, entry.operation)}
     return gettext("%(what)s %(done)s") % what
 
 
