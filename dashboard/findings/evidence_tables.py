@@ -135,19 +135,19 @@ READ_COLUMNS: Final = {
 }
 #: rows of what a scan read → title, columns, note
 READ_TABLES: Final = {
-    "partitions": (_("Positions"), "topic partition start end messages", ""),
-    "ids": (_("Schemas seen"), "topic side framing schema_id messages", ""),
-    "unframed": (_("Without a schema"), "topic side hint messages", ""),
+    "partitions": (_("Positions"), ("topic", "partition", "start", "end", "messages"), ""),
+    "ids": (_("Schemas seen"), ("topic", "side", "framing", "schema_id", "messages"), ""),
+    "unframed": (_("Without a schema"), ("topic", "side", "hint", "messages"), ""),
     "message_events": (
         _("Message events"),
-        "topic messages in_transaction",
+        ("topic", "messages", "in_transaction"),
         _("Written by pg_logical_emit_message, not rows of a table."),
     ),
-    "expired": (_("Expired before a scan could read them"), "topic partition start end", ""),
-    "schemas_not_used": (_("Schemas that couldn’t be used"), "topic side framing mark reason", ""),
-    "variables": (_("State variables"), "operator variable kind encoding version batch rows", ""),
-    "limits": (_("Limits"), "limit operator variable used allowed", ""),
-    "unreadable": (_("Not readable"), "topic operator variable reason", ""),
+    "expired": (_("Expired before a scan could read them"), ("topic", "partition", "start", "end"), ""),
+    "schemas_not_used": (_("Schemas that couldn’t be used"), ("topic", "side", "framing", "mark", "reason"), ""),
+    "variables": (_("State variables"), ("operator", "variable", "kind", "encoding", "version", "batch", "rows"), ""),
+    "limits": (_("Limits"), ("limit", "operator", "variable", "used", "allowed"), ""),
+    "unreadable": (_("Not readable"), ("topic", "operator", "variable", "reason"), ""),
 }
 
 
@@ -157,7 +157,7 @@ def read_tables(read: Mapping[str, Any]) -> tuple[EvidenceTable, ...]:
     dead = read.get("tombstones") or 0
     tombstones = counted(dead, "%(n)s tombstones, which are normal.", "%(n)s tombstones, which are normal.")
     for key, (title, names, note) in READ_TABLES.items():
-        columns = tuple((READ_COLUMNS[name], name) for name in names.split())
+        columns = tuple((READ_COLUMNS[name], name) for name in names)
         own_note = tombstones if dead and key == "ids" else note
         tables.append(rows_table(title, read.get(key, ()), columns, note=own_note))
     return tuple(table for table in tables if table.rows)

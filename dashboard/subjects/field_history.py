@@ -182,7 +182,8 @@ def _summary(history: FieldHistory) -> str:
     )
     if history.field:
         return sentence
-    return f"{sentence} {gettext('The newest version, %(version)s, doesn’t have it.') % {'version': history.newest}}"
+    gone = gettext("The newest version, %(version)s, doesn’t have it.") % {"version": history.newest}
+    return f"{sentence} {gone}"
 
 
 def _now(history: FieldHistory) -> tuple[Fact, ...]:
