@@ -498,7 +498,7 @@ def test_what_is_read_before_a_registration_has_as_many_schemas_whatever_its_sub
             assert not situation(dev, ORDERS, submission, submission.canonical(normalize=False)).may_equal
             cursor.execute(read)
             counts.append(cursor.fetchone()[0] - before)
-    assert counts == [counts[0]] * len(counts)
+    assert max(counts) == counts[0], "it may get less once the server keeps a plan"
 
 
 @pytest.mark.requirement("GOO-1")
