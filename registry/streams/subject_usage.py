@@ -290,8 +290,7 @@ def _sentences(report: StateCheck) -> Iterator[str]:
 
 def _worst(report: StateCheck) -> list[StateChange]:
     """Return the changes that decide the verdict."""
-    changes = [*report.changes, *(item for variable in report.variables for item in variable.changes)]
-    return [item for item in changes if item.effect == report.verdict][:MAX_CHANGES]
+    return [change for change in report.all_changes if change.effect == report.verdict][:MAX_CHANGES]
 
 
 def _capital(text: str) -> str:

@@ -1,7 +1,7 @@
 """The way out of a restart that isn't safe: a script that carries the state over to a new checkpoint, where one can.
 
 The script is `schemadesk_spark/state_migration.py` with a plan made here: which field of the new state comes from which
-field of the old one, by the expressions of both releases. Names and schemas stand in it as Python literals alone.
+field of the old one, by the expressions of both releases. Names and schemas are in it as Python literals only.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def make_migration(checkpoint: Checkpoint, state: StoredState, plan: StatePlan, 
 def _document(
     checkpoint: Checkpoint, state: StoredState, plan: StatePlan, report: StateCheck
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    rules = [item.rule for item in (*report.changes, *(change for one in report.variables for change in one.changes))]
+    rules = [change.rule for change in report.all_changes]
     useless = next((reason for rule, reason in USELESS.items() if rule in rules), None)
     if useless:
         raise _Impossible(useless)

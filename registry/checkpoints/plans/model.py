@@ -250,6 +250,11 @@ class StateCheck:
         return VERDICTS[self.verdict]
 
     @property
+    def all_changes(self) -> tuple[StateChange, ...]:
+        """Return the changes of the query and of its variables."""
+        return (*self.changes, *(change for variable in self.variables for change in variable.changes))
+
+    @property
     def starts(self) -> bool | None:
         """Return whether the query starts; None if that wasn't checked."""
         return False if self.error else None if self.verdict == "not checked" else True

@@ -151,8 +151,7 @@ def ways_out(report: StateCheck, checkpoint: Checkpoint, migration: Migration) -
 
 def bad_changes(report: StateCheck) -> list[StateChange]:
     """Return the changes because of which a restart isn't safe."""
-    changes = (*report.changes, *(item for variable in report.variables for item in variable.changes))
-    return [item for item in changes if item.effect != "note"]
+    return [change for change in report.all_changes if change.effect != "note"]
 
 
 def _ways(report: StateCheck, checkpoint: Checkpoint, migration: Migration) -> Iterator[WayOut]:
