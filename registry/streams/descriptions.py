@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, Final
 
 from django.db import transaction
@@ -39,7 +40,7 @@ class RunningInfo:
     text: str
     later_start: datetime | None = None
 
-    @property
+    @cached_property
     def values(self) -> dict[str, Any]:
         """Return it as JSON values."""
         values: dict[str, Any] = json.loads(self.text)
@@ -111,11 +112,11 @@ def keep_description(*, description: Any, by: Actor, query: str = "", registry: 
     NotFound.
     """
     require_extent(by, DESCRIBE, registry=registry)
-    name = query or read_description(description).query_id
     text = json.dumps(description, sort_keys=True, indent=2)
     if len(text) > MAX_DESCRIPTION:
         raise InvalidInput(f"A description may have up to {MAX_DESCRIPTION:,} characters; this has {len(text):,}.")
-    read_description(description)
+    described = read_description(description)
+    name = query or described.query_id
     if not name:
         raise InvalidInput(
             "Name the query: this description is of a DataFrame, which has no checkpoint.", field="query"
