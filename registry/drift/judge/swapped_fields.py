@@ -253,11 +253,11 @@ def _swapped_places(
     one: tuple[RegisteredVersion, list[str]], other: tuple[RegisteredVersion, list[str]]
 ) -> set[tuple[str, str]]:
     """Return the pairs of fields that are in each other's place among their siblings."""
-    places, pairs = _places(other[1]), set()
-    by_place = {place: path for path, place in places.items()}
-    for path, place in _places(one[1]).items():
+    places, others, pairs = _places(one[1]), _places(other[1]), set()
+    by_place = {place: path for path, place in others.items()}
+    for path, place in places.items():
         here = by_place.get(place, path)
-        if here != path and places.get(path) == _places(one[1]).get(here):
+        if here != path and others.get(path) == places.get(here):
             pairs.add((min(path, here), max(path, here)))
     return pairs
 
