@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from dashboard.components.badges import Look
 from dashboard.components.links import map_url, subject_url, with_query
 from dashboard.components.translation import gettext_lazy as _
+from dashboard.lineage.nodes import KINDS as MAP_KINDS
 from registry.access.roles import Actor
 from registry.errors import NotAllowed, NotFound, NotSignedIn, SchemadeskError
 from registry.lineage.field_edits import EditEffect, ImpactRow
@@ -36,17 +37,7 @@ LEVEL_ANSWERS: Final = ANSWERS | {
     "breaks": Look("breaks", "octagon-x", _("Rejected")),
     "fine": Look("ok", "circle-check", _("Accepted")),
 }
-KINDS: Final = {
-    "table": _("Table"),
-    "connector": _("Connector"),
-    "topic": _("Topic"),
-    "producer": _("Producer"),
-    "subject": _("Subject"),
-    "query": _("Streaming query"),
-    "state": _("State variable"),
-    "consumer": _("Consumer"),
-    "request": _("Promotion request"),
-}
+KINDS: Final = {**{kind: label for kind, (label, _column) in MAP_KINDS.items()}, "request": _("Promotion request")}
 #: groups of rows in this order: heading, kinds
 GROUPS: Final = (
     (_("Data"), ("readers", "writers")),
