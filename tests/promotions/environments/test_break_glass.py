@@ -90,7 +90,7 @@ def test_with_break_glass_its_person_changes_what_they_may_and_all_of_it_is_noti
     ]
 
 
-def test_other_admins_are_notified_and_whoever_opened_it_is_not(cast: Cast, person: Any, system: Actor) -> None:
+def test_other_admins_are_notified_but_not_the_one_who_opened_it(cast: Cast, person: Any, system: Actor) -> None:
     other = person("admin2")
     opened(cast)
     told = InboxEntry.objects.filter(notice__event="breakglass.opened").values_list("user_id", flat=True)
