@@ -14,6 +14,7 @@ from functools import lru_cache, wraps
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import Resolver404, resolve
 from django.utils.html import format_html
@@ -77,11 +78,15 @@ def moment_field(address: str) -> SafeString:
     return format_html('<input type="hidden" name="{}" value="{}">', PARAMETER, _text(at))
 
 
-@lru_cache(maxsize=1_000)
 def _has_past(path: str) -> bool:
     """Return whether the page at a path can show the past; "" is this page."""
+    return not path or _leads_to_past(path, settings.ROOT_URLCONF)
+
+
+@lru_cache(maxsize=1_000)
+def _leads_to_past(path: str, urlconf: str) -> bool:
     try:
-        return not path or getattr(resolve(path).func, "travels", False)
+        return getattr(resolve(path, urlconf).func, "travels", False)
     except Resolver404:
         return False
 

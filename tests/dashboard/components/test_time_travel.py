@@ -14,11 +14,12 @@ from urllib.parse import parse_qs, parse_qsl, quote, urlencode, urlsplit
 import pytest
 from django.conf import settings
 from django.template import Context, Template
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import get_resolver, resolve
 from django.utils import timezone
 from django.utils.html import escape
 
+from dashboard.components.time_travel import with_moment
 from registry.access.roles import Actor
 from registry.audit.time_travel import as_of, moment_of
 from registry.errors import InvalidInput
@@ -247,6 +248,15 @@ def test_what_is_carried(before: str, registries: None) -> None:
         shown = template.render(Context({"url": before}))
     assert shown.replace("2020-05-06T00%3A00%3A00Z", "X") == LINKS[before]
     assert template.render(Context({"url": before})) == escape(before)
+
+
+def test_other_addresses_are_remembered_apart() -> None:
+    """A path that one list of addresses doesn't know may be a page of another."""
+    path = "/ui/environments/nowhere-else"
+    with as_of(datetime(2020, 5, 6, tzinfo=UTC)):
+        with override_settings(ROOT_URLCONF=()):
+            assert with_moment(path) == path
+        assert with_moment(path) != path
 
 
 MOMENTS = {
