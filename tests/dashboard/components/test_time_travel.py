@@ -250,7 +250,7 @@ def test_what_is_carried(before: str, registries: None) -> None:
     assert template.render(Context({"url": before})) == escape(before)
 
 
-def test_other_addresses_are_remembered_apart() -> None:
+def test_other_addresses_are_remembered_apart(registries: None) -> None:
     """A path that one list of addresses doesn't know may be a page of another."""
     path = "/ui/environments/nowhere-else"
     with as_of(datetime(2020, 5, 6, tzinfo=UTC)):
