@@ -502,6 +502,7 @@ def make_application() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
     # Not at the top: the backend reads the settings when it is imported, and dashboard.wsgi names them.
     from dashboard.database.base import notifying_parameters, own_generation
     from dashboard.errors.views import refusal_page
+    from dashboard.metrics import MeasuredApplication
     from dashboard.response_cache.cache import ResponseCache, noting
     from dashboard.response_cache.hosts import Agent
     from dashboard.response_cache.listener import Listener
@@ -514,7 +515,7 @@ def make_application() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
     if spring := settings.SPRING_PATH.strip("/").encode():
         refusals[b"/" + spring] = spring_refusal
     if not settings.HOT_PATH:
-        return WsgiBridge(django_application, at_start=_begin, refusals=refusals)
+        return MeasuredApplication(WsgiBridge(django_application, at_start=_begin, refusals=refusals))
     generation = own_generation()
     watches: list[Listener | Agent] = [Listener(generation, notifying_parameters)]
     if settings.HOT_PATH_HOSTS:
@@ -525,7 +526,7 @@ def make_application() -> Callable[[Scope, Receive, Send], Awaitable[None]]:
         for watch in watches:
             watch.start()
 
-    bridge = WsgiBridge(noting(django_application), at_start=start, refusals=refusals)
+    bridge = MeasuredApplication(WsgiBridge(noting(django_application), at_start=start, refusals=refusals))
     return ResponseCache(bridge, generation, watches, most_bytes=settings.HOT_PATH_MIB * 1024 * 1024)
 
 

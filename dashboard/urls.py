@@ -6,6 +6,7 @@ from django.conf import settings
 from django.urls import include, path
 
 from dashboard import health
+from dashboard.metrics import metrics
 from registry.api.spring.views import spring_addresses
 
 handler400 = "dashboard.errors.views.bad_request"
@@ -16,7 +17,7 @@ handler500 = "dashboard.errors.views.server_error"
 urlpatterns = [
     path("healthz", health.alive),
     path("readyz", health.ready),
-    path("metrics", health.metrics),
+    path("metrics", metrics),
     path("ui/accounts/", include("dashboard.people.views")),
     path("ui/", include("dashboard.page_urls")),
     path("api/v1/", include("registry.api.product.urls")),

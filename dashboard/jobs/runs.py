@@ -114,11 +114,16 @@ def _scheduled(name: str, entry: Mapping[str, Any], run: RunInfo | None) -> JobR
     return replace(row, next_at=next_at, error=run.error, run=run)
 
 
+def count_waiting_tasks() -> dict[str, int]:
+    """Return the number of waiting tasks by queue; raise RedisError or OSError if Valkey is away."""
+    with redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=SECONDS, socket_timeout=SECONDS) as client:
+        return {name: int(client.llen(name)) for name in QUEUES}  # type: ignore[arg-type]  # not awaited
+
+
 def queue_rows() -> list[JobRow]:
     """Return the queues with the number of waiting tasks; an error row if Valkey is away."""
     try:
-        with redis.Redis.from_url(settings.REDIS_URL, socket_connect_timeout=SECONDS, socket_timeout=SECONDS) as client:
-            waiting = {name: int(client.llen(name)) for name in QUEUES}  # type: ignore[arg-type]  # not awaited
+        waiting = count_waiting_tasks()
     except (redis.exceptions.RedisError, OSError) as error:
         sentence = gettext(
             "Can’t read the queues from Valkey: %(error)s. Workers receive no tasks until this is fixed."
