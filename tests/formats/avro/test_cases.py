@@ -32,28 +32,12 @@ def load_cases() -> list[Any]:
 CASES = load_cases()
 
 
-@pytest.fixture(params=CASES)
-def case(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return request.param
-
-
-@pytest.fixture
-def old(case: dict[str, Any]) -> ParsedSchema:
-    return AVRO_FORMAT.parse(json.dumps(case["old"]))
-
-
-@pytest.fixture
-def new(case: dict[str, Any]) -> ParsedSchema:
-    return AVRO_FORMAT.parse(json.dumps(case["new"]))
-
-
-def test_all_differences_are_reported(case, old, new) -> None:
+def reports_all_differences(case, old, new) -> None:
     found = [[item.rule, item.path, item.pointer_old, item.pointer_new] for item in AVRO_FORMAT.diff(old, new)]
     assert found == case.get("differences", [])
 
 
-@pytest.mark.parametrize("direction", ["backward", "forward"])
-def test_all_breaks_are_reported(case, old, new, direction) -> None:
+def reports_all_breaks(case, old, new, direction) -> None:
     reader, writer = (new, old) if direction == "backward" else (old, new)
     found = AVRO_FORMAT.incompatibilities(reader, writer)
     places = [[item.rule, item.path, item.reader_pointer, item.writer_pointer] for item in found]
@@ -64,15 +48,13 @@ def test_all_breaks_are_reported(case, old, new, direction) -> None:
         assert [item.kind for item in found] == case.get("kinds", [item.kind for item in found])
 
 
-@pytest.mark.parametrize("direction", ["backward", "forward"])
-def test_all_hazards_are_reported(case, old, new, direction) -> None:
+def reports_all_hazards(case, old, new, direction) -> None:
     reader, writer = (new, old) if direction == "backward" else (old, new)
     found = [[item.rule, item.path] for item in AVRO_FORMAT.judge(reader, writer).hazards]
     assert found == case.get(f"{direction}_hazards", [])
 
 
-@pytest.mark.parametrize("direction", ["backward", "forward"])
-def test_every_break_has_a_witness_that_really_breaks(case, old, new, direction) -> None:
+def has_a_witness_that_really_breaks(case, old, new, direction) -> None:
     reader, writer = (new, old) if direction == "backward" else (old, new)
     witness = AVRO_FORMAT.witness(reader, writer)
     if not case.get(direction):
@@ -88,8 +70,7 @@ def test_every_break_has_a_witness_that_really_breaks(case, old, new, direction)
         assert bytes.fromhex(witness.encoded) is not None
 
 
-@pytest.mark.requirement("GOO-2")
-def test_levels(case, old, new) -> None:
+def has_the_verdict_of_each_level(case, old, new) -> None:
     verdicts = {level: check(AVRO_FORMAT, new, [(1, old)], level).is_compatible for level in case["levels"]}
     assert verdicts == case["levels"]
 
@@ -106,13 +87,24 @@ def test_every_rule_has_a_case() -> None:
     assert found == set(RULES) - {"NOT_DECODED", "SCHEMA_REFUSED"}
 
 
-def test_every_sentence_has_its_values(case, old, new) -> None:
+def fills_every_sentence(case, old, new) -> None:
     texts = [item.message for item in AVRO_FORMAT.diff(old, new)]
     for reader, writer in ((new, old), (old, new)):
         judgement = AVRO_FORMAT.judge(reader, writer)
         for item in judgement.breaks + judgement.hazards:
             texts += [item.message, item.remedy_in_reader, item.remedy_in_writer, item.why]
     assert all(text and "{" not in text.replace("{}", "") for text in texts)
+
+
+@pytest.mark.requirement("GOO-2")
+@pytest.mark.parametrize("case", CASES)
+def test_each_rule_holds(case: dict[str, Any]) -> None:
+    old, new = (AVRO_FORMAT.parse(json.dumps(case[side])) for side in ("old", "new"))
+    for check_pair in (reports_all_differences, has_the_verdict_of_each_level, fills_every_sentence):
+        check_pair(case, old, new)
+    for direction in ("backward", "forward"):
+        for check_direction in (reports_all_breaks, reports_all_hazards, has_a_witness_that_really_breaks):
+            check_direction(case, old, new, direction)
 
 
 ROWS = yaml.safe_load((Path(__file__).parents[1] / "cases" / "avro_judgements.yaml").read_text())

@@ -27,11 +27,6 @@ def load_cases() -> list[Any]:
 CASES = load_cases()
 
 
-@pytest.fixture(params=CASES)
-def case(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return request.param
-
-
 def parsed(case: dict[str, Any], side: str) -> ParsedSchema:
     version = 1 if side == "old" else 2
     files = case.get(f"{side}_files", {})
@@ -39,31 +34,12 @@ def parsed(case: dict[str, Any], side: str) -> ParsedSchema:
     return PROTOBUF.parse(case[side], references, is_new=not case.get("imported", False))
 
 
-# Parsed once for each case and not for each of its tests: a compiler runs.
-PARSED: dict[tuple[int, str], ParsedSchema] = {}
-
-
-@pytest.fixture
-def old(case: dict[str, Any]) -> ParsedSchema:
-    return known(case, "old")
-
-
-@pytest.fixture
-def new(case: dict[str, Any]) -> ParsedSchema:
-    return known(case, "new")
-
-
-def known(case: dict[str, Any], side: str) -> ParsedSchema:
-    key = (id(case), side)
-    return PARSED.get(key) or PARSED.setdefault(key, parsed(case, side))
-
-
 def pair(old: ParsedSchema, new: ParsedSchema, direction: str) -> tuple[ParsedSchema, ParsedSchema]:
     """Reader and writer."""
     return (new, old) if direction == "backward" else (old, new)
 
 
-def test_all_differences_are_reported(case, old, new) -> None:
+def reports_all_differences(case, old, new) -> None:
     differences = PROTOBUF.diff(old, new)
     assert [[item.rule, item.path] for item in differences] == case.get("differences", [])
 
@@ -87,29 +63,24 @@ def test_a_removed_field_is_one_change_with_what_is_reserved_of_it(reserved: str
     assert all(part in message for part, message in zip(says, messages, strict=True)), messages
 
 
-def test_no_difference_to_itself(case, old, new) -> None:
+def has_no_difference_to_itself(case, old, new) -> None:
     assert PROTOBUF.diff(old, old) == ()
     assert PROTOBUF.diff(new, new) == ()
 
 
-@pytest.mark.requirement("GOO-2")
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_verdict_of_the_established_registry(case, old, new, direction) -> None:
+def has_the_verdict_of_the_established_registry(case, old, new, direction) -> None:
     findings = PROTOBUF.incompatibilities(*pair(old, new, direction))
     assert [[item.rule, item.kind, item.location] for item in findings] == case.get(direction, [])
     assert all(item.kind in DESCRIPTIONS for item in findings)
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_all_hazards_are_reported(case, old, new, direction) -> None:
+def reports_all_hazards(case, old, new, direction) -> None:
     findings = PROTOBUF.judge(*pair(old, new, direction)).hazards
     assert [[item.rule, item.path] for item in findings] == case.get(f"{direction}_hazards", [])
     assert all(item.kind == "" and item.severity in ("value loss", "warning") for item in findings)
 
 
-@pytest.mark.requirement("GOO-2")
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_what_the_data_do(case, old, new, direction) -> None:
+def says_what_the_data_do(case, old, new, direction) -> None:
     truth = PROTOBUF.truth(*pair(old, new, direction))
     assert truth.answer == case[f"{direction}_truth"]
     findings = [[item.severity, item.rule, item.path] for item in truth.findings]
@@ -120,8 +91,7 @@ def test_what_the_data_do(case, old, new, direction) -> None:
         assert bool(item.witness.error) == (item.severity == "break")
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_what_no_value_shows_is_a_warning_beside_the_data(case, old, new, direction) -> None:
+def warns_of_what_no_value_shows(case, old, new, direction) -> None:
     reader, writer = pair(old, new, direction)
     findings = PROTOBUF.truth(reader, writer).warnings
     assert all(item.severity == "warning" and item.witness is None for item in findings)
@@ -131,8 +101,7 @@ def test_what_no_value_shows_is_a_warning_beside_the_data(case, old, new, direct
     assert rules == case.get(f"{direction}_warnings", rules)
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_every_break_has_a_witness_or_says_why_not(case, old, new, direction) -> None:
+def has_a_witness_for_every_break_or_says_why_not(case, old, new, direction) -> None:
     reader, writer = pair(old, new, direction)
     for item in PROTOBUF.incompatibilities(reader, writer):
         witness = PROTOBUF.witness(reader, writer, item)
@@ -150,7 +119,7 @@ def test_every_rule_has_a_case() -> None:
     assert {rule.kind for rule in RULES.values() if rule.kind} == set(DESCRIPTIONS)
 
 
-def test_every_sentence_has_its_values(case, old, new) -> None:
+def fills_every_sentence(case, old, new) -> None:
     texts = [item.message for item in PROTOBUF.diff(old, new)]
     for direction in DIRECTIONS:
         judgement = PROTOBUF.judge(*pair(old, new, direction))
@@ -159,7 +128,7 @@ def test_every_sentence_has_its_values(case, old, new) -> None:
     assert all(text and "{" not in text and "None" not in text for text in texts)
 
 
-def test_every_pointer_leads_into_the_text(case, old, new) -> None:
+def points_into_the_text(case, old, new) -> None:
     for item in PROTOBUF.diff(old, new):
         for schema, pointer in ((old, item.pointer_old), (new, item.pointer_new)):
             if pointer and not pointer.endswith(("/reserved", "/default", "/syntax", "/options")):
@@ -175,8 +144,7 @@ def test_every_pointer_leads_into_the_text(case, old, new) -> None:
                 assert source is not None or PROTOBUF.position(schema, pointer or "") is not None, pointer
 
 
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_every_repair_helps(case, old, new, direction) -> None:
+def repairs_what_it_says(case, old, new, direction) -> None:
     reader, writer = pair(old, new, direction)
     judgement = PROTOBUF.judge(reader, writer)
     for item in judgement.breaks + judgement.hazards:
@@ -190,3 +158,31 @@ def test_every_repair_helps(case, old, new, direction) -> None:
             again = PROTOBUF.judge(edited, other) if is_reader else PROTOBUF.judge(other, edited)
             left = [(finding.rule, finding.path) for finding in again.breaks + again.hazards]
             assert (item.rule, item.path) not in left
+
+
+#: what holds of each case: of the pair, and of each direction
+OF_THE_PAIR = (
+    reports_all_differences,
+    has_no_difference_to_itself,
+    fills_every_sentence,
+    points_into_the_text,
+)
+OF_A_DIRECTION = (
+    has_the_verdict_of_the_established_registry,
+    reports_all_hazards,
+    says_what_the_data_do,
+    warns_of_what_no_value_shows,
+    has_a_witness_for_every_break_or_says_why_not,
+    repairs_what_it_says,
+)
+
+
+@pytest.mark.requirement("GOO-2")
+@pytest.mark.parametrize("case", CASES)
+def test_each_rule_holds(case: dict[str, Any]) -> None:
+    old, new = parsed(case, "old"), parsed(case, "new")
+    for check in OF_THE_PAIR:
+        check(case, old, new)
+    for direction in DIRECTIONS:
+        for check in OF_A_DIRECTION:
+            check(case, old, new, direction)
