@@ -29,7 +29,7 @@ from registry.pipeline.workers.fields import Tree, sample_text
 from registry.pipeline.workers.message_reader import DecodingPlan, reading
 from registry.pipeline.workers.schema_shapes import AvroShape, Malformed, Shape
 from registry.pipeline.workers.value_ranks import MOST_ROWS, rank_of
-from tests.pipeline.hostile import HOSTILE, Hostile, writer_text
+from tests.pipeline.hostile import HOSTILE, Hostile, nested, writer_text
 
 SECONDS = 120
 FINE = b'{"fine": true}'
@@ -150,10 +150,12 @@ NO_UTF8 = "a string in the body isn't UTF-8, which some clients replace and othe
         (b"\x1a\x06\x0a\x01a\x12\x01\xff", NO_UTF8),
         (b"\x22\x01\xff", ""),
         (b"\x0a\x09x", "the body can't be read as M"),
+        (nested(100, 5), ""),
+        (nested(101, 5), "it is nested deeper than 100 levels, which Protobuf's decoders reject"),
     ],
-    ids=["text", "list", "key of a map", "value of a map", "bytes", "cut off"],
+    ids=["text", "list", "key of a map", "value of a map", "bytes", "cut off", "nested", "nested too deep"],
 )
-def test_texts_of_protobuf_that_are_not_utf8_have_a_reason_of_their_own(syntax: str, body: bytes, reason: str) -> None:
+def test_each_fault_of_a_protobuf_body_has_its_own_reason(syntax: str, body: bytes, reason: str) -> None:
     file = descriptor_pb2.FileDescriptorProto(name="m.proto", syntax=syntax)
     message = file.message_type.add(name="M")
     message.field.add(name="text", number=1, type=9, label=1)
@@ -164,6 +166,7 @@ def test_texts_of_protobuf_that_are_not_utf8_have_a_reason_of_their_own(syntax: 
         entry.field.add(name=name, number=number, type=9, label=1)
     message.field.add(name="tags", number=3, type=11, label=3, type_name=".M.TagsEntry")
     message.field.add(name="raw", number=4, type=12, label=1)
+    message.field.add(name="below", number=5, type=11, label=1, type_name=".M")
     files = descriptor_pb2.FileDescriptorSet(file=[file]).SerializeToString()
     bodies = ProtobufBodies(base64.b64encode(files).decode())
     try:

@@ -241,8 +241,7 @@ class ProtobufBodies:
         except (Malformed, NotRead):
             raise
         except Exception as error:  # noqa: BLE001  DecodeError, and errors for strings that aren't UTF-8
-            is_text = isinstance(error, UnicodeDecodeError) or "UTF-8" in str(error)
-            raise Malformed(NOT_UTF8 if is_text else f"the body can't be read as {descriptor.full_name}") from None
+            raise Malformed(_protobuf_reason(error, descriptor.full_name)) from None
         return Decoded(value, ProtobufShape("message", descriptor), indexes=shown, message=message)
 
     def _find(self, indexes: list[int]) -> Any:
@@ -253,6 +252,14 @@ class ProtobufBodies:
             descriptor = among[index]
             among = list(descriptor.nested_types)
         return descriptor
+
+
+def _protobuf_reason(error: Exception, name: str) -> str:
+    if isinstance(error, UnicodeDecodeError) or "UTF-8" in str(error):
+        return NOT_UTF8
+    if "MaxDepth" in str(error):
+        return "it is nested deeper than 100 levels, which Protobuf's decoders reject"
+    return f"the body can't be read as {name}"
 
 
 def _indexes(data: bytes) -> tuple[list[int], int]:
