@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -14,12 +14,13 @@ from django.test import Client
 from registry.access.roles import Actor
 from registry.drift import services
 from registry.drift.models import Finding, Source
-from registry.drift.replay.rule_trial import try_rule
+from registry.drift.replay.rule_trial import UNREAD, _trial, try_rule
 from registry.drift.scan_context.contract_rules import conditions_of
 from registry.drift.scan_context.versions import writers_for
 from registry.drift.selectors.finding_offsets import finding_offsets
 from registry.errors import NotAllowed
 from registry.formats.personal_data import MASK
+from registry.observations import PartitionRange, PartitionRead, TopicRead
 from registry.subjects.policy.data_contracts import read_rule_set
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
@@ -73,6 +74,14 @@ def test_conditions_on_messages_that_are_stored_in_another_form_are_not_evaluate
     assert "this one and 9 after it are left out" in many["r50"].not_checked
     assert "r51" not in many
     assert "no expression" in conditions({"name": "a", "kind": "CONDITION", "type": "CEL"})["a"].not_checked
+
+
+def test_messages_that_a_trial_had_no_time_for_are_not_checked() -> None:
+    asked = TopicRead("orders", (PartitionRange(0, 10, 30, 0, 30), PartitionRange(1, 0, 4, 0, 4)))
+    read = [PartitionRead("orders", 0, 10, 11, 0, 30, 1), PartitionRead("orders", 1, 0, 4, 0, 4, 2)]
+    assert _trial(asked, "value", set(), read, is_shown=False).not_checked == {UNREAD: 19}
+    whole = [replace(read[0], end=30), read[1]]
+    assert _trial(asked, "value", set(), whole, is_shown=False).not_checked == {}
 
 
 @pytest.mark.django_db

@@ -32,6 +32,7 @@ LONGEST: Final = 10_000  # characters of an expression
 DEADLINE_SECONDS: Final = 60.0
 SHOWN: Final = 5  # broken messages
 NAME: Final = "trial"
+UNREAD: Final = "the time of a trial ended before they were read"
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def try_rule(
     seen = without_personal(carrier.source, run(spec, remote=spark_remote()))
     marks = {(writer.framing, writer.mark) for writer in spec.writers}
     is_shown = may(by, "sample.read", registry=registry, subject=subject.qualified)
-    return _trial(carrier.name, side_of(subject), marks, seen, is_shown=is_shown)
+    return _trial(read, side_of(subject), marks, seen, is_shown=is_shown)
 
 
 def _writers(
@@ -127,18 +128,28 @@ def _writers(
 
 
 def _trial(
-    topic: str, side: str, marks: set[tuple[Any, str]], seen: Sequence[observations.Observation], *, is_shown: bool
+    asked: observations.TopicRead,
+    side: str,
+    marks: set[tuple[Any, str]],
+    seen: Sequence[observations.Observation],
+    *,
+    is_shown: bool,
 ) -> RuleTrial:
     """Add up the results of all marks."""
+    from registry.pipeline.kafka_reader import left, pieces  # imported late: only a trial needs PySpark
+
     results = [item for item in seen if isinstance(item, observations.ContractRuleResult) and item.side == side]
     values = {
         (item.partition, item.offset): item.text
         for item in seen
         if isinstance(item, observations.Sample) and item.side == side
     }
+    unread = left(pieces([asked])) - sum(
+        item.end - item.start for item in seen if isinstance(item, observations.PartitionRead)
+    )
     places = sorted(place for result in results for place in result.first)[:SHOWN]
     return RuleTrial(
-        topic=topic,
+        topic=asked.topic,
         read=sum(
             item.span.messages
             for item in seen
@@ -150,7 +161,7 @@ def _trial(
         broken=sum(result.broken for result in results),
         first=tuple(BrokenMessage(*place, values.get(place, "") if is_shown else "") for place in places),
         paths=_sum(result.paths for result in results),
-        not_checked=_sum(result.not_checked for result in results),
+        not_checked=_sum([*(result.not_checked for result in results), {UNREAD: unread} if unread else {}]),
     )
 
 
