@@ -137,6 +137,7 @@ _DIED: Final = ("Python worker exited unexpectedly", "ExecutorLostFailure", "Pyt
 #: after this many process crashes by messages of one schema on a topic's side, its messages are no longer decoded
 MOST_DEATHS: Final = 3
 ENDED: Final = "decoding it ended the process that did"
+RULES_ENDED: Final = "evaluating the rules of its schema takes more memory or time than a message may"
 GIVEN_UP: Final = f"decoding ended the process that did, {MOST_DEATHS} times; no further message of it is decoded"
 #: topic, side, framing and raw mark; the last two are empty for JSON without a schema
 _Group = tuple[str, Side, str, bytes]
@@ -153,8 +154,8 @@ class Decoding:
         writers: Mapping[tuple[Framing, bytes], tuple[str, str]],
         rules: Mapping[tuple[Framing, bytes], tuple[list[dict[str, Any]], dict[str, tuple[str, ...]]]],
     ) -> None:
-        self._session, self._spec, self._control, self._writers = session, spec, control, writers
-        self._rules = rules
+        self._session, self.spec, self._control, self._writers = session, spec, control, writers
+        self._rules = dict(rules)
         self._deaths: Counter[_Group] = Counter()
 
     def lines(self, selections: Sequence[BodySelection]) -> list[Any]:
@@ -165,25 +166,39 @@ class Decoding:
         except PySparkException as error:
             if not any(mark in str(error) for mark in _DIED):
                 raise
-            logger.warning("a Spark worker's Python process ended; looking for the message in %d", _size(left))
+            logger.warning("a Spark worker's Python process ended; looking for the cause in %d messages", _size(left))
+        lines = self._without_rules(left)
+        if lines is not None:
+            return lines
         halves = _halves(left)
         if halves is None:
             return self._blame(left)
         return [line for half in halves for line in self.lines(half)]
 
+    def _without_rules(self, selections: Sequence[BodySelection]) -> list[Any] | None:
+        """Return the lines without data contract rules, which then stay off; None if the rules aren't the cause."""
+        own = {key: self._rules[key] for key in _keys(selections) & self._rules.keys()}
+        off = {
+            key: ([rule | {"not_checked": RULES_ENDED} for rule in rules], tags) for key, (rules, tags) in own.items()
+        }
+        if off == own:
+            return None
+        self._rules |= off
+        try:
+            return self._decode(selections)
+        except PySparkException as error:
+            if not any(mark in str(error) for mark in _DIED):
+                raise
+            self._rules |= own
+            return None
+
     def _decode(self, selections: Sequence[BodySelection]) -> list[Any]:
-        messages = read_bodies(self._session, self._spec.connection, selections, self._plan(selections))
+        messages = read_bodies(self._session, self.spec.connection, selections, self._plan(selections))
         return parsed(self._control.run("decoding messages", messages.collect)) if messages is not None else []
 
     def _plan(self, selections: Sequence[BodySelection]) -> DecodingPlan:
-        profile = self._spec.profile
-        keys = {
-            (framing, raw)
-            for selection in selections
-            for marks in selection.marks.values()
-            for framing, raws in marks.items()
-            for raw in raws
-        }
+        profile = self.spec.profile
+        keys = _keys(selections)
         writers: dict[tuple[str, bytes], tuple[str, str]] = {key: self._writers[key] for key in keys}
         rules: Any = {key: self._rules[key] for key in keys & self._rules.keys()}
         return DecodingPlan(writers, profile.fields, profile.changes, profile.samples, profile.reveal, rules)
@@ -205,7 +220,7 @@ class Decoding:
         return lines
 
     def _blamed(self, selection: BodySelection, side: Side) -> Iterator[Any]:
-        query = read_marks(self._session, self._spec.connection, selection)
+        query = read_marks(self._session, self.spec.connection, selection)
         for row in self._control.run("looking for what ended a process", query.collect):
             raw = row[f"{side}_mark"]
             framing = row[f"{side}_class"] if raw is not None else ""
@@ -240,6 +255,16 @@ class Decoding:
 
 def _one_undecodable(span: list[int], offset: int) -> dict[str, Any]:
     return {"span": span, "offsets": [[offset, ENDED]], "reasons": {ENDED: 1}, "ranges": [[offset, offset]]}
+
+
+def _keys(selections: Sequence[BodySelection]) -> set[tuple[Framing, bytes]]:
+    return {
+        (framing, raw)
+        for selection in selections
+        for marks in selection.marks.values()
+        for framing, raws in marks.items()
+        for raw in raws
+    }
 
 
 def _size(selections: Sequence[BodySelection]) -> int:

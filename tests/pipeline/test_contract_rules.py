@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import signal
+import subprocess
+import sys
 from dataclasses import asdict
 from typing import Any
 
@@ -11,8 +14,18 @@ import fastavro
 import pytest
 
 from registry.formats import format_of
-from registry.observations import Bounds, ContractRule, ContractRuleResult, Profile, Sample, WriterSchema
+from registry.observations import (
+    Bounds,
+    ContractRule,
+    ContractRuleResult,
+    FieldProfile,
+    Profile,
+    Sample,
+    UndecodableMessages,
+    WriterSchema,
+)
 from registry.pipeline import avro_schemas, run
+from registry.pipeline.body_decoding import RULES_ENDED
 from registry.pipeline.workers import contract_rules
 from registry.pipeline.workers.bodies import AvroBodies, JsonSchemaBodies, ProtobufBodies
 from registry.pipeline.workers.contract_rules import Conditions, fields_of
@@ -137,6 +150,36 @@ def test_hostile_expressions_and_messages_end() -> None:
     assert row["not_checked"] == {contract_rules.TOO_LARGE: 1}
 
 
+DOUBLED = "[message.id]" + ".map(x, x + x)" * 28 + ".size() > 0"
+GROWN = "message.id" + ".replace('o', 'oooooooooooooooo')" * 9 + ".size() > 0"
+PATIENT = Bounds(deadline_seconds=1_200)  # Spark starts new processes
+#: 2²⁵ comparisons of lists that share their items
+SHARED = "[[1]" + ".map(x, [x, x])" * 25 + "].all(z, z == z)"
+
+
+@pytest.mark.parametrize(
+    ("expression", "seconds"),
+    [
+        pytest.param(DOUBLED, 5.0, id="a text that doubles"),
+        pytest.param(GROWN, 5.0, id="a text that grows"),
+        pytest.param(SHARED, 0.2, id="lists that take long to compare"),
+    ],
+)
+def test_one_evaluation_cannot_exhaust_memory_or_time(expression: str, seconds: float) -> None:
+    """The operating system may end the process: the scan then goes on without the rules."""
+    program = (
+        "import resource; from registry.pipeline.workers import contract_rules as c;"
+        "from tests.pipeline.test_contract_rules import GOOD, avro, counted, rule;"
+        f"c.EVALUATION_SECONDS, c.EVALUATION_BYTES = {seconds}, 64 << 20; good = avro(GOOD);"
+        f"row = counted(rule({expression!r}), good); assert not row['messages'] and row['not_checked'], row;"
+        "row = counted(rule('message.amount > 0'), good); assert row['messages'] == 1;"
+        "assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1 << 20"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=300)
+    killed = {-signal.SIGVTALRM, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGKILL}
+    assert ended.returncode in {0, *killed}, ended.stderr
+
+
 def test_a_rule_that_takes_too_long_is_given_up_for_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contract_rules, "MOST_SECONDS", 0.0)
     row = counted(rule("message.amount > 10"), *[avro(GOOD)] * 3)
@@ -228,3 +271,26 @@ def test_a_scan_evaluates_the_rules_of_each_messages_own_schema_on_all_messages(
         (sample.partition, sample.offset): sample.text for sample in only(Sample, observations) if sample.mark == "2"
     }
     assert '"amount": "-1e0"' in shown[1, 5], "the first message that breaks a rule is a sample, masked"
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.broker
+def test_a_rule_that_ends_the_process_is_not_checked_and_its_messages_are_decoded(
+    kafka_bootstrap: str, spark_remote: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules that comparing shared lists would keep busy for minutes; the other topic's rules are checked."""
+    monkeypatch.setattr(contract_rules, "EVALUATION_SECONDS", 0.2)
+    bodies = [(0, None, framed(2, encoded(GOOD))) for _ in range(20)]
+    topic = make_topic(kafka_bootstrap, bodies, partitions=1)
+    fine = ContractRule("fine", "CEL", "message.amount > 0", "WRITE", "ERROR")
+    deadly = ContractRule("deadly", "CEL", SHARED, "WRITE", "ERROR")
+    ruled = WriterSchema("id", "2", "AVRO", json.dumps(ORDER), (fine, deadly))
+    observations = run(scan_of(kafka_bootstrap, topic, more=(ruled,), bounds=PATIENT), remote=spark_remote)
+    results = {result.rule.name: result for result in only(ContractRuleResult, observations)}
+    assert {name: (result.messages, result.not_checked) for name, result in results.items()} == {
+        "fine": (0, {RULES_ENDED: 20}),
+        "deadly": (0, {RULES_ENDED: 20}),
+    }
+    assert only(UndecodableMessages, observations) == []
+    assert {profile.messages for profile in only(FieldProfile, observations) if profile.path == "id"} == {20}

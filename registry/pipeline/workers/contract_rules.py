@@ -3,20 +3,27 @@
 As in Confluent's clients, `guard ; condition` holds where the guard is false. A `CEL` condition reads `message`. A
 `CEL_FIELD` condition is evaluated for each primitive field that isn't null and has one of the rule's tags.
 
-CEL's runtime limits each evaluation to 10,000 iterations and 32 levels, and its regular expressions don't backtrack. A
-call can't be interrupted, so larger bodies and patterns that come from data aren't evaluated, and a rule that takes too
-long is given up for the rest of the task.
+CEL's runtime limits each evaluation to 10,000 iterations and 32 levels, and its regular expressions don't backtrack.
+Larger bodies and patterns that come from data aren't evaluated, and a rule that takes too long is given up for the rest
+of the task. A call can't be interrupted, and thirty iterations that each double a text fill any memory: the operating
+system ends a process that exceeds the limits of one evaluation, and the scan goes on without the rules.
 """
 
 from __future__ import annotations
 
 import re
+import resource
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 LARGEST = 65_536  # bytes of a message
 MOST_SECONDS = 30.0  # of a processor, per schema and task: its rules have equal shares
+EVALUATION_SECONDS = 5.0  # of a processor
+EVALUATION_BYTES = 512 << 20  # of memory that the process didn't have
 FIRST = 200  # positions of broken messages
 MOST_KEPT = 20  # reasons, and paths of fields
 LONGEST_REASON = 300
@@ -82,7 +89,7 @@ class Condition:
         self.first: list[tuple[int, int]] = []
         self.paths: dict[str, int] = {}
         self.not_checked: dict[str, int] = {}
-        self._tags, self._left = tags, seconds
+        self._tags, self._left, self._memory = tags, seconds, memory_limit()
         self._reads_message = "message" in rule["expression"]
         self._reason: str = rule["not_checked"]
         self._programs: list[Any] | None = None
@@ -100,7 +107,8 @@ class Condition:
                 self._compile(decoded)
             if self._reason or size > LARGEST:
                 raise NotEvaluated(self._reason or TOO_LARGE)
-            paths = self._broken_paths(decoded)
+            with limited(self._memory):
+                paths = self._broken_paths(decoded)
         except NotEvaluated as reason:
             _count(self.not_checked, str(reason))
             return False
@@ -189,6 +197,30 @@ def _format_checks() -> dict[str, Callable[[str], bool]]:
         return {}
     schemas = {name: {"type": "string", "format": kind} for name, kind in FORMATS.items()}
     return {name: Draft202012Validator(schema, validate_formats=True).is_valid for name, schema in schemas.items()}
+
+
+def memory_limit() -> int:
+    """Return how much memory one evaluation may leave this process with; no limit where that can't be told."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except OSError:
+        return soft
+    wanted = pages * resource.getpagesize() + EVALUATION_BYTES
+    return wanted if soft == resource.RLIM_INFINITY else min(soft, wanted)
+
+
+@contextmanager
+def limited(memory: int) -> Iterator[None]:
+    """Let the operating system end the process if what runs inside takes too much memory or time."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (memory, before[1]))
+    signal.setitimer(signal.ITIMER_VIRTUAL, EVALUATION_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def _evaluated(program: Any, variables: dict[str, Any]) -> bool:
