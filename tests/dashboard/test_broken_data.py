@@ -100,30 +100,27 @@ def test_a_damaged_plan_is_said_and_made_again(look: Callable[[str], Client], co
     assert row.get().plan["steps"]
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_real_page_is_a_sound_document(look: Callable[[str], Client], content: dict[str, int], page: str) -> None:
-    """What the gallery's samples may lack: names of fields that two forms of a page have in common, levels of headings."""
-    response = look("admin").get(PAGES[page][0].format(**content))
-    assert response.status_code == 200
-    _sound(response.content.decode())
-
-
-@pytest.mark.parametrize(
-    "address",
-    [*MORE_PAGES.values(), "/ui/people", "/ui/tokens", "/ui/inbox", "/ui/inbox/subscriptions", "/ui/webhooks", "/ui/webhooks/add",
-     "/ui/mutes", "/ui/state-checks/new", "/ui/proposals", "/ui/proposals/new", "/ui/clusters/add", "/ui/sources/discover",
-     "/ui/decode", f"{SUBJECT}retire", f"{SUBJECT}retire/choose", f"{SUBJECT}retire/confirm?do=deprecate",
-     "/ui/registries/dev/what-if?level=FULL", "/ui/fields?registry=dev&subject=orders-value&path=Order.id"],
+#: pages with forms and lists, beside those of PAGES
+OTHER_PAGES: Final = (
+    *MORE_PAGES.values(), "/ui/people", "/ui/tokens", "/ui/inbox", "/ui/inbox/subscriptions", "/ui/webhooks", "/ui/webhooks/add",
+    "/ui/mutes", "/ui/state-checks/new", "/ui/proposals", "/ui/proposals/new", "/ui/clusters/add", "/ui/sources/discover",
+    "/ui/decode", f"{SUBJECT}retire", f"{SUBJECT}retire/choose", f"{SUBJECT}retire/confirm?do=deprecate",
+    "/ui/registries/dev/what-if?level=FULL", "/ui/fields?registry=dev&subject=orders-value&path=Order.id",
 )  # fmt: skip
-def test_another_page_is_a_sound_document(look: Callable[[str], Client], content: dict[str, int], address: str) -> None:
-    response = look("admin").get(address)
-    assert response.status_code == 200
-    _sound(response.content.decode())
 
 
-def _sound(html: str) -> None:
+def test_real_pages_are_sound_documents(look: Callable[[str], Client], content: dict[str, int]) -> None:
+    """What the gallery's samples may lack: names of fields that two forms of a page have in common, levels of headings."""
+    client = look("admin")
+    for address in (*(address.format(**content) for address, _ in PAGES.values()), *OTHER_PAGES):
+        response = client.get(address)
+        assert response.status_code == 200, address
+        _sound(address, response.content.decode())
+
+
+def _sound(address: str, html: str) -> None:
     document = Document(html)
-    assert document.unbalanced == [] and document.open == []
+    assert document.unbalanced == [] and document.open == [], address
     names: dict[str, list[Any]] = {"ids": [], "fields": []}
     for tag, attributes, above in document.elements:
         if attributes.get("id"):
@@ -131,11 +128,11 @@ def _sound(html: str) -> None:
         if tag in {"input", "select", "textarea"} and attributes.get("type") != "hidden" and "label" not in above:
             names["fields"].append(attributes.get("id"))
     twice = {one for one in names["ids"] if names["ids"].count(one) > 1}
-    assert not twice, f"ids that two elements have: {twice}"
+    assert not twice, f"{address}: ids that two elements have: {twice}"
     named = {attributes.get("for") for attributes in document.named("label")}
-    assert [one for one in names["fields"] if one not in named] == [], "fields without a label"
+    assert [one for one in names["fields"] if one not in named] == [], f"{address}: fields without a label"
     if "<html" in html:
-        assert len(document.named("h1")) == 1 and html.count('class="skip"') == 1
+        assert len(document.named("h1")) == 1 and html.count('class="skip"') == 1, address
 
 
 def test_what_is_unsound_would_be_found() -> None:
