@@ -154,11 +154,8 @@ def hidden_in(text: str, name: str) -> bool:
     return HIDDEN in text.lower()
 
 
-@pytest.mark.parametrize("name", GRANTS)
-def test_every_page_and_read_is_there_and_has_nothing_of_the_rest(
-    world: dict[str, int], caller: Callable[[str], Caller], name: str
-) -> None:
-    who, wrong = caller(name), []
+def every_page_and_read_is_there_and_has_nothing_of_the_rest(world: dict[str, int], who: Caller, name: str) -> None:
+    wrong = []
     for path in (*PAGES, *READS):
         status, text = who.get(path.format(**world))
         if status != 200 or hidden_in(text, name):
@@ -167,9 +164,7 @@ def test_every_page_and_read_is_there_and_has_nothing_of_the_rest(
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", GRANTS)
-def test_their_own_is_there(world: dict[str, int], caller: Callable[[str], Caller], name: str) -> None:
-    who = caller(name)
+def their_own_is_there(world: dict[str, int], who: Caller, name: str) -> None:
     shown = {path: who.get(path)[1] for path in ("/ui/", "/ui/findings", "/ui/audit", "/api/v1/findings")}
     assert [path for path, text in shown.items() if "900001" not in text and path != "/ui/audit"] == []
     assert "orders-value" in shown["/ui/audit"]
@@ -190,11 +185,8 @@ def test_their_own_is_there(world: dict[str, int], caller: Callable[[str], Calle
     assert f">{counted}<span" in shown["/ui/findings"], "the number in the navigation"
 
 
-@pytest.mark.parametrize("name", GRANTS)
-def test_what_is_not_theirs_is_as_if_it_were_not_there(
-    world: dict[str, int], caller: Callable[[str], Caller], name: str
-) -> None:
-    who, wrong = caller(name), []
+def what_is_not_theirs_is_as_if_it_were_not_there(world: dict[str, int], who: Caller, name: str) -> None:
+    wrong = []
     for path, what in NUMBERED:
         if what == "zebra_request" and name == "of subjects":
             continue  # all that it asks for is theirs
@@ -211,11 +203,9 @@ def test_what_is_not_theirs_is_as_if_it_were_not_there(
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", GRANTS)
-def test_the_audit_has_no_event_of_people_and_none_of_other_registries(
-    world: dict[str, int], caller: Callable[[str], Caller], name: str
+def the_audit_has_no_event_of_people_and_none_of_other_registries(
+    world: dict[str, int], who: Caller, name: str
 ) -> None:
-    who = caller(name)
     found = list_events(chosen=AuditFilter(about=events_for(who.actor)), limit=500)
     assert found
     assert {entry.table for entry in found} <= set(TABLES)
@@ -239,14 +229,25 @@ def test_every_event_is_for_whoever_may_read_all(world: dict[str, int], person: 
     assert AuditEvent.objects.filter(table="access_rolegrant").exists()
 
 
-@pytest.mark.parametrize("name", GRANTS)
-def test_requests_are_those_that_may_see_allows(
-    world: dict[str, int], caller: Callable[[str], Caller], name: str
-) -> None:
-    who = caller(name)
+def requests_are_those_that_may_see_allows(world: dict[str, int], who: Caller, name: str) -> None:
     everything = list_requests(state="open", limit=200)
     assert len(everything) == PromotionRequest.objects.count() == 2
     assert list_requests(by=who.actor) == [info for info in everything if may_see(who.actor, info)]
+
+
+@pytest.mark.parametrize("name", GRANTS)
+def test_whoever_may_read_a_part_sees_it_and_nothing_else(
+    world: dict[str, int], caller: Callable[[str], Caller], name: str
+) -> None:
+    who = caller(name)
+    for check in (
+        every_page_and_read_is_there_and_has_nothing_of_the_rest,
+        their_own_is_there,
+        what_is_not_theirs_is_as_if_it_were_not_there,
+        the_audit_has_no_event_of_people_and_none_of_other_registries,
+        requests_are_those_that_may_see_allows,
+    ):
+        check(world, who, name)
 
 
 @pytest.mark.parametrize("name", GRANTS)
