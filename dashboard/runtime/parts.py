@@ -116,7 +116,7 @@ SPARK = Part(
     spark.probe,
     spark.prepare,
     replaced_by="SPARK_REMOTE",
-    seconds=120,
+    seconds=300,  # 20 s of CPU, which a busy machine takes minutes for: ending it then only starts it over
     without="no topic and no checkpoint is scanned until it runs",
     answer=lambda layout: reply(layout.ports["spark"], GRPC_HELLO),
 )

@@ -86,6 +86,8 @@ def _write_properties(layout: Layout, folder: Path) -> Path:
         "spark.connect.authenticate.token": layout.secret("spark-token"),
         "spark.jars": ",".join(path.as_uri() for path in jars.jar_files("spark")),
         "spark.driver.memory": "2g",
+        # By default, a message that is too large for the memory would end the server, and with it all other scans.
+        "spark.executor.killOnFatalError.depth": "0",
         # Fetched data is cached for other queries by default; a few messages of 50 MB would fill the memory.
         "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
         "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "10s",

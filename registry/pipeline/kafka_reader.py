@@ -128,6 +128,8 @@ def connection_options(connection: KafkaConnection) -> dict[str, str]:
         "kafka.security.protocol": connection.security_protocol,
         **_FIXED,
     }
+    if connection.is_one_by_one:
+        options["kafka.max.poll.records"] = "1"
     if connection.security_protocol.startswith("SASL"):
         options |= _sasl_options(connection)
     if connection.ca_pem is not None:

@@ -113,6 +113,12 @@ class Profiler:
         }
         self._decoding = Decoding(session, spec, control, texts, rules)
 
+    def read_one_by_one(self) -> TopicScan:
+        """Fetch the messages of the next slices one by one; return the specification for it."""
+        spec = replace(self._spec, connection=replace(self._spec.connection, is_one_by_one=True))
+        self._spec = self._decoding.spec = spec
+        return spec
+
     def profile(self, pieces: Sequence[Piece], rows: Sequence[Any]) -> Profiled:
         """Profile a slice with the groups `rows`; it doesn't count until passed to `add`."""
         marks = {(key[0], *key[2:]) for row in rows for key in keys_of(row)} if self._profiles_fields else set()

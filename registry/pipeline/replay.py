@@ -21,6 +21,7 @@ from registry.pipeline.framing import body, raw_mark, with_framing
 from registry.pipeline.kafka_reader import broker_error, loss_of
 from registry.pipeline.replay_worker import archive_of_engines, counting
 from registry.pipeline.session import Control, OnProgress, kept_session
+from registry.pipeline.too_large import LOSS, is_exhausted
 
 MAX_MESSAGES: Final = 20_000
 #: rows per batch of a worker, each with a body of at most MAX_BODY
@@ -86,6 +87,8 @@ def replay(
 
 
 def _kafka_error(error: PySparkException, spec: TopicReplay) -> Exception | None:
+    if is_exhausted(error):
+        return InvalidSource(f"{spec.read.topic} can't be read: {LOSS.reason}")
     loss = loss_of(error)
     if loss is not None and loss.may_pass:
         return BrokerUnavailable(f"{spec.read.topic} can't be read: {loss.reason}; if it is still there, try again")

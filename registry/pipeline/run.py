@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from pyspark.errors import PySparkException
@@ -23,12 +24,14 @@ from registry.observations import (
     TopicScan,
     TopicTotals,
 )
-from registry.pipeline import kafka_reader
+from registry.pipeline import kafka_reader, too_large
 from registry.pipeline.framing import Tally, group_messages, raw_mark
 from registry.pipeline.kafka_reader import Loss, Piece, broker_error, loss_of, lost_topics
-from registry.pipeline.profile import Profiler
+from registry.pipeline.profile import Profiled, Profiler
 from registry.pipeline.session import USER_ID, Control, OnProgress, session_for
 from registry.pipeline.state_store import scan_state
+
+logger = logging.getLogger(__name__)
 
 MOST_TRIES: Final = 3  # for a slice that can't be read although its topics seem to exist
 CLOSING_SECONDS: Final = 30.0  # for merging the slices, even after the deadline
@@ -38,12 +41,14 @@ CLOSING_SECONDS: Final = 30.0  # for merging the slices, even after the deadline
 class _ScanProgress:
     """The progress of a scan: what is left, what was lost, and the bound that ended it.
 
-    `kept_away` has the unread pieces of topics whose broker is away; `tries` counts failures of the current slice. The
-    `last` slice took `seconds`. `is_slow` means that a first slice didn't finish in its time.
+    `kept_away` has the unread pieces of topics whose broker is away, `beyond` those behind messages that are too large,
+    which are read once what precedes these is; `tries` counts failures of the current slice. The `last` slice took
+    `seconds`. `is_slow` means that a first slice didn't finish in its time.
     """
 
     rest: list[Piece]
     kept_away: list[Piece] = field(default_factory=list)
+    beyond: list[Piece] = field(default_factory=list)
     tries: int = 0
     done: int = 0
     last: int = 0
@@ -85,6 +90,7 @@ class _ScanProgress:
     def note_slice(self, size: int, seconds: float, rest: list[Piece]) -> None:
         """Record a slice that was read."""
         self.done, self.last, self.seconds, self.rest, self.tries = self.done + size, size, seconds, rest, 0
+        self.resume()
 
     def note_deadline(self, error: ScanInterrupted, size: int, *, is_closed: bool) -> None:
         """End the scan with what was read, or retry with a smaller first slice; raises the error if neither works."""
@@ -98,11 +104,38 @@ class _ScanProgress:
             error.details["slice"] = size
             raise error
 
+    def skip(self, skipped: Sequence[Piece]) -> None:
+        """Read on up to and after these ranges, of which a partition has at most one."""
+        for gap in skipped:
+            (whole,) = [piece for piece in self.rest if _is_of(piece, gap)]
+            before = replace(whole, range=replace(whole.range, end=gap.range.start))
+            after = replace(whole, range=replace(whole.range, start=gap.range.end))
+            self.rest = [piece for piece in (*self.rest, before) if piece is not whole and piece.size]
+            self.beyond += [after] if after.size else []
+        self.resume()
+
+    def resume(self) -> None:
+        """Go on behind what was skipped: a query reads one range of a partition."""
+        for piece in sorted(self.beyond, key=lambda piece: piece.range.start):
+            if not any(_is_of(piece, other) for other in self.rest):
+                self.beyond.remove(piece)
+                self.rest.append(piece)
+
+    @property
+    def unread(self) -> list[Piece]:
+        """Return what is left, in the order of a partition's offsets."""
+        return [*self.rest, *sorted(self.beyond, key=lambda piece: piece.range.start)]
+
     def lose(self, lost: dict[str, Loss]) -> None:
         """Stop reading these topics."""
         self.lost |= lost
-        self.kept_away += [piece for piece in self.rest if piece.topic in lost and lost[piece.topic].may_pass]
+        self.kept_away += [piece for piece in self.unread if piece.topic in lost and lost[piece.topic].may_pass]
         self.rest = [piece for piece in self.rest if piece.topic not in lost]
+        self.beyond = [piece for piece in self.beyond if piece.topic not in lost]
+
+
+def _is_of(one: Piece, other: Piece) -> bool:
+    return (one.topic, one.range.partition) == (other.topic, other.range.partition)
 
 
 def scan_topics(session: SparkSession, spec: TopicScan, control: Control) -> Iterator[Observation]:
@@ -159,16 +192,19 @@ def _read_slices(
             continue
         except PySparkException as error:
             try:
-                lost = _blamed(session, spec, control, piece, error, reading)
+                if not too_large.is_exhausted(error):
+                    lost = _blamed(session, spec, control, piece, error, reading)
+                elif spec.connection.is_one_by_one:
+                    lost = _skip_too_large(session, spec, control, piece, reading=reading, profiler=profiler)
+                else:  # several messages may be too large together
+                    spec, lost = profiler.read_one_by_one(), {}
             except BrokerUnavailable as away:
                 if not reading.done:
                     raise
-                lost = {unread.topic: Loss(away.message, may_pass=True) for unread in reading.rest}
+                lost = {unread.topic: Loss(away.message, may_pass=True) for unread in reading.unread}
             except ScanInterrupted as late:
-                if late.details.get("reason") != "deadline" or not reading.done:
-                    raise
-                reading.bound = "deadline"
-                return
+                reading.note_deadline(late, kafka_reader.left(piece), is_closed=session.client.is_closed)
+                continue
             reading.lose(lost)
             for topic in (topic for topic, loss in lost.items() if not loss.may_pass):
                 tally.forget(topic)  # never report half-read topics: the next scan rereads them
@@ -179,6 +215,40 @@ def _read_slices(
         reading.note_gaps(piece, rows)
         profiler.add(profiled)
         reading.note_slice(kafka_reader.left(piece), left - control.seconds_left, after)
+
+
+def _skip_too_large(
+    session: SparkSession,
+    spec: TopicScan,
+    control: Control,
+    slice_: Sequence[Piece],
+    *,
+    reading: _ScanProgress,
+    profiler: Profiler,
+) -> dict[str, Loss]:
+    """Skip what exhausts Spark's memory. If everything can be read now, return the topics that are given up."""
+
+    def is_readable(some: Sequence[Piece]) -> bool:
+        messages = kafka_reader.read_messages(session, spec.connection, some)
+        grouped = group_messages(messages, spec.writers, spec.bounds.max_groups)
+        try:
+            control.run("looking for messages that are too large", grouped.collect)
+        except PySparkException as refused:
+            if not too_large.is_exhausted(refused):
+                topics = [part.topic for part in some]
+                raise broker_error(refused, spec.connection.bootstrap, topics) or refused from refused
+            return False
+        return True
+
+    skipped = too_large.find_too_large(slice_, is_readable)
+    if not skipped:  # another scan may have used the memory
+        reading.tries += 1
+        return {} if reading.tries < MOST_TRIES else {part.topic: too_large.LOSS for part in slice_}
+    for gap in skipped:
+        logger.warning("%s:%d@%d is larger than Spark's memory", gap.topic, gap.range.partition, gap.range.start)
+    profiler.add(Profiled(lines=too_large.lines(skipped, int(time.time() * 1000))))
+    reading.skip(skipped)
+    return {}
 
 
 def _read_slice(
@@ -239,7 +309,8 @@ def _blamed(
 
 def _read_so_far(pieces: Sequence[Piece], reading: _ScanProgress, tally: Tally) -> Iterator[Observation]:
     """Yield how far each partition was read, without lost topics."""
-    stopped = {(piece.topic, piece.range.partition): piece.range.start for piece in (*reading.rest, *reading.kept_away)}
+    left = (*reading.unread, *reading.kept_away)
+    stopped = {(piece.topic, piece.range.partition): piece.range.start for piece in reversed(left)}
     for piece in pieces:
         part, partition = piece.range, (piece.topic, piece.range.partition)
         count = tally.partitions.get(partition, 0)
@@ -256,7 +327,7 @@ def _counts(topic: str, reading: _ScanProgress, tally: Tally) -> bool:
 
 
 def _totals(spec: TopicScan, reading: _ScanProgress, tally: Tally, seconds: float) -> Iterator[Observation]:
-    unread = {piece.topic for piece in reading.rest}
+    unread = {piece.topic for piece in reading.unread}
     folded = {topic for topic, _ in tally.folded}
     reached: Bound | None = reading.bound or ("groups" if folded else None)
     for read in spec.topics:

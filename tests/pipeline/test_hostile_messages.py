@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 import pytest
 
 from registry.observations import (
+    Bounds,
     FieldProfile,
     Observation,
+    PartitionRead,
     Profile,
     SchemaNotUsed,
     TopicLost,
@@ -19,12 +21,15 @@ from registry.observations import (
     WriterSchema,
 )
 from registry.pipeline import run
+from registry.pipeline.too_large import REASON
 from registry.pipeline.workers import message_reader, schema_shapes
 from tests.pipeline.hostile import DEEP, HOSTILE, LIST, TREE
-from tests.pipeline.topics import USER, Headers, Message, framed, make_topic, scan_of, string, writers
+from tests.pipeline.topics import USER, Headers, Message, fill, framed, make_topic, scan_of, string, writers, zigzag
 
 pytestmark = [pytest.mark.spark, pytest.mark.broker, pytest.mark.slow]
 T = TypeVar("T")
+BOMB = 400_000_000
+PATIENT = Bounds(deadline_seconds=1_200)  # each try fills Spark's memory
 LARGE = {"max.message.bytes": 20_000_000}
 FINE = 1
 #: headers that name no schema, whatever they hold
@@ -121,3 +126,23 @@ def test_a_message_that_ends_its_process_is_found_and_all_others_are_decoded(
         if (observation.side, observation.path) in {("value", "below"), ("value", "value")}
     }
     assert roots == {(topic, "value", "below"): 39, (other, "value", "value"): 5}
+
+
+def test_a_message_that_is_larger_than_sparks_memory_is_skipped_and_all_others_are_read(
+    kafka_bootstrap: str, spark_remote: str
+) -> None:
+    """A few kilobytes in the broker, which limits the compressed size only."""
+    good = framed(FINE, string("Ada"))
+    topic = make_topic(kafka_bootstrap, [(0, None, good)] * 5, partitions=1)
+    bomb = framed(FINE, zigzag(BOMB) + bytes(BOMB))
+    fill(kafka_bootstrap, topic, [(0, None, bomb)], **{"compression.type": "zstd", "message.max.bytes": 2 * BOMB})
+    fill(kafka_bootstrap, topic, [(0, None, good)] * 3)
+    other = make_topic(kafka_bootstrap, [(0, None, good)] * 5, partitions=1)
+    observations = run(scan_of(kafka_bootstrap, topic, other, bounds=PATIENT), remote=spark_remote)
+    (unread,) = only(UndecodableMessages, observations)
+    assert (unread.topic, unread.problem, unread.offsets, unread.reasons) == (topic, "not_read", (5,), (REASON,))
+    assert {observation.topic: observation.messages for observation in only(TopicTotals, observations)} == {
+        topic: 8,
+        other: 5,
+    }
+    assert {part.topic: part.end for part in only(PartitionRead, observations)} == {topic: 9, other: 5}
