@@ -30,7 +30,6 @@ from registry.subjects.versions.parsed_schemas import missing_reference
 from registry.subjects.versions.qualified_names import DEFAULT_CONTEXT, SubjectName, parse_subject
 from registry.subjects.versions.versions import (
     SchemaInfo,
-    VersionInfo,
     schemas_of_guid,
     standings_of_schemas,
     versions_of_schema,
@@ -222,12 +221,12 @@ def visible_schemas_of_guid(visible: Visible, guid: str) -> list[SchemaInfo]:
 
 def visible_versions_of_schema(
     visible: Visible, schema_id: int, *, context: str = DEFAULT_CONTEXT, deleted: bool = False
-) -> list[VersionInfo]:
+) -> list[tuple[SubjectName, int]]:
     """Return `versions_of_schema` of readable subjects, not those only reached by references. Raises SchemaNotFound."""
     versions = versions_of_schema(visible.registry, schema_id, context=context, deleted=deleted)
     if not visible.is_whole:
         visible_schema(visible, schema_id, context=context)
-    return [info for info in versions if visible.has_subject(info.subject)]
+    return [(subject, number) for subject, number in versions if visible.has_subject(subject)]
 
 
 def require_references(visible: Visible, references: Sequence[Reference], *, context: str) -> None:

@@ -144,8 +144,8 @@ class SchemaIdView(ConfluentView):
             depend_on(self.request.META, ())
         return schema, version
 
-    def versions(self) -> list[VersionInfo]:
-        """Return the versions that have the definition. Raises SchemaNotFound."""
+    def versions(self) -> list[tuple[SubjectName, int]]:
+        """Return the subjects and numbers of the versions that have the definition. Raises SchemaNotFound."""
         schema, _ = self.definition() if self.scope_subject else (None, None)
         context = schema.context if schema else self.context
         return visible_versions_of_schema(
@@ -188,7 +188,7 @@ class SubjectsOfSchema(SchemaIdView):
 
     def get(self, request: Request, **address: Any) -> Response:
         """Return the names of the subjects that have it."""
-        return Response(page(request, sorted({info.subject.qualified for info in self.versions()})))
+        return Response(page(request, sorted({subject.qualified for subject, _ in self.versions()})))
 
 
 class VersionsOfSchema(SchemaIdView):
@@ -196,7 +196,7 @@ class VersionsOfSchema(SchemaIdView):
 
     def get(self, request: Request, **address: Any) -> Response:
         """Return the subjects and versions that have it."""
-        pairs = [{"subject": info.subject.qualified, "version": info.version} for info in self.versions()]
+        pairs = [{"subject": subject.qualified, "version": number} for subject, number in self.versions()]
         return Response(page(request, pairs))
 
 

@@ -33,7 +33,7 @@ from registry.subjects.policy.registries import create_version
 from registry.subjects.registration.registration import submission_identity
 from registry.subjects.services import delete_subject, delete_version
 from registry.subjects.versions.qualified_names import SubjectName, parse_subject
-from registry.subjects.versions.versions import SchemaInfo, Standing, VersionInfo
+from registry.subjects.versions.versions import SchemaInfo, Standing
 
 TEXT = "text/plain; charset=utf-8"
 
@@ -189,21 +189,21 @@ class SchemaView(RegistryView):
         super().initial(request, *args, **kwargs)
         self.scope_subject = parse_subject(request.query_params.get("subject", ""), context=self.context)
 
-    def versions_of(self, schema: str, *, deleted: bool) -> list[VersionInfo]:
-        """Return the given subject's versions with the schema. Raises SchemaNotFound, InvalidInput."""
-        infos = visible_versions_of_schema(
+    def versions_of(self, schema: str, *, deleted: bool) -> list[tuple[SubjectName, int]]:
+        """Return the versions with the schema, only the given subject's if there is one. Raises SchemaNotFound."""
+        versions = visible_versions_of_schema(
             self.visible, schema_id(schema), context=self.scope_subject.context, deleted=deleted
         )
-        return [info for info in infos if self.scope_subject.subject in ("", info.subject.subject)]
+        return [found for found in versions if self.scope_subject.subject in ("", found[0].subject)]
 
     def info(self, schema: str) -> SchemaInfo:
         """Return the definition. Raises SchemaNotFound, InvalidInput."""
         if not self.scope_subject.subject:
             return visible_schema(self.visible, schema_id(schema), context=self.scope_subject.context)
-        infos = self.versions_of(schema, deleted=True)
-        if not infos:
+        number, is_readable = schema_id(schema), self.visible.has_subject(self.scope_subject)
+        version = selectors.get_version_of_schema(self.registry, number, self.scope_subject) if is_readable else None
+        if version is None:
             raise SchemaNotFound(f"Subject '{self.scope_subject.qualified}' has no schema {schema}.", schema_id=schema)
-        version = next((info for info in infos if not info.deleted), infos[0])
         return replace(version.schema, standing=version.standing)
 
 
@@ -230,8 +230,8 @@ class SubjectsOfSchema(SchemaView):
 
     def get(self, request: Request, schema: str, **address: Any) -> Any:
         """Return the names of the subjects that have it."""
-        infos = self.versions_of(schema, deleted=flag(request, "deleted"))
-        return http_body(request, sorted({subject_label(info.subject, self.context) for info in infos}))
+        versions = self.versions_of(schema, deleted=flag(request, "deleted"))
+        return http_body(request, sorted({subject_label(subject, self.context) for subject, _ in versions}))
 
 
 class VersionsOfSchema(SchemaView):
@@ -239,8 +239,8 @@ class VersionsOfSchema(SchemaView):
 
     def get(self, request: Request, schema: str, **address: Any) -> Any:
         """Return the subjects and versions that have it."""
-        infos = self.versions_of(schema, deleted=flag(request, "deleted"))
-        pairs = [{"subject": subject_label(info.subject, self.context), "version": info.version} for info in infos]
+        versions = self.versions_of(schema, deleted=flag(request, "deleted"))
+        pairs = [{"subject": subject_label(subject, self.context), "version": number} for subject, number in versions]
         return http_body(request, pairs)
 
 

@@ -388,13 +388,17 @@ def _standings(rows: Sequence[Schema]) -> Mapping[int, Standing]:
 
 def versions_of_schema(
     registry: Registry, schema_id: int, *, context: str = DEFAULT_CONTEXT, deleted: bool = False
-) -> list[VersionInfo]:
-    """Return every version that has the id, by subject and version. Raises SchemaNotFound."""
+) -> list[tuple[SubjectName, int]]:
+    """Return the subject and number of every version that has the id, in that order. Raises SchemaNotFound.
+
+    Thousands of subjects can have the same schema, such as that of a plain key.
+    """
     schema = find_schema(registry, schema_id, context=context)
     if schema is None:
         raise SchemaNotFound("Schema not found", schema_id=schema_id)
-    rows = live(schema.versions.select_related(*JOINED), deleted=deleted)
-    return infos_of(list(rows.order_by("subject__name", "version")))
+    rows = live(schema.versions.all(), deleted=deleted).order_by("subject__name", "version")
+    names = rows.values_list("subject__context__name", "subject__name", "version")
+    return [(SubjectName(within, name), version) for within, name, version in names]
 
 
 def referenced_by(
