@@ -20,6 +20,8 @@ Parse = Callable[[str], ParsedSchema]
 MAX_EDITS: Final = 20
 #: the most findings of a text that is being written that get their own edits
 MAX_REPAIRED: Final = 10
+#: the most characters that are read and compared again, because each edit reads the whole schema again
+MAX_CHARACTERS_EDITED: Final = 100_000
 #: the most further edits of the new field after a rename
 MAX_EDITS_OF_RENAME: Final = 6
 #: the most fields that are compared again for edits of suspected renames; each edit compares all fields of the schema
@@ -172,12 +174,13 @@ def patch_of(
     The safest come first: edits that declare a likely rename, then those that keep all data, then those that invent a
     value.
     """
-    if len({(item.rule, item.named_path) for item in report.breaks}) > MAX_EDITS:
+    most = _affordable(MAX_EDITS, new, report)
+    if len({(item.rule, item.named_path) for item in report.breaks}) > most:
         return None
     patcher = _Patcher(format, history, report, parse)
     current = _EditedSchema((), new, checker, report)
     texts, safety = {new.text}, list[Safety](("rename", "kept", "invented"))
-    while len(current.edits) < MAX_EDITS and not current.report.is_compatible and safety:
+    while len(current.edits) < most and not current.report.is_compatible and safety:
         following = (
             patcher.next_rename(current, texts)
             if safety[0] == "rename"
@@ -206,14 +209,20 @@ def repairs_of(
     report = checker.report(level_named(level))
     patcher, renames = _Patcher(format, history, report, parse), suspected_renames(format, new, history)
     repairs: dict[tuple[str, str, str], FindingRepairs] = {}
+    most = _affordable(MAX_REPAIRED, new, report)
     for item, finding in zip(report.items, checker.findings_of(report), strict=True):
-        if len(repairs) == MAX_REPAIRED:
+        if len(repairs) == most:
             break
         key = (item.rule, item.named_path, item.direction)
         is_repairable = item.severity in DECISIVE[profile] and finding.kind != "SCHEMA_TYPE_CHANGED"
         if is_repairable and key not in repairs:
             repairs[key] = _repairs_of_item(patcher, _EditedSchema((), new, checker, report), item, finding, renames)
     return tuple(repairs.values())
+
+
+def _affordable(most: int, new: ParsedSchema, report: Report) -> int:
+    """Return how many edits are tried: fewer than `most` in a large schema, or with many versions to compare."""
+    return max(1, min(most, MAX_CHARACTERS_EDITED // max(1, len(new.text) * len(report.versions))))
 
 
 def _repairs_of_item(
