@@ -34,6 +34,8 @@ def token_of(header: str) -> str | None:
             return base64.b64decode(credentials, validate=True).decode().partition(":")[2]
         except ValueError as error:
             raise NotSignedIn("The Authorization header isn't valid Basic authentication.") from error
+    if not credentials:  # it may be a token, which no message or log may repeat
+        raise NotSignedIn("The Authorization header has no scheme; use Bearer or Basic with a token.")
     raise NotSignedIn(f"Authorization by {scheme[:20]!r} is not supported; use Bearer or Basic with a token.")
 
 

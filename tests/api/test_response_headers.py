@@ -11,6 +11,8 @@ from django.test import Client, RequestFactory
 
 from dashboard.middleware import ApiMiddleware
 from registry.access.roles import Actor
+from registry.api.authentication import token_of
+from registry.errors import NotSignedIn
 from registry.subjects.services import register_version
 from registry.subjects.versions.qualified_names import SubjectName
 
@@ -49,6 +51,14 @@ RESPONSES: tuple[tuple[str, str, int, frozenset[str]], ...] = (
     ("GET /api/v1/docs/", "text/html", 200, PLAIN | {"allow"}),
     ("POST /api/v1/registries/dev/subjects", "*/*", 405, PLAIN | {"allow"}),
 )
+
+
+def test_a_token_without_a_scheme_is_not_repeated() -> None:
+    with pytest.raises(NotSignedIn) as refused:
+        token_of("aSecretTokenWithoutItsScheme")
+    assert "aSecret" not in refused.value.message
+    with pytest.raises(NotSignedIn, match="'Digest'"):
+        token_of("Digest username=x")
 
 
 @pytest.fixture

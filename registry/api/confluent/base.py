@@ -71,7 +71,7 @@ class ConfluentView(View):
         self.request = Request(request)
         chosen = self.media_types[0], self.media_types[0].media_type
         try:
-            chosen = accepted_type(self.request.META.get("HTTP_ACCEPT", "*/*"), self.media_types)
+            chosen = accepted_type(self.request.META.get("HTTP_ACCEPT") or "*/*", self.media_types)
             self.initial(self.request, **kwargs)
             response = self._handler()(self.request, **kwargs)
         except Exception as error:  # noqa: BLE001 - the table has a row for unexpected errors
