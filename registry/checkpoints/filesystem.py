@@ -266,10 +266,11 @@ class LocalFolder:
             raise Missing(shown) from error
         except OSError as error:
             raise InvalidCheckpoint(f"{shown} can't be read: {error.strerror}", file=shown) from error
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(descriptor)
+            raise InvalidCheckpoint(f"{shown} is not a regular file", file=shown)
         with os.fdopen(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise InvalidCheckpoint(f"{shown} is not a regular file", file=shown)
             if status.st_size > limit:
                 raise too_large(shown, status.st_size, limit)
             return file.read(limit + 1)

@@ -7,7 +7,6 @@ mismatch means that the file was changed later.
 
 from __future__ import annotations
 
-import json
 import re
 import struct
 import zlib
@@ -17,7 +16,16 @@ from typing import Any, Final
 
 from registry.checkpoints.files import CheckpointFiles
 from registry.checkpoints.filesystem import LOCAL, Entry, Missing, parse_location
-from registry.checkpoints.logs import INTEGER, LOG_LIMIT, MAX_SOURCES, NO_OFFSET, START_LIMIT, batch_numbers
+from registry.checkpoints.logs import (
+    INTEGER,
+    LOG_LIMIT,
+    MAX_SOURCES,
+    NO_JSON,
+    NO_OFFSET,
+    START_LIMIT,
+    batch_numbers,
+    parse_json,
+)
 from registry.checkpoints.model import Checkpoint, QuerySource, Stop
 from registry.checkpoints.schema_files import SCHEMA_FILE_LIMIT, SCHEMA_FILE_NAME
 
@@ -25,11 +33,14 @@ ORDER_ERROR: Final = "CONCURRENT_STREAM_LOG_UPDATE"
 STATE_ERROR: Final = "CANNOT_LOAD_STATE_STORE"
 NO_SOURCE: Final = "AssertionError"
 NOT_STARTED: Final = "IllegalStateException"
-JAVA_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,18}")  # a batch number to Spark, which writes plain digits only
+JAVA_NUMBER: Final = re.compile(r"[+-]?\d+")  # a batch number to Spark, which writes plain digits only
 PLAIN_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}")
+SOURCE_LOG: Final = re.compile(r"(0|[1-9][0-9]{0,17})(\.compact)?")
 LINE_END: Final = re.compile(r"\r\n|\r|\n")
 VERSION: Final = re.compile(r"v0*([1-9][0-9]{0,8})")
 NEWEST_COMMIT: Final = 3  # the highest version of a commit that Spark 4.2 reads
+MAX_LONG: Final = 2**63
+_TIMES: Final = ("batchTimestampMs", "batchWatermarkMs")  # of a batch in `offsets`
 TRIES: Final = 3
 RESTORE: Final = "restore it from a copy"
 REMOVE: Final = "restore it from a copy, or remove it and its commit if they don't belong to this query"
@@ -115,8 +126,11 @@ def _sources(logs: _Logs) -> Iterable[Stop]:
         return
     newest, before = _source_lines(contents[-1]), _source_lines(contents[0] or contents[-1])
     where = f"offsets/{logs.offsets[-1]}"
-    if not _has_settings(contents[-1]):
+    described = _second(contents[-1])
+    if not (isinstance(described, dict) and isinstance(described.get("conf"), dict)):
         yield Stop(where, f"{where} records no settings (conf) for its batch", RESTORE, "")
+    elif not all(_is_whole_number(described, name) for name in _TIMES):
+        yield Stop(where, f"{where} has a time or a watermark that is not a whole number", RESTORE, "")
     if not newest:
         yield Stop(where, f"{where} names no source", RESTORE, NO_SOURCE)
     elif len(newest) != len(before):
@@ -168,11 +182,6 @@ def _repeated(logs: _Logs) -> Iterable[Stop]:
         yield Stop(where, f"{where} is a copy of offsets/{newest[0]}, so its state may be missing", REMOVE, "")
 
 
-def _has_settings(content: bytes) -> bool:
-    described = _second(content)
-    return isinstance(described, dict) and isinstance(described.get("conf"), dict)
-
-
 def _source_lines(content: bytes) -> list[str]:
     """Return the lines of a batch with one source's offset each."""
     version, *lines = _lines(content) or [""]
@@ -181,11 +190,7 @@ def _source_lines(content: bytes) -> list[str]:
 
 
 def _is_offset(line: str) -> bool:
-    try:
-        json.loads(line.strip())
-    except (ValueError, RecursionError):
-        return line.strip() == NO_OFFSET
-    return True
+    return line.strip() == NO_OFFSET or parse_json(line.strip()) is not NO_JSON
 
 
 def _commit(logs: _Logs) -> Iterable[Stop]:
@@ -196,9 +201,6 @@ def _commit(logs: _Logs) -> Iterable[Stop]:
     fault = next((stop for is_so, stop in _COMMITS if is_so(content)), None)
     if fault is not None:
         yield Stop(where, f"{where} {fault.problem}", RESTORE, fault.error)
-
-
-_NO_JSON: Final = object()
 
 
 @dataclass(frozen=True)
@@ -221,17 +223,13 @@ def _second(content: bytes) -> Any:
     """Parse the JSON of the second line; an empty object if there is no second line."""
     lines = _lines(content)[1:2]
     text = lines[0].strip() if lines else ""
-    if not text:
-        return {}
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return _NO_JSON
+    return parse_json(text) if text else {}
 
 
-def _has_other_watermark(content: bytes) -> bool:
-    value = _second(content).get("nextBatchWatermarkMs", 0)
-    return isinstance(value, bool) or not isinstance(value, int)
+def _is_whole_number(values: Mapping[str, Any], name: str) -> bool:
+    """Return whether a number that Spark reads as a long is one; Spark takes 0 for a missing one."""
+    value = values.get(name, 0)
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < MAX_LONG
 
 
 # the first condition that holds counts
@@ -249,9 +247,12 @@ _COMMITS: Final[tuple[tuple[Callable[[bytes], bool], _Fault], ...]] = (
         lambda content: _version(content) == NEWEST_COMMIT,
         _Fault("has version v3, whose content is unknown here", ""),
     ),
-    (lambda content: _second(content) is _NO_JSON, _Fault("has no JSON in its second line", "JsonParseException")),
+    (lambda content: _second(content) is NO_JSON, _Fault("has no JSON in its second line", "JsonParseException")),
     (lambda content: not isinstance(_second(content), dict), _Fault("has no JSON object in its second line", "")),
-    (_has_other_watermark, _Fault("has a nextBatchWatermarkMs that is not a whole number", "")),
+    (
+        lambda content: not _is_whole_number(_second(content), "nextBatchWatermarkMs"),
+        _Fault("has a nextBatchWatermarkMs that is not a whole number", ""),
+    ),
 )
 
 
@@ -275,8 +276,9 @@ def _is_odd(entry: Entry) -> bool:
     return JAVA_NUMBER.fullmatch(entry.name) is not None and PLAIN_NUMBER.fullmatch(entry.name) is None
 
 
-def source_stops(files: CheckpointFiles, sources: Iterable[QuerySource]) -> Iterable[Stop]:
+def source_stops(files: CheckpointFiles, sources: Sequence[QuerySource]) -> Iterable[Stop]:
     """Yield the logs of sources that are missing or whose newest file isn't a Spark log."""
+    kinds = {source.name: source.kind for source in sources}
     for query_source in sources:
         names = [entry.name for entry in files.entries("sources", query_source.name)]
         if (query_source.kind in LOGGING or query_source.description == INTEGER) and not any(
@@ -286,16 +288,23 @@ def source_stops(files: CheckpointFiles, sources: Iterable[QuerySource]) -> Iter
             yield Stop(where, f"{where} has no log, but {query_source.description} keeps one there", RESTORE, "")
     for source in [entry.name for entry in files.entries("sources") if entry.is_folder][:MAX_SOURCES]:
         named = [entry for entry in files.entries("sources", source) if not entry.is_folder]
-        numbered = [entry for entry in named if PLAIN_NUMBER.fullmatch(entry.name)]
+        numbered = [(int(match[1]), entry) for entry in named if (match := SOURCE_LOG.fullmatch(entry.name))]
         if not numbered:
             continue
-        newest = max(numbered, key=lambda entry: int(entry.name))
+        _, newest = max(numbered, key=lambda each: each[0])
         where = files.shown("sources", source, newest.name)
         content = files.read("sources", source, newest.name, limit=START_LIMIT)
         first = content.lstrip(b"\0").partition(b"\n")[0].strip()  # Kafka's begins with a null byte
         if first != b"v1":
             what = "is empty" if not content else f"starts with {first[:20].decode('utf-8', 'replace')!r} instead of v1"
             yield Stop(where, f"{where} {what}, so its source may not start", RESTORE, "")
+        elif kinds.get(source) in LOGGING and not all(map(_names_a_file, content.splitlines()[1:])):
+            yield Stop(where, f"{where} has a line that names no file, so its source may not start", RESTORE, "")
+
+
+def _names_a_file(line: bytes) -> bool:
+    value = parse_json(line)
+    return isinstance(value, dict) and isinstance(value.get("path"), str)
 
 
 HEADER: Final = struct.Struct(">4sI")
@@ -333,7 +342,7 @@ def _read_at_a_start(files: CheckpointFiles, checkpoint: Checkpoint) -> Iterator
 
 def _of_operator(files: CheckpointFiles, base: Parts, last: int | None) -> Iterator[Parts]:
     yield (*base, "_metadata", "metadata")
-    names = [entry.name for entry in files.entries(*base, "_metadata", "v2") if entry.name.isdigit()]
+    names = [entry.name for entry in files.entries(*base, "_metadata", "v2") if PLAIN_NUMBER.fullmatch(entry.name)]
     numbers = sorted(int(name) for name in names if last is None or int(name) <= last)
     yield from ((*base, "_metadata", "v2", str(number)) for number in numbers[-1:])
     for store in files.entries(*base, "_stateSchema"):

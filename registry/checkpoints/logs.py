@@ -5,20 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from registry.checkpoints.files import CheckpointFiles, Missing
 from registry.checkpoints.model import Limits, QuerySource, SettingsRun
 from registry.errors import InvalidCheckpoint
 
 MAX_BATCHES = 1_000  # of offsets; Spark keeps 100 by default
+MAX_SOURCES: Final = 1_000
+MAX_LINES: Final = 10_000  # of a batch in `offsets`: one of each source
 LOG_LIMIT = 16 * 1024 * 1024  # bytes; offsets name every partition of every topic
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ENCODING = "spark.sql.streaming.stateStore.encodingFormat"
+PARTITIONS = "spark.sql.shuffle.partitions"
 CHECKPOINT_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
 VALUE_SCHEMAS = "spark.sql.streaming.stateStore.valueStateSchemaEvolutionThreshold"
 SCHEMA_FILES = "spark.sql.streaming.stateStore.maxNumStateSchemaFiles"
 DEFAULT_LIMITS = Limits(value_schemas=16, schema_files=128)  # Spark 4.0 to 4.2
+NO_JSON: Final = object()  # what a text without JSON has as its values
 DEFAULT_ENCODING = "unsaferow"  # written by queries from before Spark 4.0, which don't record it
 
 
@@ -108,6 +112,8 @@ def read_offsets(files: CheckpointFiles) -> OffsetLog:
             newest[number] = content
         lines = _lines(content, where)
         version = _known_format(lines[0], where)
+        if len(lines) > MAX_LINES:
+            raise InvalidCheckpoint(f"{where} has more than {MAX_LINES:,} lines, one of each source", file=where)
         described = _json(lines[1].encode() if len(lines) > 1 else b"", where)
         settings = described.get("conf")
         time = described.get("batchTimestampMs")
@@ -290,11 +296,22 @@ def _lines(content: bytes, where: str) -> list[str]:
         raise InvalidCheckpoint(f"{where} is not UTF-8 text", file=where) from error
 
 
-def _json(content: bytes, where: str) -> dict[str, Any]:
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the values of JSON text as Spark reads it, so without Python's NaN; NO_JSON for any other text."""
     try:
-        parsed = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InvalidCheckpoint(f"{where} has invalid JSON: {error}", file=where) from error
+        return json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return NO_JSON
+
+
+def _json(content: bytes, where: str) -> dict[str, Any]:
+    parsed = parse_json(content)
+    if parsed is NO_JSON:
+        raise InvalidCheckpoint(f"{where} has invalid JSON", file=where)
     if not isinstance(parsed, dict):
         raise InvalidCheckpoint(f"{where} has no JSON object", file=where)
     return parsed
@@ -302,7 +319,6 @@ def _json(content: bytes, where: str) -> dict[str, Any]:
 
 START_LIMIT: Final = 16 * 1024 * 1024  # bytes; a Kafka source's first offsets name every partition
 MAX_TOPICS: Final = 10_000
-MAX_SOURCES: Final = 1_000
 NO_OFFSET: Final = "-"  # Spark's offset of a source without data
 
 

@@ -7,6 +7,7 @@ provider, `.zip` of RocksDB) and every change after that (`.delta`, `.changelog`
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import re
 import zipfile
@@ -16,7 +17,8 @@ from typing import Final
 
 from registry.checkpoints.files import CheckpointFiles, Entry, Missing
 from registry.checkpoints.filesystem import LOCAL, parse_location
-from registry.checkpoints.log_checks import RESTORE, STATE_ERROR, fits_checksums
+from registry.checkpoints.log_checks import PLAIN_NUMBER, RESTORE, STATE_ERROR, fits_checksums
+from registry.checkpoints.logs import PARTITIONS
 from registry.checkpoints.model import Checkpoint, Operator, Stop
 
 #: the version of a store's file, its id in checkpoint format 2, and its kind
@@ -26,20 +28,27 @@ STATE_FILE: Final = re.compile(
 SNAPSHOTS: Final = frozenset({"snapshot", "zip"})
 OF_ROCKSDB: Final = frozenset({"SSTs", "logs"})  # folders with files that a snapshot names
 MAX_STORES: Final = 5_000
+MAX_STOPS: Final = 20
 READ_BYTES: Final = 64 * 1024 * 1024  # of local files, to see whether they are whole
 LZ4_END: Final = 21  # bytes of the empty block with which a compressed file ends
 Parts = tuple[str, ...]
 
 
 def state_stops(files: CheckpointFiles, checkpoint: Checkpoint) -> Iterable[Stop]:
-    """Yield the state files that Spark needs at the next start and that are missing or empty.
+    """Yield the state files that Spark needs at the next start and that are missing or empty: the first MAX_STOPS.
 
     A checkpoint without any may be a copy without its rows: that is only a doubt.
     """
+    return itertools.islice(_state_stops(files, checkpoint), MAX_STOPS)
+
+
+def _state_stops(files: CheckpointFiles, checkpoint: Checkpoint) -> Iterator[Stop]:
     if checkpoint.last_committed_batch is None or not checkpoint.operators:
         return
+    yield from _partition_stops(checkpoint)
     version = checkpoint.last_committed_batch + 1
-    stores = [folder for operator in checkpoint.operators for folder in _stores(files, operator)]
+    named = (folder for operator in checkpoint.operators for folder in _stores(files, operator))
+    stores = list(itertools.islice(named, MAX_STORES + 1))
     if len(stores) > MAX_STORES:
         yield Stop("state", f"only the first {MAX_STORES:,} of its state stores were looked at", RESTORE, "")
     read = {folder: _versions(files, folder, version) for folder in stores[:MAX_STORES]}
@@ -63,15 +72,32 @@ def state_stops(files: CheckpointFiles, checkpoint: Checkpoint) -> Iterable[Stop
                 yield Stop(where, f"{where} was cut off or changed after Spark wrote it", RESTORE, STATE_ERROR)
 
 
+def _partition_stops(checkpoint: Checkpoint) -> Iterator[Stop]:
+    """Yield operators with another number of partitions than Spark would start with: that of the last batch."""
+    recorded = checkpoint.settings[-1].settings.get(PARTITIONS) if checkpoint.settings else None
+    for operator in checkpoint.operators:
+        if recorded and operator.partitions and recorded != str(operator.partitions):
+            problem = f"the last batch records {recorded[:40]} partitions, but operator {operator.number} has "
+            yield Stop("offsets", f"{problem}{operator.partitions:,}", RESTORE, "")
+
+
 def _stores(files: CheckpointFiles, operator: Operator) -> Iterator[Parts]:
     """Yield the folder of every store that holds rows of an operator."""
     base = ("state", str(operator.number))
-    found = sorted(int(entry.name) for entry in files.entries(*base) if entry.is_folder and entry.name.isdigit())
+    folders = (entry.name for entry in files.entries(*base) if entry.is_folder)
+    found = sorted(int(name) for name in folders if PLAIN_NUMBER.fullmatch(name))
     # Without keys, an operator has one partition, whatever its metadata says.
-    numbers = range(max(operator.partitions, found[-1] + 1)) if found and found != [0] else [0]
+    has_one = not found or (found == [0] and not _has_keys(operator))
+    numbers = range(1 if has_one else max(operator.partitions, found[-1] + 1))
     stores = sorted({name for number in found for name in _names(files.entries(*base, str(number)))})
     for number in numbers:
         yield from ((*base, str(number), *([store] if store else [])) for store in stores or [""])
+
+
+def _has_keys(operator: Operator) -> bool:
+    """Return whether the rows of state are spread over partitions by a key; those of a limit have a constant one."""
+    schemas = [variable.newest.key_schema for variable in operator.variables]
+    return operator.name != "globalLimit" and any(json.loads(schema)["fields"] for schema in schemas)
 
 
 def _names(entries: Sequence[Entry]) -> Iterator[str]:

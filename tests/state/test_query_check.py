@@ -49,6 +49,7 @@ def described(fixture: str) -> dict[str, Any]:
     kinds = {"files": "json", "rate": "rate"}
     return {
         "schemadesk_spark": 1,
+        "spark": "4.2.0",
         "operators": operators,
         "sources": [{"provider": kinds.get(each.kind, each.kind), "path": each.folder} for each in checkpoint.sources],
         "watermarks": [],

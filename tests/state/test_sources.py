@@ -74,6 +74,7 @@ def test_a_folder_of_partitions_and_a_pattern_that_stays_are_the_same_source(rea
     shutil.rmtree(reads_files / "state")
     query = {
         "schemadesk_spark": 1,
+        "spark": "4.2.0",
         "operators": [],
         "watermarks": [],
         "sources": [{"provider": "json", "path": "/data/o*"}],
@@ -103,7 +104,7 @@ KAFKA: dict[str, Any] = {"provider": "kafka", "topics": ["orders"], "options": {
 def test_described_topics(changed: dict[str, Any], verdict: str, rule: str | None) -> None:
     operators = [{"number": 0, "name": "transformWithStateInPySparkExec", "properties": {}, "stores": {}, "keys": [],
                   "values": [], "input": []}]  # fmt: skip
-    running = {"schemadesk_spark": 1, "operators": operators, "watermarks": [], "sources": [KAFKA]}
+    running = {"schemadesk_spark": 1, "spark": "4.2.0", "operators": operators, "watermarks": [], "sources": [KAFKA]}
     query = {**running, "sources": [{**KAFKA, **changed}]}
     path = FIXTURES / "customer_totals"
     check = check_state(str(path), [path], read_plan({"query": query, "running": running}))
@@ -137,6 +138,7 @@ def test_described_sinks_and_formats(
     files = [{"provider": "json", "path": "/data/orders"}]
     running = {
         "schemadesk_spark": 1,
+        "spark": "4.2.0",
         "operators": [],
         "watermarks": [],
         "sources": files,
@@ -153,7 +155,14 @@ def test_described_sinks_and_formats(
 def test_asynchronous_progress_repeats_batches(reads_files: Path) -> None:
     shutil.rmtree(reads_files / "state")
     files = [{"provider": "json", "path": "/data/orders"}]
-    query = {"schemadesk_spark": 1, "operators": [], "watermarks": [], "sources": files, "sink": "KafkaTable"}
+    query = {
+        "schemadesk_spark": 1,
+        "spark": "4.2.0",
+        "operators": [],
+        "watermarks": [],
+        "sources": files,
+        "sink": "KafkaTable",
+    }
     for now in ({}, ASYNC):
         plan = {"query": {**query, "sink_options": now}, "running": {**query, "sink_options": ASYNC}}
         check = check_state(str(reads_files), [reads_files], read_plan(plan))
@@ -241,7 +250,7 @@ def test_avro_is_for_transform_with_state_alone() -> None:
 @pytest.mark.requirement("DBX-4")
 def test_a_query_without_state_keeps_its_sources_and_can_gain_no_operator(reads_files: Path) -> None:
     shutil.rmtree(reads_files / "state")
-    query = {"schemadesk_spark": 1, "operators": [], "watermarks": [], "settings": {}}
+    query = {"schemadesk_spark": 1, "spark": "4.2.0", "operators": [], "watermarks": [], "settings": {}}
     files = {"provider": "json", "path": "/data/orders"}
     same = check_state(str(reads_files), [reads_files], read_plan({**query, "sources": [files]}))
     assert (same.verdict, same.operator.description) == ("fine", "no stateful operator")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from registry.checkpoints.logs import CHECKPOINT_FORMAT, ENCODING, PROVIDER
+from registry.checkpoints.logs import CHECKPOINT_FORMAT, DEFAULT_ENCODING, ENCODING, PROVIDER
 from registry.checkpoints.model import EVOLVING, Checkpoint, Operator
 from registry.checkpoints.plans.model import (
     APIS,
@@ -38,6 +38,8 @@ from registry.formats.policies.spark_state.struct_types import spark_json
 _SINK: Final = re.compile(r"(?P<kind>[^\[]*)\[(?P<path>.*)\]", re.DOTALL)
 _CONDITION: Final = re.compile(r"\[([A-Z][A-Z0-9_]+)(?:\.[A-Z0-9_]+)*\]")
 _FILE_SINKS: Final = frozenset({"FileSink", "parquet", "json", "csv", "text", "orc", "avro", "xml"})
+#: versions of Spark whose rules are known
+_KNOWN_SPARK: Final = re.compile(r"4\.[0-2]\..*")
 _ONCE: Final = ("availableNow", "once")
 ASYNC_PROGRESS: Final = "asyncProgressTrackingEnabled"
 _STATUSES: Final[dict[str, CheckStatus]] = {
@@ -98,8 +100,11 @@ def with_operators(report: StateCheck, checkpoint: Checkpoint, query: Descriptio
     checked = {result.number for result in results}
     recorded = checkpoint.settings[-1].settings if checkpoint.settings else {}
     provider = recorded.get(PROVIDER) or query.settings.get(PROVIDER, "")  # the checkpoint's overrules the session's
-    unknown = list(_sink_doubts(query, plan.running))
+    unknown = [*_sink_doubts(query, plan.running), *_description_doubts(query)]
     unknown += [f"the state store provider {provider[:200]}"] if provider and not provider.endswith(_PROVIDERS) else []
+    encoding = recorded.get(ENCODING, DEFAULT_ENCODING)
+    if encoding != DEFAULT_ENCODING and not any(operator.name in EVOLVING for operator in checkpoint.operators):
+        unknown.append(f"the encoding of the state ({encoding[:40]})")
     stored = {operator.number: operator for operator in checkpoint.operators}
     names = {f"operator {number} ({stored[number].description})" for number in checked}
     doubts = [doubt for result in results for doubt in result.doubts]
@@ -160,12 +165,24 @@ def _sink_doubts(query: Description, running: Description | None) -> Iterable[st
         yield "continuous processing"
     if running is not None and _sink_of(query.sink)[0] and "" != running.columns != query.columns != "":
         yield f"the files of the sink (its columns {running.columns[:200]} become {query.columns[:200]})"
-    if running is None or not running.sink or not query.sink or running.sink == query.sink:
+    if running is None or not running.sink or running.sink == query.sink:
         return
     (wrote_files, before), (writes_files, after) = _sink_of(running.sink), _sink_of(query.sink)
+    if not query.sink:
+        yield from [f"the sink, which the description lacks (it was {running.sink[:200]})"] if wrote_files else []
+        return
     is_same = wrote_files and writes_files and before == after != ""
     if not is_same and not list(_sink_changes(query, running)):
         yield f"the sink ({running.sink[:200]} becomes {query.sink[:200]})"
+
+
+def _description_doubts(query: Description) -> Iterable[str]:
+    """Yield what a description has to say for any result, and doesn't."""
+    if query.operators and not query.output_mode:
+        yield "the output mode, which the description lacks"
+    if not _KNOWN_SPARK.fullmatch(query.spark):
+        version = f"Spark {query.spark[:40]}" if query.spark else "the version of Spark, which the description lacks"
+        yield f"{version} (the rules of 4.0 to 4.2 are known)"
 
 
 def _query_changes(query: Description, running: Description | None) -> Iterable[StateChange]:
@@ -221,6 +238,7 @@ def without_state(checkpoint: Checkpoint, query: Description, running: Descripti
         *(stop.problem for stop in checkpoint.stops if not stop.error),
         *source_doubts(checkpoint.sources, query.sources, sources),
         *_sink_doubts(query, running),
+        *_description_doubts(query),
     )
     changes.sort(key=lambda item: -EFFECTS.index(item.effect))
     first = next((item for item in changes if item.effect == "refused"), None)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from registry.checkpoints.files import CheckpointFiles, Missing
+from registry.checkpoints.log_checks import SOURCE_LOG
 from registry.checkpoints.logs import START_LIMIT, last_offsets
 from registry.checkpoints.model import Checkpoint, QuerySource
 from registry.checkpoints.plans.source_rules import SOURCE_RULES
+from registry.formats.json_schema.value_facts import matches_whole
 from registry.formats.policies.spark_state import StateChange
 from registry.formats.policies.spark_state.schema_changes import change
 
@@ -70,7 +71,7 @@ def _had_rows(source: str, newest: Sequence[Mapping[str, str]]) -> bool:
 
 def _folder(files: CheckpointFiles, source: str) -> str:
     """Return the folder of the first file in the source's newest log; empty if the log names none."""
-    names = [entry.name for entry in files.entries("sources", source) if entry.name.split(".")[0].isdigit()]
+    names = [entry.name for entry in files.entries("sources", source) if SOURCE_LOG.fullmatch(entry.name)]
     for name in sorted(names, key=lambda name: -int(name.split(".")[0]))[:1]:
         try:
             lines = files.read("sources", source, name, limit=START_LIMIT).decode("utf-8", "replace").splitlines()
@@ -111,19 +112,15 @@ def _folder_change(before: QuerySource, after: PlannedSource, number: int) -> It
 
 
 def _topic_change(before: QuerySource, after: PlannedSource, number: int) -> Iterable[StateChange]:
-    gone = [topic for topic in before.topics if not _has_topic(after, topic)]
+    gone = [topic for topic in before.topics if _has_topic(after, topic) is False]
     if gone and after.provider and (after.topics or after.pattern):
         rule = "TOPICS_REMOVED" if after.fails_on_loss else "TOPICS_REMOVED_SILENTLY"
         yield change(SOURCE_RULES[rule], "", ", ".join(gone)[:300], detail=str(number))
 
 
-def _has_topic(source: PlannedSource, topic: str) -> bool:
-    if source.pattern:
-        try:
-            return re.fullmatch(source.pattern, topic) is not None
-        except re.error:  # a pattern of Java's own
-            return True
-    return topic in source.topics
+def _has_topic(source: PlannedSource, topic: str) -> bool | None:
+    """Return whether a source reads a topic; None if its pattern is one of Java's own."""
+    return matches_whole(source.pattern, topic) if source.pattern else topic in source.topics
 
 
 def _recreated_topics(running: Sequence[PlannedSource], after: PlannedSource) -> Iterable[StateChange]:
@@ -149,6 +146,8 @@ def source_doubts(
             yield f"source {before.name} (whether it still reads the same topics)"
         elif before.kind == "kafka" and not (after.provider or set(before.topics) <= set(after.topics)):
             yield f"source {before.name} (it no longer reads the same topics)"
+        elif before.kind == "kafka" and any(_has_topic(after, topic) is None for topic in before.topics):
+            yield f"source {before.name} (the topics of the pattern {after.pattern[:200]})"
         for described in running[number : number + 1]:
             yield from _option_doubts(before.name, described, after)
     if any(not source.name.isdigit() for source in stored):

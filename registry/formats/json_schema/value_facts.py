@@ -101,6 +101,15 @@ def matches(pattern: str, text: str) -> bool:
         return False
 
 
+def matches_whole(pattern: str, text: str) -> bool | None:
+    """Return whether a pattern matches the whole text, with the bounded engine; None for an unsupported pattern."""
+    try:
+        _matcher(pattern)  # alone, too: brackets that only the wrapping closes are an error
+        return _matcher(rf"\A(?:{pattern})\z").is_valid(text)
+    except ValueError:
+        return None
+
+
 @lru_cache(maxsize=4_000)
 def _matcher(pattern: str) -> jsonschema_rs.Validator:
     return jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=PATTERN_OPTIONS, offline=True)
