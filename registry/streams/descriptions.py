@@ -7,7 +7,7 @@ sends what `schemadesk_spark.describe` says after a start, and the newest ones a
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Final
@@ -32,13 +32,18 @@ MAX_DESCRIPTION: Final = 2 * 1024 * 1024  # characters of the JSON as it is kept
 
 @dataclass(frozen=True)
 class RunningInfo:
-    """A description as it was sent; `later_start` is when a run began of which a listener reported, but no description."""
+    """A description as it was sent.
+
+    `later_start` is when a run began of which a listener reported, but no description. `contradicted` is when the last
+    known run sent another one of itself: a pipeline then described a version that isn't known to run.
+    """
 
     id: int
     sent_at: datetime
     sent_by: str
     text: str
     later_start: datetime | None = None
+    contradicted: datetime | None = None
 
     @cached_property
     def values(self) -> dict[str, Any]:
@@ -53,14 +58,17 @@ class RunningInfo:
 
     @property
     def is_stale(self) -> bool:
-        """Return whether a later run isn't described, although runs describe themselves."""
-        return self.later_start is not None and "run_id" in self.values
+        """Return whether the running version may be another one."""
+        return self.contradicted is not None or (self.later_start is not None and "run_id" in self.values)
 
     @property
     def sentence(self) -> str:
         """Say whose description is compared, or why it isn't."""
         whose = f"the description of the running query that {self.sent_by} sent at {_moment(self.sent_at)}"
         text = f"Not compared with {whose}." if self.is_stale else f"Compared with {whose}."
+        if self.contradicted is not None:
+            at = _moment(self.contradicted)
+            return f"{text} The query sent another one of itself at {at}, and no later start of it is known."
         if self.later_start is None:
             return text
         return f"{text} The query was started again at {_moment(self.later_start)}, and that run sent none."
@@ -122,6 +130,12 @@ def keep_description(*, description: Any, by: Actor, query: str = "", registry: 
             "Name the query: this description is of a DataFrame, which has no checkpoint.", field="query"
         )
     row = find_query(name, by=by, registry=registry, action=DESCRIBE)
+    if described.query_id and described.query_id != row.query_id:
+        raise InvalidInput(
+            f"This description is of query {described.query_id[:100]}, but {row.path[:200]} is of query "
+            f"{row.query_id[:100]}. If its checkpoint is new, scan it again.",
+            field="query",
+        )
     with transaction.atomic():
         StreamQuery.objects.select_for_update().get(pk=row.pk)
         stored = list(row.descriptions.all())
@@ -138,15 +152,33 @@ def keep_description(*, description: Any, by: Actor, query: str = "", registry: 
 
 def list_descriptions(query_id: int) -> list[RunningInfo]:
     """List what is kept of a query, newest first; one query."""
-    return [
-        row_info(RunningInfo, row, later_start=None) for row in RunningDescription.objects.filter(query_id=query_id)
-    ]
+    rows = RunningDescription.objects.filter(query_id=query_id)
+    return [row_info(RunningInfo, row, later_start=None, contradicted=None) for row in rows]
 
 
-def running_description(checkpoint: str) -> RunningInfo | None:
-    """Return the newest description of the query with this checkpoint; two queries."""
-    row = RunningDescription.objects.filter(query__path=checkpoint.strip().rstrip("/")).first()
-    if row is None:
+def running_description(checkpoint: str, *, query: StreamQuery | None = None) -> RunningInfo | None:
+    """Return the newest description of the query with this checkpoint; two queries.
+
+    Several registries can have the checkpoint: with `query`, only what was sent for that registry's counts.
+    """
+    of_query = Q(query=query) if query else Q(query__path=checkpoint.strip().rstrip("/"))
+    rows = RunningDescription.objects.filter(of_query)
+    kept = [row_info(RunningInfo, row, later_start=None, contradicted=None) for row in rows[:KEPT]]
+    if not kept:
         return None
-    run = QueryRun.objects.filter(query_id=row.query_id, started_at__gt=row.sent_at).first()
-    return row_info(RunningInfo, row, later_start=run.started_at if run else None)
+    newest, of_run = kept[0], next((each for each in kept if "run_id" in each.values), None)
+    known = of_run or newest
+    runs = QueryRun.objects.filter(of_query, started_at__gt=known.sent_at)
+    starts = list(runs.values_list("started_at", flat=True))
+    later = [start for start in starts if start > newest.sent_at]
+    differs = of_run is not None and of_run is not newest and not says_the_same(of_run.description, newest.description)
+    return replace(
+        newest,
+        later_start=later[0] if later else None,
+        contradicted=known.sent_at if differs and not starts else None,
+    )
+
+
+def says_the_same(one: Description, other: Description) -> bool:
+    """Return whether two descriptions are of the same version of a query, whoever sent them."""
+    return replace(one, query_id="") == replace(other, query_id="")

@@ -46,8 +46,8 @@ from registry.checkpoints.plans import (
 from registry.checkpoints.plans.model import StateCheck as Report
 from registry.checkpoints.plans.operators import UNKNOWN_MEANING
 from registry.errors import InvalidCheckpoint, InvalidInput
-from registry.streams.descriptions import running_description
-from registry.streams.models import CheckpointStore, StateCheck
+from registry.streams.descriptions import running_description, says_the_same
+from registry.streams.models import CheckpointStore, StateCheck, StreamQuery
 from registry.streams.selectors import non_null_counts
 from registry.subjects.versions.lookup import get_registry
 
@@ -209,31 +209,53 @@ def check_planned_state(
     InvalidSecret, AddressRefused, RemoteUnavailable, NotSignedIn, NotAllowed.
     """
     report = checked_restart(_place(checkpoint, store, by), plan)
-    values = report.to_dict() | {"texts": _texts(report)}
+    values = _storable(report.to_dict() | {"texts": _texts(report)})
     if len(json.dumps(values)) > MAX_REPORT:
         raise InvalidInput("The report of this plan is too large to save. Check fewer variables at a time.")
     with transaction.atomic():
         record(by=by, why=f"check planned state of {report.path[:200]}")
         row = StateCheck.objects.create(
             created_by=by.name,
-            checkpoint=report.path,
-            query_id=report.query_id[:200],
+            checkpoint=_storable(report.path),
+            query_id=_storable(report.query_id[:200]),
             verdict=report.verdict,
-            plan=document.replace("\0", "\ufffd"),
+            plan=_storable(document),
             report=values,
         )
     return row.pk
 
 
-def checked_restart(location: CheckpointLocation, plan: StatePlan) -> Report:
+def _storable(value: Any) -> Any:
+    """Return JSON values whose texts PostgreSQL can store: NUL and lone surrogates are replaced."""
+    if isinstance(value, str):
+        return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    if isinstance(value, Mapping):
+        return {_storable(name): _storable(each) for name, each in value.items()}
+    return [_storable(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def release_restart(query: StreamQuery, plan: StatePlan) -> Report:
+    """Return what a restart means for a release: the worse result, if the query and the plan describe it differently.
+
+    Raises what checked_restart does.
+    """
+    location = known_checkpoint_location(query.path)
+    sent = running_description(query.path, query=query)
+    reports = [checked_restart(location, plan, query=query)]
+    if plan.running is not None and sent is not None and not says_the_same(sent.description, plan.running):
+        reports.append(checked_restart(location, replace(plan, running=None), query=query))
+    return max(reports, key=lambda report: (not report.is_fine) + (report.verdict not in ("fine", "not checked")))
+
+
+def checked_restart(location: CheckpointLocation, plan: StatePlan, *, query: StreamQuery | None = None) -> Report:
     """Return what a restart with the plan would do, compared with what the running query last sent of itself.
 
-    A plan that has a description of the running query keeps its own. Raises InvalidCheckpoint, InvalidInput,
-    InvalidSchema, RemoteUnavailable.
+    A plan that has a description of the running query keeps its own. With `query`, only what was sent for that one of
+    several with this checkpoint counts. Raises InvalidCheckpoint, InvalidInput, InvalidSchema, RemoteUnavailable.
     """
     address = location.resolved
     needs_running = plan.query is not None and plan.running is None
-    sent = running_description(address) if needs_running else None
+    sent = running_description(address, query=query) if needs_running else None
     report = check_state(
         location.path,
         location.roots,

@@ -28,7 +28,7 @@ from registry.promotions.hook_points import JobRelease
 from registry.promotions.plan.types import FAIL, PASS, SKIPPED, WARN, Check, PlanStep
 from registry.streams.descriptions import find_query
 from registry.streams.models import CarriedVersion, QueryInput, StreamQuery
-from registry.streams.services import checked_restart, known_checkpoint_location
+from registry.streams.services import release_restart
 from registry.streams.spark_shapes import spark_shape, structs_of
 from registry.subjects.models import Registry
 from registry.subjects.usage.evidence import Evidence
@@ -267,10 +267,10 @@ def _plan(release: JobRelease) -> StatePlan:
 def _restart_check(query: StreamQuery, plan: StatePlan) -> Check:
     name = f"restart of {query.path}"
     try:
-        report = checked_restart(known_checkpoint_location(query.path), plan)
+        report = release_restart(query, plan)
     except SchemadeskError as error:
         return Check(RESTART, name, SKIPPED, f"{query.path}: Not checked. {error.placed}", _UNSURE)
-    compared = report.notes[:1] if plan.query and plan.running is None else ()
+    compared = [note for note in report.notes[:1] if plan.query and "running query" in note]
     sentence = " ".join([f"{query.path}: {LABELS[report.verdict]}.", *_sentences(report), *compared])
     if report.is_fine:
         return Check(RESTART, name, PASS, sentence)

@@ -30,7 +30,7 @@ from registry.streams import descriptions
 from registry.streams.descriptions import KEPT, find_query, keep_description, list_descriptions
 from registry.streams.models import QueryRun, RunningDescription, StateCheck, StreamQuery
 from registry.streams.scan_result import ScannedInput, scanned_query
-from registry.streams.services import checked_restart, known_checkpoint_location
+from registry.streams.services import check_document, checked_restart, known_checkpoint_location
 from registry.streams.state_history import keep_query
 from registry.subjects.models import Registry
 from registry.subjects.services import register_version
@@ -180,8 +180,7 @@ def test_the_check_compares_with_what_was_sent(
     assert check({"query": WRONG, "running": WRONG})["verdict"] == "fine"  # what the plan says itself counts
     page = seen(look("steward").get("/ui/state-checks/new", {"checkpoint": query.path}))
     assert "The description of the next version is enough" in page
-    keep_description(description={**RUNNING, "query_id": "another", "run_id": "1"}, by=system, query=NAME)
-    other = check(SAME)
+    other = check({"query": SAME, "running": {**RUNNING, "query_id": "another"}})
     assert other["verdict"] == "not checked"
     assert "it is of query another" in other["notes"][-1]
 
@@ -202,6 +201,28 @@ def test_a_later_run_that_described_nothing_is_no_reason_for_safe(query: StreamQ
     keep_description(description=RUNNING, by=system, query=NAME)
     assert verdict()[0] == "fine"
     assert "and that run sent none" in verdict()[1]
+
+
+def test_a_description_of_another_query_is_refused(query: StreamQuery, system: Actor) -> None:
+    with pytest.raises(InvalidInput, match="is of query another, but"):
+        keep_description(description={**RUNNING, "query_id": "another", "run_id": "1"}, by=system, query=NAME)
+    assert not RunningDescription.objects.exists()
+
+
+def test_a_pipeline_does_not_outvote_what_the_run_says_of_itself(query: StreamQuery, system: Actor) -> None:
+    def verdict(plan: Any) -> tuple[str, str]:
+        report = checked_restart(known_checkpoint_location(query.path), read_plan(plan))
+        return report.verdict, report.notes[0]
+
+    keep_description(description={**RUNNING, "query_id": query.query_id, "run_id": "1"}, by=system)
+    keep_description(description=RUNNING, by=system, query=NAME)  # the same version
+    assert verdict(SAME)[0] == "fine"
+    keep_description(description=WRONG, by=system, query=NAME)  # the next version, too early
+    assert verdict(WRONG)[0] == "not checked"
+    assert "The query sent another one of itself at 20" in verdict(WRONG)[1]
+    later = timezone.now() + timedelta(minutes=1)
+    QueryRun.objects.create(query=query, run_id=UUID(int=2), is_restart=True, started_at=later, seen_at=later)
+    assert verdict(WRONG)[0] == "fine"
 
 
 def test_the_page_of_the_query_shows_it(query: StreamQuery, system: Actor, look: Callable[[str], Client]) -> None:
@@ -248,6 +269,41 @@ def test_a_promotion_is_answered_for_the_state_too(
     assert cure in reason["cure"]
     assert (answer["reasons"][0] == reason) is (verdict != "yes")
     assert not StateCheck.objects.exists()
+
+
+def test_a_release_does_not_outvote_the_query(promoted: None, query: StreamQuery, system: Actor) -> None:
+    def ask(plan: Any) -> tuple[str, str]:
+        answer = can_promote(
+            subject=ORDERS, source="dev", target="staging", by=system, releases=[JobRelease(NAME, plan)]
+        )
+        return answer.verdict, next(each.sentence for each in answer.reasons if each.code == "restart")
+
+    keep_description(description=RUNNING, by=system, query=NAME)
+    verdict, sentence = ask({"query": WRONG, "running": WRONG})
+    assert verdict == "no"
+    assert "Silently wrong" in sentence
+    assert "Compared with the description of the running query that tests sent" in sentence
+    assert ask({"query": SAME, "running": RUNNING})[0] == "yes"
+
+
+def test_what_was_sent_in_another_registry_does_not_count(promoted: None, query: StreamQuery, system: Actor) -> None:
+    registry = Registry.objects.get(name="dev")
+    source = Source.objects.create(registry=registry, kind="state_store", name=query.path, created_by="tests")
+    other = StreamQuery.objects.get(pk=query.pk)
+    other.pk, other.source, other.registry = None, source, registry
+    other.save()
+    keep_description(description=WRONG, by=system, query=query.path, registry="dev")
+    answer = can_promote(
+        subject=ORDERS, source="dev", target="staging", by=system, releases=[JobRelease(query.path, WRONG)]
+    )
+    assert answer.verdict == "needs approval"
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\ud800b"])
+def test_texts_that_no_database_stores_are_no_error(query: StreamQuery, system: Actor, text: str) -> None:
+    plan = changed(lambda each: each["values"][1].update(expression=text))
+    number = check_document(checkpoint=query.path, plan={"query": plan, "running": RUNNING}, by=system)
+    assert StateCheck.objects.get(pk=number).verdict == "silently wrong"
 
 
 def test_not_checked_is_never_yes(promoted: None, query: StreamQuery, system: Actor, settings: Any) -> None:
