@@ -15,7 +15,7 @@ IS_LONG: Final = os.environ.get("SCHEMADESK_LONG") == "1"
 whole_benchmark: Final = pytest.mark.skipif(not IS_LONG, reason="a whole benchmark: set SCHEMADESK_LONG=1")
 #: what is counted → of every run, of a long one
 AMOUNTS: Final[dict[str, tuple[int, int]]] = {
-    "pairs of random Avro schemas": (8_000, 20_000),
+    "pairs of random Avro schemas": (4_000, 20_000),
     "pairs of Avro schemas that Java decodes": (1_000, 8_000),
     "pairs of Protobuf schemas with oneofs": (250, 4_000),
     "requests to three servers at once": (3_000, 10_000),
@@ -23,7 +23,11 @@ AMOUNTS: Final[dict[str, tuple[int, int]]] = {
     "hostile schemas of the second round": (9, 99),
     "random patterns of names": (200, 5_000),
     "histories of registrations": (3, 200),
-    "restarts of random Spark state": (100, 300),
+    "restarts of random Spark state": (50, 300),
+    "rounds of racing requests": (5, 50),
+    "rounds of many clients": (2, 20),
+    "restarts of transformWithState": (10, 20),
+    "restarts of other operators": (6, 12),
 }
 
 

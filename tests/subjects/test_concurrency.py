@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
 from collections.abc import Callable, Sequence
 
@@ -13,13 +12,14 @@ from django.db.models import Count
 from registry.formats import FORMATS
 from registry.formats.compatibility import check
 from registry.subjects.models import Config, Context, Mode, Schema, SchemaReference, SchemaVersion, Subject
+from tests.amounts import how_many
 from tests.subjects.client_process import Outcome, perform
 from tests.subjects.linearizability import Definition, Place, find_order, parsed
 from tests.subjects.races import CLIENTS, FITTING, PLAIN, RIVALS, SCENARIOS, Calls, Clients, Racers, anything
 
 pytestmark = [pytest.mark.usefixtures("transactional_db", "registries"), pytest.mark.slow]
-#: each seed is another interleaving; `RACE_ROUNDS=500` looks for rarer ones
-SEEDS = range(int(os.environ.get("RACE_ROUNDS", "8")))
+#: each seed is another interleaving
+SEEDS = range(how_many("rounds of racing requests"))
 
 
 def found(context: str) -> Place:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from registry.formats import FORMATS
 from registry.formats.compatibility import check
 from registry.subjects.models import Context, Schema, SchemaVersion
+from tests.amounts import how_many
 from tests.subjects.client_process import Call, Outcome, perform
 from tests.subjects.linearizability import parsed
 from tests.subjects.races import PLAIN, Calls, Clients, client_processes, optional, record_text, required
@@ -21,8 +21,8 @@ pytestmark = [
     pytest.mark.requirement("GOO-1"),
 ]
 CROWD = 64
-#: each seed is another interleaving; `RACE_ROUNDS=50` looks for rarer ones
-SEEDS = range(min(int(os.environ.get("RACE_ROUNDS", "3")), 50))
+#: each seed is another interleaving
+SEEDS = range(how_many("rounds of many clients"))
 LONG = {"name": "id", "type": "long"}
 FITTING = [record_text(LONG, optional(f"note_{number}")) for number in range(CROWD)]
 MISFITS = [record_text(LONG, required(f"key_{number}")) for number in range(CROWD)]
